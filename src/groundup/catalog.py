@@ -1,0 +1,46 @@
+"""Short name -> object: an explicit dict, installed entry points, or a dotted path `package.module:attribute`."""
+
+import importlib
+from importlib.metadata import entry_points
+from typing import Any
+
+from groundup.domain.errors import UsageError
+from groundup.domain.names import unknown
+
+BUILT_IN: dict[str, dict[str, str]] = {
+    "suite": {
+        "nl2repobench": "groundup.suites.nl2repobench.suite:create",
+        "dibench": "groundup.suites.dibench.suite:create",
+    },
+    "sandbox": {
+        "bubblewrap": "groundup.sandbox.bubblewrap:create",
+        "none": "groundup.sandbox.none:create",
+        "fake": "groundup.sandbox.fake:create",
+    },
+}
+"""What ships with groundup. Nothing is imported before it is asked for."""
+
+
+def names(kind: str) -> list[str]:
+    """Return the short names of a *kind*, sorted: built-in ones and installed entry points."""
+    installed = {point.name for point in entry_points(group=f"groundup.{kind}")}
+    return sorted(installed | BUILT_IN[kind].keys())
+
+
+def find(kind: str, name: str) -> Any:
+    """Return the object behind *name*; raise `UsageError` with the choices."""
+    if ":" in name:
+        return _load(kind, name)
+    if name in BUILT_IN[kind]:
+        return _load(kind, BUILT_IN[kind][name])
+    for point in entry_points(group=f"groundup.{kind}", name=name):
+        return point.load()
+    raise UsageError(unknown(kind, name, names(kind)))
+
+
+def _load(kind: str, path: str) -> Any:
+    module_name, _, attribute = path.partition(":")
+    try:
+        return getattr(importlib.import_module(module_name), attribute)
+    except (ImportError, AttributeError) as error:
+        raise UsageError(f"{kind} {path!r} cannot be loaded: {error}") from error

@@ -1,0 +1,37 @@
+"""Errors named by the boundary that failed, and so by who is to blame.
+
+Every text says in one sentence what happened and what to do next. `cli/main.py` is the one place that
+maps them to exit codes.
+"""
+
+
+class GroundupError(Exception):
+    """Base of all errors that groundup raises on purpose."""
+
+
+class UsageError(GroundupError):
+    """Bad input or a bad request: the caller can mend it (exit code 2)."""
+
+
+class TaskError(GroundupError):
+    """A task, its recipe or its oracle is at fault; never the submission."""
+
+
+class SubmissionError(GroundupError):
+    """What was handed in is at fault; it is graded as such, never as an infrastructure failure."""
+
+
+class InfrastructureError(GroundupError):
+    """The machine, the network or a tool failed; the attempt has no score and can be repeated (exit code 3)."""
+
+
+class SandboxError(InfrastructureError):
+    """A sandbox could not be opened, or died for a reason of its own."""
+
+
+class NetworkError(InfrastructureError):
+    """A registry could not be reached or answered with a failure of its own."""
+
+
+class DiskFullError(InfrastructureError):
+    """The host's disk has no room."""

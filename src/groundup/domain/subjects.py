@@ -1,0 +1,61 @@
+"""Who makes submissions, and what a run calls one try."""
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from groundup.domain.ids import Name
+from groundup.domain.records import Record
+
+
+class Subject(Record):
+    """An agent with its model and settings. `oracle` and `nop` are subjects without a model."""
+
+    agent: str
+    model: str | None = None
+    settings: dict[str, str | int | float | bool | None] = {}
+
+
+class AttemptKey(Record):
+    """Names one attempt within a run: a task and an index from 0."""
+
+    task: Name
+    index: int = Field(default=0, ge=0)
+
+    def __str__(self) -> str:
+        return f"{self.task}/{self.index}"
+
+
+class Outcome(StrEnum):
+    """How an attempt at making a submission ended. All but `infrastructure` are graded."""
+
+    SUBMITTED = "submitted"
+    LIMIT = "limit"
+    BUDGET = "budget"
+    REFUSED = "refused"
+    CRASHED = "crashed"
+    INFRASTRUCTURE = "infrastructure"
+
+
+class Provenance(Record):
+    """Where a submission came from."""
+
+    source: Literal["agent", "predictions", "oracle", "nop", "import"]
+    agent_name: str | None = None
+    model_name: str | None = None
+    path: str | None = Field(default=None, description="as the user gave it")
+
+
+class Submission(Record):
+    """What was handed in, by digest. The files lie in the attempt's folder."""
+
+    kind: Literal["tree", "patch"] = "tree"
+    digest: str
+    files: int = Field(ge=0)
+    bytes: int = Field(ge=0)
+    provenance: Provenance
+    dropped: tuple[str, ...] = Field(
+        default=(),
+        description="members left out when it was taken in (devices, escaping links...), at most 20",
+    )

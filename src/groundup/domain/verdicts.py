@@ -1,0 +1,92 @@
+"""What a grader says of a submission."""
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import ConfigDict, Field, computed_field
+
+from groundup.domain.records import Record
+
+
+class Status(StrEnum):
+    """Whether a verdict carries a score at all."""
+
+    GRADED = "graded"
+    INFRASTRUCTURE = "infrastructure"
+    TAMPERED = "tampered"
+
+
+class Stage(StrEnum):
+    """Where grading a submission stopped or lost points."""
+
+    INTAKE = "intake"
+    INSTALL = "install"
+    START = "start"
+    IMPORT = "import"
+    COLLECTION = "collection"
+    TEST = "test"
+    CRASH = "crash"
+    TIMEOUT = "timeout"
+    LIMIT = "limit"
+    ENVIRONMENT = "environment"
+
+
+class Reason(Record):
+    """Why points were lost or no score exists: one sentence, at most 400 characters."""
+
+    stage: Stage
+    message: str = Field(max_length=400)
+
+
+class Score(Record):
+    """A share of something countable. An undefined share (0/0) has no value."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")  # its own JSON holds the computed value
+
+    numerator: float
+    denominator: float
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def value(self) -> float | None:
+        """Numerator over denominator; None when the denominator is zero."""
+        return self.numerator / self.denominator if self.denominator else None
+
+
+class TestResult(Record):
+    """What one hidden test did, as decided outside the tested process."""
+
+    __test__ = False  # not a pytest class
+
+    id: str
+    outcome: Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed", "missing"]
+    expected: bool = Field(description="whether it is in the denominator")
+    duration_s: float | None = None
+    message: str = ""
+
+
+class GraderIdentity(Record):
+    """Which grader made a verdict, on which data, in which kind of environment."""
+
+    name: str
+    version: str
+    data_version: str = "none"
+    environment: Literal["rebuilt", "image", "host", "none"] = "rebuilt"
+
+
+class Verdict(Record):
+    """One grader's judgement of one submission; its JSON line stays under 2 KB."""
+
+    status: Status
+    score: Score | None = Field(description="the suite's main score; None unless graded")
+    scores: dict[str, Score] = Field(default={}, description="further named scores")
+    facts: dict[str, str | int | float | bool | None] = {}
+    reasons: tuple[Reason, ...] = Field(default=(), max_length=4)
+    timings_s: dict[str, float] = {}
+    grader: GraderIdentity
+    cacheable: bool = Field(default=True, description="False for infrastructure failures and timeouts")
+
+    @property
+    def settles(self) -> bool:
+        """Whether the attempt needs no further grading."""
+        return self.status is not Status.INFRASTRUCTURE

@@ -1,0 +1,1 @@
+"""From recipes to layers: interpreters, locked requirements, sources; built once, content-addressed."""

@@ -1,0 +1,58 @@
+"""What can be asked of the environment builder, and what comes back."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from groundup.domain.records import Record
+from groundup.sandbox.protocol import Mount
+
+PYTHON_TARGET = "/opt/python"
+"""Where an interpreter's prefix is seen inside a sandbox."""
+ENVIRONMENT_TARGET = "/opt/env"
+"""Where a virtual environment layer is seen inside a sandbox; its interpreter is /opt/env/bin/python."""
+
+
+class PythonRequest(Record):
+    """A virtual environment: an interpreter and hashed requirements."""
+
+    python: str = Field(pattern=r"^3\.\d+$", description="minor version; the micro that is found is recorded")
+    requirements: tuple[str, ...] = Field(
+        default=(),
+        description="lines `name==version --hash=sha256:...`, complete: installed without resolving",
+    )
+    with_pip: bool = False
+    exclude_newer: str | None = Field(default=None, description="index cut-off, RFC 3339 date")
+    build_requirements: tuple[str, ...] = Field(
+        default=(), description="hashed lines installed first, for requirements that have no wheel"
+    )
+
+
+class SourceRequest(Record):
+    """An original's source distribution, by name, version and hash."""
+
+    kind: Literal["sdist"] = "sdist"
+    name: str
+    version: str
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+
+
+class Layer(Record):
+    """A prebuilt, read-only piece of a sandbox's file system."""
+
+    digest: str
+    kind: str
+    path: Path
+    built: dict[str, str] = Field(default={}, description="what the lock records: micro version, tool versions")
+    warnings: tuple[str, ...] = ()
+
+
+class PythonEnvironment(Record):
+    """What a sandbox needs to run a recipe's Python."""
+
+    layer: Layer
+    mounts: tuple[Mount, ...]
+    path: tuple[str, ...]
+    executable: str = f"{ENVIRONMENT_TARGET}/bin/python"
+    python_version: str = Field(description="with the micro version")

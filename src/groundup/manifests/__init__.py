@@ -1,0 +1,1 @@
+"""Dependency declarations of four languages: read, edit, mask and write, losslessly."""

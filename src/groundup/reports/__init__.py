@@ -1,0 +1,1 @@
+"""Verdicts in; tables, intervals, JSON and Markdown out. Pure: no disk, no network."""

@@ -1,0 +1,1 @@
+"""Plan, schedule, grade, resume and regrade attempts. Knows no benchmark by name."""

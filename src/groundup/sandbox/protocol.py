@@ -1,0 +1,213 @@
+"""What every sandbox can do, whoever provides it.
+
+Owns the request and response records and the three protocols: `SandboxProvider` opens a `Sandbox` or a `Pod`.
+Knows nothing of tasks or grades. Everything that comes out of a sandbox is hostile: callers validate it.
+"""
+
+import socket
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal, Protocol, Self
+
+from pydantic import Field
+
+from groundup.domain.limits import Limits
+from groundup.domain.records import Record
+
+WORKSPACE = "/workspace"
+"""Where the workspace is seen inside every sandbox."""
+
+
+class Mount(Record):
+    """A host file or folder, seen inside at an absolute path. Read-only unless it says otherwise.
+
+    Mounts are made in order, so a later one can lie inside an earlier one or inside the workspace.
+    """
+
+    source: Path
+    target: str
+    writable: bool = False
+
+
+class SandboxSpec(Record):
+    """What a sandbox is made of."""
+
+    workspace: Path = Field(description="a plain folder on the host, seen writable at /workspace")
+    mounts: tuple[Mount, ...] = ()
+    environment: dict[str, str] = Field(default={}, description="of every command; nothing else is inherited")
+    path: tuple[str, ...] = Field(default=(), description="folders before /usr/bin:/bin in PATH")
+    limits: Limits = Limits()
+    user: Literal["ordinary", "root"] = Field(
+        default="ordinary", description="who the guest believes to be; on the host never uid 0"
+    )
+    label: str = Field(default="sandbox", description="for messages and `doctor`")
+
+
+class Ending(StrEnum):
+    """How a command ended."""
+
+    EXITED = "exited"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    DISK = "disk"
+    PROCESSES = "processes"
+    WALL_CLOCK = "wall_clock"
+    SANDBOX_DIED = "sandbox_died"
+
+
+class Command(Record):
+    """One program to run. No shell is involved unless argv names one."""
+
+    argv: tuple[str, ...] = Field(min_length=1)
+    cwd: str = WORKSPACE
+    environment: dict[str, str] = Field(default={}, description="added to the sandbox's")
+    stdin: bytes = b""
+    timeout_s: float | None = Field(default=None, description="None: the sandbox's `command_s`")
+    output_bytes: int | None = Field(default=None, description="None: the sandbox's `output_bytes`")
+    report_fd: int | None = Field(
+        default=None, ge=3, le=9, description="descriptor number of a pipe whose bytes come back as `report`"
+    )
+    report_bytes: int = Field(default=64 * 1024 * 1024, description="more than that is cut off")
+
+
+class CommandResult(Record):
+    """What a command did. Streams keep head and tail when they exceed the cap, with a note between."""
+
+    exit_code: int | None = Field(description="negative: minus the signal; None: it never ended by itself")
+    ending: Ending
+    stdout: bytes
+    stderr: bytes
+    report: bytes = b""
+    truncated: bool = False
+    duration_s: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended by itself with exit code 0."""
+        return self.ending is Ending.EXITED and self.exit_code == 0
+
+
+class Usage(Record):
+    """What a sandbox has used so far; None where the machine cannot say."""
+
+    peak_memory_mb: float | None
+    cpu_s: float | None
+
+
+class Service(Protocol):
+    """A program that goes on while other commands run in the same sandbox."""
+
+    def alive(self) -> bool:
+        """Whether its first process has not ended."""
+        ...
+
+    async def wait(self, timeout_s: float) -> int | None:
+        """Return its exit code, or None when it is alive after *timeout_s*."""
+        ...
+
+    def output(self) -> bytes:
+        """Return stdout and stderr so far, together, capped."""
+        ...
+
+    async def stop(self) -> None:
+        """End it with its whole process group."""
+        ...
+
+
+class Sandbox(Protocol):
+    """A place where commands run; processes that a command leaves behind live until it is closed."""
+
+    spec: SandboxSpec
+
+    async def run(self, command: Command) -> CommandResult:
+        """Run *command* to its end or its limits. Raises `SandboxError` when the sandbox itself fails."""
+        ...
+
+    async def start(self, command: Command) -> Service:
+        """Start a program and return at once. Its `timeout_s` and `stdin` are not used."""
+        ...
+
+    async def listen(self, port: int) -> socket.socket:
+        """Return a listening TCP socket on the guest's 127.0.0.1:*port*, served by the host (port 0: any)."""
+        ...
+
+    async def connect(self, port: int) -> socket.socket:
+        """Return a TCP socket connected to 127.0.0.1:*port* inside; raises `ConnectionError`."""
+        ...
+
+    async def read_file(self, path: str, max_bytes: int = 16 * 1024 * 1024) -> bytes:
+        """Read a regular file as the guest; raises `FileNotFoundError` or `ValueError` when too large."""
+        ...
+
+    async def write_file(self, path: str, content: bytes, mode: int = 0o644) -> None:
+        """Write a file as the guest, making its folders."""
+        ...
+
+    def usage(self) -> Usage:
+        """Return what it has used so far."""
+        ...
+
+    async def close(self) -> None:
+        """End every process and give the workspace back to the caller's user. Can be called twice."""
+        ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *exc: object) -> None: ...
+
+
+class Pod(Protocol):
+    """Sandboxes that share one private network, and nothing else."""
+
+    async def open(self, spec: SandboxSpec) -> Sandbox:
+        """Open a sandbox inside the pod."""
+        ...
+
+    async def close(self) -> None:
+        """Close all its sandboxes."""
+        ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *exc: object) -> None: ...
+
+
+class Enforcement(Record):
+    """What enforces each limit on this machine, in words for `doctor` and for lock files."""
+
+    cpus: str
+    memory: str
+    processes: str
+    disk: str
+    network: str
+
+
+class SandboxProvider(Protocol):
+    """Opens sandboxes. One provider lives as long as the program, closed by its context."""
+
+    name: str
+
+    async def open(self, spec: SandboxSpec) -> Sandbox:
+        """Open a sandbox; raises `SandboxError` with what to do when the machine cannot."""
+        ...
+
+    async def pod(self) -> Pod:
+        """Open an empty pod."""
+        ...
+
+    def enforcement(self) -> Enforcement:
+        """Say what enforces the limits."""
+        ...
+
+    def identity(self) -> Mapping[str, str]:
+        """Name and version, for verdict cache keys and lock files."""
+        ...
+
+    async def close(self) -> None:
+        """Close every sandbox that is still open."""
+        ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *exc: object) -> None: ...

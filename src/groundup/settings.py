@@ -1,0 +1,78 @@
+"""Settings: defaults < groundup.toml < environment (GROUNDUP_*) < flags. The only reader of the environment."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from groundup.domain.errors import UsageError
+from groundup.domain.names import unknown
+from groundup.domain.records import Record
+
+CONFIG_FILE = "groundup.toml"
+PREFIX = "GROUNDUP_"
+
+
+def environment() -> Mapping[str, str]:
+    """Return the process's environment; nothing else in groundup reads it."""
+    return os.environ
+
+
+def _default_cache() -> Path:
+    base = environment().get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "groundup"
+
+
+class Settings(Record):
+    """What a user can set once for all commands."""
+
+    cache_dir: Path = Field(default_factory=_default_cache, description="layers, fetched packages, verdict cache")
+    data_dir: Path | None = Field(default=None, description="pulled suite data; None: inside the cache")
+    output: Path = Field(default=Path("runs"), description="where run folders are made")
+    jobs: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, description="attempts at once")
+    sandbox: str = Field(default="bubblewrap", description="bubblewrap, none or fake")
+    memory_share: float = Field(
+        default=0.8, gt=0, le=1, description="of the machine's memory that attempts may reserve"
+    )
+    registry_cache: bool = Field(default=True, description="keep fetched packages for offline use")
+
+    @property
+    def data(self) -> Path:
+        """Where pulled suite data lies."""
+        return self.data_dir or self.cache_dir / "data"
+
+
+def load(flags: Mapping[str, object] | None = None, config: Path | None = None) -> Settings:
+    """Merge all sources; a flag that is None is not set. Raises `UsageError`."""
+    values: dict[str, object] = {}
+    path = config or Path(CONFIG_FILE)
+    if config is not None or path.is_file():
+        values.update(_from_file(path))
+    known = Settings.model_fields
+    for name in known:
+        text = environment().get(PREFIX + name.upper())
+        if text is not None:
+            values[name] = text
+    values.update({name: value for name, value in (flags or {}).items() if value is not None})
+    for name in values:
+        if name not in known:
+            raise UsageError(unknown("setting", name, known))
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UsageError(f"setting {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UsageError(f"{path}: no such configuration file") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not valid TOML: {error}") from error
+    table: dict[str, Any] = document.get("settings", {})
+    return table

@@ -1,0 +1,1 @@
+"""Run folders: layout, append-only records, atomic writes. The only owner of the disk format."""

@@ -1,0 +1,1 @@
+"""The benchmarks: loading, oracle, graders and summary of each. Suites never import each other or agents."""

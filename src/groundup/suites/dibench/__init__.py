@@ -1,0 +1,1 @@
+"""DI-Bench: infer the dependencies of real repositories in four languages."""

@@ -1,0 +1,1 @@
+"""NL2RepoBench: whole Python libraries from a long specification."""

@@ -1,0 +1,1 @@
+"""Folders that strangers filled: copying, digesting, unpacking and removing them safely."""

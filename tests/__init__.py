@@ -1,0 +1,1 @@
+"""Tests mirror the source tree; each docstring is the promise it guards."""
