@@ -1,0 +1,100 @@
+"""Host ends of pipes to programs: read into a `Capture` or written to, without a thread and without blocking."""
+
+import asyncio
+import contextlib
+import os
+
+from groundup.sandbox.capture import Capture
+
+_CHUNK = 256 * 1024
+
+
+class Drain:
+    """Reads a pipe until its last writer is gone, for as long as that takes, into a capture."""
+
+    def __init__(self, descriptor: int, capture: Capture) -> None:
+        """Takes ownership of *descriptor*."""
+        self.capture = capture
+        self._descriptor = descriptor
+        self._loop = asyncio.get_running_loop()
+        self._ended: asyncio.Future[None] = self._loop.create_future()
+        os.set_blocking(descriptor, False)
+        self._loop.add_reader(descriptor, self._read)
+
+    async def ended(self, timeout_s: float | None = None) -> bool:
+        """Wait for the end of the stream; return whether it came."""
+        await asyncio.wait([self._ended], timeout=timeout_s)
+        return self._ended.done()
+
+    def close(self) -> None:
+        """Stop reading. A writer that goes on gets SIGPIPE."""
+        if self._descriptor >= 0:
+            self._loop.remove_reader(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = -1
+            if not self._ended.done():
+                self._ended.set_result(None)
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._descriptor, _CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if data:
+            self.capture.feed(data)
+        else:
+            self.close()
+
+
+class Feed:
+    """Writes bytes to a pipe as fast as its reader takes them, then closes it."""
+
+    def __init__(self, descriptor: int, data: bytes) -> None:
+        """Takes ownership of *descriptor*."""
+        self._descriptor = descriptor
+        self._left = memoryview(data)
+        self._loop = asyncio.get_running_loop()
+        os.set_blocking(descriptor, False)
+        self._write()
+        if self._descriptor >= 0:
+            self._loop.add_writer(descriptor, self._write)
+
+    def close(self) -> None:
+        """Stop writing."""
+        if self._descriptor >= 0:
+            self._loop.remove_writer(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _write(self) -> None:
+        try:
+            while self._left:
+                self._left = self._left[os.write(self._descriptor, self._left[:_CHUNK]) :]
+        except BlockingIOError:
+            return
+        except OSError:  # nobody reads any more
+            self._left = self._left[:0]
+        self.close()
+
+
+def drained_pipe(limit: int, *, keep_tail: bool = True) -> tuple[Drain, int]:
+    """Return a drain and the write end to hand to a program (the caller closes it)."""
+    reading, writing = os.pipe2(os.O_CLOEXEC)
+    return Drain(reading, Capture(limit, keep_tail=keep_tail)), writing
+
+
+def fed_pipe(data: bytes) -> tuple[Feed | None, int]:
+    """Return a feed and the read end to hand to a program (the caller closes it); /dev/null for no data."""
+    if not data:
+        return None, os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    reading, writing = os.pipe2(os.O_CLOEXEC)
+    return Feed(writing, data), reading
+
+
+def close_all(*descriptors: int) -> None:
+    """Close descriptors that have been handed over."""
+    for descriptor in descriptors:
+        with contextlib.suppress(OSError):
+            os.close(descriptor)

@@ -1,0 +1,1 @@
+"""Tests of sandboxes: one contract for every provider, and what is particular to each."""
