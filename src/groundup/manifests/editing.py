@@ -1,0 +1,130 @@
+"""Lossless edits: decode a file, change spans of its text, and get back bytes that differ nowhere else.
+
+A format scans a `Text` into sections (`sections.py`) whose entries know their spans; edits are spans with
+replacements. All spans count characters of `Text.text`, from which the BOM has been taken off.
+"""
+
+import codecs
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from groundup.manifests.records import Location, ManifestError
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+class Span(NamedTuple):
+    """A range of characters, end excluded."""
+
+    start: int
+    end: int
+
+
+class Edit(NamedTuple):
+    """Replace the characters of a span; an empty span inserts."""
+
+    start: int
+    end: int
+    replacement: str = ""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A decoded file that knows how to become the same bytes again."""
+
+    path: str
+    text: str
+    encoding: str = "utf-8"
+    errors: str = "surrogateescape"
+    bom: bytes = b""
+
+    @classmethod
+    def decode(cls, data: bytes, path: str) -> "Text":
+        """Decode by BOM, else as UTF-8, where a byte that is not UTF-8 survives as a surrogate."""
+        bom, encoding = next(((mark, name) for mark, name in _BOMS if data.startswith(mark)), (b"", "utf-8"))
+        errors = "surrogateescape" if encoding == "utf-8" else "strict"
+        try:
+            text = data[len(bom) :].decode(encoding, errors)
+        except UnicodeDecodeError as error:
+            raise ManifestError(path, f"is not valid {encoding} text: {error.reason}") from error
+        return cls(path=path, text=text, encoding=encoding, errors=errors, bom=bom)
+
+    def encode(self, text: str) -> bytes:
+        """Return *text* in this file's encoding, with its BOM."""
+        try:
+            return self.bom + text.encode(self.encoding, self.errors)
+        except UnicodeEncodeError as error:
+            raise ManifestError(self.path, f"cannot hold {text[error.start]!r} in {self.encoding}") from error
+
+    @cached_property
+    def newline(self) -> str:
+        """The line end that the file uses first; LF when it has none."""
+        end = self.text.find("\n")
+        if end < 0:
+            return "\n"
+        return "\r\n" if end > 0 and self.text[end - 1] == "\r" else "\n"
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        starts = [0]
+        position = self.text.find("\n")
+        while position >= 0:
+            starts.append(position + 1)
+            position = self.text.find("\n", position + 1)
+        return starts
+
+    def line_of(self, offset: int) -> int:
+        """Return the line, from 1, of the character at *offset*."""
+        return bisect_right(self._line_starts, offset)
+
+    def line_start(self, offset: int) -> int:
+        """Return the offset of the first character of the line that holds *offset*."""
+        return self._line_starts[self.line_of(offset) - 1]
+
+    def line_end(self, offset: int) -> int:
+        """Return the offset after the line end of the line that holds *offset*, or the end of the text."""
+        line = self.line_of(offset)
+        return self._line_starts[line] if line < len(self._line_starts) else len(self.text)
+
+    def offset_of(self, line: int, column: int) -> int:
+        """Return the offset of a line, from 1, and a column, from 0."""
+        return self._line_starts[line - 1] + column
+
+    def indent_at(self, offset: int) -> str:
+        """Return the blanks that the line of *offset* starts with."""
+        start = self.line_start(offset)
+        stripped = self.text[start : self.line_end(offset)].lstrip(" \t")
+        return self.text[start : self.line_end(offset) - len(stripped)]
+
+    def location(self, span: Span) -> Location:
+        """Return *span* as a record."""
+        return Location(line=self.line_of(span.start), start=span.start, end=span.end)
+
+    def error(self, reason: str, offset: int | None = None) -> ManifestError:
+        """Return an error that names this file and the line of *offset*."""
+        return ManifestError(self.path, reason, None if offset is None else self.line_of(offset))
+
+
+def apply(text: str, edits: Iterable[Edit]) -> str:
+    """Return *text* with *edits* done. Insertions at one place keep their order; overlaps are the caller's bug."""
+    pieces: list[str] = []
+    position = 0
+    for edit in sorted(edits, key=lambda item: (item.start, item.end)):
+        if edit.start < position:
+            raise ValueError(f"edits overlap at offset {edit.start}")
+        pieces += (text[position : edit.start], edit.replacement)
+        position = edit.end
+    pieces.append(text[position:])
+    return "".join(pieces)
+
+
+def edited(source: Text, edits: Iterable[Edit]) -> bytes:
+    """Return the bytes of *source* with *edits* done."""
+    return source.encode(apply(source.text, edits))

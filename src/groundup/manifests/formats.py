@@ -1,0 +1,23 @@
+"""The formats that are understood, by name, and which file is of which format."""
+
+from pathlib import PurePosixPath
+
+from groundup.domain.errors import UsageError
+from groundup.domain.names import unknown
+from groundup.manifests.protocol import ManifestFormat
+
+FORMATS: dict[str, ManifestFormat] = {}
+"""Every format by its name; add a sibling module and one line here. Importing a format imports no parser."""
+
+
+def find_format(name: str) -> ManifestFormat:
+    """Return the format of *name*; raise `UsageError` with the choices."""
+    if name not in FORMATS:
+        raise UsageError(unknown("manifest format", name, FORMATS))
+    return FORMATS[name]
+
+
+def format_of(path: str | PurePosixPath) -> ManifestFormat | None:
+    """Return the format of the file at a relative *path*, or None for a file that is no manifest."""
+    relative = PurePosixPath(path)
+    return next((item for item in FORMATS.values() if item.recognises(relative)), None)

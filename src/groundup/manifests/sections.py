@@ -1,0 +1,122 @@
+"""Formats made of sections: a scan finds sections and entries with spans, and one engine reads, masks and writes.
+
+A format that derives from `SpanFormat` implements `scan` (and `create`, when it can make missing sections) and
+says nothing about which entries stay, go or are new. A `Section` knows how entries are taken out of its syntax
+and put into it.
+"""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from groundup.manifests.editing import Edit, Span, Text, edited
+from groundup.manifests.records import Dependency, Kind, Language, Manifest, Note, SectionKey
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One declaration and its span: what stands for it and nothing around it."""
+
+    dependency: Dependency
+    span: Span
+
+
+class Section(ABC):
+    """A place in a file that holds declarations of one key."""
+
+    key: SectionKey
+    entries: Sequence[Entry]
+
+    @abstractmethod
+    def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
+        """Return the edits that leave the entries of index in *kept*, then *added*; comment lines stay."""
+
+    def clearing(self) -> list[Edit]:
+        """Return the edits of a mask: nothing declared, and no comment left that speaks of what was."""
+        return self.rewriting((), ()) if self.entries else []
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What a format found in a text."""
+
+    source: Text
+    sections: Sequence[Section] = ()
+    notes: Sequence[Note] = field(default=())
+
+
+class SpanFormat(ABC):
+    """The engine behind formats that scan into sections. Implements `ManifestFormat`."""
+
+    name: str
+    language: Language
+    masked_kinds: frozenset[Kind] = frozenset(Kind)
+
+    @abstractmethod
+    def recognises(self, path: PurePosixPath) -> bool:
+        """Whether a file of this relative path is of this format; decided by the path alone."""
+
+    @abstractmethod
+    def scan(self, source: Text) -> Scan:
+        """Return sections and notes. Raises `ManifestError`."""
+
+    def home(self, dependency: Dependency) -> SectionKey:
+        """Return the key of the section that a new declaration of *dependency* belongs to."""
+        return SectionKey(dependency.kind, dependency.group)
+
+    def create(self, scan: Scan, key: SectionKey, added: Sequence[Dependency]) -> list[Edit]:
+        """Return the edits that make a missing section holding *added*. Raises `ManifestError` if it cannot."""
+        where = f"{key.kind} dependencies" + (f" of {key.group!r}" if key.group else "")
+        raise scan.source.error(f"has no place for {where}: {added[0].name} cannot be written here")
+
+    def read(self, data: bytes, path: str) -> Manifest:
+        """Return what the file declares. Raises `ManifestError`."""
+        scan = self.scan(Text.decode(data, path))
+        found = (entry.dependency for section in scan.sections for entry in section.entries)
+        return Manifest(format=self.name, dependencies=tuple(found), notes=tuple(scan.notes))
+
+    def mask(self, data: bytes, path: str, kinds: Collection[Kind] | None = None) -> bytes:
+        """Remove all declarations of *kinds* (None: `masked_kinds`). Raises `ManifestError`."""
+        masked = self.masked_kinds if kinds is None else frozenset(kinds)
+        scan = self.scan(Text.decode(data, path))
+        edits: list[Edit] = []
+        for section in scan.sections:
+            kept = [i for i, entry in enumerate(section.entries) if entry.dependency.kind not in masked]
+            if not kept and (section.entries or section.key.kind in masked):
+                edits += section.clearing()
+            elif len(kept) < len(section.entries):
+                edits += section.rewriting(kept, ())
+        return edited(scan.source, edits)
+
+    def write(
+        self, data: bytes, dependencies: Sequence[Dependency], path: str, kinds: Collection[Kind] | None = None
+    ) -> bytes:
+        """Make *dependencies* what the file declares of *kinds* (None: all kinds). Raises `ManifestError`."""
+        scan = self.scan(Text.decode(data, path))
+        spoken_for = [item for item in dependencies if kinds is None or item.kind in kinds]
+        wanted = Counter(item.identity for item in spoken_for)
+        kept: list[list[int]] = []
+        for section in scan.sections:
+            kept.append([])
+            for i, entry in enumerate(section.entries):
+                identity = entry.dependency.identity
+                if kinds is not None and entry.dependency.kind not in kinds:
+                    kept[-1].append(i)
+                elif wanted[identity] > 0:
+                    wanted[identity] -= 1
+                    kept[-1].append(i)
+        added: dict[SectionKey, list[Dependency]] = {}
+        for item in spoken_for:
+            if wanted[item.identity] > 0:
+                wanted[item.identity] -= 1
+                added.setdefault(self.home(item), []).append(item)
+        edits: list[Edit] = []
+        for section, indices in zip(scan.sections, kept, strict=True):
+            new = added.pop(section.key, [])
+            if new or len(indices) < len(section.entries):
+                edits += section.rewriting(indices, new)
+        for key, new in added.items():
+            edits += self.create(scan, key, new)
+        return edited(scan.source, edits)
