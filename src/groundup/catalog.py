@@ -18,7 +18,10 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "fake": "groundup.sandbox.fake:create",
     },
 }
-"""What ships with groundup. Nothing is imported before it is asked for."""
+"""What ships with groundup. Nothing is imported before it is asked for.
+
+A suite and a sandbox are functions `create(settings: Settings)`, returning a `Suite` or a `SandboxProvider`.
+"""
 
 
 def names(kind: str) -> list[str]:

@@ -28,7 +28,7 @@ class AttemptKey(Record):
 
 
 class Outcome(StrEnum):
-    """How an attempt at making a submission ended. All but `infrastructure` are graded."""
+    """How an attempt at making a submission ended. All but the last two are graded."""
 
     SUBMITTED = "submitted"
     LIMIT = "limit"
@@ -36,6 +36,8 @@ class Outcome(StrEnum):
     REFUSED = "refused"
     CRASHED = "crashed"
     INFRASTRUCTURE = "infrastructure"
+    NOT_ATTEMPTED = "not_attempted"
+    """Nothing was handed in: kept in every denominator, shown apart."""
 
 
 class Provenance(Record):

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
-from groundup.domain.verdicts import TestResult, Verdict
+from groundup.domain.verdicts import Reason, TestResult, Verdict
 from groundup.grading.bench import Bench
+from groundup.sandbox.protocol import SandboxSpec
 
 
 class Graded(Record):
@@ -37,6 +38,19 @@ class Grader(Protocol):
 
         A fault of the submission is a verdict. `InfrastructureError` and `TaskError` are raised.
         """
+        ...
+
+    def zero(self, task: Task, reason: Reason) -> Graded:
+        """Return the verdict of a submission that could not even be taken in: 0 over the task's denominator."""
+        ...
+
+
+@runtime_checkable
+class Inspectable(Protocol):
+    """A grader that can rebuild the place where it graded, for `groundup shell`. Optional."""
+
+    async def sandbox_spec(self, task: Task, workspace: Path, bench: Bench) -> SandboxSpec:
+        """Return the sandbox of *task*'s environment around *workspace*, a copy of the submission."""
         ...
 
 

@@ -1,0 +1,142 @@
+"""The records that lie in a run folder. Owns their shape; what they mean is decided elsewhere."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from groundup.domain.digests import digest_of
+from groundup.domain.ids import Name
+from groundup.domain.records import Record
+from groundup.domain.subjects import AttemptKey, Outcome, Subject
+from groundup.domain.verdicts import Verdict
+
+
+class References(Record):
+    """Submissions come from the suite itself: its oracle's, or the empty one."""
+
+    kind: Literal["reference"] = "reference"
+    which: Literal["oracle", "nop"]
+
+
+class Predictions(Record):
+    """Submissions lie in a folder or a JSONL file that the user has."""
+
+    kind: Literal["predictions"] = "predictions"
+    path: str = Field(description="absolute")
+    task: Name | None = Field(default=None, description="the one task whose submission *path* is")
+    agent_name: str | None = None
+    model_name: str | None = None
+
+
+class EarlierRun(Record):
+    """Submissions are those of another run, graded again."""
+
+    kind: Literal["run"] = "run"
+    path: str = Field(description="absolute")
+
+
+SubmissionsFrom = Annotated[References | Predictions | EarlierRun, Field(discriminator="kind")]
+
+
+class RunConfiguration(Record):
+    """What a user asked for: everything that may change results. How fast it goes is in `RunOptions`."""
+
+    suite: str = Field(description="short name or dotted path")
+    submissions: SubmissionsFrom
+    grader: str | None = Field(default=None, description="None: the suite's default")
+    tasks: tuple[str, ...] | None = Field(default=None, description="None: all of the suite's")
+    exclude: tuple[str, ...] = ()
+    attempts: int | None = Field(default=None, ge=1, description="per task; None: as many as are found")
+    timeout_s: float | None = Field(default=None, gt=0, description="overrides the recipes' test timeouts")
+    sandbox: str = "bubblewrap"
+
+    @property
+    def subject(self) -> Subject:
+        """Who made the submissions, as far as the configuration says."""
+        match self.submissions:
+            case References(which=which):
+                return Subject(agent=which)
+            case Predictions(agent_name=agent, model_name=model):
+                return Subject(agent=agent or "predictions", model=model)
+            case EarlierRun(path=path):
+                return Subject(agent="regrade", settings={"run": path})
+
+
+class Planned(Record):
+    """The attempts of a run: every task, as often as `attempts` says. The denominator of every report."""
+
+    tasks: tuple[Name, ...]
+    attempts: int = Field(ge=1)
+
+    @property
+    def keys(self) -> tuple[AttemptKey, ...]:
+        """All attempts, first indexes first, so that every task is seen early."""
+        return tuple(AttemptKey(task=task, index=index) for index in range(self.attempts) for task in self.tasks)
+
+    def __len__(self) -> int:
+        return len(self.tasks) * self.attempts
+
+
+class ConfigFile(Record):
+    """`config.json`: written once, never changed."""
+
+    format: Literal[1] = Field(default=1, description="version of the folder layout")
+    run_id: Name
+    created_at: datetime
+    suite_name: str
+    grader: str = Field(description="the grader's name, resolved")
+    configuration: RunConfiguration
+    planned: Planned
+    pinned: dict[str, str] = Field(
+        description="what the results depend on besides: versions of suite and sandbox, digests of tasks, "
+        "graders and predictions; a resume that finds one of them changed is refused"
+    )
+    digest: str = Field(description="of configuration, planned and pinned")
+
+    @staticmethod
+    def digest_for(configuration: RunConfiguration, planned: Planned, pinned: dict[str, str]) -> str:
+        """Return the digest that a `ConfigFile` of these carries."""
+        return digest_of([configuration, planned, pinned])
+
+
+class Start(Record):
+    """One process that worked on a run."""
+
+    at: datetime
+    pid: int
+    groundup: str = Field(description="version")
+    machine: dict[str, str] = {}
+    tools: dict[str, str] = Field(default={}, description="names and versions from provider and builder")
+    options: dict[str, str | int | float | bool | None] = {}
+
+
+class LockFile(Record):
+    """`lock.json`: what made the results, one entry per start."""
+
+    format: Literal[1] = 1
+    starts: tuple[Start, ...] = ()
+
+
+class VerdictLine(Record):
+    """One line of `verdicts.jsonl`: a settled attempt, or a try that ended as an infrastructure failure."""
+
+    attempt: AttemptKey
+    outcome: Outcome
+    submission: str | None = Field(description="its digest; None when nothing could be taken in")
+    verdict: Verdict | None = Field(description="None exactly when the outcome is `not_attempted`")
+    try_number: int = Field(default=1, ge=1, description="over all starts of the run")
+    start: int = Field(default=0, ge=0, description="index of the start in lock.json that wrote it: 0 the first")
+    cached: bool = Field(default=False, description="the verdict was found in the verdict cache")
+    started_at: datetime
+    finished_at: datetime
+
+    @property
+    def settles(self) -> bool:
+        """Whether the attempt is not owed any more."""
+        return self.verdict is None or self.verdict.settles
+
+
+def latest(lines: "list[VerdictLine] | tuple[VerdictLine, ...]") -> dict[AttemptKey, VerdictLine]:
+    """Return the line that counts for each attempt: its last."""
+    return {line.attempt: line for line in lines}
