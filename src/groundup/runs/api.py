@@ -42,7 +42,7 @@ class RunResult(Record):
 
 
 Finish = Callable[[Path], None]
-"""Is called with the run folder when nothing is running any more and the folder is still locked: writes a report."""
+"""Is called with the run folder when nothing runs any more and the folder is still locked: to write a report."""
 
 
 def plan(configuration: RunConfiguration, settings: Settings) -> Plan:

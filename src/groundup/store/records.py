@@ -1,5 +1,6 @@
 """The records that lie in a run folder. Owns their shape; what they mean is decided elsewhere."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -137,6 +138,6 @@ class VerdictLine(Record):
         return self.verdict is None or self.verdict.settles
 
 
-def latest(lines: "list[VerdictLine] | tuple[VerdictLine, ...]") -> dict[AttemptKey, VerdictLine]:
+def latest(lines: Iterable[VerdictLine]) -> dict[AttemptKey, VerdictLine]:
     """Return the line that counts for each attempt: its last."""
     return {line.attempt: line for line in lines}

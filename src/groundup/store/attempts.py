@@ -1,0 +1,109 @@
+"""The folder of one attempt: what was handed in, what the hidden tests did, logs."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from groundup.domain.errors import UsageError
+from groundup.domain.subjects import Submission
+from groundup.domain.verdicts import TestResult, Verdict
+from groundup.store.files import write_atomically
+from groundup.store.journal import complete_lines
+from groundup.trees.removal import remove_tree
+from groundup.trees.writer import disk_errors
+
+LOG_BYTES = 16 * 1024 * 1024
+"""Most of one log that is kept: half head, half tail."""
+_CUT = b"\n... %d bytes left out ...\n"
+
+
+class AttemptFolder:
+    """Names and contents of one attempt's folder. Made when something is first written."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.submission = path / "submission"
+        self.submission_file = path / "submission.json"
+        self.tests_file = path / "tests.jsonl"
+        self.logs = path / "logs"
+        self.kept = path / "kept"
+
+    def record(self) -> Submission | None:
+        """Return the record of what was taken in; None before that is complete."""
+        try:
+            return Submission.model_validate_json(self.submission_file.read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValidationError as error:
+            raise UsageError(
+                f"{self.submission_file} is damaged; remove the folder {self.path} and resume the run"
+            ) from error
+
+    @contextmanager
+    def incoming(self) -> Iterator[Path]:
+        """Yield an empty folder to fill; on success it becomes `submission/`, otherwise it is removed."""
+        arriving = self.path / ".incoming"
+        with disk_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            self.submission_file.unlink(missing_ok=True)
+        for old in (arriving, self.submission):
+            remove_tree(old)
+        try:
+            with disk_errors(self.path):
+                arriving.mkdir()
+            yield arriving
+            with disk_errors(self.path):
+                arriving.rename(self.submission)
+        finally:
+            remove_tree(arriving)
+
+    def write_record(self, submission: Submission) -> None:
+        """Record that `submission/` is complete."""
+        write_atomically(self.submission_file, submission.model_dump_json(indent=1).encode() + b"\n")
+
+    def tests(self) -> tuple[TestResult, ...]:
+        """Return what the hidden tests did in the try that settled it."""
+        try:
+            return tuple(TestResult.model_validate_json(line) for _, line in complete_lines(self.tests_file))
+        except ValidationError as error:
+            raise UsageError(
+                f"{self.tests_file} is damaged; grade the run again with `groundup regrade`"
+            ) from error
+
+    def write_evidence(self, tests: Iterable[TestResult], logs: Mapping[str, bytes], *, again: int | None) -> None:
+        """Keep a try's test results and logs; *again*: the number of a try that will be repeated, kept apart."""
+        with disk_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+        if again is None:
+            write_atomically(self.tests_file, b"".join(test.model_dump_json().encode() + b"\n" for test in tests))
+        folder = self.logs if again is None else self.logs / f"try-{again}"
+        for name, content in logs.items():
+            with disk_errors(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(folder / _file_name(name), _capped(content), durable=False)
+
+    def write_whole_verdict(self, verdict: Verdict) -> None:
+        """Keep a verdict that is too long for its line."""
+        write_atomically(self.path / "verdict.json", verdict.model_dump_json(indent=1).encode() + b"\n")
+
+    def keep(self, scratch: Path) -> None:
+        """Move a grader's scratch folder here, replacing an earlier one."""
+        remove_tree(self.kept)
+        with disk_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            scratch.rename(self.kept)
+
+
+def _file_name(name: str) -> str:
+    """Return *name* as one harmless path component."""
+    return re.sub(r"[^A-Za-z0-9._+-]", "_", name).lstrip(".")[:120] or "log"
+
+
+def _capped(content: bytes) -> bytes:
+    if len(content) <= LOG_BYTES:
+        return content
+    half = LOG_BYTES // 2
+    return content[:half] + _CUT % (len(content) - 2 * half) + content[-half:]

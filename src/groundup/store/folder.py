@@ -1,0 +1,187 @@
+"""A run's folder: `RunFolder` reads it, `RunWriter` alone changes it. The layout is in docs/runs.md."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from pydantic import JsonValue, ValidationError
+
+from groundup.domain.errors import UsageError
+from groundup.domain.records import Record
+from groundup.domain.subjects import AttemptKey
+from groundup.store.attempts import AttemptFolder
+from groundup.store.files import write_atomically
+from groundup.store.holding import LOCK_NAME, Hold
+from groundup.store.journal import Journal
+from groundup.store.lines import encode, read_lines
+from groundup.store.records import ConfigFile, LockFile, Start, VerdictLine, latest
+from groundup.trees.removal import remove_tree
+from groundup.trees.writer import disk_errors
+
+R = TypeVar("R", bound=Record)
+
+
+class RunFolder:
+    """Reads a run; another process may be working on it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.scratch = path / "scratch"
+
+    @property
+    def config_file(self) -> Path:
+        """Where the configuration lies."""
+        return self.path / "config.json"
+
+    def config(self) -> ConfigFile:
+        """Return the configuration; raises `UsageError` when *path* holds no run."""
+        found = self._read(self.config_file, ConfigFile)
+        if found is None:
+            raise UsageError(f"{self.path} is not a run folder: it has no config.json")
+        expected = ConfigFile.digest_for(found.configuration, found.planned, found.pinned)
+        if found.digest != expected:
+            raise UsageError(
+                f"{self.config_file} was changed after the run began (its digest differs); restore it"
+            )
+        return found
+
+    def lock(self) -> LockFile:
+        """Return which processes worked on the run so far, with what tools."""
+        return self._read(self.path / "lock.json", LockFile) or LockFile()
+
+    def lines(self) -> Iterator[VerdictLine]:
+        """Yield all verdict lines; raises `UsageError` naming file and line when one is damaged."""
+        return read_lines(self.path / "verdicts.jsonl")
+
+    def latest(self) -> dict[AttemptKey, VerdictLine]:
+        """Return the line that counts for each attempt that has one."""
+        return latest(self.lines())
+
+    def attempt(self, key: AttemptKey) -> AttemptFolder:
+        """Return the folder of one attempt."""
+        return AttemptFolder(self.path / "attempts" / key.task / str(key.index))
+
+    def write_report(self, document: JsonValue) -> None:
+        """Write `report.json`. Needs no hold: it is made from what the other files say."""
+        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+        write_atomically(self.path / "report.json", text.encode() + b"\n")
+
+    @staticmethod
+    def _read(path: Path, kind: type[R]) -> R | None:
+        try:
+            return kind.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValidationError) as error:
+            raise UsageError(f"{path} cannot be read: {_first(error)}") from error
+
+
+class RunWriter:
+    """Holds a run folder while a process works on it. Use as a context."""
+
+    def __init__(self, folder: RunFolder, config: ConfigFile, hold: Hold) -> None:
+        self.folder = folder
+        self.config = config
+        self._hold = hold
+        self._journal = Journal(folder.path / "verdicts.jsonl")
+        self._sweep()
+
+    @classmethod
+    def create(cls, path: Path, config: ConfigFile) -> Self:
+        """Make the folder of a new run; raises `UsageError` when there is one."""
+        with disk_errors(path.parent):
+            try:
+                path.mkdir(parents=True, exist_ok=True)
+            except FileExistsError as error:
+                raise UsageError(f"{path} is a file; choose another --run-id or --output") from error
+            # A process killed right here leaves a lock and nothing else: the next one takes the folder over.
+            if any(entry.name != LOCK_NAME and not entry.name.endswith(".partial") for entry in path.iterdir()):
+                _refuse_existing(path)
+        hold = Hold(path)
+        try:
+            if (path / "config.json").exists():
+                _refuse_existing(path)
+            write_atomically(path / "config.json", config.model_dump_json(indent=1).encode() + b"\n")
+            return cls(RunFolder(path), config, hold)
+        except BaseException:
+            hold.close()
+            raise
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Continue a run; raises `UsageError` when there is none or another process works on it."""
+        folder = RunFolder(path)
+        folder.config()  # before anything is written into a folder that is no run
+        hold = Hold(path)
+        try:
+            return cls(folder, folder.config(), hold)
+        except BaseException:
+            hold.close()
+            raise
+
+    def began(self, start: Start) -> int:
+        """Record that a process works on the run; return its number, 0 for the first."""
+        lock = self.folder.lock()
+        lock = lock.model_copy(update={"starts": (*lock.starts, start)})
+        write_atomically(self.folder.path / "lock.json", lock.model_dump_json(indent=1).encode() + b"\n")
+        return len(lock.starts) - 1
+
+    def append(self, line: VerdictLine) -> None:
+        """Record *line*; it is on the disk when this returns. Raises `DiskFullError`; then nothing was added."""
+        data, shortened = encode(line)
+        if shortened and line.verdict is not None:
+            self.folder.attempt(line.attempt).write_whole_verdict(line.verdict)
+        self._journal.append(data)
+
+    def scratch(self, key: AttemptKey) -> Path:
+        """Return an empty folder for one attempt's grading, inside the run folder."""
+        path = self.folder.scratch / f"{key.task}.{key.index}"
+        remove_tree(path)
+        with disk_errors(self.folder.path):
+            path.mkdir(parents=True)
+        return path
+
+    def _sweep(self) -> None:
+        """Remove what a killed process left half done; nobody else is writing here while this one has the hold."""
+        remove_tree(self.folder.scratch)
+        attempt = "attempts/*/*"
+        for pattern in (
+            ".*.partial",
+            f"{attempt}/.*.partial",
+            f"{attempt}/.incoming",
+            f"{attempt}/logs/**/.*.partial",
+        ):
+            for torn in self.folder.path.glob(pattern):
+                remove_tree(torn)
+
+    def close(self) -> None:
+        """Give the folder back. Can be called twice."""
+        try:
+            remove_tree(self.folder.scratch)
+        finally:
+            self._journal.close()
+            self._hold.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _refuse_existing(path: Path) -> None:
+    if not (path / "config.json").exists():
+        raise UsageError(f"{path} holds other files and no run; choose another --run-id or --output")
+    Hold(path).close()  # says so when a process works on it right now
+    raise UsageError(f"the run {path} exists; finish it with `groundup resume {path}` or choose another --run-id")
+
+
+def _first(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc'])) or 'content'}: {first['msg']}"
+    return str(error)
