@@ -25,7 +25,14 @@ class PythonRequest(Record):
     with_pip: bool = False
     exclude_newer: str | None = Field(default=None, description="index cut-off, RFC 3339 date")
     build_requirements: tuple[str, ...] = Field(
-        default=(), description="hashed lines installed first, for requirements that have no wheel"
+        default=(),
+        description="hashed lines at hand where a requirement without a wheel is built; not part of the layer",
+    )
+    refused: tuple[str, ...] = Field(
+        default=(), description="names that the gateway refuses, such as the task's own"
+    )
+    on_behalf_of: Literal["recipe", "submission"] = Field(
+        default="recipe", description="who asked, and so who is to blame when it cannot be built"
     )
 
 

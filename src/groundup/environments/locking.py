@@ -1,0 +1,118 @@
+"""Making a hashed lock from requirement lines: complete, for one Python, without any address in it."""
+
+import re
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from groundup.domain.errors import NetworkError, TaskError, UsageError
+from groundup.gateways.indexes import ClientConfiguration, Index, client_configuration
+from groundup.gateways.uv import uv_program
+from groundup.sandbox.programs import run_program
+from groundup.settings import environment
+
+_TIMEOUT_S = 600.0
+_UNREACHABLE = re.compile(
+    r"error sending request|dns error|connection refused|timed out|operation timed out|network was disabled",
+    re.IGNORECASE,
+)
+
+
+async def lock_requirements(
+    lines: Iterable[str], python: str, exclude_newer: str | None = None, *, run_setup_code: bool = False
+) -> tuple[str, ...]:
+    """Return lines `name==version --hash=sha256:... --hash=...` for *lines* and all they need, sorted by name.
+
+    *python* is a minor version (`3.11`); *exclude_newer* an RFC 3339 date after which files do not count. A source
+    distribution that declares no static metadata would have to run its own code on the host to be asked, so such
+    versions do not count unless *run_setup_code*. Raises `UsageError`, `TaskError` or `NetworkError`.
+    """
+    requirements = named_requirements(lines)
+    if not requirements:
+        return ()
+    argv = ["pip", "compile", "-", "--python-version", python, "--generate-hashes", "--no-header", "--no-annotate"]
+    argv += ["--no-emit-index-url", "--no-emit-find-links", "--no-sources", "--quiet"]
+    argv += ["--exclude-newer", exclude_newer] if exclude_newer else []
+    argv += [] if run_setup_code else ["--no-build"]
+    configuration = await client_configuration(environment())
+    with tempfile.TemporaryDirectory(prefix="groundup-lock-") as folder:
+        result = await run_program(
+            [uv_program(), *argv],
+            cwd=Path(folder),
+            environment=_client_environment(configuration),
+            timeout_s=_TIMEOUT_S,
+            stdin="\n".join(requirements).encode() + b"\n",
+        )
+    if not result.ok:
+        raise _explained(result.stderr.decode(errors="replace"), requirements)
+    return locked_lines(result.stdout.decode())
+
+
+def named_requirements(lines: Iterable[str]) -> tuple[str, ...]:
+    """Return the requirements in *lines*, comments dropped; `UsageError` for anything but names and versions."""
+    kept = []
+    for line in lines:
+        text = re.sub(r"(^|\s)#.*$", "", line).strip()
+        if not text:
+            continue
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement as error:
+            raise UsageError(
+                f"{text[:200]!r} is not a requirement by name and version, which is all that can be locked"
+            ) from error
+        if requirement.url:
+            raise UsageError(
+                f"{requirement.name!r} is required by address; name a version instead, such as 'name==1.0'"
+            )
+        kept.append(str(requirement))
+    return tuple(kept)
+
+
+def locked_lines(text: str) -> tuple[str, ...]:
+    """Return one line per pin of a compiled requirements file, hashes sorted."""
+    joined = re.sub(r"\\\s*\n", " ", text)
+    pins = []
+    for line in joined.splitlines():
+        words = line.split()
+        if not words or words[0].startswith(("#", "-")):
+            continue
+        hashes = sorted(word for word in words if word.startswith("--hash="))
+        pins.append(" ".join([" ".join(word for word in words if not word.startswith("--hash=")), *hashes]))
+    return tuple(sorted(pins))
+
+
+def _client_environment(configuration: ClientConfiguration) -> dict[str, str]:
+    """Return the user's environment with the indexes told to uv, so that pip's configuration counts too."""
+    kept = {name: value for name, value in environment().items() if name not in {"VIRTUAL_ENV", "UV_INDEX_URL"}}
+    *extra, default = configuration.indexes
+    kept |= {
+        "UV_DEFAULT_INDEX": _address(default),
+        "UV_INDEX": " ".join(map(_address, extra)),
+        "UV_NO_CONFIG": "1",
+    }
+    kept.pop("UV_EXTRA_INDEX_URL", None)
+    if configuration.ca_bundle:
+        kept["SSL_CERT_FILE"] = str(configuration.ca_bundle)
+    return kept
+
+
+def _address(index: Index) -> str:
+    if not index.credentials:
+        return index.url
+    from urllib.parse import quote
+
+    scheme, _, rest = index.url.partition("://")
+    secret = quote(index.credentials.password.get_secret_value(), safe="")
+    return f"{scheme}://{quote(index.credentials.username, safe='')}:{secret}@{rest}"
+
+
+def _explained(stderr: str, requirements: tuple[str, ...]) -> TaskError | NetworkError:
+    told = " ".join(line.strip() for line in stderr.splitlines() if "cause:" in line or "error" in line)[:600]
+    if _UNREACHABLE.search(stderr):
+        return NetworkError(f"the package index cannot be reached to lock {', '.join(requirements)[:200]}: {told}")
+    return TaskError(
+        f"{', '.join(requirements)[:200]} cannot be locked: {told}; change the versions or the cut-off date"
+    )

@@ -1,0 +1,68 @@
+"""Where the uv program is, and what it says of itself. Owns no use of it: `environments` builds with it."""
+
+import tempfile
+from pathlib import Path
+
+from groundup.domain.errors import InfrastructureError
+from groundup.sandbox.programs import run_program
+from groundup.settings import environment
+
+_QUICK_S = 30.0
+
+
+def uv_program() -> Path:
+    """Return the uv executable that came with groundup's installation."""
+    import uv
+
+    try:
+        return Path(uv.find_uv_bin())
+    except FileNotFoundError as error:
+        raise InfrastructureError(
+            "the uv program is missing from this installation; reinstall it with pip install --force-reinstall uv"
+        ) from error
+
+
+async def uv_version() -> str:
+    """Return uv's version, such as `0.5.1`."""
+    result = await run_program(
+        [uv_program(), "--version"], cwd=Path("/"), environment=_bare_environment(), timeout_s=_QUICK_S
+    )
+    words = result.stdout.decode(errors="replace").split()
+    if not result.ok or len(words) < 2:
+        raise InfrastructureError(
+            f"uv does not say its version: {result.text().strip()[:200]!r}; install uv again"
+        )
+    return words[1]
+
+
+async def default_index_url() -> str:
+    """Return the address of the package index that uv uses when nobody configured any.
+
+    The client is asked, so that no registry address is written down here. Needs no network.
+    """
+    with tempfile.TemporaryDirectory(prefix="groundup-uv-") as folder:
+        argv = ["pip", "compile", "--emit-index-url", "--no-config", "--offline", "--no-header", "-"]
+        result = await run_program(
+            [uv_program(), *argv],
+            cwd=Path(folder),
+            environment={**_bare_environment(), "UV_CACHE_DIR": f"{folder}/cache", "UV_PYTHON_DOWNLOADS": "never"},
+            timeout_s=_QUICK_S,
+        )
+    for line in result.stdout.decode(errors="replace").splitlines():
+        option, _, value = line.partition(" ")
+        if option == "--index-url" and value.strip():
+            return value.strip()
+    raise InfrastructureError(
+        f"uv does not say its default package index ({result.text().strip()[:200]!r}); "
+        "name one in UV_DEFAULT_INDEX or PIP_INDEX_URL"
+    )
+
+
+def _bare_environment() -> dict[str, str]:
+    """Return an environment without any setting of uv's: programs are found, and nothing else is told."""
+    import sys
+
+    return {
+        "PATH": f"{Path(sys.executable).parent}:{environment().get('PATH', '/usr/bin:/bin')}",
+        "HOME": "/nonexistent",
+    }
