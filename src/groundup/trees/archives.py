@@ -1,0 +1,212 @@
+"""Unpacking archives from strangers: tar (plain, gz, bz2, xz, zst) and zip, told apart by content, not by name.
+
+What cannot be taken safely (links that lead out, devices, absolute and `..` names) is left out and named; an
+archive that cannot be read, or unpacks to more than the limits, is refused as a whole with one `SubmissionError`.
+"""
+
+import io
+import lzma
+import os
+import stat
+import struct
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path
+from typing import IO
+
+from groundup.domain.errors import InfrastructureError, SubmissionError
+from groundup.trees.decompression import refuse_bomb, spooled
+from groundup.trees.limits import TakenIn, TreeLimits
+from groundup.trees.links import Parts
+from groundup.trees.walking import CHUNK, read_chunks
+from groundup.trees.writer import TreeWriter, disk_errors
+
+_ZIP_DIRECTORY_BYTES = 64 * 1024 * 1024
+_HEADER_BYTES = 4 * 1024 * 1024
+
+
+_UNREADABLE = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    ValueError,
+    struct.error,
+    OSError,  # bz2 raises a bare one; what the disk refuses has been translated where it arose
+    RecursionError,  # tarfile calls itself for each header that describes the next
+    NotImplementedError,
+)
+
+
+def extract_archive(
+    path: Path, destination: Path, limits: TreeLimits | None = None, *, strip_components: int = 0
+) -> TakenIn:
+    """Unpack the archive at *path* into the absent or empty *destination*, without its first *strip_components*.
+
+    Of files with one name the last wins. Raises `SubmissionError` for what the archive is, `InfrastructureError`
+    for what the disk refuses.
+    """
+    limits = limits or TreeLimits()
+    try:
+        archive = path.open("rb")
+    except OSError as error:
+        raise InfrastructureError(f"cannot read the archive {path}: {error.strerror or error}") from error
+    with archive, TreeWriter(destination, limits) as writer:
+        try:
+            if archive.read(4) in (b"PK\x03\x04", b"PK\x05\x06"):
+                _extract_zip(archive, writer, strip_components)
+            else:
+                _extract_tar(archive, writer, strip_components, destination.parent)
+        except _UNREADABLE as error:
+            raise SubmissionError(f"the archive {path.name} cannot be read: {error}; pack it again") from error
+        return writer.finish()
+
+
+def _extract_tar(archive: IO[bytes], writer: TreeWriter, strip: int, room: Path) -> None:
+    with disk_errors(room):
+        plain = tempfile.TemporaryFile(dir=room)  # noqa: SIM115  # closed by the `with` below
+    with plain:
+        with disk_errors(room):
+            spooled(archive, plain, writer.limits)
+        guarded = _Guarded(plain)
+        with tarfile.TarFile(fileobj=guarded, encoding="utf-8", errors="surrogateescape") as tar:
+            for member in tar:
+                _take_tar_member(tar, member, writer, strip)
+            plain.seek(tar.offset)
+            if plain.read(tarfile.BLOCKSIZE).strip(b"\0"):
+                raise SubmissionError("the archive is damaged in its middle; pack it again")
+
+
+class _Guarded(io.RawIOBase):
+    """A file that refuses to be read in one huge piece: tarfile believes the length that a header claims."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__()
+        self._file = file
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Read at most what a sane header needs."""
+        if not 0 <= size <= _HEADER_BYTES:
+            raise SubmissionError("the archive has an impossible header; pack it again")
+        return self._file.read(size)
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        """Move, as the file does."""
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        """Say where, as the file does."""
+        return self._file.tell()
+
+
+def _take_tar_member(tar: tarfile.TarFile, member: tarfile.TarInfo, writer: TreeWriter, strip: int) -> None:
+    parts = _inner_parts(member.name, writer, strip)
+    if parts is None:
+        return
+    writer.admit(parts)
+    if member.isdir():
+        writer.folder(parts)
+    elif member.issym():
+        writer.link(parts, member.linkname)
+    elif member.islnk():
+        _take_hard_link(parts, _safe_parts(member.linkname), writer, strip)
+    elif member.type in tarfile.REGULAR_TYPES or member.issparse():
+        content = tar.extractfile(member)
+        assert content is not None  # tarfile's promise for regular members
+        with content:
+            chunks = iter(lambda: content.read(CHUNK), b"")
+            writer.file(parts, chunks, executable=bool(member.mode & stat.S_IXUSR), size=member.size)
+    else:
+        writer.drop(parts, "not a file, folder or link")
+
+
+def _take_hard_link(parts: Parts, earlier: Parts | None, writer: TreeWriter, strip: int) -> None:
+    try:
+        if earlier is None or len(earlier) <= strip:
+            raise FileNotFoundError(parts)
+        descriptor = writer.open_file(earlier[strip:])
+    except (OSError, ValueError):
+        writer.drop(parts, "hard link to nothing in the archive")
+        return
+    try:
+        found = os.fstat(descriptor)
+        executable = bool(found.st_mode & stat.S_IXUSR)
+        writer.file(parts, read_chunks(descriptor), executable=executable, size=found.st_size)
+    finally:
+        os.close(descriptor)
+
+
+def _extract_zip(archive: IO[bytes], writer: TreeWriter, strip: int) -> None:
+    size = archive.seek(0, os.SEEK_END)
+    _refuse_huge_directory(archive, size)
+    with zipfile.ZipFile(archive) as zipped:
+        for member in zipped.infolist():
+            _take_zip_member(zipped, member, writer, strip)
+
+
+def _take_zip_member(zipped: zipfile.ZipFile, member: zipfile.ZipInfo, writer: TreeWriter, strip: int) -> None:
+    parts = _inner_parts(_zip_name(member), writer, strip)
+    if parts is None:
+        return
+    writer.admit(parts)
+    mode = member.external_attr >> 16
+    if member.is_dir():
+        writer.folder(parts)
+        return
+    if member.flag_bits & 1:
+        raise SubmissionError("the archive is encrypted; pack it without a password")
+    writer.require(member.file_size, parts)
+    refuse_bomb(member.file_size, member.compress_size, writer.limits)
+    with zipped.open(member) as content:
+        if stat.S_ISLNK(mode):
+            writer.link(parts, os.fsdecode(content.read(writer.limits.path_bytes + 1)))
+        elif stat.S_IFMT(mode) in (0, stat.S_IFREG):
+            chunks = iter(lambda: content.read(CHUNK), b"")
+            writer.file(parts, chunks, executable=bool(mode & stat.S_IXUSR), size=member.file_size)
+        else:
+            writer.drop(parts, "not a file, folder or link")
+
+
+def _zip_name(member: zipfile.ZipInfo) -> str:
+    """Return the name as the bytes that were packed: without the flag for UTF-8 nobody knows what they mean."""
+    if member.flag_bits & 0x800:
+        return member.orig_filename
+    return os.fsdecode(member.orig_filename.encode("cp437"))
+
+
+def _refuse_huge_directory(archive: IO[bytes], size: int) -> None:
+    """zipfile reads the whole directory of a zip into memory: look first how long it says it is."""
+    archive.seek(max(0, size - 65_557))
+    tail = archive.read()
+    at = tail.rfind(b"PK\x05\x06")
+    if at < 0 or len(tail) < at + 22:
+        raise SubmissionError("the archive is cut off: it has no directory; pack it again")
+    claimed = int.from_bytes(tail[at + 12 : at + 16], "little")
+    if claimed > _ZIP_DIRECTORY_BYTES:
+        raise SubmissionError("the archive has a directory of more than 64 MiB; hand in fewer files")
+
+
+def _inner_parts(name: str, writer: TreeWriter, strip: int) -> Parts | None:
+    """Return where a member belongs, or None when it is dropped or is the folder itself."""
+    parts = _safe_parts(name)
+    if parts is None:
+        writer.drop((name.replace("\0", "\\0"),), "name leads outside")
+        return None
+    return parts[strip:] or None
+
+
+def _safe_parts(name: str) -> Parts | None:
+    """Return a member's name as path components; None for an absolute one, `..`, or what no disk can hold."""
+    if name.startswith("/") or "\0" in name:
+        return None
+    parts = tuple(part for part in name.split("/") if part not in ("", "."))
+    if ".." in parts:
+        return None
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        return None
+    return parts

@@ -1,0 +1,88 @@
+"""Looking through a tree without following a link: every folder is opened by its descriptor."""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from groundup.trees.links import Parts
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+CHUNK = 1024 * 1024
+
+Kind = Literal["file", "folder", "link", "device", "fifo", "socket", "unreadable"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something found in a tree. `parent` is a folder's descriptor, open until the walk goes on."""
+
+    parts: Parts
+    kind: Kind
+    parent: int
+    size: int
+    executable: bool
+
+    def open(self) -> int:
+        """Open a regular file for reading; raises `OSError`, also when it has been swapped for something else."""
+        descriptor = os.open(
+            self.parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self.parent
+        )
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(f"{self.parts[-1]!r} is not a file any more")
+        return descriptor
+
+    def target(self) -> str:
+        """Return the text of a link."""
+        return os.readlink(self.parts[-1], dir_fd=self.parent)
+
+
+def walk(root: int, max_depth: int, parts: Parts = ()) -> Iterator[Entry]:
+    """Yield everything below the open folder *root*, sorted by name, a folder before what is in it.
+
+    Folders at *max_depth* are yielded and not entered, so descriptors and stack stay bounded.
+    """
+    for name in sorted(os.listdir(root), key=os.fsencode):
+        try:
+            found = os.stat(name, dir_fd=root, follow_symlinks=False)
+        except OSError:  # gone, or no permission to look
+            continue
+        here = (*parts, name)
+        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "device")
+        if kind == "folder":
+            yield from _folder(root, here, max_depth)
+        else:
+            yield Entry(here, kind, root, found.st_size, bool(found.st_mode & stat.S_IXUSR))
+
+
+def _folder(parent: int, parts: Parts, max_depth: int) -> Iterator[Entry]:
+    try:
+        descriptor = os.open(parts[-1], FOLDER, dir_fd=parent)
+    except OSError:
+        yield Entry(parts, "unreadable", parent, 0, executable=False)
+        return
+    try:
+        yield Entry(parts, "folder", parent, 0, executable=True)
+        if len(parts) < max_depth:
+            yield from walk(descriptor, max_depth, parts)
+    finally:
+        os.close(descriptor)
+
+
+def read_chunks(descriptor: int) -> Iterator[bytes]:
+    """Yield the content of an open file, in pieces."""
+    while chunk := os.read(descriptor, CHUNK):
+        yield chunk
+
+
+_KINDS: dict[int, Kind] = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "folder",
+    stat.S_IFLNK: "link",
+    stat.S_IFIFO: "fifo",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFBLK: "device",
+    stat.S_IFCHR: "device",
+}

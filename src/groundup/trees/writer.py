@@ -1,0 +1,235 @@
+"""Writing a tree below one folder without ever following a link, within limits.
+
+Owns the rules for names, the counting, and the list of what was dropped. Links are made last, when all of them are
+known, so nothing can be written through one.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from groundup.domain.errors import DiskFullError, InfrastructureError, SubmissionError
+from groundup.trees.limits import DROPPED_SHOWN, TakenIn, TreeLimits, printable
+from groundup.trees.links import Parts, why_refused
+from groundup.trees.removal import remove_tree
+from groundup.trees.walking import FOLDER
+
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class TreeWriter:
+    """Fills the absent or empty folder *destination*; when it fails, the folder is removed again."""
+
+    def __init__(self, destination: Path, limits: TreeLimits) -> None:
+        self.limits = limits
+        self._destination = destination
+        self._entries = 0
+        self._files = 0
+        self._bytes = 0
+        self._links: dict[Parts, str] = {}
+        self._dropped: list[str] = []
+        self._dropped_count = 0
+        self._root = -1
+        self._open: tuple[Parts, int] | None = None
+
+    def __enter__(self) -> Self:
+        with disk_errors(self._destination):
+            self._destination.mkdir(parents=True, exist_ok=True)
+            if any(self._destination.iterdir()):
+                raise InfrastructureError(f"{self._destination} is not empty; remove it first")
+            self._root = os.open(self._destination, FOLDER)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self._forget_folder()
+        os.close(self._root)
+        if kind is not None:
+            with suppress(InfrastructureError):  # the first failure is the one to tell
+                remove_tree(self._destination)
+
+    @property
+    def bytes_left(self) -> int:
+        """How many more bytes the limits allow."""
+        return self.limits.bytes - self._bytes
+
+    def drop(self, parts: Parts, why: str) -> None:
+        """Note that something was left out."""
+        self._dropped_count += 1
+        if len(self._dropped) < DROPPED_SHOWN:
+            self._dropped.append(f"{shown(parts)[:200]}: {why}")
+
+    def admit(self, parts: Parts) -> None:
+        """Count one more entry and check its name; raises `SubmissionError` beyond the limits."""
+        self._entries += 1
+        if self._entries > self.limits.files:
+            raise SubmissionError(f"the tree holds more than {self.limits.files} files and folders; hand in fewer")
+        if len(parts) > self.limits.depth:
+            raise SubmissionError(f"{shown(parts)[:120]}... lies deeper than {self.limits.depth} folders")
+        if len(os.fsencode(parts[-1])) > self.limits.name_bytes:
+            raise SubmissionError(
+                f"the file name {shown(parts[-1:])[:60]}... is longer than {self.limits.name_bytes} bytes"
+            )
+        if len(os.fsencode("/".join(parts))) > self.limits.path_bytes:
+            raise SubmissionError(f"the path {shown(parts)[:60]}... is longer than {self.limits.path_bytes} bytes")
+
+    def folder(self, parts: Parts) -> None:
+        """Make the folder *parts* and those above it."""
+        try:
+            self._folder(parts)
+        except (FileExistsError, NotADirectoryError):
+            self.drop(parts, "a file of that name exists")
+
+    def file(self, parts: Parts, chunks: Iterable[bytes], *, executable: bool, size: int = 0) -> None:
+        """Write a file, replacing an earlier one of that name. *size* is what it claims, looked at first."""
+        self.require(size, parts)
+        try:
+            parent = self._folder(parts[:-1])
+        except (FileExistsError, NotADirectoryError):
+            self.drop(parts, "a file has the name of its folder")
+            return
+        self._links.pop(parts, None)
+        with disk_errors(self._destination):
+            try:
+                descriptor = self._create(parent, parts[-1], executable)
+            except IsADirectoryError:
+                self.drop(parts, "a folder of that name exists")
+                return
+            with os.fdopen(descriptor, "wb", buffering=0) as file:
+                for chunk in chunks:
+                    self.require(len(chunk), parts)
+                    self._bytes += len(chunk)
+                    file.write(chunk)
+        self._files += 1
+
+    def link(self, parts: Parts, target: str) -> None:
+        """Remember a symbolic link; it is made by `finish` if it stays inside."""
+        if "\0" in target or not target or len(os.fsencode(target)) > self.limits.path_bytes:
+            self.drop(parts, "link to nothing that can be named")
+            return
+        self._links[parts] = target
+
+    def open_file(self, parts: Parts) -> int:
+        """Open a file that was written before, for reading; raises `OSError`."""
+        parent = self._descend(parts[:-1], make=False)
+        try:
+            return os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+        finally:
+            os.close(parent)
+
+    def finish(self) -> TakenIn:
+        """Make the links that stay inside and say what was written."""
+        for parts, target in sorted(self._links.items()):
+            refused = why_refused(parts, self._links)
+            if refused is None:
+                refused = self._make_link(parts, target)
+            if refused is None:
+                self._files += 1
+            else:
+                self.drop(parts, refused)
+        return TakenIn(
+            files=self._files,
+            bytes=self._bytes,
+            dropped=tuple(self._dropped),
+            dropped_count=self._dropped_count,
+        )
+
+    def require(self, size: int, parts: Parts) -> None:
+        """Raise `SubmissionError` when *size* more bytes are too many."""
+        if size > self.bytes_left:
+            raise SubmissionError(
+                f"the tree holds more than {self.limits.bytes} bytes (passed at {shown(parts)[:120]}); "
+                "leave out large files that are not part of the repository"
+            )
+
+    def _create(self, parent: int, name: str, executable: bool) -> int:
+        mode = 0o755 if executable else 0o644
+        try:
+            descriptor = os.open(name, _NEW_FILE, mode, dir_fd=parent)
+        except FileExistsError:
+            if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+                raise IsADirectoryError(name) from None
+            os.unlink(name, dir_fd=parent)
+            self._files -= 1
+            descriptor = os.open(name, _NEW_FILE, mode, dir_fd=parent)
+        os.fchmod(descriptor, mode)  # whatever the umask
+        return descriptor
+
+    def _make_link(self, parts: Parts, target: str) -> str | None:
+        try:
+            parent = self._folder(parts[:-1])
+            os.symlink(target, parts[-1], dir_fd=parent)
+        except (FileExistsError, NotADirectoryError):
+            return "a file or folder of that name exists"
+        except OSError as error:
+            raise _explained(error, self._destination) from error
+        return None
+
+    def _folder(self, parts: Parts) -> int:
+        """Return a descriptor of the folder, made when absent; it stays open until another folder is asked for."""
+        if self._open is not None and self._open[0] == parts:
+            return self._open[1]
+        with disk_errors(self._destination, FileExistsError, NotADirectoryError):
+            descriptor = self._descend(parts, make=True)
+        self._forget_folder()
+        self._open = (parts, descriptor)
+        return descriptor
+
+    def _descend(self, parts: Parts, *, make: bool) -> int:
+        descriptor = os.open(".", FOLDER, dir_fd=self._root)
+        try:
+            for part in parts:
+                below = _enter(part, descriptor, make=make)
+                os.close(descriptor)
+                descriptor = below
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def _forget_folder(self) -> None:
+        if self._open is not None:
+            os.close(self._open[1])
+            self._open = None
+
+
+def _enter(name: str, parent: int, *, make: bool) -> int:
+    try:
+        return os.open(name, FOLDER, dir_fd=parent)
+    except FileNotFoundError:
+        if not make:
+            raise
+    os.mkdir(name, 0o755, dir_fd=parent)
+    descriptor = os.open(name, FOLDER, dir_fd=parent)
+    os.fchmod(descriptor, 0o755)
+    return descriptor
+
+
+def shown(parts: Parts) -> str:
+    """Return a path as people may see it."""
+    return printable("/".join(parts))
+
+
+@contextmanager
+def disk_errors(place: Path, *passed: type[OSError]) -> Iterator[None]:
+    """Turn what the host's disk refuses into an `InfrastructureError`; *passed* errors go through."""
+    try:
+        yield
+    except passed:
+        raise
+    except OSError as error:
+        if error.errno is None:  # not the system's: a decompressor's word for bad data
+            raise
+        raise _explained(error, place) from error
+
+
+def _explained(error: OSError, place: Path) -> InfrastructureError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFullError(f"no room left on the disk of {place}; free some and resume")
+    return InfrastructureError(f"cannot write below {place}: {error.strerror or error}")
