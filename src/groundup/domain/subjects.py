@@ -57,6 +57,7 @@ class Submission(Record):
     files: int = Field(ge=0)
     bytes: int = Field(ge=0)
     provenance: Provenance
+    outcome: Outcome = Field(default=Outcome.SUBMITTED, description="how the attempt that made it ended")
     dropped: tuple[str, ...] = Field(
         default=(),
         description="members left out when it was taken in (devices, escaping links...), at most 20",
