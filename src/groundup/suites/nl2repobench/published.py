@@ -1,0 +1,114 @@
+"""The published data of NL2RepoBench: its layout, strictly parsed, and which release it is.
+
+Owns nothing but reading: `start.md`, `test_commands.json`, `test_files.json`, `test_case_count.txt`, one folder
+per task. What the publishers do not give for a task stays absent.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from groundup.domain.digests import digest_of, short
+from groundup.domain.errors import UsageError
+from groundup.domain.ids import checked_name
+from groundup.domain.records import Record
+
+_LARGEST_FILE = 16 * 1024 * 1024
+
+RELEASES = {
+    "sha256:74a2d92034f5373f588e72cbfed0302fbe9ba9f45ed19a34c98a5c320f23d160": "ae9fb81",
+    "sha256:ff4830c255520cd04927a5dfbfe0f0e4efb636290bbbfd99c1f18b76dddb526b": "781a1da",
+}
+"""Digest of all declared counts, commands and file lists -> commit of the published repository."""
+
+
+class PublishedTask(Record):
+    """What the publishers give for one task."""
+
+    id: str
+    specification: str | None = Field(description="start.md; None where it was not published")
+    commands: tuple[str, ...] = Field(min_length=1)
+    test_files: tuple[str, ...]
+    declared: int = Field(ge=1, description="test_case_count.txt")
+
+
+class PublishedData(Record):
+    """All tasks of one release of the data."""
+
+    tasks: tuple[PublishedTask, ...]
+    version: str = Field(description="a commit where the release is known, else a digest")
+
+
+def read_published(folder: Path) -> PublishedData:
+    """Read *folder*, or its `test_files` sub-folder. Raises `UsageError` naming the file that is wrong."""
+    root = folder / "test_files" if (folder / "test_files").is_dir() else folder
+    if not root.is_dir():
+        raise UsageError(f"{folder}: no such folder; point to a checkout of the published data")
+    tasks = tuple(_read_task(path) for path in _task_folders(root))
+    if not tasks:
+        raise UsageError(f"{root}: no task folders with test_case_count.txt; is this the published data?")
+    return PublishedData(tasks=tasks, version=_release_of(tasks))
+
+
+def _task_folders(root: Path) -> Iterator[Path]:
+    for path in sorted(root.iterdir(), key=lambda item: item.name):
+        if path.is_dir() and not path.name.startswith("."):
+            yield path
+
+
+def _read_task(folder: Path) -> PublishedTask:
+    specification = folder / "start.md"
+    return PublishedTask(
+        id=checked_name(folder.name),
+        specification=_text(specification) if specification.is_file() else None,
+        commands=_strings(folder / "test_commands.json"),
+        test_files=tuple(
+            _relative(name, folder / "test_files.json") for name in _strings(folder / "test_files.json")
+        ),
+        declared=_count(folder / "test_case_count.txt"),
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > _LARGEST_FILE:
+            raise UsageError(f"{path}: larger than {_LARGEST_FILE} bytes; this is not the published file")
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise UsageError(f"{path}: missing; every task folder of the published data has it") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: not UTF-8 at byte {error.start}") from error
+
+
+def _strings(path: Path) -> tuple[str, ...]:
+    try:
+        value: Any = json.loads(_text(path))
+        return TypeAdapter(tuple[str, ...]).validate_python(value, strict=False)
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{path}:{error.lineno}: not JSON: {error.msg}") from error
+    except ValidationError as error:
+        raise UsageError(f"{path}: must be a list of strings") from error
+
+
+def _relative(name: str, path: Path) -> str:
+    """Return *name* when it stays inside the workspace; the data must not delete outside of it."""
+    pure = PurePosixPath(name)
+    if pure.is_absolute() or ".." in pure.parts or not pure.parts:
+        raise UsageError(f"{path}: {name!r} is not a relative path inside the workspace")
+    return str(pure)
+
+
+def _count(path: Path) -> int:
+    text = _text(path).strip()
+    if not text.isascii() or not text.isdigit() or int(text) == 0:
+        raise UsageError(f"{path}: must hold one positive whole number, not {text[:40]!r}")
+    return int(text)
+
+
+def _release_of(tasks: tuple[PublishedTask, ...]) -> str:
+    decisive = {task.id: [task.declared, list(task.commands), list(task.test_files)] for task in tasks}
+    digest = digest_of(decisive)
+    return RELEASES.get(digest, f"sha256-{short(digest)}")
