@@ -7,8 +7,8 @@ and put into it.
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from groundup.manifests.editing import Edit, Span, Text, edited
@@ -38,13 +38,22 @@ class Section(ABC):
         return self.rewriting((), ()) if self.entries else []
 
 
+class Companion(ABC):
+    """A place that says more about dependencies declared elsewhere, and must go when they go."""
+
+    @abstractmethod
+    def pruning(self, is_gone: Callable[[str], bool]) -> list[Edit]:
+        """Return the edits that remove what is said about the normalised names that are gone."""
+
+
 @dataclass(frozen=True)
 class Scan:
     """What a format found in a text."""
 
     source: Text
     sections: Sequence[Section] = ()
-    notes: Sequence[Note] = field(default=())
+    notes: Sequence[Note] = ()
+    companions: Sequence[Companion] = ()
 
 
 class SpanFormat(ABC):
@@ -62,7 +71,7 @@ class SpanFormat(ABC):
     def scan(self, source: Text) -> Scan:
         """Return sections and notes. Raises `ManifestError`."""
 
-    def home(self, dependency: Dependency) -> SectionKey:
+    def home(self, dependency: Dependency, scan: Scan) -> SectionKey:
         """Return the key of the section that a new declaration of *dependency* belongs to."""
         return SectionKey(dependency.kind, dependency.group)
 
@@ -82,12 +91,16 @@ class SpanFormat(ABC):
         masked = self.masked_kinds if kinds is None else frozenset(kinds)
         scan = self.scan(Text.decode(data, path))
         edits: list[Edit] = []
+        remaining: set[str] = set()
         for section in scan.sections:
             kept = [i for i, entry in enumerate(section.entries) if entry.dependency.kind not in masked]
+            remaining.update(section.entries[i].dependency.normalised for i in kept)
             if not kept and (section.entries or section.key.kind in masked):
                 edits += section.clearing()
             elif len(kept) < len(section.entries):
                 edits += section.rewriting(kept, ())
+        for companion in scan.companions:
+            edits += companion.pruning(lambda name: name not in remaining)
         return edited(scan.source, edits)
 
     def write(
@@ -111,12 +124,25 @@ class SpanFormat(ABC):
         for item in spoken_for:
             if wanted[item.identity] > 0:
                 wanted[item.identity] -= 1
-                added.setdefault(self.home(item), []).append(item)
+                added.setdefault(self.home(item, scan), []).append(item)
+        return edited(scan.source, self._edits(scan, kept, added))
+
+    def _edits(
+        self, scan: Scan, kept: Sequence[Sequence[int]], added: dict[SectionKey, list[Dependency]]
+    ) -> list[Edit]:
+        staying = {new.normalised for items in added.values() for new in items}
+        gone: set[str] = set()
         edits: list[Edit] = []
         for section, indices in zip(scan.sections, kept, strict=True):
             new = added.pop(section.key, [])
             if new or len(indices) < len(section.entries):
                 edits += section.rewriting(indices, new)
+            for i, entry in enumerate(section.entries):
+                (staying if i in indices else gone).add(entry.dependency.normalised)
         for key, new in added.items():
             edits += self.create(scan, key, new)
-        return edited(scan.source, edits)
+        gone -= staying
+        if gone:
+            for companion in scan.companions:
+                edits += companion.pruning(gone.__contains__)
+        return edits
