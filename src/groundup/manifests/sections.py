@@ -71,9 +71,13 @@ class SpanFormat(ABC):
     def scan(self, source: Text) -> Scan:
         """Return sections and notes. Raises `ManifestError`."""
 
-    def home(self, dependency: Dependency, scan: Scan) -> SectionKey:
+    def home(self, dependency: Dependency) -> SectionKey:
         """Return the key of the section that a new declaration of *dependency* belongs to."""
         return SectionKey(dependency.kind, dependency.group)
+
+    def home_in(self, scan: Scan, dependency: Dependency) -> SectionKey:
+        """Return the same where it depends on what the file already has."""
+        return self.home(dependency)
 
     def create(self, scan: Scan, key: SectionKey, added: Sequence[Dependency]) -> list[Edit]:
         """Return the edits that make a missing section holding *added*. Raises `ManifestError` if it cannot."""
@@ -124,7 +128,7 @@ class SpanFormat(ABC):
         for item in spoken_for:
             if wanted[item.identity] > 0:
                 wanted[item.identity] -= 1
-                added.setdefault(self.home(item, scan), []).append(item)
+                added.setdefault(self.home_in(scan, item), []).append(item)
         return edited(scan.source, self._edits(scan, kept, added))
 
     def _edits(

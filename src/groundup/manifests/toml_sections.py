@@ -33,7 +33,7 @@ class KeySection(Section):
     """One for each entry; an array of alternatives gives one child for several entries."""
     render: Callable[[Sequence[Dependency]], Assignment]
     """Makes one key of all dependencies of one name; called with one where a name stands once."""
-    key_of: Callable[[Dependency], str] = lambda dependency: dependency.name  # noqa: E731 - a default for a field
+    key_of: Callable[[Dependency], str] = lambda dependency: dependency.name
 
     def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
         """Return the edits that leave the entries *kept*, then *added*.
