@@ -1,0 +1,76 @@
+"""Pulling published data."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.errors import NetworkError, UsageError
+from groundup.settings import Settings
+from groundup.suites.pulling import Origin, PublishedRepository, data_folder, pull, take_folder
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Settings whose data folder is the test's own."""
+    return Settings(cache_dir=tmp_path / "cache")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> PublishedRepository:
+    """A real local Git repository with data in a sub-folder."""
+    folder = tmp_path / "upstream"
+    (folder / "part" / "one").mkdir(parents=True)
+    (folder / "part" / "one" / "start.md").write_text("hello")
+    (folder / "code.py").write_text("raise SystemExit")
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
+    for arguments in (("init", "-q", "-b", "main"), ("add", "."), (*identity, "commit", "-qm", "data")):
+        subprocess.run(["git", *arguments], cwd=folder, check=True)
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, check=True, capture_output=True, text=True)
+    return PublishedRepository(address=str(folder), commit=commit.stdout.strip(), folder="part", licence="MIT")
+
+
+async def test_only_the_data_folder_of_the_named_commit_arrives(
+    repository: PublishedRepository, settings: Settings
+) -> None:
+    """A pull brings the folder at the commit, says where it is from, and nothing else of the repository."""
+    origin = await pull("toy", repository, settings)
+    folder = data_folder("toy", settings)
+    assert folder is not None
+    assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*")) == ["one", "one/start.md"]
+    assert origin.commit == repository.commit
+    stored = (settings.data / "toy" / "origin.json").read_text()
+    assert Origin.model_validate_json(stored) == origin
+    assert sorted(path.name for path in settings.data.iterdir()) == ["toy"]
+
+
+async def test_a_second_pull_replaces_the_first(repository: PublishedRepository, settings: Settings) -> None:
+    """Data is whole or absent, never mixed."""
+    await pull("toy", repository, settings)
+    again = await pull("toy", repository, settings)
+    assert again.files == 1
+
+
+async def test_an_unknown_commit_is_said(repository: PublishedRepository, settings: Settings) -> None:
+    """A commit that the repository does not have is the user's to mend."""
+    wrong = repository.model_copy(update={"commit": "0" * 40})
+    with pytest.raises(UsageError, match="has no commit"):
+        await pull("toy", wrong, settings)
+    assert data_folder("toy", settings) is None
+
+
+async def test_an_unreachable_repository_names_the_ways_out(settings: Settings, tmp_path: Path) -> None:
+    """Without the network there are two ways, and the error names both."""
+    nowhere = PublishedRepository(address=str(tmp_path / "nowhere"), commit="abcdef1", licence="MIT")
+    with pytest.raises(NetworkError, match=r"--from FOLDER.*insteadOf"):
+        await pull("toy", nowhere, settings)
+
+
+def test_a_folder_is_taken_without_its_history(
+    repository: PublishedRepository, settings: Settings, tmp_path: Path
+) -> None:
+    """`--from` copies what is there, but not .git."""
+    origin = take_folder("toy", Path(repository.address), settings)
+    assert origin.files == 2
+    with pytest.raises(UsageError, match="no such folder"):
+        take_folder("toy", tmp_path / "absent", settings)
