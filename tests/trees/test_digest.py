@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import InfrastructureError
-from groundup.trees.digest import tree_digest
+from groundup.trees.digest import tree_digest, untrusted_digest
+from groundup.trees.limits import TreeLimits
 from tests.trees.hostile import Tree, write
 
 
@@ -60,3 +61,19 @@ def test_a_fifo_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(InfrastructureError, match="fifo"):
         tree_digest(tmp_path)
+
+
+def test_a_tree_before_intake_digests_as_after_it(tmp_path: Path) -> None:
+    """For a tame tree the two digests are one; what cannot be taken in counts by its kind and stops nothing."""
+    write(tmp_path, {"a": b"1", "b/c": b"", "d": "a"})
+    assert untrusted_digest(tmp_path, TreeLimits()) == tree_digest(tmp_path).digest
+    before = untrusted_digest(tmp_path, TreeLimits())
+    os.mkfifo(tmp_path / "fifo")
+    assert untrusted_digest(tmp_path, TreeLimits()) != before
+
+
+def test_a_huge_file_before_intake_is_not_read(tmp_path: Path) -> None:
+    """Ten gigabytes of nothing are not hashed only to be refused later."""
+    with (tmp_path / "sparse").open("wb") as file:
+        file.truncate(10 * 1024**3)
+    assert untrusted_digest(tmp_path, TreeLimits(bytes=1000)).startswith("sha256:")

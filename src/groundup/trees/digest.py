@@ -2,11 +2,14 @@
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from groundup.domain.digests import ALGORITHM
 from groundup.domain.errors import InfrastructureError
+from groundup.trees.limits import TreeLimits
 from groundup.trees.walking import FOLDER, Entry, read_chunks, walk
 
 _MAX_DEPTH = 500  # deeper than any tree that was taken in
@@ -25,27 +28,58 @@ def tree_digest(path: Path) -> TreeDigest:
 
     Anything but files, folders and links is refused: take the tree in first. Raises `InfrastructureError`.
     """
-    try:
-        root = os.open(path, FOLDER)
-    except OSError as error:
-        raise InfrastructureError(f"cannot read the folder {path}: {error.strerror or error}") from error
     files = size = 0
     lines: list[bytes] = []
-    try:
+    with _reading(path) as root:
         for entry in walk(root, _MAX_DEPTH):
             line, length = _line(entry)
             lines.append(line)
             files += entry.kind != "folder"
             size += length
+    return TreeDigest(_digest(lines), files, size)
+
+
+def untrusted_digest(path: Path, limits: TreeLimits) -> str:
+    """Digest a tree that nobody took in yet, to notice whether it changes: `tree_digest` for tame ones.
+
+    What cannot be taken in counts by its kind. Beyond *limits*, only what comes before counts: such a tree is
+    refused anyhow. Raises `InfrastructureError`.
+    """
+    lines: list[bytes] = []
+    left = limits.bytes
+    with _reading(path) as root:
+        for entry in walk(root, limits.depth + 1):
+            left -= entry.size if entry.kind == "file" else 0
+            if left < 0 or len(lines) >= limits.files:
+                lines.append(b"beyond the limits")
+                break
+            try:
+                lines.append(_line(entry)[0])
+            except OSError:
+                lines.append(os.fsencode("/".join(entry.parts)) + b"\0not taken: " + entry.kind.encode())
+    return _digest(lines)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[int]:
+    try:
+        root = os.open(path, FOLDER)
+    except OSError as error:
+        raise InfrastructureError(f"cannot read the folder {path}: {error.strerror or error}") from error
+    try:
+        yield root
     except OSError as error:
         raise InfrastructureError(f"cannot read the tree {path}: {error.strerror or error}") from error
     finally:
         os.close(root)
-    # Each line starts with its own length, so no name can imitate the end of one and the start of the next.
+
+
+def _digest(lines: list[bytes]) -> str:
     whole = hashlib.sha256()
     for line in sorted(lines):
+        # Its own length first, so no name can imitate the end of one line and the start of the next.
         whole.update(b"%d:" % len(line) + line)
-    return TreeDigest(f"{ALGORITHM}:{whole.hexdigest()}", files, size)
+    return f"{ALGORITHM}:{whole.hexdigest()}"
 
 
 def _line(entry: Entry) -> tuple[bytes, int]:

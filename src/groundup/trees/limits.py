@@ -33,5 +33,11 @@ class TakenIn(Record):
 
 def printable(name: str) -> str:
     """Return a hostile *name* fit for a terminal and for UTF-8: undecodable bytes and controls are escaped."""
-    text = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
+    return "".join(character if character.isprintable() else _escaped(character) for character in name)
+
+
+def _escaped(character: str) -> str:
+    # How Python holds a byte that is not UTF-8 in a file name.
+    if "\udc80" <= character <= "\udcff":
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    return ascii(character)[1:-1]

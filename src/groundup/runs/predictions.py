@@ -1,0 +1,320 @@
+"""Submissions that somebody already has: a folder of repositories, packed ones, or a JSONL file.
+
+Owns the layouts and the rules where one could be read in two ways; they are written down in docs/predictions.md.
+What is wrong with the whole is a `UsageError` at once; what is wrong with one prediction is that attempt's
+`SubmissionError`, and the others go on.
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from groundup.domain.digests import digest_of
+from groundup.domain.errors import SubmissionError, UsageError
+from groundup.domain.names import unknown
+from groundup.domain.subjects import AttemptKey, Provenance, Submission
+from groundup.domain.tasks import Task
+from groundup.grading.bench import Bench
+from groundup.store.records import Predictions
+from groundup.trees.archives import extract_archive
+from groundup.trees.copy import copy_tree
+from groundup.trees.digest import tree_digest, untrusted_digest
+from groundup.trees.limits import DROPPED_SHOWN, TakenIn, TreeLimits, printable
+
+ARCHIVES = (".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar", ".zip")
+"""Endings of packed submissions. What an archive is, its content says."""
+_INDEX = re.compile(r"0|[1-9][0-9]{0,2}")
+_LINE_BYTES = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Found:
+    """One prediction: where it lies (links resolved), or why it cannot be used."""
+
+    name: str
+    """As the user knows it: relative to what was given."""
+    place: Path | None = None
+    refusal: str | None = None
+    model_name: str | None = None
+
+
+class PredictionSource:
+    """Implements `SubmissionSource` for what `open_predictions` found."""
+
+    def __init__(self, spec: Predictions, found: Mapping[AttemptKey, Found], limits: TreeLimits) -> None:
+        self._spec = spec
+        self._found = found
+        self._limits = limits
+
+    def attempts(self) -> int:
+        """Return the highest index, plus one."""
+        return max(key.index for key in self._found) + 1
+
+    def identity(self) -> Mapping[str, str]:
+        """Return a digest for each prediction."""
+        return {str(key): self._digest(found) for key, found in sorted(self._found.items(), key=str)}
+
+    def holds(self, attempt: AttemptKey) -> bool:
+        """Whether there is a prediction, usable or not."""
+        return attempt in self._found
+
+    async def take_in(self, task: Task, attempt: AttemptKey, destination: Path, bench: Bench) -> Submission:
+        """Copy or unpack the prediction into *destination*."""
+        found = self._found[attempt]
+        if found.place is None:
+            raise SubmissionError(found.refusal or f"{found.name} cannot be used")
+        taken = await asyncio.to_thread(_take, found.place, destination, self._limits)
+        digest = await asyncio.to_thread(tree_digest, destination)
+        return Submission(
+            digest=digest.digest,
+            files=digest.files,
+            bytes=digest.bytes,
+            provenance=Provenance(
+                source="predictions",
+                agent_name=self._spec.agent_name,
+                model_name=self._spec.model_name or found.model_name,
+                path=found.name,
+            ),
+            dropped=_told(taken),
+        )
+
+    def _digest(self, found: Found) -> str:
+        if found.place is None:
+            return digest_of(found.refusal)
+        if found.place.is_dir():
+            return untrusted_digest(found.place, self._limits)
+        return _file_digest(found.place)
+
+
+def open_predictions(
+    spec: Predictions, tasks: Sequence[str], limits: TreeLimits | None = None
+) -> PredictionSource:
+    """Find the predictions that *spec* names. *tasks* are all ids of the suite, not only the run's.
+
+    Raises `UsageError` when the whole cannot be read, names no task, or names an unknown one.
+    """
+    path = Path(spec.path)
+    if spec.task is not None and spec.task not in tasks:
+        raise UsageError(unknown("task", spec.task, tasks))
+    try:
+        if spec.task is not None:
+            found = dict(_of_one_task(path, spec.task))
+        elif path.is_dir():
+            found = dict(_of_folder(path, tasks))
+        elif path.is_file():
+            found = dict(_of_lines(path, tasks, spec.model_name))
+        else:
+            raise UsageError(f"{path}: no such predictions; give a folder or a JSONL file with -p")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
+    if not found:
+        raise UsageError(f"{path} holds no predictions; expected {path}/<task>/ with a repository in it")
+    if all(key.index > 0 for key in found):
+        raise UsageError(f"{path}: attempts count from 0, and no task has an attempt 0; rename the folders")
+    return PredictionSource(spec, found, limits or TreeLimits())
+
+
+def model_named_in(path: Path) -> str | None:
+    """Return the `model_name_or_path` of a JSONL file's first line that has one; None for anything else."""
+    if not path.is_file() or path.name.endswith(ARCHIVES):
+        return None
+    return next((line.model_name_or_path for _, line in _lines(path) if line.model_name_or_path), None)
+
+
+def _of_one_task(path: Path, task: str) -> Iterator[tuple[AttemptKey, Found]]:
+    """Treat *path* as if it were `<predictions>/<task>`, except that it may be an archive and may be a link."""
+    if not path.exists():
+        raise UsageError(f"{path}: no such folder or archive; give one with -p")
+    place = path.resolve()
+    if place.is_dir():
+        yield from _attempts(place, task, place, path.name)
+    elif path.name.endswith(ARCHIVES):
+        yield AttemptKey(task=task), Found(path.name, place)
+    else:
+        raise UsageError(f"{path} is neither a folder nor an archive ({', '.join(ARCHIVES)})")
+
+
+def _of_folder(path: Path, tasks: Sequence[str]) -> Iterator[tuple[AttemptKey, Found]]:
+    root = path.resolve()
+    for entry in sorted(root.iterdir()):
+        name = entry.name
+        if name in tasks:
+            yield from _of_task_entry(root, entry, name)
+        elif name.startswith("."):
+            continue
+        elif name.endswith(ARCHIVES):
+            task = name[: -len(next(ending for ending in ARCHIVES if name.endswith(ending)))]
+            hint = task if task in tasks else "<task>"
+            ending = name[len(task) :]
+            raise UsageError(f"{printable(name)} in {path}: put it at {hint}/submission{ending}")
+        elif entry.is_dir() or entry.is_symlink():
+            raise UsageError(
+                f"{path}: {unknown('task', printable(name), tasks)} "
+                "(if the folder is itself one repository, name its task with --task)"
+            )
+
+
+def _of_task_entry(root: Path, entry: Path, task: str) -> Iterator[tuple[AttemptKey, Found]]:
+    found = _resolved(root, entry, task)
+    if found.place is not None and found.place.is_dir():
+        yield from _attempts(root, task, found.place, task)
+    elif found.place is not None:
+        refusal = f"{task} is a file; a prediction is a folder {task}/ or an archive {task}/submission.tar.gz"
+        yield AttemptKey(task=task), Found(task, refusal=refusal)
+    else:
+        yield AttemptKey(task=task), found
+
+
+def _attempts(root: Path, task: str, folder: Path, name: str) -> Iterator[tuple[AttemptKey, Found]]:
+    """Yield `<index>/` folders when there is nothing else, otherwise the folder itself."""
+    entries = [entry for entry in sorted(folder.iterdir()) if not entry.name.startswith(".")]
+    if entries and all(_INDEX.fullmatch(entry.name) and not _is_plain_file(entry) for entry in entries):
+        for entry in entries:
+            inner = f"{name}/{entry.name}"
+            found = _resolved(root, entry, inner)
+            if found.place is not None and found.place.is_dir():
+                found = _packed_or_tree(root, found.place, inner)
+            yield AttemptKey(task=task, index=int(entry.name)), found
+    else:
+        yield AttemptKey(task=task), _packed_or_tree(root, folder, name)
+
+
+def _packed_or_tree(root: Path, folder: Path, name: str) -> Found:
+    """Return `submission.<archive>` in *folder* when there is one, otherwise the folder."""
+    packed = [folder / f"submission{ending}" for ending in ARCHIVES]
+    packed = [path for path in packed if os.path.lexists(path)]
+    if len(packed) > 1:
+        both = " and ".join(path.name for path in packed)
+        return Found(name, refusal=f"{name} holds {both}; leave one of them")
+    if packed:
+        return _resolved(root, packed[0], f"{name}/{packed[0].name}")
+    return Found(name, folder)
+
+
+def _resolved(root: Path, path: Path, name: str) -> Found:
+    """Follow links as long as they stay below *root*, and refuse what is neither folder nor file."""
+    try:
+        place = path.resolve(strict=True)
+    except FileNotFoundError:
+        return Found(name, refusal=f"{name} is a link to nothing; put the repository there")
+    except (OSError, RuntimeError):
+        return Found(name, refusal=f"{name} is a link in a circle; put the repository there")
+    if not place.is_relative_to(root):
+        return Found(name, refusal=f"{name} is a link that leads out of the predictions; put a copy there")
+    mode = place.stat().st_mode
+    if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+        return Found(name, refusal=f"{name} is neither a folder nor a file; a prediction is a folder")
+    if not os.access(place, os.R_OK | (os.X_OK if stat.S_ISDIR(mode) else 0)):
+        return Found(name, refusal=f"{name} cannot be read: permission denied")
+    return Found(name, place)
+
+
+def _is_plain_file(path: Path) -> bool:
+    return stat.S_ISREG(path.lstat().st_mode)
+
+
+class _Line(BaseModel):
+    """One line of a JSONL file, as far as it matters here; other fields are other tools'."""
+
+    instance_id: str
+    model_name_or_path: str | None = None
+    path: str | None = None
+    model_patch: str | None = None
+
+
+def _of_lines(path: Path, tasks: Sequence[str], model_name: str | None) -> Iterator[tuple[AttemptKey, Found]]:
+    if path.name.endswith(ARCHIVES):
+        raise UsageError(f"{path} is one archive; name its task with --task")
+    root = path.resolve().parent
+    seen: dict[str, int] = {}
+    models: set[str] = set()
+    for number, line in _lines(path):
+        place = f"{path}, line {number}"
+        if line.instance_id not in tasks:
+            raise UsageError(f"{place}: {unknown('task', printable(line.instance_id), tasks)}")
+        models.update([line.model_name_or_path] if line.model_name_or_path else [])
+        if len(models) > 1 and model_name is None:
+            raise UsageError(
+                f"{place}: a second model ({', '.join(sorted(models))}); make one file and one run for each, or "
+                "name one for all with --model-name"
+            )
+        if line.model_patch and not line.path:
+            raise UsageError(f"{place}: model_patch is not taken by suites that ask for whole trees; give a path")
+        index = seen[line.instance_id] = seen.get(line.instance_id, -1) + 1
+        if line.path:  # an empty one: nothing was handed in, which the index records
+            key = AttemptKey(task=line.instance_id, index=index)
+            yield key, _of_line(root, line.path, line.model_name_or_path)
+    if not seen:
+        raise UsageError(f"{path} holds no predictions; expected one JSON object on each line")
+
+
+def _of_line(root: Path, given: str, model: str | None) -> Found:
+    """Resolve a line's path: a relative one must stay in the file's folder, an absolute one is the user's word."""
+    name = printable(given)
+    path = Path(given)
+    if not _is_a_path(given):
+        return Found(name, refusal=f"{name} is no path")
+    found = _resolved(Path("/") if path.is_absolute() else root, root / path, name)
+    if found.place is not None and found.place.is_dir():
+        found = _packed_or_tree(found.place, found.place, name)
+    elif found.place is not None and not path.name.endswith(ARCHIVES):
+        found = Found(name, refusal=f"{name} is a file; a prediction is a folder or an archive")
+    return Found(found.name, found.place, found.refusal, model)
+
+
+def _is_a_path(text: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:  # half a surrogate pair
+        return False
+
+
+def _lines(path: Path) -> Iterator[tuple[int, _Line]]:
+    with path.open("rb") as file:
+        for number in range(1, 10_000_000):
+            data = file.readline(_LINE_BYTES + 1)
+            if not data:
+                return
+            if len(data) > _LINE_BYTES:
+                raise UsageError(f"{path}, line {number} is longer than 16 MiB; is this a JSONL file?")
+            if data.strip():
+                yield number, _parsed(data, f"{path}, line {number}")
+
+
+def _parsed(data: bytes, place: str) -> _Line:
+    try:
+        return _Line.model_validate(json.loads(data.decode("utf-8-sig")))
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{place}: not UTF-8 (byte {error.start + 1}); save the file as UTF-8") from error
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise UsageError(f"{place}: not JSON: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"])) or "the line"
+        raise UsageError(f"{place}: {field}: {first['msg']}") from error
+
+
+def _take(place: Path, destination: Path, limits: TreeLimits) -> TakenIn:
+    if place.is_dir():
+        return copy_tree(place, destination, limits)
+    return extract_archive(place, destination, limits)
+
+
+def _told(taken: TakenIn) -> tuple[str, ...]:
+    """Return what was dropped, at most 20, the last saying how many more."""
+    if taken.dropped_count <= DROPPED_SHOWN:
+        return taken.dropped
+    return (*taken.dropped[: DROPPED_SHOWN - 1], f"and {taken.dropped_count - DROPPED_SHOWN + 1} more")
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"

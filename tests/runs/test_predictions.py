@@ -1,0 +1,302 @@
+"""Finding the submissions that somebody has, and refusing what is none."""
+
+import asyncio
+import gzip
+import io
+import json
+import os
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+import pytest
+import zstandard
+
+from groundup.domain.errors import SubmissionError, UsageError
+from groundup.domain.subjects import AttemptKey, Submission
+from groundup.domain.tasks import Task
+from groundup.grading.bench import Bench
+from groundup.runs.predictions import PredictionSource, model_named_in, open_predictions
+from groundup.store.records import Predictions
+from groundup.trees.limits import TreeLimits
+
+TASKS = ["alpha", "beta", "gamma"]
+
+
+def fill(root: Path, *names: str) -> Path:
+    """Make files whose content is their own name."""
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(name)
+    return root
+
+
+def packed(compress: Callable[[bytes], bytes] = bytes, **files: str) -> bytes:
+    """Return a tar of *files*."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for name, text in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(text)
+            tar.addfile(info, io.BytesIO(text.encode()))
+    return compress(buffer.getvalue())
+
+
+def opened(path: Path, task: str | None = None, limits: TreeLimits | None = None) -> PredictionSource:
+    """Open predictions made by a model called m."""
+    return open_predictions(Predictions(path=str(path), task=task, agent_name="a"), TASKS, limits)
+
+
+def keys(source: PredictionSource) -> list[str]:
+    """Return the attempts that *source* holds."""
+    return list(source.identity())
+
+
+def take(source: PredictionSource, key: str, destination: Path) -> Submission:
+    """Take one attempt in; its tree is below *destination*."""
+    task, _, index = key.partition("/")
+    destination.mkdir()
+    nothing = cast("Bench", None)  # predictions need no tools
+    return asyncio.run(
+        source.take_in(
+            Task(id=task, suite="s", instruction=None),
+            AttemptKey(task=task, index=int(index)),
+            destination,
+            nothing,
+        )
+    )
+
+
+def refusal(source: PredictionSource, key: str, place: Path) -> str:
+    """Return why an attempt cannot be taken in."""
+    with pytest.raises(SubmissionError) as caught:
+        take(source, key, place)
+    return str(caught.value)
+
+
+def test_a_folder_for_each_task(tmp_path: Path) -> None:
+    """The plainest layout: `<task>/` is the repository."""
+    source = opened(fill(tmp_path / "p", "alpha/setup.py", "beta/pkg/x.py"))
+    assert keys(source) == ["alpha/0", "beta/0"]
+    assert source.attempts() == 1
+    submission = take(source, "beta/0", tmp_path / "out")
+    assert (tmp_path / "out" / "pkg" / "x.py").read_text() == "beta/pkg/x.py"
+    assert (submission.files, submission.provenance.path, submission.provenance.agent_name) == (1, "beta", "a")
+
+
+def test_numbered_folders_are_attempts(tmp_path: Path) -> None:
+    """`<task>/<index>/` counts from 0; a task may have fewer, and what is missing is not held."""
+    source = opened(fill(tmp_path / "p", "alpha/0/x", "alpha/2/x", "beta/y"))
+    assert keys(source) == ["alpha/0", "alpha/2", "beta/0"]
+    assert source.attempts() == 3
+    assert not source.holds(AttemptKey(task="alpha", index=1))
+    take(source, "alpha/2", tmp_path / "out")
+    assert (tmp_path / "out" / "x").read_text() == "alpha/2/x"
+
+
+def test_a_repository_with_a_numbered_folder_is_one_attempt(tmp_path: Path) -> None:
+    """Numbers mean attempts only when there is nothing else."""
+    assert keys(opened(fill(tmp_path / "p", "alpha/0/x", "alpha/setup.py"))) == ["alpha/0"]
+
+
+@pytest.mark.parametrize("ending", ["tar.gz", "tar.zst", "tar"])
+def test_a_packed_submission(tmp_path: Path, ending: str) -> None:
+    """`<task>/submission.tar.gz` is unpacked, at both levels; files beside it are somebody's notes."""
+    compress: dict[str, Callable[[bytes], bytes]]
+    compress = {"tar.gz": gzip.compress, "tar.zst": zstandard.compress, "tar": bytes}
+    fill(tmp_path / "p", "alpha/notes.txt", f"beta/1/submission.{ending}", "beta/0/x")
+    for place in ("alpha", "beta/1"):
+        (tmp_path / "p" / place / f"submission.{ending}").write_bytes(packed(compress[ending], x=place))
+    source = opened(tmp_path / "p")
+    assert keys(source) == ["alpha/0", "beta/0", "beta/1"]
+    take(source, "alpha/0", tmp_path / "alpha")
+    take(source, "beta/1", tmp_path / "beta")
+    assert [path.name for path in (tmp_path / "alpha").iterdir()] == ["x"]
+    assert (tmp_path / "beta" / "x").read_text() == "beta/1"
+
+
+def test_one_repository_with_its_task_named(tmp_path: Path) -> None:
+    """`--task` says that the given folder is what `<predictions>/<task>` would be."""
+    assert keys(opened(fill(tmp_path / "work", "src/x"), task="alpha")) == ["alpha/0"]
+    assert keys(opened(fill(tmp_path / "many", "0/x", "1/x"), task="alpha")) == ["alpha/0", "alpha/1"]
+    (tmp_path / "mine.tar").write_bytes(packed(x="1"))
+    source = opened(tmp_path / "mine.tar", task="beta")
+    assert take(source, "beta/0", tmp_path / "out").files == 1
+
+
+def test_lines_of_json(tmp_path: Path) -> None:
+    """A JSONL file names trees and archives beside it; a task named again is its next attempt."""
+    fill(tmp_path, "a/x", "b/y")
+    (tmp_path / "c.tar").write_bytes(packed(z="1"))
+    entries: list[dict[str, str | None]] = [
+        {"instance_id": "alpha", "model_name_or_path": "m", "path": "a"},
+        {"instance_id": "alpha", "model_name_or_path": "m", "path": None},
+        {"instance_id": "alpha", "model_name_or_path": "m", "path": str(tmp_path / "b")},
+        {"instance_id": "beta", "model_name_or_path": "m", "path": "c.tar", "cost": "unknown to us"},
+    ]
+    text = "\ufeff" + "\n\n".join(json.dumps(entry) for entry in entries)
+    (tmp_path / "p.jsonl").write_text(text, encoding="utf-8")
+    source = opened(tmp_path / "p.jsonl")
+    assert keys(source) == ["alpha/0", "alpha/2", "beta/0"]
+    assert not source.holds(AttemptKey(task="alpha", index=1))
+    assert take(source, "alpha/2", tmp_path / "out").provenance.model_name == "m"
+    assert (tmp_path / "out" / "y").read_text() == "b/y"
+    assert model_named_in(tmp_path / "p.jsonl") == "m"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (b'{"instance_id": "alpha", "path": "a"', "line 2: not JSON"),
+        (b"[" * 100_000, "line 2: not JSON"),
+        (b'"alpha"', "line 2: the line"),
+        (b'{"path": "a"}', "line 2: instance_id: Field required"),
+        (b'{"instance_id": "alpha", "path": 3}', "line 2: path"),
+        (b'{"instance_id": "alpah", "path": "a"}', "line 2: unknown task 'alpah'; did you mean 'alpha'"),
+        (b'{"instance_id": "caf\xe9", "path": "a"}', "line 2: not UTF-8"),
+        (b'{"instance_id": "alpha", "model_patch": "diff"}', "line 2: model_patch"),
+        (b'{"instance_id": "alpha", "model_name_or_path": "n", "path": "a"}', "line 2: a second model"),
+        (b"x" * (16 * 1024 * 1024 + 2), "line 2 is longer"),
+    ],
+)
+def test_a_bad_line_is_named_by_its_number(tmp_path: Path, line: bytes, says: str) -> None:
+    """One sentence with file and line, before anything is graded."""
+    good = b'{"instance_id": "beta", "model_name_or_path": "m", "path": "a"}\n'
+    (tmp_path / "p.jsonl").write_bytes(good + line + b"\n")
+    with pytest.raises(UsageError) as caught:
+        opened(tmp_path / "p.jsonl")
+    assert says in str(caught.value)
+
+
+def test_a_path_in_a_line_stays_beside_its_file_unless_it_is_absolute(tmp_path: Path) -> None:
+    """A relative path with `..`, half a surrogate or a NUL is that attempt's fault only."""
+    fill(tmp_path, "outside/x", "p/a/x")
+    paths = ["../outside", "\ud800", "a\0", "missing", "a"]
+    lines = [json.dumps({"instance_id": "alpha", "path": path}) for path in paths]
+    (tmp_path / "p" / "p.jsonl").write_text("\n".join(lines))
+    source = opened(tmp_path / "p" / "p.jsonl")
+    assert "leads out" in refusal(source, "alpha/0", tmp_path / "0")
+    assert "no path" in refusal(source, "alpha/1", tmp_path / "1")
+    assert "no path" in refusal(source, "alpha/2", tmp_path / "2")
+    assert "nothing" in refusal(source, "alpha/3", tmp_path / "3")
+    assert take(source, "alpha/4", tmp_path / "4").files == 1
+
+
+def test_an_unknown_task_suggests_the_nearest(tmp_path: Path) -> None:
+    """A folder that is no task stops the run before it starts: a slip must not look like a missing task."""
+    with pytest.raises(UsageError, match=r"unknown task 'alhpa'; did you mean 'alpha'"):
+        opened(fill(tmp_path / "p", "alhpa/x", "beta/x"))
+    with pytest.raises(UsageError, match="did you mean 'gamma'"):
+        opened(tmp_path / "p", task="gama")
+
+
+def test_a_repository_instead_of_predictions_is_told_what_to_say(tmp_path: Path) -> None:
+    """Somebody who forgot `--task` learns of it."""
+    with pytest.raises(UsageError, match="--task"):
+        opened(fill(tmp_path / "p", "src/x", "setup.py"))
+
+
+@pytest.mark.parametrize("names", [[], ["README.md"], [".git/config"]])
+def test_predictions_without_any_are_refused(tmp_path: Path, names: list[str]) -> None:
+    """An empty folder, or one with notes only, is a mistake and not 104 tasks that nobody attempted."""
+    (tmp_path / "p").mkdir()
+    with pytest.raises(UsageError, match="holds no predictions"):
+        opened(fill(tmp_path / "p", *names))
+
+
+def test_what_does_not_exist_is_refused(tmp_path: Path) -> None:
+    """No such folder, and no such file."""
+    for task in (None, "alpha"):
+        with pytest.raises(UsageError, match="-p"):
+            opened(tmp_path / "missing", task=task)
+
+
+def test_an_archive_at_the_wrong_place_is_told_where_to_go(tmp_path: Path) -> None:
+    """An archive beside the tasks would otherwise be overlooked."""
+    with pytest.raises(UsageError, match=r"put it at alpha/submission\.tar\.gz"):
+        opened(fill(tmp_path / "p", "alpha.tar.gz", "beta/x"))
+    with pytest.raises(UsageError, match="--task"):
+        opened(tmp_path / "p" / "alpha.tar.gz")
+
+
+def test_numbers_from_one_are_refused(tmp_path: Path) -> None:
+    """Attempts count from 0; a set that starts at 1 would lose its denominator's meaning."""
+    with pytest.raises(UsageError, match="count from 0"):
+        opened(fill(tmp_path / "p", "alpha/1/x", "alpha/2/x"))
+
+
+def test_each_bad_prediction_is_only_its_own_fault(tmp_path: Path) -> None:
+    """A file, a dangling, circling or escaping link, a fifo, two archives: one sentence each; the rest goes on."""
+    root = fill(tmp_path / "p", "alpha/0/x", "gamma", "beta/3/submission.tar", "beta/3/submission.zip", "beta/4/x")
+    fill(tmp_path, "secret/x")
+    (root / "alpha" / "1").symlink_to("nowhere")
+    (root / "alpha" / "2").symlink_to(tmp_path / "secret")
+    (root / "alpha" / "3").symlink_to("3")
+    (root / "alpha" / "4").symlink_to("0")
+    (root / "alpha" / "5").symlink_to("/dev/null")
+    os.mkfifo(root / "alpha" / "6")
+    source = opened(root)
+    expected = {
+        "alpha/1": "link to nothing",
+        "alpha/2": "leads out of the predictions",
+        "alpha/3": "circle",
+        "alpha/5": "leads out",
+        "alpha/6": "neither a folder nor a file",
+        "beta/3": "submission.tar and submission.zip; leave one",
+        "gamma/0": "gamma is a file; a prediction is a folder gamma/",
+    }
+    for key, says in expected.items():
+        assert says in refusal(source, key, tmp_path / key.replace("/", "-"))
+        assert str(tmp_path) not in source.identity()[key]
+    assert take(source, "alpha/4", tmp_path / "linked").files == 1
+    assert take(source, "beta/4", tmp_path / "plain").files == 1
+
+
+def test_a_tree_beyond_the_limits_is_the_submission_s_fault(tmp_path: Path) -> None:
+    """A huge log in a prediction is refused before it is read, also when its digest is asked for."""
+    root = fill(tmp_path / "p", "alpha/x")
+    with (root / "alpha" / "huge.log").open("wb") as file:
+        file.truncate(5 * 1024**3)
+    source = opened(root)
+    assert source.identity().keys() == {"alpha/0"}
+    assert "huge.log" in refusal(source, "alpha/0", tmp_path / "out")
+
+
+def test_a_broken_archive_is_the_submission_s_fault(tmp_path: Path) -> None:
+    """Garbage under the right name is one attempt's zero."""
+    assert "cannot be" in refusal(
+        opened(fill(tmp_path / "p", "alpha/submission.tar.gz")), "alpha/0", tmp_path / "o"
+    )
+
+
+def test_what_was_dropped_is_told_up_to_twenty(tmp_path: Path) -> None:
+    """The record stays small, and says how many more there are."""
+    (tmp_path / "p" / "alpha").mkdir(parents=True)
+    for number in range(30):
+        os.mkfifo(tmp_path / "p" / "alpha" / f"{number:02}")
+    dropped = take(opened(tmp_path / "p"), "alpha/0", tmp_path / "out").dropped
+    assert len(dropped) == 20
+    assert dropped[0] == "00: fifo"
+    assert dropped[-1] == "and 11 more"
+
+
+def test_a_changed_prediction_changes_its_identity_and_no_other(tmp_path: Path) -> None:
+    """A resume can say which prediction changed."""
+    root = fill(tmp_path / "p", "alpha/x", "beta/x")
+    before = opened(root).identity()
+    (root / "beta" / "x").write_text("other")
+    after = opened(root).identity()
+    assert before["alpha/0"] == after["alpha/0"]
+    assert before["beta/0"] != after["beta/0"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_closed_folder_is_only_its_own_fault(tmp_path: Path) -> None:
+    """A prediction without permissions is named, and the others go on."""
+    root = fill(tmp_path / "p", "alpha/x", "beta/x")
+    (root / "alpha").chmod(0)
+    try:
+        assert "permission" in refusal(opened(root), "alpha/0", tmp_path / "out")
+    finally:
+        (root / "alpha").chmod(0o700)
