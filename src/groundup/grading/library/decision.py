@@ -1,0 +1,182 @@
+"""Deciding what a run of hidden tests is worth: pure, and outside the process that was tested.
+
+The expected tests are the denominator, whatever was collected. A test counts when it is expected, is said to have
+passed, and the run came to its end, its canaries failed, and the packages were imported from the submission.
+"""
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from groundup.domain.errors import SandboxError
+from groundup.domain.records import Record
+from groundup.domain.verdicts import Reason, Stage, Status, TestResult
+from groundup.grading.library.canary import Canary
+from groundup.grading.library.hidden import HiddenTests, NumberedTest
+from groundup.grading.library.report import Report
+from groundup.sandbox.protocol import WORKSPACE, CommandResult, Ending
+
+MAX_REASONS = 4
+_COMPLETE = frozenset([0, 1, 5])
+"""pytest's exit codes of a session that came to its end: all passed, some failed, nothing collected."""
+_LIMITS = {
+    Ending.MEMORY: "memory",
+    Ending.DISK: "disk space",
+    Ending.PROCESSES: "processes",
+}
+
+
+class Decision(Record):
+    """What a run of hidden tests is worth."""
+
+    status: Status
+    passed: int
+    expected: int
+    extra_passed: int
+    passed_before_end: int
+    reasons: tuple[Reason, ...] = ()
+    results: tuple[TestResult, ...] = ()
+    timed_out: bool = False
+
+
+def decide(
+    expected: frozenset[NumberedTest],
+    hidden: HiddenTests,
+    canaries: Sequence[Canary],
+    report: Report,
+    result: CommandResult,
+) -> Decision:
+    """Judge one run. Raises `SandboxError` when the sandbox failed, which says nothing of the submission."""
+    if result.ending is Ending.SANDBOX_DIED:
+        raise SandboxError(
+            "the sandbox died while the hidden tests ran; repeat the attempt, and see `groundup doctor`"
+        )
+    own = {canary.key for canary in canaries}
+    passed = {key for key, said in report.results.items() if said.outcome == "passed"} - own
+    unfinished = _why_unfinished(report, result)
+    strangers = _imports_that_fail(hidden, report)
+    lying = _canary_that_lied(canaries, report, complete=unfinished is None)
+    counted = passed & expected
+    reasons = [reason for reason in (lying, unfinished, *strangers) if reason is not None]
+    worth_nothing = bool(reasons)
+    if not _restrained(canaries, report):
+        worth_nothing = True
+    reasons += _losses(expected, counted, report, own)
+    return Decision(
+        status=Status.TAMPERED if lying is not None else Status.GRADED,
+        passed=0 if worth_nothing else len(counted),
+        expected=len(expected),
+        extra_passed=len(passed - expected),
+        passed_before_end=len(counted),
+        reasons=tuple(reasons[:MAX_REASONS]),
+        results=_results(expected, report, own),
+        timed_out=result.ending in (Ending.TIMEOUT, Ending.WALL_CLOCK),
+    )
+
+
+def _why_unfinished(report: Report, result: CommandResult) -> Reason | None:
+    """Say why the run has no trustworthy end; None when it has one."""
+    where = f" in {report.running}" if report.running else ""
+    if result.ending in (Ending.TIMEOUT, Ending.WALL_CLOCK):
+        return _reason(Stage.TIMEOUT, f"the tests were stopped after {result.duration_s:.0f} s{where}")
+    if result.ending in _LIMITS:
+        return _reason(Stage.LIMIT, f"the tests were stopped for using too much {_LIMITS[result.ending]}{where}")
+    if report.broken_off is not None:
+        return _reason(Stage.CRASH, f"the test session was broken off by {report.broken_off}{where}")
+    if report.exit_code is None:
+        return _reason(
+            Stage.CRASH, f"the test process {_death(result.exit_code)} before the tests had ended{where}"
+        )
+    if report.exit_code not in _COMPLETE:
+        return _reason(Stage.CRASH, f"pytest gave up with exit code {report.exit_code}{where}")
+    return None
+
+
+def _death(exit_code: int | None) -> str:
+    if exit_code is not None and exit_code < 0:
+        return f"was ended by signal {-exit_code}"
+    return f"left with exit code {exit_code}"
+
+
+def _imports_that_fail(hidden: HiddenTests, report: Report) -> list[Reason]:
+    """Say which packages could not be imported, or came from elsewhere than the submission."""
+    if not report.imports:
+        return []  # the run did not come so far, for a reason that is told
+    reasons = []
+    roots = [PurePosixPath(WORKSPACE, root) for root in hidden.import_roots]
+    for name in hidden.packages:
+        check = report.imports.get(name)
+        if check is None or check.error is not None:
+            problem = check.error if check is not None else "nothing was told of it"
+            reasons.append(_reason(Stage.IMPORT, f"{name} cannot be imported: {problem}"))
+        elif check.file is None or not any(PurePosixPath(check.file).is_relative_to(root) for root in roots):
+            reasons.append(
+                _reason(Stage.IMPORT, f"{name} was imported from {check.file}, not from the submission")
+            )
+    return reasons
+
+
+def _canary_that_lied(canaries: Sequence[Canary], report: Report, *, complete: bool) -> Reason | None:
+    for canary in canaries:
+        said = report.results.get(canary.key)
+        if said is not None and said.outcome in ("passed", "xpassed"):
+            return _reason(Stage.TEST, "a test that cannot pass was reported as passed: results are being forged")
+        if said is None and complete and not _collection_failed(canary, report):
+            return _reason(Stage.TEST, "a test that must fail was not reported: results are being withheld")
+    return None
+
+
+def _restrained(canaries: Sequence[Canary], report: Report) -> bool:
+    """Say whether every canary is known not to have passed; otherwise nothing that was said counts."""
+    return all(canary.key in report.results for canary in canaries)
+
+
+def _collection_failed(canary: Canary, report: Report) -> bool:
+    """Say whether the canary's file could not be collected, for instance below a package that fails to import."""
+    path = PurePosixPath(canary.path)
+    return any(
+        str(place) in report.collection_errors for place in (path, path.parent, path.parent / "__init__.py")
+    )
+
+
+def _losses(
+    expected: frozenset[NumberedTest], counted: set[NumberedTest], report: Report, own: set[NumberedTest]
+) -> list[Reason]:
+    reasons = []
+    broken = {place: message for place, message in report.collection_errors.items() if not _is_own(place, own)}
+    if broken:
+        place, message = next(iter(broken.items()))
+        reasons.append(
+            _reason(Stage.COLLECTION, f"{len(broken)} could not be collected, first {place}: {message}")
+        )
+    lost = expected - counted
+    if lost and report.results:
+        failing = [key for key in sorted(lost) if key in report.results]
+        first = f", first {failing[0]}: {report.results[failing[0]].message}" if failing else ""
+        reasons.append(_reason(Stage.TEST, f"{len(lost)} of {len(expected)} expected tests did not pass{first}"))
+    return reasons
+
+
+def _is_own(place: str, own: set[NumberedTest]) -> bool:
+    return any(key.id.startswith(f"{place}::") for key in own)
+
+
+def _results(expected: frozenset[NumberedTest], report: Report, own: set[NumberedTest]) -> tuple[TestResult, ...]:
+    known = sorted(expected | (report.results.keys() - own))
+    return tuple(_result(key, report, expected=key in expected) for key in known)
+
+
+def _result(key: NumberedTest, report: Report, *, expected: bool) -> TestResult:
+    said = report.results.get(key)
+    if said is None:
+        return TestResult(id=str(key), outcome="missing", expected=expected)
+    return TestResult(
+        id=str(key),
+        outcome=said.outcome,
+        expected=expected,
+        duration_s=said.duration_s,
+        message=said.message,
+    )
+
+
+def _reason(stage: Stage, message: str) -> Reason:
+    return Reason(stage=stage, message=message if len(message) <= 400 else message[:397] + "...")

@@ -1,0 +1,154 @@
+"""Running the hidden tests once in a sandbox of their own, and reading what came back."""
+
+import json
+import secrets
+from pathlib import Path
+
+from groundup.domain.limits import Limits
+from groundup.domain.records import Record
+from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
+from groundup.grading.bench import Bench
+from groundup.grading.library.canary import Canary, draw_canaries
+from groundup.grading.library.hidden import HiddenTests
+from groundup.grading.library.report import Report, parse_report
+from groundup.grading.library.staging import TRUSTED, Staged, stage
+from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, SandboxSpec
+from groundup.trees.removal import remove_tree
+
+REPORT_FD = 3
+HOME = "/tmp/home"  # noqa: S108 - inside the sandbox, where /tmp is private
+_LOG_BYTES = 256 * 1024
+
+
+class Execution(Record):
+    """One run of the hidden tests: what was staged, what was said, how the process ended."""
+
+    canaries: tuple[Canary, ...]
+    staged: Staged
+    report: Report
+    result: CommandResult
+    peak_memory_mb: float | None
+
+
+async def run_hidden_tests(
+    submission: Path, original: Path, hidden: HiddenTests, environment: PythonEnvironment, bench: Bench
+) -> Execution:
+    """Compose *submission* with *original*'s tests and run them; what was laid out is removed afterwards."""
+    canaries = draw_canaries(hidden)
+    scratch = bench.scratch / f"tests-{secrets.token_hex(4)}"
+    scratch.mkdir(parents=True)
+    try:
+        staged = stage(
+            submission,
+            original,
+            hidden,
+            canaries,
+            scratch,
+            occupied=top_level_modules(environment),
+            executable=environment.executable,
+        )
+        token = secrets.token_hex(16)
+        async with await bench.provider.open(
+            sandbox_spec(staged, hidden, environment, bench.timeout_s)
+        ) as sandbox:
+            result = await sandbox.run(_command(hidden, environment, canaries, token))
+            peak = sandbox.usage().peak_memory_mb
+    finally:
+        remove_tree(scratch)
+    report = parse_report(result.report, token)
+    return Execution(canaries=canaries, staged=staged, report=report, result=result, peak_memory_mb=peak)
+
+
+def sandbox_spec(
+    staged: Staged, hidden: HiddenTests, environment: PythonEnvironment, timeout_s: float | None = None
+) -> SandboxSpec:
+    """Return the sandbox in which the hidden tests run."""
+    allowed_s = timeout_s or hidden.timeout_s
+    roots = hidden.import_roots if hidden.child_path is None else hidden.child_path
+    variables = {
+        "HOME": HOME,
+        "TMPDIR": "/tmp",  # noqa: S108 - inside the sandbox, where /tmp is private
+        "LANG": hidden.locale,
+        "LC_ALL": hidden.locale,
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPATH": ":".join(import_path(roots)),
+    }
+    return SandboxSpec(
+        workspace=staged.workspace,
+        mounts=(*environment.mounts, *staged.mounts),
+        environment={**variables, **hidden.environment},
+        path=(f"{TRUSTED}/bin", *environment.path),
+        limits=Limits(
+            memory_mb=hidden.memory_mb,
+            processes=hidden.processes,
+            command_s=allowed_s,
+            wall_clock_s=allowed_s + 30,
+        ),
+        user=hidden.user,
+        label="hidden tests",
+    )
+
+
+def import_path(roots: tuple[str, ...]) -> list[str]:
+    """Return what the tests can import besides the environment: the metadata and the submission's roots."""
+    return [f"{TRUSTED}/metadata", *(inside(root) for root in roots)]
+
+
+def inside(path: str) -> str:
+    """Return where a path of the repository is seen in the sandbox."""
+    return WORKSPACE if path == "." else f"{WORKSPACE}/{path}"
+
+
+def top_level_modules(environment: PythonEnvironment) -> frozenset[str]:
+    """Return the names that the environment's site-packages take, so that no submission can stand in for them."""
+    names: set[str] = set()
+    for mount in environment.mounts:
+        if mount.target == ENVIRONMENT_TARGET:
+            for folder in mount.source.glob("lib/python3*/site-packages"):
+                names.update(entry.name.split(".")[0] for entry in folder.iterdir() if "-" not in entry.name)
+    return frozenset(names - {"__pycache__"})
+
+
+def logs_of(execution: Execution) -> dict[str, bytes]:
+    """Return what a person may want to read afterwards. Nothing is decided from it."""
+    logs = {"stdout.txt": execution.result.stdout, "stderr.txt": execution.result.stderr}
+    return {name: _middle_cut(text) for name, text in logs.items() if text}
+
+
+def _middle_cut(text: bytes) -> bytes:
+    if len(text) <= _LOG_BYTES:
+        return text
+    half = _LOG_BYTES // 2
+    return text[:half] + b"\n... cut ...\n" + text[-half:]
+
+
+def _command(
+    hidden: HiddenTests, environment: PythonEnvironment, canaries: tuple[Canary, Canary], token: str
+) -> Command:
+    first, last = canaries
+    arguments = [
+        *("-c", f"{TRUSTED}/pytest.ini", f"--rootdir={WORKSPACE}", f"--confcutdir={WORKSPACE}"),
+        *("-p", "no:cacheprovider", "-q", "--tb=native", f"--assert={hidden.assertions}"),
+        "--continue-on-collection-errors",
+        *(inside(path) for path in (first.path, *hidden.arguments, last.path)),
+    ]
+    spec = {
+        "report_fd": REPORT_FD,
+        "token": token,
+        "arguments": arguments,
+        "plugins": hidden.plugins,
+        "late_filters": hidden.late_filters,
+        "packages": hidden.packages,
+        "import_path": import_path(hidden.import_roots),
+        "path_order": hidden.path_order,
+        "folders": [HOME],
+        "cwd": inside(hidden.cwd),
+        "stdin": hidden.stdin,
+    }
+    return Command(
+        argv=(environment.executable, "-I", "-B", f"{TRUSTED}/runner.py"),
+        cwd=inside(hidden.cwd),
+        stdin=json.dumps(spec).encode(),
+        report_fd=REPORT_FD,
+    )

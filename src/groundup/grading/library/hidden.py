@@ -1,0 +1,91 @@
+"""How a library meets an original's hidden tests: the record that a recipe fills, and the names of tests."""
+
+import hashlib
+import re
+from typing import Literal, NamedTuple
+
+from pydantic import Field
+
+from groundup.domain.records import Record
+
+MAX_ID_CHARS = 200
+_ORDINAL = re.compile(r" #([1-9]\d*)$")
+
+
+class NumberedTest(NamedTuple):
+    """One hidden test: its node id, shortened when very long, and its number among those with the same id."""
+
+    id: str
+    ordinal: int = 1
+
+    def __str__(self) -> str:
+        """Return the id; a number is appended where it is needed to tell two apart."""
+        if self.ordinal == 1 and not _ORDINAL.search(self.id):
+            return self.id
+        return f"{self.id} #{self.ordinal}"
+
+    @classmethod
+    def parse(cls, text: str) -> "NumberedTest":
+        """Return the key that `str` made *text* of."""
+        found = _ORDINAL.search(text)
+        return cls(text[: found.start()], int(found[1])) if found else cls(text)
+
+    @classmethod
+    def of(cls, node_id: str, ordinal: int = 1) -> "NumberedTest":
+        """Return the key of a test as pytest names it."""
+        return cls(shortened(node_id), ordinal)
+
+
+def shortened(node_id: str) -> str:
+    """Return a node id of at most 200 characters: a longer one keeps its head and a digest of the whole."""
+    if len(node_id) <= MAX_ID_CHARS:
+        return node_id
+    digest = hashlib.sha256(node_id.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{node_id[: MAX_ID_CHARS - 20]}...{digest}"
+
+
+class Distribution(Record):
+    """The metadata that an installed original would have; frozen with the recipe, so nothing needs installing."""
+
+    name: str
+    version: str
+    entry_points: dict[str, dict[str, str]] = Field(
+        default={}, description="group -> name -> `module:attribute`; `console_scripts` also become programs"
+    )
+    requires: tuple[str, ...] = ()
+
+
+class HiddenTests(Record):
+    """How the original's tests are laid over a submission and run. All paths are relative to the root."""
+
+    packages: tuple[str, ...] = Field(min_length=1, description="import names that the submission must provide")
+    import_roots: tuple[str, ...] = Field(default=(".",), description="folders of the submission on sys.path")
+    path_order: Literal["last", "first"] = Field(
+        default="last", description="where those stand on sys.path; first where a dependency brings its own copy"
+    )
+    arguments: tuple[str, ...] = Field(min_length=1, description="test files and folders that pytest is given")
+    protected: tuple[str, ...] = Field(
+        min_length=1, description="files and folders restored from the original, in place of the submission's"
+    )
+    absent: tuple[str, ...] = Field(default=(), description="further paths of a submission that are left out")
+    writable: tuple[str, ...] = Field(
+        default=(), description="protected folders that tests write into; their Python files stay read-only"
+    )
+    plugins: tuple[str, ...] = Field(default=(), description="modules of pytest plugins, imported by the runner")
+    ini: tuple[str, ...] = Field(default=(), description="lines of the one pytest configuration that is read")
+    late_filters: tuple[str, ...] = Field(
+        default=(), description="warning filters that name classes of the library under test"
+    )
+    assertions: Literal["plain", "rewrite"] = "plain"
+    distribution: Distribution | None = None
+    cwd: str = "."
+    environment: dict[str, str] = {}
+    child_path: tuple[str, ...] | None = Field(
+        default=None, description="PYTHONPATH of programs that tests start; None: the import roots"
+    )
+    user: Literal["ordinary", "root"] = "ordinary"
+    locale: str = "C.UTF-8"
+    stdin: Literal["empty", "closed"] = "empty"
+    timeout_s: float = Field(default=300.0, gt=0)
+    memory_mb: int = Field(default=2048, ge=64)
+    processes: int = Field(default=512, ge=8)

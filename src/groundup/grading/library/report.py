@@ -1,0 +1,203 @@
+"""Reading what the trusted runner wrote. The text comes out of a sandbox: everything in it may be a lie.
+
+Owns the format and nothing of its meaning: lines without the run's token, unknown events and malformed ones are
+counted and otherwise ignored.
+"""
+
+import json
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from groundup.domain.records import Record
+from groundup.grading.library.hidden import NumberedTest
+
+MAX_LINE_BYTES = 1024 * 1024
+MAX_EVENTS = 400_000
+
+Outcome = Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
+
+
+class _Event(Record):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class _Start(_Event):
+    event: Literal["start"]
+    python: str = Field(max_length=50)
+    pytest: str = Field(max_length=50)
+
+
+class _Collected(_Event):
+    event: Literal["collected"]
+    count: int = Field(ge=0)
+
+
+class _CollectionError(_Event):
+    event: Literal["collection_error"]
+    id: str
+    message: str
+
+
+class _Begin(_Event):
+    event: Literal["begin"]
+    id: str
+    ordinal: int = Field(ge=1)
+
+
+class _Test(_Event):
+    event: Literal["test"]
+    id: str
+    ordinal: int = Field(ge=1)
+    outcome: Outcome
+    message: str
+    duration: float = Field(ge=0, allow_inf_nan=False)
+
+
+class _Import(_Event):
+    event: Literal["import"]
+    name: str
+    file: str | None
+    error: str | None
+
+
+class _BrokenOff(_Event):
+    event: Literal["broken_off"]
+    message: str
+
+
+class _End(_Event):
+    event: Literal["end"]
+    exit_code: int
+
+
+_Any = Annotated[
+    _Start | _Collected | _CollectionError | _Begin | _Test | _Import | _BrokenOff | _End,
+    Field(discriminator="event"),
+]
+_EVENT: TypeAdapter[_Any] = TypeAdapter(_Any)
+
+
+class Result(Record):
+    """What one test is said to have done."""
+
+    outcome: Outcome
+    message: str = ""
+    duration_s: float = 0.0
+
+
+class ImportCheck(Record):
+    """From where a package under test is said to have been imported."""
+
+    file: str | None
+    error: str | None
+
+
+class Report(Record):
+    """All that a runner said, in the order of its importance and not of its writing."""
+
+    results: dict[NumberedTest, Result] = {}
+    collection_errors: dict[str, str] = {}
+    imports: dict[str, ImportCheck] = {}
+    collected: int | None = None
+    running: NumberedTest | None = Field(default=None, description="begun and not finished")
+    broken_off: str | None = None
+    exit_code: int | None = Field(default=None, description="pytest's, from the end record; None: there was none")
+    python: str | None = None
+    pytest: str | None = None
+    foreign: int = Field(default=0, description="lines that are no event of this run")
+
+
+def parse_report(data: bytes, token: str) -> Report:
+    """Return what the lines that carry *token* say; never raises."""
+    state = _State()
+    prefix = token.encode() + b" "
+    lines = data.split(b"\n")
+    state.foreign += bool(lines.pop())  # a whole line ends with a newline
+    for line in lines[:MAX_EVENTS]:
+        event = _event(line, prefix) if len(line) <= MAX_LINE_BYTES else None
+        if event is None or state.exit_code is not None:
+            state.foreign += 1
+        else:
+            state.add(event)
+    return state.report(max(0, len(lines) - MAX_EVENTS))
+
+
+def _event(line: bytes, prefix: bytes) -> _Any | None:
+    if not line.startswith(prefix):
+        return None
+    try:
+        # The standard parser accepts what pytest may put into an id: halves of surrogate pairs.
+        return _EVENT.validate_python(json.loads(line[len(prefix) :]))
+    except (ValidationError, ValueError, RecursionError):
+        return None
+
+
+class _State:
+    """A report while it is read."""
+
+    def __init__(self) -> None:
+        self.results: dict[NumberedTest, Result] = {}
+        self.collection_errors: dict[str, str] = {}
+        self.imports: dict[str, ImportCheck] = {}
+        self.collected: int | None = None
+        self.running: NumberedTest | None = None
+        self.broken_off: str | None = None
+        self.exit_code: int | None = None
+        self.start: _Start | None = None
+        self.foreign = 0
+
+    def add(self, event: _Any) -> None:
+        """Take one event in."""
+        match event:
+            case _Test():
+                self._add_test(event)
+            case _Begin():
+                self.running = _key(event)
+            case _CollectionError():
+                self.collection_errors.setdefault(_text(event.id, 500), _text(event.message, 300))
+            case _Import():
+                file = None if event.file is None else _text(event.file, 1000)
+                error = None if event.error is None else _text(event.error, 300)
+                self.imports.setdefault(event.name, ImportCheck(file=file, error=error))
+            case _Collected():
+                self.collected = event.count
+            case _BrokenOff():
+                self.broken_off = _text(event.message, 300)
+            case _Start():
+                self.start = self.start or event
+            case _End():
+                self.exit_code = event.exit_code
+
+    def _add_test(self, event: _Test) -> None:
+        key = _key(event)
+        self.running = None
+        said = Result(outcome=event.outcome, message=_text(event.message, 300), duration_s=event.duration)
+        before = self.results.get(key)
+        # Said twice, the worse counts: no honest runner repeats itself.
+        if before is None or before.outcome == "passed":
+            self.results[key] = said
+
+    def report(self, more_lines: int) -> Report:
+        """Return the finished record."""
+        return Report(
+            results=self.results,
+            collection_errors=self.collection_errors,
+            imports=self.imports,
+            collected=self.collected,
+            running=self.running,
+            broken_off=self.broken_off,
+            exit_code=self.exit_code,
+            python=self.start and self.start.python,
+            pytest=self.start and self.start.pytest,
+            foreign=self.foreign + more_lines,
+        )
+
+
+def _key(event: _Test | _Begin) -> NumberedTest:
+    return NumberedTest.of(_text(event.id), event.ordinal)
+
+
+def _text(text: str, limit: int | None = None) -> str:
+    """Return *text* as something that can be stored as UTF-8, cut to *limit* characters."""
+    return text.encode("utf-8", "backslashreplace").decode()[:limit]

@@ -1,0 +1,156 @@
+"""Laying out on the host what a grading sandbox sees: composed workspace, restored files, trusted files."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+from groundup.domain.errors import InfrastructureError, TaskError
+from groundup.domain.records import Record
+from groundup.grading.library.canary import Canary
+from groundup.grading.library.composition import Dropped, Found, Plan, plan
+from groundup.grading.library.hidden import HiddenTests
+from groundup.grading.library.metadata import metadata_files, script_files
+from groundup.sandbox.protocol import WORKSPACE, Mount
+from groundup.trees.limits import TreeLimits
+from groundup.trees.walking import FOLDER, Entry, read_chunks, walk
+from groundup.trees.writer import TreeWriter
+
+TRUSTED = "/opt/groundup"
+"""Where a grading sandbox sees the runner, its configuration, the metadata and the programs."""
+
+CAPS = TreeLimits(files=50_000, bytes=1024**3)
+_MAX_DEPTH = 101
+
+
+class Staged(Record):
+    """A composed tree, ready to be mounted."""
+
+    workspace: Path
+    mounts: tuple[Mount, ...]
+    dropped: tuple[Dropped, ...]
+
+
+def stage(
+    submission: Path,
+    original: Path,
+    hidden: HiddenTests,
+    canaries: Sequence[Canary],
+    scratch: Path,
+    *,
+    occupied: frozenset[str] = frozenset(),
+    executable: str = "/usr/bin/python3",
+) -> Staged:
+    """Compose below *scratch*. Raises `SubmissionError` for too large a tree, `TaskError` for a wrong recipe."""
+    composed = plan(_listing(submission), _listing(original), hidden, occupied)
+    workspace, restored, trusted = scratch / "workspace", scratch / "restored", scratch / "trusted"
+    writable = _writable_roots(hidden)
+    tested = sorted(path for path in composed.restored if _below_any(path, writable))
+    with TreeWriter(restored, CAPS) as writer:
+        _copy_chosen(original, composed.restored, writer)
+        for canary in canaries:
+            writer.file(PurePosixPath(canary.path).parts, [canary.content.encode()], executable=False)
+        writer.finish()
+    with TreeWriter(workspace, CAPS) as writer:
+        _copy_chosen(submission, composed.kept, writer)
+        _copy_chosen(original, frozenset(tested), writer)
+        mounts = _mounts(restored, hidden, composed, canaries)
+        for mount in mounts:
+            _make_mount_point(mount, writer)
+        writer.finish()
+    _write_trusted(trusted, hidden, executable)
+    return Staged(
+        workspace=workspace, mounts=(Mount(source=trusted, target=TRUSTED), *mounts), dropped=composed.dropped
+    )
+
+
+def _listing(root: Path) -> Iterator[Found]:
+    for entry in _entries(root):
+        yield Found(path="/".join(entry.parts), kind=entry.kind)
+
+
+def _entries(root: Path) -> Iterator[Entry]:
+    try:
+        descriptor = os.open(root, FOLDER)
+    except OSError as error:
+        raise InfrastructureError(f"cannot read the folder {root}: {error.strerror or error}") from error
+    try:
+        yield from walk(descriptor, _MAX_DEPTH)
+    finally:
+        os.close(descriptor)
+
+
+def _copy_chosen(source: Path, chosen: frozenset[str], writer: TreeWriter) -> None:
+    for entry in _entries(source):
+        if "/".join(entry.parts) not in chosen:
+            continue
+        writer.admit(entry.parts)
+        if entry.kind == "folder":
+            writer.folder(entry.parts)
+        elif entry.kind == "link":
+            writer.link(entry.parts, entry.target())
+        else:
+            descriptor = entry.open()
+            try:
+                writer.file(entry.parts, read_chunks(descriptor), executable=entry.executable, size=entry.size)
+            finally:
+                os.close(descriptor)
+
+
+def _mounts(restored: Path, hidden: HiddenTests, composed: Plan, canaries: Sequence[Canary]) -> tuple[Mount, ...]:
+    """Return the read-only mounts: protected paths as a whole, of writable ones each Python file."""
+    writable = _writable_roots(hidden)
+    whole = {path for path in _outermost(hidden.protected) if path not in writable}
+    single = {path for path in composed.restored if path.endswith(".py") and _below_any(path, writable)}
+    single |= {canary.path for canary in canaries if not _below_any(canary.path, whole)}
+    return tuple(
+        Mount(source=restored / path, target=str(PurePosixPath(WORKSPACE, path)))
+        for path in sorted(whole | single)
+    )
+
+
+def _make_mount_point(mount: Mount, writer: TreeWriter) -> None:
+    parts = PurePosixPath(mount.target).relative_to(WORKSPACE).parts
+    if mount.source.is_dir():
+        writer.folder(parts)
+    else:
+        writer.file(parts, [mount.source.read_bytes()], executable=False)
+
+
+def _writable_roots(hidden: HiddenTests) -> frozenset[str]:
+    """Return the outermost protected paths that hold something writable."""
+    roots = set()
+    for path in map(_normal, hidden.writable):
+        holders = [root for root in _outermost(hidden.protected) if _below_any(path, {root})]
+        if not holders:
+            raise TaskError(f"the recipe calls {path!r} writable, but protects nothing above it; mend the recipe")
+        roots.update(holders)
+    return frozenset(roots)
+
+
+def _outermost(paths: Sequence[str]) -> frozenset[str]:
+    normal = frozenset(map(_normal, paths))
+    return frozenset(path for path in normal if not normal & set(map(str, PurePosixPath(path).parents)))
+
+
+def _below_any(path: str, roots: frozenset[str] | set[str]) -> bool:
+    return bool(roots & {path, *map(str, PurePosixPath(path).parents)})
+
+
+def _normal(path: str) -> str:
+    return str(PurePosixPath(path))
+
+
+def _write_trusted(folder: Path, hidden: HiddenTests, executable: str) -> None:
+    runner = Path(__file__).with_name("runner.py")
+    configuration = "[pytest]\n" + "".join(f"{line}\n" for line in hidden.ini)
+    with TreeWriter(folder, CAPS) as writer:
+        writer.file(("runner.py",), [runner.read_bytes()], executable=False)
+        writer.file(("pytest.ini",), [configuration.encode()], executable=False)
+        writer.folder(("metadata",))
+        writer.folder(("bin",))
+        if hidden.distribution is not None:
+            for path, text in metadata_files(hidden.distribution).items():
+                writer.file(("metadata", *PurePosixPath(path).parts), [text.encode()], executable=False)
+            for name, text in script_files(hidden.distribution, executable).items():
+                writer.file(("bin", name), [text.encode()], executable=True)
+        writer.finish()
