@@ -1,0 +1,182 @@
+"""Asking a registry over the user's network: certificates, credentials, proxy, patience. Knows no registry's form.
+
+The only place of groundup that opens connections to the outside for packages.
+"""
+
+import asyncio
+import ssl
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
+
+from groundup.domain.errors import NetworkError, UsageError
+from groundup.domain.records import Record
+from groundup.gateways.cache import Incoming
+from groundup.gateways.indexes import ClientConfiguration
+
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
+
+_PAGE_BYTES = 64 * 1024 * 1024
+_PAUSES_S = (0.3, 1.0)
+"""Between tries; there is one try more than pauses."""
+_CONNECT_S = 10.0
+_SILENCE_S = 60.0
+_DOWN_S = 30.0
+"""How long a registry that could not be reached counts as down for those who have something older at hand."""
+_TRY_AGAIN = {408, 425, 429}
+_ABSENT = {404, 410}
+
+
+class Answer(Record):
+    """A registry's answer to a question for a page. Its status is 200, 304 or 404."""
+
+    status: int
+    url: str
+    content_type: str = ""
+    etag: str | None = None
+    body: bytes = b""
+
+
+class _TryAgainError(Exception):
+    """An answer that another try may better."""
+
+
+class Upstream:
+    """Registries as one user reaches them. Belongs to one event loop."""
+
+    def __init__(self, configuration: ClientConfiguration) -> None:
+        self.configuration = configuration
+        self._client: httpx.AsyncClient | None = None
+        self._down: dict[str, float] = {}
+
+    def seems_down(self, url: str) -> bool:
+        """Whether the host of *url* could not be reached a moment ago."""
+        return time.monotonic() < self._down.get(urlsplit(url).netloc, 0.0)
+
+    async def page(self, url: str, *, accept: str, etag: str | None = None) -> Answer:
+        """Ask for a page. Raises `NetworkError`."""
+        headers = {"Accept": accept} | ({"If-None-Match": etag} if etag else {})
+
+        async def ask() -> Answer:
+            async with self._answer(url, headers) as response:
+                found = str(response.url)
+                if response.status_code == 304 or response.status_code in _ABSENT:
+                    return Answer(status=304 if response.status_code == 304 else 404, url=found)
+                body = bytearray()
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) > _PAGE_BYTES:
+                        raise NetworkError(f"{shown(url)} answers with more than {_PAGE_BYTES} bytes for one page")
+                told = response.headers
+                return Answer(
+                    status=200,
+                    url=found,
+                    content_type=told.get("content-type", ""),
+                    etag=told.get("etag"),
+                    body=bytes(body),
+                )
+
+        return await self._persistently(url, ask)
+
+    async def download(self, url: str, incoming: Incoming, max_bytes: int) -> bool:
+        """Write what *url* holds to *incoming*; False when there is no such thing. Raises `NetworkError`."""
+
+        async def ask() -> bool:
+            incoming.restart()
+            async with self._answer(url, {"Accept-Encoding": "identity"}) as response:
+                if response.status_code in _ABSENT:
+                    return False
+                async for chunk in response.aiter_raw():
+                    incoming.write(chunk)
+                    if incoming.size > max_bytes:
+                        raise NetworkError(f"{shown(url)} is larger than {max_bytes} bytes, the most for one file")
+                return True
+
+        return await self._persistently(url, ask)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+    @asynccontextmanager
+    async def _answer(self, url: str, headers: dict[str, str]) -> "AsyncIterator[httpx.Response]":
+        """Yield a response with status 200, 304, 404 or 410; else raise `NetworkError` or `_TryAgainError`."""
+        credentials = self.configuration.credentials_for(url)
+        auth = (credentials.username, credentials.password.get_secret_value()) if credentials else None
+        async with self._http().stream("GET", url, headers=headers, auth=auth) as response:
+            status = response.status_code
+            if status in _TRY_AGAIN or status >= 500:
+                raise _TryAgainError(f"it answers with HTTP {status}")
+            if status in {401, 403, 407}:
+                raise NetworkError(
+                    f"{shown(url)} refuses access (HTTP {status}); check the credentials in "
+                    f"{self.configuration.origin}, netrc or the proxy's address"
+                )
+            if status not in {200, 304} | _ABSENT:
+                raise NetworkError(f"{shown(url)} answers with HTTP {status}; check that it is a package index")
+            yield response
+
+    async def _persistently(self, url: str, ask: Callable[[], Awaitable[T]]) -> T:
+        import httpx
+
+        host = urlsplit(url).netloc
+        for pause in (*_PAUSES_S, None):
+            try:
+                result = await ask()
+            except (httpx.TransportError, httpx.DecodingError, _TryAgainError) as error:
+                if pause is None:
+                    self._down[host] = time.monotonic() + _DOWN_S
+                    raise NetworkError(
+                        f"{shown(url)} cannot be reached: {str(error) or type(error).__name__}; "
+                        "check the network and the proxy settings, then resume"
+                    ) from error
+                await asyncio.sleep(pause)
+            except (httpx.InvalidURL, httpx.TooManyRedirects) as error:
+                raise NetworkError(f"{shown(url)} leads nowhere: {error}") from error
+            else:
+                self._down.pop(host, None)
+                return result
+        raise AssertionError("the last try returns or raises")
+
+    def _http(self) -> "httpx.AsyncClient":
+        import httpx
+
+        if self._client is None:
+            configuration = self.configuration
+            proxy = configuration.proxy.get_secret_value() if configuration.proxy else None
+            self._client = httpx.AsyncClient(
+                verify=self._trust(),
+                proxy=proxy,
+                trust_env=configuration.trust_environment,
+                follow_redirects=True,
+                timeout=httpx.Timeout(_SILENCE_S, connect=_CONNECT_S, pool=None),
+                limits=httpx.Limits(max_connections=16),
+            )
+        return self._client
+
+    def _trust(self) -> ssl.SSLContext:
+        import httpx
+
+        bundle = self.configuration.ca_bundle
+        if bundle is None:
+            return httpx.create_ssl_context(trust_env=self.configuration.trust_environment)
+        try:
+            return ssl.create_default_context(cafile=str(bundle))
+        except (ssl.SSLError, OSError) as error:
+            raise UsageError(
+                f"the certificate bundle {bundle} cannot be read: {error}; mend or unset it"
+            ) from error
+
+
+def shown(url: str) -> str:
+    """Return an address as people may see it: without credentials, query and fragment."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}{parts.path}"
