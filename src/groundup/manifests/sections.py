@@ -129,11 +129,19 @@ class SpanFormat(ABC):
             if wanted[item.identity] > 0:
                 wanted[item.identity] -= 1
                 added.setdefault(self.home_in(scan, item), []).append(item)
-        return edited(scan.source, self._edits(scan, kept, added))
+        result = edited(scan.source, self._edits(scan, kept, added))
+        for (
+            key,
+            new,
+        ) in added.items():  # left by _edits: no section of theirs; each may change what the next one finds
+            scan = self.scan(Text.decode(result, path))
+            result = edited(scan.source, self.create(scan, key, new))
+        return result
 
     def _edits(
         self, scan: Scan, kept: Sequence[Sequence[int]], added: dict[SectionKey, list[Dependency]]
     ) -> list[Edit]:
+        """Return the edits of the sections there are; takes out of *added* what has a section."""
         staying = {new.normalised for items in added.values() for new in items}
         gone: set[str] = set()
         edits: list[Edit] = []
@@ -143,8 +151,6 @@ class SpanFormat(ABC):
                 edits += section.rewriting(indices, new)
             for i, entry in enumerate(section.entries):
                 (staying if i in indices else gone).add(entry.dependency.normalised)
-        for key, new in added.items():
-            edits += self.create(scan, key, new)
         gone -= staying
         if gone:
             for companion in scan.companions:

@@ -1,0 +1,100 @@
+"""Poetry's tables: one key per dependency, whose value is a constraint, a table, or an array of tables."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from groundup.manifests import toml
+from groundup.manifests.python.requirement import details_of, normalised
+from groundup.manifests.records import Dependency, Kind, Source
+
+_KNOWN = frozenset({"version", "extras", "markers", "optional", "git", "path", "url"})
+_PLACES = (("git", Source.GIT), ("path", Source.PATH), ("file", Source.PATH), ("url", Source.URL))
+
+
+def read_value(name: str, value: object, kind: Kind, group: str) -> list[Dependency]:
+    """Return the dependencies that `name = value` declares: several where the value lists alternatives."""
+    alternatives = value if isinstance(value, list) else [value]
+    return [_one(name, item, kind, group) for item in alternatives]
+
+
+def _one(name: str, value: object, kind: Kind, group: str) -> Dependency:
+    table: Mapping[str, object] = value if isinstance(value, dict) else {"version": value}
+    place = next(((key, source) for key, source in _PLACES if key in table), None)
+    rest = {key: _text(item) for key, item in table.items() if key not in _KNOWN}
+    if table.get("optional") is False:
+        rest["optional"] = "false"
+    version, extras = table.get("version", ""), table.get("extras", [])
+    constraint = version if isinstance(version, str) else _text(version)
+    if "version" not in table and place is None:
+        rest["version"] = "unset"
+    return Dependency(
+        language="python",
+        name=name,
+        normalised=normalised(name),
+        constraint="" if constraint == "*" else constraint,
+        extras=tuple(str(item) for item in extras) if isinstance(extras, list) else (),
+        marker=str(table.get("markers", "")),
+        kind=Kind.OPTIONAL if table.get("optional") is True else kind,
+        group=group,
+        source=place[1] if place else Source.REGISTRY,
+        origin=str(table[place[0]]) if place else "",
+        details=details_of({key: item for key, item in rest.items() if not place or key != place[0]}),
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+
+
+def rendered_key(dependencies: Sequence[Dependency]) -> tuple[str, str]:
+    """Return the key and the value of the declarations of one name."""
+    tables = [_table(item) for item in dependencies]
+    if len(tables) > 1:
+        return dependencies[0].name, "[" + ", ".join(_inline(item) for item in tables) + "]"
+    if tables[0].keys() == {"version"}:
+        return dependencies[0].name, toml.quoted(str(tables[0]["version"]))
+    return dependencies[0].name, _inline(tables[0])
+
+
+def _table(dependency: Dependency) -> dict[str, object]:
+    table: dict[str, object] = {}
+    details = dict(dependency.details)
+    key = next((key for key, source in _PLACES if source is dependency.source), None)
+    if key:
+        table[key] = dependency.origin
+    elif details.pop("version", None) is None or dependency.constraint:
+        table["version"] = dependency.constraint or "*"
+    if key and dependency.constraint:
+        table["version"] = dependency.constraint
+    if dependency.extras:
+        table["extras"] = list(dependency.extras)
+    if dependency.marker:
+        table["markers"] = dependency.marker
+    table.update({name: _value(name, text) for name, text in details.items()})
+    if dependency.kind is Kind.OPTIONAL:
+        table["optional"] = True
+    return table
+
+
+def _value(name: str, text: str) -> object:
+    """Return a detail as TOML would have it: a number, a boolean or a list again, else the text."""
+    if name in ("rev", "tag", "branch", "python", "platform", "source", "subdirectory"):
+        return text
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _inline(table: Mapping[str, object]) -> str:
+    return "{ " + ", ".join(f"{toml.key(key)} = {_toml(item)}" for key, item in table.items()) + " }"
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return _inline(value)
+    return str(value) if isinstance(value, int | float) else toml.quoted(str(value))

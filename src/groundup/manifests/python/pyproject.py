@@ -1,0 +1,246 @@
+"""pyproject.toml: PEP 621 and PEP 735, Poetry 1 and 2, PDM, uv, Flit and Hatch, read and edited by span."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from groundup.manifests import toml
+from groundup.manifests.brackets import BracketSection, rearranged
+from groundup.manifests.editing import Edit, Span, Text
+from groundup.manifests.python import poetry
+from groundup.manifests.python.pyproject_places import (
+    HATCH_ENVS,
+    POETRY,
+    Place,
+    dynamic,
+    notes,
+    places,
+    refined_by_poetry,
+    table,
+)
+from groundup.manifests.python.requirement import (
+    details_of,
+    normalised,
+    parse_requirement,
+    render_checked,
+)
+from groundup.manifests.records import Dependency, Kind, Language, Note, SectionKey, Source
+from groundup.manifests.sections import Companion, Entry, Scan, Section, SpanFormat
+from groundup.manifests.toml import Child, Document, Value
+from groundup.manifests.toml_sections import KeyCompanion, KeySection, assignments
+
+Refinements = Mapping[str, Mapping[str, object]]
+"""What another table says about dependencies, by normalised name."""
+
+
+class Pyproject(SpanFormat):
+    """The standard file of Python projects and of most of their tools."""
+
+    name = "pyproject.toml"
+    language: Language = "python"
+    masked_kinds = frozenset(Kind) - {Kind.BUILD}
+
+    def recognises(self, path: PurePosixPath) -> bool:
+        """Whether the file is called pyproject.toml."""
+        return path.name == "pyproject.toml"
+
+    def scan(self, source: Text) -> Scan:
+        """Find all sections. Raises `ManifestError`."""
+        document = toml.parse(source)
+        refinements, companions = _refinements(document)
+        extras = _poetry_extras(document)
+        sections: list[Section] = []
+        found = list(notes(document))
+        for place in places(document):
+            value = document.value(*place.path)
+            if value is not None and value.items is not None:
+                sections.append(_array(document, place, value, refinements))
+            elif isinstance(document.plain(*place.path), dict):
+                sections.append(_keys(document, place, extras))
+            elif value is not None:
+                found.append(_unclear(document, place, value))
+        return Scan(source, sections, found, [*companions, _ExtrasCompanion(document)])
+
+    def home_in(self, scan: Scan, dependency: Dependency) -> SectionKey:
+        """Return where a new declaration goes; Poetry keeps optional ones among the others."""
+        key = SectionKey(dependency.kind, dependency.group)
+        known = {section.key for section in scan.sections}
+        tables = {section.path for section in scan.sections if isinstance(section, KeySection)}
+        if dependency.kind is Kind.OPTIONAL and key not in known and (*POETRY, "dependencies") in tables:
+            return SectionKey(Kind.RUNTIME)
+        return key
+
+    def create(self, scan: Scan, key: SectionKey, added: Sequence[Dependency]) -> list[Edit]:
+        """Make the section where this project's tool expects it. Raises `ManifestError`."""
+        document = toml.parse(scan.source)
+        home = _new_home(document, key)
+        if home is None:
+            return super().create(scan, key, added)
+        path, name = home
+        if name is None:
+            return assignments(document, path, [poetry.rendered_key([item]) for item in added])
+        step = "    "
+        body = "".join(f"\n{step}{toml.quoted(render_checked(item, scan.source))}," for item in added)
+        return assignments(document, path, [(name, f"[{body}\n]")])
+
+
+def _new_home(document: Document, key: SectionKey) -> tuple[toml.Path, str | None] | None:
+    """Return the table and the key of an array to make, or a table of Poetry's and None."""
+    standard, by_poetry = "project" in document.data, document.plain(*POETRY) is not None
+    if key.kind in (Kind.RUNTIME, Kind.OPTIONAL):
+        field = "dependencies" if key.kind is Kind.RUNTIME else "optional-dependencies"
+        if standard and field not in dynamic(document):
+            return (("project",), field) if key.kind is Kind.RUNTIME else (("project", field), key.group or "all")
+        return ((*POETRY, "dependencies"), None) if by_poetry else None
+    if key.kind is Kind.BUILD:
+        return ("build-system",), "requires"
+    if key.kind in (Kind.CONSTRAINT, Kind.OVERRIDE):
+        return ("tool", "uv"), f"{key.kind}-dependencies"
+    return _new_group(document, key.group or str(key.kind), in_poetry=by_poetry and not standard, kind=key.kind)
+
+
+def _new_group(document: Document, group: str, *, in_poetry: bool, kind: Kind) -> tuple[toml.Path, str | None]:
+    if group.startswith("hatch.envs."):
+        return (*HATCH_ENVS, group.removeprefix("hatch.envs.")), "dependencies"
+    if in_poetry or table(document, *POETRY, "group"):
+        return (*POETRY, "group", group, "dependencies"), None
+    if kind is Kind.DEV and table(document, "tool", "pdm", "dev-dependencies"):
+        return ("tool", "pdm", "dev-dependencies"), group
+    return ("dependency-groups",), group
+
+
+def _array(document: Document, place: Place, value: Value, refinements: Refinements) -> Section:
+    source = document.source
+    entries, fixed = [], []
+    for item in value.items or ():
+        text = item.plain
+        if not isinstance(text, str) or not text.strip():
+            fixed.append(item.span)
+            continue
+        editable = text.strip().startswith("-e ")
+        parsed = parse_requirement(text.strip().removeprefix("-e ") if editable else text)
+        if editable:
+            parsed = parsed.model_copy(
+                update={"details": details_of({**dict(parsed.details), "editable": "true"})}
+            )
+        dependency = parsed.dependency(
+            place.key.kind,
+            place.key.group,
+            text=source.text[item.span.start : item.span.end],
+            location=source.location(item.span),
+        )
+        entries.append(Entry(_refined(dependency, refinements), item.span))
+    render = _array_renderer(source, entries)
+    return BracketSection(source, place.key, entries, value.inner, render, fixed)
+
+
+def _array_renderer(source: Text, entries: Sequence[Entry]) -> Callable[[Dependency], str]:
+    literal = bool(entries) and entries[0].dependency.text.startswith("'")
+
+    def render(dependency: Dependency) -> str:
+        text = render_checked(dependency, source)
+        if dict(dependency.details).get("editable") == "true":
+            text = f"-e {text}"
+        return f"'{text}'" if literal and "'" not in text else toml.quoted(text)
+
+    return render
+
+
+def _keys(document: Document, place: Place, extras: Mapping[str, str]) -> Section:
+    source, entries, children = document.source, [], []
+    for child in document.children(*place.path):
+        value = document.plain(*place.path, child.name)
+        if child.name == "python" and place.path[:2] == POETRY:
+            continue
+        span = _child_span(child)
+        for dependency in poetry.read_value(child.name, value, place.key.kind, place.key.group):
+            known = {"text": source.text[span.start : span.end], "location": source.location(span)}
+            if dependency.kind is Kind.OPTIONAL:
+                known["group"] = extras.get(dependency.normalised, dependency.group)
+            entries.append(Entry(dependency.model_copy(update=known), span))
+            children.append(child)
+    return KeySection(document, place.path, place.key, entries, children, poetry.rendered_key)
+
+
+def _child_span(child: Child) -> Span:
+    """Return the span of the first place that declares *child*."""
+    spans = [member.span for member in child.members]
+    spans += [Span(item.header.start, item.content_end) for item in child.tables if item.header]
+    return min(spans)
+
+
+def _unclear(document: Document, place: Place, value: Value) -> Note:
+    return Note(
+        topic="cannot-say",
+        message=f"{'.'.join(place.path)} is neither an array nor a table",
+        line=document.source.line_of(value.span.start),
+        kind=place.key.kind,
+        group=place.key.group,
+    )
+
+
+def _refinements(document: Document) -> tuple[dict[str, Mapping[str, object]], list[Companion]]:
+    """Return what uv's sources and Poetry's table add to the standard declarations, and both as companions."""
+    found: dict[str, Mapping[str, object]] = {}
+    companions: list[Companion] = []
+    paths: list[toml.Path] = [("tool", "uv", "sources")]
+    if refined_by_poetry(document):
+        paths.append((*POETRY, "dependencies"))
+    for path in paths:
+        children = {normalised(child.name): child for child in document.children(*path) if child.name != "python"}
+        companions.append(KeyCompanion(document, path, children))
+        for name, child in children.items():
+            value = document.plain(*path, child.name)
+            first = value[0] if isinstance(value, list) and value else value
+            if isinstance(first, dict):
+                found[name] = first
+    return found, companions
+
+
+def _refined(dependency: Dependency, refinements: Refinements) -> Dependency:
+    """Return *dependency* with the source that another table gives it."""
+    about = refinements.get(dependency.normalised)
+    if about is None or dependency.source is not Source.REGISTRY:
+        return dependency
+    rest = {key: item if isinstance(item, str) else json.dumps(item, default=str) for key, item in about.items()}
+    for key, source in (("git", Source.GIT), ("path", Source.PATH), ("url", Source.URL)):
+        if key in about:
+            update = {"source": source, "origin": str(rest.pop(key))}
+            break
+    else:
+        update = {"source": Source.WORKSPACE} if about.get("workspace") is True else {}
+        rest.pop("workspace", None)
+    details = {**dict(dependency.details), **{key: item for key, item in rest.items() if key != "version"}}
+    return dependency.model_copy(update={**update, "details": details_of(details)})
+
+
+def _poetry_extras(document: Document) -> dict[str, str]:
+    """Return, by normalised name, which of Poetry's extras ask for a dependency, joined by commas."""
+    found: dict[str, list[str]] = {}
+    for extra, names in table(document, *POETRY, "extras").items():
+        for name in names if isinstance(names, list) else ():
+            found.setdefault(normalised(str(name)), []).append(extra)
+    return {name: ",".join(extras) for name, extras in found.items()}
+
+
+@dataclass(frozen=True)
+class _ExtrasCompanion(Companion):
+    """Poetry's extras: lists of names of optional dependencies."""
+
+    document: Document
+
+    def pruning(self, is_gone: Callable[[str], bool]) -> list[Edit]:
+        """Return the edits that take the names that are gone out of the lists."""
+        edits = []
+        for extra in table(self.document, *POETRY, "extras"):
+            value = self.document.value(*POETRY, "extras", extra)
+            items = value.items if value else None
+            if value is None or items is None:
+                continue
+            gone = [item.span for item in items if is_gone(normalised(str(item.plain)))]
+            if gone and len(gone) == len(items):
+                edits.append(Edit(*value.inner))
+            elif gone:
+                edits.append(rearranged(self.document.source, value.inner, [i.span for i in items], gone, ()))
+        return edits

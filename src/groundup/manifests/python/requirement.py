@@ -1,0 +1,190 @@
+"""One requirement as text, the way PEP 508 writes it, to a record and back. Lenient in, strict out."""
+
+import re
+from collections.abc import Mapping
+from urllib.parse import unquote, urlsplit
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+
+from groundup.domain.records import Record
+from groundup.manifests.editing import Text
+from groundup.manifests.records import Dependency, Kind, Source
+
+_NAMED = re.compile(
+    r"\s*(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*"
+    r"(?:\[(?P<extras>[^\]]*)\])?\s*(?P<rest>.*)$",
+    re.DOTALL,
+)
+_URL_MARKER = re.compile(r"\s+;\s*|;\s+")
+_VCS = ("git", "hg", "svn", "bzr")
+_SDIST = re.compile(r"(?P<name>.+?)-\d[^-]*(?:\.tar\.\w+|\.tgz|\.zip)$")
+INVALID = "invalid"
+"""Key of the detail of a declaration that is not valid PEP 508; its name is read all the same."""
+_INVALID_DETAILS = ((INVALID, "not PEP 508"),)
+
+
+class Requirement508(Record):
+    """What one requirement says."""
+
+    name: str = ""
+    extras: tuple[str, ...] = ()
+    constraint: str = ""
+    marker: str = ""
+    source: Source = Source.REGISTRY
+    origin: str = ""
+    details: tuple[tuple[str, str], ...] = ()
+
+    def dependency(self, kind: Kind, group: str = "", **more: object) -> Dependency:
+        """Return the record of this requirement in a section of *kind* and *group*."""
+        fields = {**self.model_dump(), "kind": kind, "group": group, **more}
+        return Dependency.model_validate(
+            {"language": "python", "normalised": normalised(self.name) if self.name else "", **fields}
+        )
+
+
+def normalised(name: str) -> str:
+    """Return *name* in PEP 503's one spelling."""
+    return canonicalize_name(name)
+
+
+def details_of(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return *values* as the details of a record."""
+    return tuple(sorted(values.items()))
+
+
+def parse_requirement(text: str) -> Requirement508:
+    """Return what *text* says; never raises. A name that cannot be read is empty."""
+    bare = text.strip()
+    match = _NAMED.match(bare)
+    if match is None or match["rest"][:1] in (":", "/", "+", "\\") or _is_path(bare):
+        return parse_location(bare)
+    extras = tuple(item.strip() for item in (match["extras"] or "").split(",") if item.strip())
+    rest = match["rest"].strip()
+    if rest.startswith("@"):
+        located = parse_location(rest[1:].strip())
+        return located.model_copy(update={"name": match["name"], "extras": extras or located.extras})
+    constraint, _, marker = rest.partition(";")
+    constraint = constraint.strip()
+    if constraint.startswith("(") and constraint.endswith(")"):
+        constraint = constraint[1:-1].strip()
+    return Requirement508(
+        name=match["name"],
+        extras=extras,
+        constraint=constraint,
+        marker=marker.strip(),
+        details=() if is_valid(bare) else _INVALID_DETAILS,
+    )
+
+
+def is_valid(text: str) -> bool:
+    """Whether *text* is valid PEP 508."""
+    try:
+        Requirement(text)
+    except InvalidRequirement:
+        return False
+    return True
+
+
+def parse_location(text: str) -> Requirement508:
+    """Return what a URL or a path says, with its marker; the name from `#egg=` or a file name, else empty."""
+    parts = _URL_MARKER.split(text, maxsplit=1)
+    where, marker = parts[0].strip(), parts[1].strip() if len(parts) > 1 else ""
+    extras: tuple[str, ...] = ()
+    if "://" not in where and where.endswith("]") and "[" in where:
+        where, _, listed = where[:-1].rpartition("[")
+        extras = tuple(item.strip() for item in listed.split(",") if item.strip())
+    details: dict[str, str] = {}
+    base, _, fragment = where.partition("#")
+    named = ""
+    for part in fragment.split("&") if fragment else ():
+        key, _, value = part.partition("=")
+        if key == "egg":
+            named, _, listed = unquote(value).partition("[")
+            extras = tuple(item.strip() for item in listed.rstrip("]").split(",") if item.strip()) or extras
+        elif key:
+            details[key] = value
+    source, origin = _source_of(base, details)
+    if source is Source.PATH and not re.search(r"[/\\.]", base):
+        details[INVALID] = _INVALID_DETAILS[0][1]
+    name = named or (name_of_file(base) if source in (Source.URL, Source.PATH) else "")
+    return Requirement508(
+        name=name, extras=extras, marker=marker, source=source, origin=origin, details=details_of(details)
+    )
+
+
+def _source_of(base: str, details: dict[str, str]) -> tuple[Source, str]:
+    scheme = base.partition("://")[0] if "://" in base else ""
+    if scheme.startswith("file") or (not scheme and not base.startswith("git+")):
+        return Source.PATH, base
+    vcs, plus, _ = scheme.partition("+")
+    if not (plus and vcs in _VCS) and scheme not in _VCS:
+        return Source.URL, base
+    address = base[len(vcs) + 1 :] if plus else base
+    host_end = address.find("/", address.find("://") + 3)
+    at = address.find("@", host_end) if host_end >= 0 else -1
+    if at >= 0:
+        details["rev"] = address[at + 1 :]
+        address = address[:at]
+    if vcs != "git":
+        details["vcs"] = vcs
+        return Source.URL, address
+    return Source.GIT, address
+
+
+def _is_path(text: str) -> bool:
+    where = _URL_MARKER.split(text, maxsplit=1)[0].partition("[")[0].strip()
+    if "@" in where:
+        return False
+    return where.startswith((".", "/", "~")) or where.endswith((".whl", ".zip", ".tar.gz", ".tar.bz2", ".tgz"))
+
+
+def name_of_file(address: str) -> str:
+    """Return the project that a wheel or an sdist is named after, or an empty string."""
+    file = unquote(urlsplit(address).path.rpartition("/")[2]) if "://" in address else address.rpartition("/")[2]
+    if file.endswith(".whl"):
+        try:
+            return str(parse_wheel_filename(file)[0])
+        except InvalidWheelFilename:
+            return ""
+    match = _SDIST.fullmatch(file)
+    return match["name"] if match else ""
+
+
+def location_text(dependency: Dependency) -> str:
+    """Return the URL or path of *dependency* as a requirement writes it."""
+    details = dict(dependency.details)
+    rev = details.get("rev") or details.get("tag") or details.get("branch")
+    address = dependency.origin
+    if dependency.source is Source.GIT:
+        address = address if address.startswith("git://") else f"git+{address}"
+    elif "vcs" in details:
+        address = f"{details['vcs']}+{address}"
+    if rev and (dependency.source is Source.GIT or "vcs" in details):
+        address += f"@{rev}"
+    plain = {"rev", "tag", "branch", "vcs", INVALID}
+    fragment = "&".join(f"{key}={value}" for key, value in dependency.details if key not in plain)
+    return f"{address}#{fragment}" if fragment else address
+
+
+def render_requirement(dependency: Dependency) -> str:
+    """Return *dependency* as PEP 508 text."""
+    extras = f"[{','.join(dependency.extras)}]" if dependency.extras else ""
+    if dependency.source in (Source.REGISTRY, Source.WORKSPACE, Source.PROJECT):
+        marker = f"; {dependency.marker}" if dependency.marker else ""
+        space = " " if dependency.constraint[:1].isalnum() else ""
+        return f"{dependency.name}{extras}{space}{dependency.constraint}{marker}"
+    marker = f" ; {dependency.marker}" if dependency.marker else ""
+    if not dependency.name:
+        return f"{location_text(dependency)}{extras}{marker}"
+    return f"{dependency.name}{extras} @ {location_text(dependency)}{marker}"
+
+
+def render_checked(dependency: Dependency, source: Text) -> str:
+    """Return *dependency* as PEP 508 text; raise `ManifestError` where PEP 508 cannot say it."""
+    text = render_requirement(dependency)
+    if dependency.source is Source.WORKSPACE:
+        raise source.error(f"{dependency.name} comes from a workspace, which PEP 508 cannot say; add it by hand")
+    if not is_valid(text) and INVALID not in dict(dependency.details):
+        raise source.error(f"{text!r} is not valid PEP 508; give a constraint like '>=1.2,<2' and a full URL")
+    return text
