@@ -7,9 +7,7 @@ from groundup.domain.names import unknown
 from groundup.manifests.protocol import ManifestFormat
 from groundup.manifests.python.pyproject import Pyproject
 
-_ALL: tuple[ManifestFormat, ...] = (
-    Pyproject(),
-)
+_ALL: tuple[ManifestFormat, ...] = (Pyproject(),)
 
 FORMATS: dict[str, ManifestFormat] = {item.name: item for item in _ALL}
 """Every format by its name; add a sibling module and one line here. Importing a format imports no parser."""

@@ -1,0 +1,1 @@
+"""JavaScript: package.json and pnpm-workspace.yaml, by span and never reserialised."""

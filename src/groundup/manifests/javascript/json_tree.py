@@ -1,0 +1,209 @@
+"""JSON with spans: where every value and member of a document stands, and how the document is laid out.
+
+Validity is the standard library's judgement, apart from NaN and Infinity, which JSON does not have.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NoReturn
+
+from groundup.manifests.editing import Span, Text
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_SCALAR = re.compile(r"[^,\]}\s]+")
+_HALF = re.compile("[\ud800-\udfff]")
+_MAX_DEPTH = 200
+
+
+@dataclass(frozen=True)
+class Node:
+    """A value as it is written: a scalar, an array (`items`) or an object (`members`)."""
+
+    span: Span
+    plain: object
+    items: tuple["Node", ...] | None = None
+    members: tuple["Member", ...] | None = None
+
+    @property
+    def inner(self) -> Span:
+        """What stands between the brackets of an array or an object."""
+        return Span(self.span.start + 1, self.span.end - 1)
+
+    def member(self, key: str) -> "Member | None":
+        """Return the member that counts for *key*: the last one, as JSON readers have it."""
+        return next((item for item in reversed(self.members or ()) if item.key == key), None)
+
+
+@dataclass(frozen=True)
+class Member:
+    """`"key": value` of an object."""
+
+    key: str
+    key_span: Span
+    value: Node
+
+    @property
+    def span(self) -> Span:
+        """From the key's quote to the end of the value."""
+        return Span(self.key_span.start, self.value.span.end)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A parsed file whose top is an object."""
+
+    source: Text
+    root: Node
+
+    def member(self, *path: str) -> Member | None:
+        """Return the member at *path*, or None."""
+        node: Node | None = self.root
+        found: Member | None = None
+        for key in path:
+            found = node.member(key) if node else None
+            node = found.value if found else None
+        return found
+
+    @cached_property
+    def unit(self) -> str:
+        """The blanks of one level of indentation; empty when the file is written on one line."""
+        if not self.root.members:
+            return "  "
+        start = self.root.members[0].span.start
+        lead = self.source.text[self.root.inner.start : start]
+        return lead.rpartition("\n")[2] if "\n" in lead else ""
+
+    @cached_property
+    def colon(self) -> str:
+        """What the file writes between a key and its value."""
+        first = next(iter(self.root.members or ()), None)
+        return self.source.text[first.key_span.end : first.value.span.start] if first else ": "
+
+    @cached_property
+    def space(self) -> str:
+        """What the file writes after a comma that does not end a line."""
+        members = self.root.members or ()
+        if self.unit or len(members) < 2:
+            return " "
+        return self.source.text[members[0].span.end : members[1].span.start].partition(",")[2]
+
+
+def parse(source: Text) -> Document:
+    """Parse *source*. Raises `ManifestError` that names the line."""
+    undecoded = _HALF.search(source.text)
+    if undecoded:
+        raise source.error("is not valid UTF-8; save it as UTF-8", undecoded.start())
+    try:
+        plain = json.loads(source.text, parse_constant=_refused)
+    except json.JSONDecodeError as error:
+        raise source.error(f"is not valid JSON: {error.msg}; mend the file", error.pos) from error
+    except RecursionError as error:
+        raise source.error("is nested too deeply to be read as JSON") from error
+    except ValueError as error:
+        raise source.error(f"is not valid JSON: {error}; mend the file") from error
+    if not isinstance(plain, dict):
+        raise source.error("does not hold a JSON object", 0)
+    scanner = _Scanner(source)
+    return Document(source, scanner.document())
+
+
+def quoted(text: str) -> str:
+    """Return *text* as a JSON string."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def laid_out(value: object, document: Document, indent: str) -> str:
+    """Return *value* as JSON text in the document's style; *indent* is that of the line it starts on."""
+    if isinstance(value, dict) and value:
+        parts = [f"{quoted(str(key))}{document.colon}{laid_out(item, document, indent + document.unit)}"
+                 for key, item in value.items()]  # fmt: skip
+        return "{" + bracketed(parts, document, indent) + "}"
+    if isinstance(value, list) and value:
+        return "[" + bracketed([laid_out(item, document, indent + document.unit) for item in value],
+                               document, indent) + "]"  # fmt: skip
+    return json.dumps(value, ensure_ascii=False)
+
+
+def bracketed(parts: Sequence[str], document: Document, indent: str) -> str:
+    """Return what stands between two brackets when *parts* are all there is."""
+    if not document.unit:
+        return ("," + document.space).join(parts)
+    newline = document.source.newline
+    lead = newline + indent + document.unit
+    return lead + ("," + lead).join(parts) + newline + indent
+
+
+def _refused(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON value")
+
+
+class _Scanner:
+    """Walks a text that `json` has accepted, so that it need not check anything but depth."""
+
+    def __init__(self, source: Text) -> None:
+        self.source = source
+        self.text = source.text
+        self.at = 0
+
+    def document(self) -> Node:
+        self._skip()
+        return self._value(0)
+
+    def _skip(self) -> None:
+        match = _BLANK.match(self.text, self.at)
+        assert match is not None
+        self.at = match.end()
+
+    def _value(self, depth: int) -> Node:
+        if depth > _MAX_DEPTH:
+            raise self.source.error(f"is nested more than {_MAX_DEPTH} levels deep", self.at)
+        char = self.text[self.at]
+        if char == "{":
+            return self._object(depth)
+        if char == "[":
+            return self._array(depth)
+        start = self.at
+        match = (_STRING if char == '"' else _SCALAR).match(self.text, start)
+        assert match is not None
+        self.at = match.end()
+        plain = json.loads(match[0])
+        if isinstance(plain, str) and _HALF.search(plain):
+            raise self.source.error("holds half of a surrogate pair, which is no text", start)
+        return Node(Span(start, self.at), plain)
+
+    def _object(self, depth: int) -> Node:
+        start = self.at
+        self.at += 1
+        members: list[Member] = []
+        self._skip()
+        while self.text[self.at] != "}":
+            key = self._value(depth)
+            self._skip()
+            self.at += 1  # the colon
+            self._skip()
+            members.append(Member(str(key.plain), key.span, self._value(depth + 1)))
+            self._comma()
+        self.at += 1
+        plain = {item.key: item.value.plain for item in members}
+        return Node(Span(start, self.at), plain, members=tuple(members))
+
+    def _array(self, depth: int) -> Node:
+        start = self.at
+        self.at += 1
+        items: list[Node] = []
+        self._skip()
+        while self.text[self.at] != "]":
+            items.append(self._value(depth + 1))
+            self._comma()
+        self.at += 1
+        return Node(Span(start, self.at), [item.plain for item in items], items=tuple(items))
+
+    def _comma(self) -> None:
+        self._skip()
+        if self.text[self.at] == ",":
+            self.at += 1
+            self._skip()

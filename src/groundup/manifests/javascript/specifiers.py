@@ -1,0 +1,58 @@
+"""What npm, pnpm, Yarn and Bun write after a package's name: ranges, aliases, paths, repositories, tarballs."""
+
+import re
+from typing import NamedTuple
+
+from groundup.manifests.records import Source
+
+_ALIAS = re.compile(r"npm:(?P<name>(?:@[^/@\s]+/)?[^/@\s]+)(?:@(?P<constraint>.*))?", re.DOTALL)
+_WORKSPACE_ALIAS = re.compile(r"workspace:(?P<name>(?:@[^/@\s]+/)?[^/@\s]+)@(?P<constraint>.+)", re.DOTALL)
+_PATH = re.compile(r"(?:file:|link:|portal:|\.{1,2}(?:/|\\|$)|~/|/|[A-Za-z]:[\\/])")
+_HOSTED = re.compile(r"(?:github|gitlab|bitbucket|gist):|[A-Za-z0-9_-][\w.-]*/[\w.-]+(?:#.*)?$")
+_GIT = re.compile(r"git(?:\+\w+)?:|git@|ssh:|https?://[^#]*\.git(?:#|$)|https?://github\.com/[^/]+/[^/#]+(?:#|$)")
+_SHARED = re.compile(r"(?:workspace|catalog):")
+
+
+class Specifier(NamedTuple):
+    """What a specifier says, as the fields of a `Dependency`."""
+
+    source: Source
+    name: str
+    constraint: str = ""
+    origin: str = ""
+    alias: str = ""
+
+
+def parse(key: str, text: str) -> Specifier:
+    """Return what `"key": "text"` asks for. Everything has a meaning: what is nothing else is a range or a tag."""
+    alias = _ALIAS.fullmatch(text)
+    if alias:
+        return Specifier(Source.REGISTRY, alias["name"], alias["constraint"] or "", alias=key)
+    aliased = _WORKSPACE_ALIAS.fullmatch(text)
+    if aliased:
+        return Specifier(Source.WORKSPACE, aliased["name"], aliased["constraint"], text, key)
+    if _SHARED.match(text):
+        return Specifier(Source.WORKSPACE, key, _shared_constraint(text), text)
+    if _PATH.match(text):
+        return Specifier(Source.PATH, key, origin=text)
+    if _GIT.match(text) or _HOSTED.match(text):
+        return Specifier(Source.GIT, key, origin=text)
+    if re.match(r"[a-z]+:", text):  # http:, https:, jsr:, patch:, exec: and what else managers invent
+        return Specifier(Source.URL, key, origin=text)
+    return Specifier(Source.REGISTRY, key, text)
+
+
+def render(found: Specifier) -> tuple[str, str]:
+    """Return key and text of a specifier: the inverse of `parse` wherever the text has the usual form."""
+    key = found.alias or found.name
+    if found.source is not Source.REGISTRY:
+        return key, found.origin
+    if found.alias:
+        return key, f"npm:{found.name}" + (f"@{found.constraint}" if found.constraint else "")
+    return key, found.constraint
+
+
+def _shared_constraint(text: str) -> str:
+    """Return the range of `workspace:^1`; a path or a catalog's name is none."""
+    rest = text.partition(":")[2]
+    return "" if text.startswith("catalog:") or "/" in rest else rest
