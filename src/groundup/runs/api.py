@@ -1,24 +1,31 @@
-"""The entry points of `runs`: plan, run, resume, regrade, open a shell, clean. Callers need no other module.
+"""The entry points of `runs`: plan, run, resume, regrade.
 
-`run`, `resume` and `regrade` block until they are done and handle ^C themselves: the first stops cleanly, the
-second faster. `UsageError` is raised before anything has been done.
+Opening an attempt's sandbox is in `place`, cleaning in `leftovers`. `run`, `resume` and `regrade` block until they
+are done and handle ^C themselves: the first stops cleanly, the second faster. `UsageError` is raised before anything
+has been done. `DiskFullError` ends a run at once; what it had recorded stays, and a resume finishes it.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import ValidationError
 
+from groundup.domain.errors import UsageError
+from groundup.domain.ids import checked_name
+from groundup.domain.names import unknown
 from groundup.domain.records import Record
-from groundup.domain.subjects import AttemptKey
+from groundup.runs.equipment import check_trust
+from groundup.runs.execution import Finish, Job, execute, refuse
+from groundup.runs.interrupts import EXIT_CODE
 from groundup.runs.options import RunOptions
-from groundup.runs.plan import Plan
+from groundup.runs.plan import Plan, changed_fields, make_plan
 from groundup.runs.progress import Progress, Standing, silent
-from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
 from groundup.settings import Settings
-from groundup.store.records import RunConfiguration
+from groundup.store.folder import RunFolder
+from groundup.store.records import EarlierRun, RunConfiguration
 
 
 class RunResult(Record):
@@ -37,17 +44,13 @@ class RunResult(Record):
     def exit_code(self) -> int:
         """0, 3 when infrastructure failures remain, 130 when interrupted."""
         if self.interrupted:
-            return 130
+            return EXIT_CODE
         return 3 if self.owed else 0
-
-
-Finish = Callable[[Path], None]
-"""Is called with the run folder when nothing runs any more and the folder is still locked: to write a report."""
 
 
 def plan(configuration: RunConfiguration, settings: Settings) -> Plan:
     """Decide what a run would do, without doing it. Raises `UsageError`, naming the nearest task."""
-    raise NotImplementedError
+    return make_plan(configuration, settings)
 
 
 def run(
@@ -60,7 +63,10 @@ def run(
     finish: Finish | None = None,
 ) -> RunResult:
     """Make the folder `settings.output / run_id` (None: a name from suite, subject and time) and work on it."""
-    raise NotImplementedError
+    check_trust(configuration.sandbox, trusted=options.trusted)
+    made = make_plan(configuration, settings)
+    name = checked_name(run_id) if run_id else _free_name(settings.output, _named_after(made))
+    return _work(Job(made, settings.output / name, options, settings, progress, finish, resumed=False))
 
 
 def resume(
@@ -77,7 +83,13 @@ def resume(
     *changes* are fields of `RunConfiguration` that the user named again; one that differs is refused by name, as
     are suites, tasks, graders, sandboxes and predictions that have changed since.
     """
-    raise NotImplementedError
+    config = RunFolder(folder).config()
+    earlier = config.configuration
+    if keys := changed_fields(earlier, _with(earlier, changes)):
+        refuse(config.run_id, keys)
+    check_trust(earlier.sandbox, trusted=options.trusted)
+    made = make_plan(earlier, settings)
+    return _work(Job(made, folder, options, settings, progress, finish, resumed=True))
 
 
 def regrade(
@@ -95,46 +107,40 @@ def regrade(
     *changes* are fields of `RunConfiguration` to set differently, such as `{"grader": "official"}`. The verdict
     cache is not asked. The earlier run stays as it is.
     """
-    raise NotImplementedError
+    config = RunFolder(folder).config()
+    configuration = config.configuration.model_copy(update={"submissions": EarlierRun(path=str(folder.resolve()))})
+    name = run_id or _free_name(settings.output, f"{config.run_id}-regrade", numbered=True)
+    fresh = options.model_copy(update={"use_cache": False})
+    return run(_with(configuration, changes), fresh, settings, run_id=name, progress=progress, finish=finish)
 
 
-@dataclass(frozen=True)
-class Place:
-    """An attempt's sandbox, ready to be opened."""
-
-    provider: SandboxProvider
-    spec: SandboxSpec
+def _work(job: Job) -> RunResult:
+    standing, interrupted = execute(job)
+    return RunResult(folder=job.path, standing=standing, interrupted=interrupted)
 
 
-@asynccontextmanager
-async def place_of(
-    folder: Path, attempt: AttemptKey, settings: Settings, *, trusted: bool = False
-) -> AsyncIterator[Place]:
-    """Yield what `groundup shell` opens: a copy of the submission in its task's environment, later removed."""
-    yield await _place(folder, attempt, settings, trusted)
+def _with(configuration: RunConfiguration, changes: Mapping[str, object] | None) -> RunConfiguration:
+    """Return *configuration* with *changes*, checked."""
+    fields = RunConfiguration.model_fields
+    for name in changes or ():
+        if name not in fields:
+            raise UsageError(unknown("key of a run's configuration", name, fields))
+    try:
+        return RunConfiguration.model_validate({**dict(configuration), **(changes or {})})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
 
 
-async def _place(folder: Path, attempt: AttemptKey, settings: Settings, trusted: bool) -> Place:
-    raise NotImplementedError
+def _named_after(made: Plan) -> str:
+    subject = made.configuration.subject
+    parts = [made.suite.name, subject.agent, *([subject.model] if subject.model else [])]
+    name = re.sub(r"[^A-Za-z0-9.+-]+", "-", "-".join(parts)).strip("-.")[:80]
+    return f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
 
 
-class Leftover(Record):
-    """Something that `groundup clean` removes."""
-
-    kind: str = Field(description="run, scratch, layer or verdicts")
-    path: Path
-    bytes: int
-
-
-def leftovers(settings: Settings, older_than_s: float | None = None) -> tuple[Leftover, ...]:
-    """List what can go.
-
-    Scratch folders of runs that no process works on; with *older_than_s* also runs, layers and cached verdicts
-    that nobody touched for so long.
-    """
-    raise NotImplementedError
-
-
-def remove(found: tuple[Leftover, ...]) -> None:
-    """Remove *found*."""
-    raise NotImplementedError
+def _free_name(output: Path, name: str, *, numbered: bool = False) -> str:
+    """Return *name*, or with the first number that no run in *output* has."""
+    if not numbered and not (output / name).exists():
+        return name
+    return next(f"{name}-{n}" for n in count(1 if numbered else 2) if not (output / f"{name}-{n}").exists())

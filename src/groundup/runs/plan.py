@@ -1,12 +1,22 @@
-"""From a configuration to the attempts of a run. Reads no run folder and starts nothing."""
+"""From a configuration to the attempts of a run. Reads no run folder but one to grade again; starts nothing."""
 
-from collections.abc import Mapping
+import platform
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from groundup import catalog
+from groundup.domain.digests import digest_of
+from groundup.domain.errors import UsageError
+from groundup.domain.names import unknown
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
+from groundup.runs.earlier import EarlierRunSource
+from groundup.runs.references import ReferenceSource
 from groundup.runs.submissions import SubmissionSource
-from groundup.store.records import Planned, RunConfiguration
+from groundup.settings import Settings
+from groundup.store.folder import RunFolder
+from groundup.store.records import ConfigFile, EarlierRun, Planned, Predictions, References, RunConfiguration
 from groundup.suites.protocol import Grader, Suite
 
 
@@ -26,3 +36,97 @@ class Plan:
     def missing(self) -> tuple[AttemptKey, ...]:
         """Attempts for which the source holds nothing."""
         return tuple(key for key in self.planned.keys if not self.source.holds(key))
+
+
+def make_plan(configuration: RunConfiguration, settings: Settings) -> Plan:
+    """Decide what a run would do; raises `UsageError`, with the nearest name where one is unknown."""
+    suite: Suite = catalog.find("suite", configuration.suite)(settings)
+    grader = _grader(suite, configuration.grader)
+    every = {task.id: task for task in suite.tasks()}
+    source = _source(configuration, suite, sorted(every))
+    tasks = {name: every[name] for name in _selected(configuration, sorted(every))}
+    planned = Planned(tasks=tuple(tasks), attempts=configuration.attempts or source.attempts())
+    return Plan(
+        configuration=configuration,
+        suite=suite,
+        grader=grader,
+        tasks=tasks,
+        planned=planned,
+        source=source,
+        pinned=_pinned(suite, grader, tasks, planned, source),
+    )
+
+
+def changed(earlier: ConfigFile, plan: Plan, pinned: Mapping[str, str]) -> list[str]:
+    """Return the keys in which *plan* differs from the run that *earlier* describes."""
+    before = {
+        **{name: str(value) for name, value in earlier.planned},
+        **earlier.pinned,
+        "grader": earlier.grader,
+    }
+    now = {**{name: str(value) for name, value in plan.planned}, **pinned, "grader": plan.grader.name}
+    keys = changed_fields(earlier.configuration, plan.configuration)
+    keys += sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
+    return list(dict.fromkeys(keys))
+
+
+def changed_fields(earlier: RunConfiguration, now: RunConfiguration) -> list[str]:
+    """Return the names of the fields that differ."""
+    return [name for name, value in earlier if value != getattr(now, name)]
+
+
+def _grader(suite: Suite, name: str | None) -> Grader:
+    graders = suite.graders()
+    try:
+        return graders[name or suite.default_grader]
+    except KeyError as error:
+        raise UsageError(unknown("grader", name or suite.default_grader, graders)) from error
+
+
+def _selected(configuration: RunConfiguration, every: Sequence[str]) -> list[str]:
+    for name in (*(configuration.tasks or ()), *configuration.exclude):
+        if name not in every:
+            raise UsageError(unknown("task", name, every))
+    wanted = configuration.tasks
+    match configuration.submissions:
+        case Predictions(task=str(task)):
+            wanted = wanted or (task,)
+        case EarlierRun(path=path):
+            wanted = wanted or RunFolder(Path(path)).config().planned.tasks
+    selected = sorted(set(wanted or every) - set(configuration.exclude))
+    gone = [name for name in selected if name not in every]
+    if gone:
+        raise UsageError(unknown("task", gone[0], every))
+    if not selected:
+        raise UsageError(f"no task of {configuration.suite} is left to do; check --tasks and --exclude")
+    return selected
+
+
+def _source(configuration: RunConfiguration, suite: Suite, tasks: Sequence[str]) -> SubmissionSource:
+    match configuration.submissions:
+        case References(which=which):
+            return ReferenceSource(suite, which)
+        case EarlierRun(path=path):
+            return EarlierRunSource(RunFolder(Path(path)))
+        case Predictions() as predictions:
+            from groundup.runs.predictions import open_predictions
+
+            return open_predictions(predictions, tasks)
+
+
+def _pinned(
+    suite: Suite, grader: Grader, tasks: Mapping[str, Task], planned: Planned, source: SubmissionSource
+) -> dict[str, str]:
+    pinned = {
+        "suite": f"{suite.name} {suite.version}",
+        "grader version": grader.version,
+        "architecture": platform.machine(),
+    }
+    for name, task in tasks.items():
+        pinned[f"task {name}"] = task.digest
+        pinned[f"grader of {name}"] = digest_of(grader.identity(task))
+    keys = set(map(str, planned.keys))
+    for name, digest in source.identity().items():
+        if name in keys or "/" not in name:  # what lies there for other attempts does not matter
+            pinned[f"submission {name}"] = digest
+    return pinned

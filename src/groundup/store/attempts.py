@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from groundup.domain.errors import UsageError
+from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.subjects import Submission
 from groundup.domain.verdicts import TestResult, Verdict
 from groundup.store.files import write_atomically
@@ -57,8 +57,10 @@ class AttemptFolder:
             yield arriving
             with disk_errors(self.path):
                 arriving.rename(self.submission)
-        finally:
-            remove_tree(arriving)
+        except BaseException:
+            with suppress(InfrastructureError):  # the first failure is the one to tell; the next start sweeps
+                remove_tree(arriving)
+            raise
 
     def write_record(self, submission: Submission) -> None:
         """Record that `submission/` is complete."""

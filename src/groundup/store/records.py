@@ -78,6 +78,10 @@ class Planned(Record):
     def __len__(self) -> int:
         return len(self.tasks) * self.attempts
 
+    def holds(self, key: AttemptKey) -> bool:
+        """Whether *key* is one of them."""
+        return key.task in self.tasks and key.index < self.attempts
+
 
 class ConfigFile(Record):
     """`config.json`: written once, never changed."""

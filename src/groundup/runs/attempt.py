@@ -1,0 +1,194 @@
+"""One attempt from the submission to its verdict line. The attempt boundary: whatever fails inside is recorded."""
+
+import errno
+import platform
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from groundup.domain.digests import digest_of
+from groundup.domain.errors import DiskFullError, InfrastructureError, SubmissionError, TaskError
+from groundup.domain.subjects import AttemptKey, Outcome, Submission
+from groundup.domain.tasks import Task
+from groundup.domain.verdicts import GraderIdentity, Reason, Stage, Status, Verdict
+from groundup.grading.bench import Bench
+from groundup.runs.equipment import Equipment
+from groundup.runs.interrupts import in_thread
+from groundup.runs.options import RunOptions
+from groundup.runs.plan import Plan
+from groundup.store.folder import RunWriter
+from groundup.store.records import VerdictLine
+from groundup.store.verdict_cache import VerdictCache
+from groundup.suites.protocol import Graded
+from groundup.trees.removal import remove_tree
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """What every attempt of one start of a run has in common."""
+
+    plan: Plan
+    writer: RunWriter
+    equipment: Equipment
+    cache: VerdictCache | None
+    options: RunOptions
+    start: int
+    warn: Callable[[str], None]
+
+
+class Trial:
+    """One try at settling one attempt."""
+
+    def __init__(self, workplace: Workplace, key: AttemptKey, try_number: int) -> None:
+        self._at = workplace
+        self._key = key
+        self._try = try_number
+        self._task: Task = workplace.plan.tasks[key.task]
+        self._folder = workplace.writer.folder.attempt(key)
+        self._submission: Submission | None = None
+        self._cached = False
+        self.repeatable = True
+        """Whether trying again soon may help when it did not settle."""
+
+    async def settle(self) -> VerdictLine:
+        """Grade the submission and record what came out. Raises `DiskFullError`; then nothing was recorded."""
+        started_at = datetime.now(UTC)
+        if self._at.plan.source.holds(self._key):
+            graded = await self._graded()
+            # No await from here on: what was graded is recorded even when a ^C comes in between.
+            again = None if graded.verdict.settles else self._try
+            self._folder.write_evidence(graded.tests, graded.logs, again=again)
+        else:
+            graded = None
+        line = self._line(graded, started_at)
+        self._at.writer.append(line)
+        return line
+
+    def _line(self, graded: Graded | None, started_at: datetime) -> VerdictLine:
+        if graded is None:
+            outcome = Outcome.NOT_ATTEMPTED
+        else:
+            outcome = self._submission.outcome if self._submission else Outcome.SUBMITTED
+        return VerdictLine(
+            attempt=self._key,
+            outcome=outcome,
+            submission=self._submission.digest if self._submission else None,
+            verdict=graded.verdict if graded else None,
+            try_number=self._try,
+            start=self._at.start,
+            cached=self._cached,
+            started_at=started_at,
+            finished_at=datetime.now(UTC),
+        )
+
+    async def _graded(self) -> Graded:
+        scratch = self._at.writer.scratch(self._key)
+        try:
+            with _disk_full_told():
+                return await self._judged(scratch)
+        except DiskFullError:
+            raise  # no attempt can go on, and none is to blame
+        except SubmissionError as error:
+            stage = Stage.INTAKE if self._submission is None else Stage.INSTALL
+            return self._zero(Reason(stage=stage, message=_sentence(error)))
+        except TaskError as error:
+            self.repeatable = False
+            return self._infrastructure(f"the task is at fault: {error}", error)
+        except InfrastructureError as error:
+            return self._infrastructure(str(error), error)
+        except Exception as error:  # noqa: BLE001 - the attempt boundary: one grader's bug must not end the other attempts
+            self.repeatable = False
+            return self._infrastructure(f"the grader crashed: {type(error).__name__}: {error}", error)
+        finally:
+            await self._put_away(scratch)
+
+    async def _judged(self, scratch: Path) -> Graded:
+        self._submission = self._taken_in() or await self._take_in(scratch)
+        key = self._cache_key(self._submission)
+        if self._at.cache and (found := self._at.cache.find(key)):
+            self._cached = True
+            return Graded(verdict=found.verdict, tests=found.tests)
+        bench = self._bench(scratch / "grading")
+        graded = await self._at.plan.grader.grade(self._task, self._folder.submission, bench)
+        if self._at.cache:
+            self._at.cache.keep(key, graded.verdict, graded.tests)
+        return graded
+
+    def _taken_in(self) -> Submission | None:
+        record = self._folder.record()
+        return record if record and self._folder.submission.is_dir() else None
+
+    async def _take_in(self, scratch: Path) -> Submission:
+        bench = self._bench(scratch / "intake")
+        with self._folder.incoming() as destination:
+            submission = await self._at.plan.source.take_in(self._task, self._key, destination, bench)
+        self._folder.write_record(submission)
+        return submission
+
+    def _bench(self, scratch: Path) -> Bench:
+        scratch.mkdir()
+        return self._at.equipment.bench(scratch, self._at.plan.configuration.timeout_s)
+
+    def _cache_key(self, submission: Submission) -> Mapping[str, object]:
+        """Return everything that decides the verdict. Limits are part of the task."""
+        plan = self._at.plan
+        return {
+            "submission": submission.digest,
+            "task": self._task.digest,
+            "suite": [plan.suite.name, plan.suite.version],
+            "grader": [plan.grader.name, plan.grader.version, digest_of(plan.grader.identity(self._task))],
+            "timeout_s": plan.configuration.timeout_s,
+            "sandbox": dict(self._at.equipment.provider.identity()),
+            "architecture": platform.machine(),
+            "repetition": self._key.index,
+        }
+
+    async def _put_away(self, scratch: Path) -> None:
+        try:
+            if self._at.options.keep:
+                self._folder.keep(scratch)
+            else:
+                await in_thread(lambda: remove_tree(scratch))
+        except InfrastructureError as error:
+            self._at.warn(f"{self._key}: {error}")
+
+    def _zero(self, reason: Reason) -> Graded:
+        return self._at.plan.grader.zero(self._task, reason)
+
+    def _infrastructure(self, message: str, error: Exception) -> Graded:
+        grader = self._at.plan.grader
+        verdict = Verdict(
+            status=Status.INFRASTRUCTURE,
+            score=None,
+            reasons=(Reason(stage=Stage.ENVIRONMENT, message=_sentence(message)),),
+            grader=GraderIdentity(
+                name=grader.name,
+                version=grader.version,
+                data_version=self._task.data_version,
+                environment="none",
+            ),
+            cacheable=False,
+        )
+        trace = "".join(traceback.format_exception(error)).encode(errors="backslashreplace")
+        return Graded(verdict=verdict, logs={"infrastructure.log": trace})
+
+
+def _sentence(error: object) -> str:
+    text = " ".join(str(error).encode(errors="backslashreplace").decode().split())
+    return text if len(text) <= 400 else text[:397] + "..."
+
+
+@contextmanager
+def _disk_full_told() -> Iterator[None]:
+    """Name a full disk, wherever it was met."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise DiskFullError(
+            f"no room left on the disk ({error.filename or 'unknown place'}); free some"
+        ) from error

@@ -1,0 +1,44 @@
+"""The sandbox provider and the environment builder of a run, opened together."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from groundup import catalog
+from groundup.domain.errors import UsageError
+from groundup.environments.builder import EnvironmentBuilder
+from groundup.grading.bench import Bench
+from groundup.sandbox.protocol import SandboxProvider
+from groundup.settings import Settings
+
+UNTRUSTING = "none"
+"""The sandbox that is none."""
+
+
+@dataclass(frozen=True)
+class Equipment:
+    """What graders work with."""
+
+    provider: SandboxProvider
+    builder: EnvironmentBuilder
+
+    def bench(self, scratch: Path, timeout_s: float | None) -> Bench:
+        """Return a grader's tools around its own *scratch* folder."""
+        return Bench(provider=self.provider, builder=self.builder, scratch=scratch, timeout_s=timeout_s)
+
+
+def check_trust(sandbox: str, *, trusted: bool) -> None:
+    """Raise `UsageError` when code would run without a sandbox and nobody said that this is wanted."""
+    if sandbox == UNTRUSTING and not trusted:
+        raise UsageError(
+            "`--sandbox none` runs submitted code with all your rights; add --i-trust-this-code if you mean it"
+        )
+
+
+@asynccontextmanager
+async def equipment(sandbox: str, settings: Settings) -> AsyncIterator[Equipment]:
+    """Yield the equipment; every sandbox that is still open is closed afterwards."""
+    provider: SandboxProvider = catalog.find("sandbox", sandbox)(settings)
+    async with provider:
+        yield Equipment(provider, catalog.find("builder", "local")(settings, provider))

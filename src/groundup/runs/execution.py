@@ -1,0 +1,180 @@
+"""Working on a run: from a plan and a held folder until nothing is owed or somebody stops it."""
+
+import asyncio
+import importlib.metadata
+import os
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from groundup.domain.errors import UsageError
+from groundup.domain.subjects import AttemptKey
+from groundup.runs.attempt import Trial, Workplace
+from groundup.runs.equipment import Equipment, equipment
+from groundup.runs.interrupts import Interrupted, interruptible
+from groundup.runs.memory import machine_memory_mb
+from groundup.runs.options import RunOptions
+from groundup.runs.plan import Plan, changed
+from groundup.runs.progress import AttemptBegan, AttemptEnded, Progress, RunBegan, RunEnded, Standing, Warned
+from groundup.runs.scheduler import Admission, work_off
+from groundup.runs.tally import Tally
+from groundup.settings import Settings
+from groundup.store.folder import RunFolder, RunWriter
+from groundup.store.records import ConfigFile, Start
+from groundup.store.verdict_cache import VerdictCache
+
+Finish = Callable[[Path], None]
+"""Is called with the run folder when nothing runs any more and the folder is still locked: to write a report."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A plan with the folder it goes to and the ways of working on it."""
+
+    plan: Plan
+    path: Path
+    options: RunOptions
+    settings: Settings
+    progress: Progress
+    finish: Finish | None
+    resumed: bool
+
+
+def execute(job: Job) -> tuple[Standing, bool]:
+    """Work on a run until nothing is owed; return how it stands and whether it was interrupted."""
+
+    def stopping() -> None:
+        job.progress(Warned(message="stopping cleanly; press ^C again to stop faster"))
+
+    return interruptible(lambda interrupted: _execute(job, interrupted), stopping)
+
+
+async def _execute(job: Job, interrupted: Interrupted) -> tuple[Standing, bool]:
+    async with equipment(job.plan.configuration.sandbox, job.settings) as tools:
+        with _writer(job, tools) as writer:
+            start = writer.began(_start(job.options, tools))
+            tally = Tally(len(job.plan.planned))
+            owed = _Owed(job, writer, tools, tally, start)
+            job.progress(
+                RunBegan(run_id=writer.config.run_id, folder=str(writer.folder.path), standing=tally.standing())
+            )
+            try:
+                await owed.work_off()
+            except asyncio.CancelledError:
+                if not interrupted():
+                    raise
+            if job.finish:
+                job.finish(writer.folder.path)
+            job.progress(RunEnded(standing=tally.standing(), interrupted=interrupted()))
+            return tally.standing(), interrupted()
+
+
+def _writer(job: Job, tools: Equipment) -> RunWriter:
+    plan = job.plan
+    identity = tools.provider.identity()
+    pinned = {**plan.pinned, "sandbox": " ".join(f"{name} {identity[name]}" for name in sorted(identity))}
+    if job.resumed:
+        refuse_changes(RunFolder(job.path).config(), plan, pinned)
+        return RunWriter.open(job.path)
+    config = ConfigFile(
+        run_id=job.path.name,
+        created_at=datetime.now(UTC),
+        suite_name=plan.suite.name,
+        grader=plan.grader.name,
+        configuration=plan.configuration,
+        planned=plan.planned,
+        pinned=pinned,
+        digest=ConfigFile.digest_for(plan.configuration, plan.planned, pinned),
+    )
+    return RunWriter.create(job.path, config)
+
+
+def refuse_changes(earlier: ConfigFile, plan: Plan, pinned: Mapping[str, str]) -> None:
+    """Raise `UsageError` naming what differs from the run that *earlier* describes."""
+    if keys := changed(earlier, plan, pinned):
+        refuse(earlier.run_id, keys)
+
+
+def refuse(run_id: str, keys: list[str]) -> None:
+    """Raise the `UsageError` for a resume under another configuration."""
+    named = ", ".join(keys[:10]) + (f" and {len(keys) - 10} more" if len(keys) > 10 else "")
+    raise UsageError(
+        f"the run {run_id!r} cannot be resumed, for its configuration changed: {named}; start a new run "
+        "(verdicts that still hold come from the cache)"
+    )
+
+
+def _start(options: RunOptions, tools: Equipment) -> Start:
+    return Start(
+        at=datetime.now(UTC),
+        pid=os.getpid(),
+        groundup=importlib.metadata.version("groundup"),
+        machine={
+            "architecture": platform.machine(),
+            "system": platform.platform(),
+            "python": platform.python_version(),
+            "processors": str(os.cpu_count() or 0),
+            "memory_mb": str(machine_memory_mb()),
+        },
+        tools={**tools.builder.identity(), **tools.provider.identity()},
+        options=options.model_dump(),
+    )
+
+
+class _Owed:
+    """The attempts without a verdict, and what happens to each."""
+
+    def __init__(self, job: Job, writer: RunWriter, tools: Equipment, tally: Tally, start: int) -> None:
+        self._options = job.options
+        self._progress = job.progress
+        self._tally = tally
+        self._tasks = job.plan.tasks
+        self._grader = job.plan.grader
+        cache = VerdictCache(job.settings.cache_dir / "verdicts", self._warn)
+        self._workplace = Workplace(
+            plan=job.plan,
+            writer=writer,
+            equipment=tools,
+            cache=cache if job.options.use_cache else None,
+            options=job.options,
+            start=start,
+            warn=self._warn,
+        )
+        settled: set[AttemptKey] = set()
+        self._tries: dict[AttemptKey, int] = {}
+        for line in writer.folder.lines():
+            tally.earlier(line)
+            self._tries[line.attempt] = line.try_number
+            if line.settles:
+                settled.add(line.attempt)
+        self._keys = [key for key in job.plan.planned.keys if key not in settled]
+        self._tries_before = dict(self._tries)
+
+    async def work_off(self) -> None:
+        """Settle them all, or try as often as the options allow."""
+        budget_mb = int(machine_memory_mb() * self._options.memory_share)
+        await work_off(
+            self._keys,
+            self._attempt,
+            jobs=self._options.jobs,
+            admission=Admission(budget_mb),
+            reservation_mb=lambda key: self._grader.reservation_mb(self._tasks[key.task]),
+        )
+
+    async def _attempt(self, key: AttemptKey) -> float | None:
+        number = self._tries.get(key, 0) + 1
+        self._tally.began()
+        self._progress(AttemptBegan(attempt=key, standing=self._tally.standing()))
+        trial = Trial(self._workplace, key, number)
+        line = await trial.settle()
+        self._tries[key] = number
+        tries_now = number - self._tries_before.get(key, 0)
+        again = not line.settles and trial.repeatable and tries_now <= self._options.retries
+        self._tally.ended(line)
+        self._progress(AttemptEnded(line=line, again=again, standing=self._tally.standing()))
+        return self._options.retry_delay_s if again else None
+
+    def _warn(self, message: str) -> None:
+        self._progress(Warned(message=message))

@@ -1,0 +1,89 @@
+"""What `groundup clean` can remove: what killed processes left, and what nobody touched for a while."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from groundup.domain.records import Record
+from groundup.settings import Settings
+from groundup.store.holding import is_held
+from groundup.trees.removal import remove_tree
+
+SHELLS = "shells"
+"""Folder in the cache where opened attempts have their copies."""
+
+
+class Leftover(Record):
+    """Something that can be removed."""
+
+    kind: Literal["run", "scratch", "layer", "verdicts"]
+    path: Path
+    bytes: int
+
+
+def leftovers(settings: Settings, older_than_s: float | None = None) -> tuple[Leftover, ...]:
+    """List what can go.
+
+    Scratch folders of runs and shells that no process works on; with *older_than_s* also runs, layers and cached
+    verdicts that nobody touched for so long.
+    """
+    return tuple(_found(settings, older_than_s))
+
+
+def remove(found: tuple[Leftover, ...]) -> None:
+    """Remove *found*, except runs that a process works on meanwhile."""
+    for leftover in found:
+        if leftover.kind == "run" and is_held(leftover.path):
+            continue
+        remove_tree(leftover.path)
+
+
+def _found(settings: Settings, older_than_s: float | None) -> Iterator[Leftover]:
+    for run in _folders(settings.output):
+        if not (run / "config.json").exists() or is_held(run):
+            continue
+        if _older(run / "verdicts.jsonl", older_than_s):
+            yield _leftover("run", run)
+        elif (run / "scratch").exists():
+            yield _leftover("scratch", run / "scratch")
+    for shell in _folders(settings.cache_dir / SHELLS):
+        if not is_held(shell):
+            yield _leftover("scratch", shell)
+    for layer in _folders(settings.cache_dir / "layers"):
+        if _older(layer, older_than_s):
+            yield _leftover("layer", layer)
+    for shelf in _folders(settings.cache_dir / "verdicts"):
+        for verdict in shelf.iterdir():
+            if _older(verdict, older_than_s):
+                yield _leftover("verdicts", verdict)
+
+
+def _folders(path: Path) -> list[Path]:
+    return sorted(entry for entry in path.iterdir() if entry.is_dir()) if path.is_dir() else []
+
+
+def _older(path: Path, than_s: float | None) -> bool:
+    if than_s is None:
+        return False
+    try:
+        return time.time() - path.lstat().st_mtime > than_s
+    except FileNotFoundError:
+        return _older(path.parent, than_s)
+
+
+def _leftover(kind: Literal["run", "scratch", "layer", "verdicts"], path: Path) -> Leftover:
+    return Leftover(kind=kind, path=path, bytes=_size(path))
+
+
+def _size(path: Path) -> int:
+    """Return the bytes below *path* as far as they can be read; links are not followed."""
+    total = path.lstat().st_size
+    for folder, _, files in os.walk(path):
+        for name in files:
+            try:
+                total += (Path(folder) / name).lstat().st_size
+            except FileNotFoundError:  # somebody else cleans, too
+                continue
+    return total

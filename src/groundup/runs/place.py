@@ -1,0 +1,65 @@
+"""Opening an attempt's sandbox as it was, for a person to look around."""
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from groundup.domain.errors import UsageError
+from groundup.domain.names import unknown
+from groundup.domain.subjects import AttemptKey
+from groundup.runs.equipment import check_trust, equipment
+from groundup.runs.interrupts import in_thread
+from groundup.runs.leftovers import SHELLS
+from groundup.runs.plan import make_plan
+from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
+from groundup.settings import Settings
+from groundup.store.folder import RunFolder
+from groundup.store.holding import Hold
+from groundup.suites.protocol import Inspectable
+from groundup.trees.copy import copy_tree
+from groundup.trees.removal import remove_tree
+
+
+@dataclass(frozen=True)
+class Place:
+    """An attempt's sandbox, ready to be opened."""
+
+    provider: SandboxProvider
+    spec: SandboxSpec
+
+
+@asynccontextmanager
+async def place_of(
+    folder: Path, attempt: AttemptKey, settings: Settings, *, trusted: bool = False
+) -> AsyncIterator[Place]:
+    """Yield what `groundup shell` opens: a copy of the submission in its task's environment, later removed."""
+    run = RunFolder(folder)
+    config = run.config()
+    if attempt.task not in config.planned.tasks:
+        raise UsageError(unknown("task", attempt.task, config.planned.tasks))
+    found = run.attempt(attempt)
+    if found.record() is None:
+        raise UsageError(f"the run {config.run_id!r} has no submission for {attempt}; see `groundup report`")
+    check_trust(config.configuration.sandbox, trusted=trusted)
+    # The tools and the task are today's; only the submission is as it was.
+    plan = make_plan(config.configuration, settings)
+    copy = settings.cache_dir / SHELLS / secrets.token_hex(8)
+    copy.mkdir(parents=True)
+    hold = Hold(copy)
+    try:
+        workspace = copy / "workspace"
+        await in_thread(lambda: copy_tree(found.submission, workspace))
+        (copy / "scratch").mkdir()
+        async with equipment(config.configuration.sandbox, settings) as tools:
+            bench = tools.bench(copy / "scratch", config.configuration.timeout_s)
+            task = plan.tasks[attempt.task]
+            if isinstance(plan.grader, Inspectable):
+                spec = await plan.grader.sandbox_spec(task, workspace, bench)
+            else:
+                spec = SandboxSpec(workspace=workspace, limits=task.limits, label=str(attempt))
+            yield Place(tools.provider, spec)
+    finally:
+        hold.close()
+        remove_tree(copy)

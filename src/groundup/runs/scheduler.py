@@ -1,0 +1,107 @@
+"""Doing many things at once on one machine: so many at a time, within a memory budget, some of them again.
+
+Knows attempts only as keys. Strictly first come, first served, so that a large one is never overtaken for ever.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+
+from groundup.domain.subjects import AttemptKey
+
+Attempt = Callable[[AttemptKey], Awaitable[float | None]]
+"""Does one attempt; returns None when it is finished, or after how many seconds it wants to be done again."""
+
+
+class Admission:
+    """Lets attempts in while their reservations fit the budget; one that is larger than the budget runs alone."""
+
+    def __init__(self, budget_mb: int) -> None:
+        self._budget_mb = budget_mb
+        self._reserved_mb = 0
+        self._inside = 0
+        self._turn = asyncio.Lock()
+        self._left = asyncio.Event()
+
+    @asynccontextmanager
+    async def admitted(self, reservation_mb: int) -> AsyncIterator[None]:
+        """Wait for room, then hold it."""
+        async with self._turn:
+            while self._inside and self._reserved_mb + reservation_mb > self._budget_mb:
+                self._left.clear()
+                await self._left.wait()
+            self._inside += 1
+            self._reserved_mb += reservation_mb
+        try:
+            yield
+        finally:
+            self._inside -= 1
+            self._reserved_mb -= reservation_mb
+            self._left.set()
+
+
+class _Owed:
+    """What is still to do, in order; what wants to be done again goes to the end."""
+
+    def __init__(self, keys: Iterable[AttemptKey]) -> None:
+        self._waiting = deque((0.0, key) for key in keys)
+        self._out = 0
+        self._changed = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    async def take(self) -> AttemptKey | None:
+        """Return the next one; None when nothing is left and nothing can come back."""
+        while not self._waiting:
+            if not self._out:
+                return None
+            self._changed.clear()
+            await self._changed.wait()
+        self._out += 1
+        not_before, key = self._waiting.popleft()
+        if (delay := not_before - time.monotonic()) > 0:
+            await asyncio.sleep(delay)
+        return key
+
+    def give_back(self, key: AttemptKey, again_in_s: float | None) -> None:
+        """Say that a taken one is finished, or wants to be done again."""
+        self._out -= 1
+        if again_in_s is not None:
+            self._waiting.append((time.monotonic() + again_in_s, key))
+        self._changed.set()
+
+
+async def work_off(
+    keys: Iterable[AttemptKey],
+    attempt: Attempt,
+    *,
+    jobs: int,
+    admission: Admission,
+    reservation_mb: Callable[[AttemptKey], int],
+) -> None:
+    """Do all *keys*, at most *jobs* at once. An error of *attempt* cancels the others and is raised."""
+    owed = _Owed(keys)
+
+    async def worker() -> None:
+        while (key := await owed.take()) is not None:
+            async with admission.admitted(reservation_mb(key)):
+                again_in_s = await attempt(key)
+            owed.give_back(key, again_in_s)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(jobs, len(owed))):
+                group.create_task(worker())
+    except BaseExceptionGroup as errors:
+        raise _first(errors) from errors
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the error that came first; the others are of workers that were stopped because of it."""
+    error: BaseException = errors
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
