@@ -1,0 +1,1 @@
+"""Rust: Cargo.toml, by span."""
