@@ -7,6 +7,8 @@ run.
 import secrets
 from pathlib import PurePosixPath
 
+from pydantic import Field
+
 from groundup.domain.records import Record
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 
@@ -15,19 +17,20 @@ class Canary(Record):
     """One test file with one test that must not pass."""
 
     path: str
+    named: bool = Field(description="whether pytest must be told of it: it lies in no folder that pytest is given")
     content: str
     key: NumberedTest
 
 
 def draw_canaries(hidden: HiddenTests) -> tuple[Canary, Canary]:
-    """Return two canaries beside the hidden tests: one to run first, one to run last."""
+    """Return two canaries, beside the first and the last of the hidden tests."""
     return _draw(hidden.arguments[0], hidden), _draw(hidden.arguments[-1], hidden)
 
 
 def _draw(argument: str, hidden: HiddenTests) -> Canary:
     word, other = secrets.token_hex(5), secrets.token_hex(5)
     place = PurePosixPath(argument.partition("::")[0])
-    folder = place.parent if place.suffix else place
-    path = str(folder / f"test_{word}.py")
+    in_folder = not place.suffix
+    path = str((place if in_folder else place.parent) / hidden.canary_name.format(word))
     body = f'def test_{word}():\n    value = "{other}"\n    assert value.upper() == "{word}"\n'
-    return Canary(path=path, content=body, key=NumberedTest.of(f"{path}::test_{word}"))
+    return Canary(path=path, named=not in_folder, content=body, key=NumberedTest.of(f"{path}::test_{word}"))

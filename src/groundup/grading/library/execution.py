@@ -126,12 +126,12 @@ def _middle_cut(text: bytes) -> bytes:
 def _command(
     hidden: HiddenTests, environment: PythonEnvironment, canaries: tuple[Canary, Canary], token: str
 ) -> Command:
-    first, last = canaries
+    named = [canary.path for canary in canaries if canary.named]
     arguments = [
         *("-c", f"{TRUSTED}/pytest.ini", f"--rootdir={WORKSPACE}", f"--confcutdir={WORKSPACE}"),
         *("-p", "no:cacheprovider", "-q", "--tb=native", f"--assert={hidden.assertions}"),
         "--continue-on-collection-errors",
-        *(inside(path) for path in (first.path, *hidden.arguments, last.path)),
+        *(inside(path) for path in (*named, *hidden.arguments)),
     ]
     spec = {
         "report_fd": REPORT_FD,

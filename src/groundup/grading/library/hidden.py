@@ -76,6 +76,9 @@ class HiddenTests(Record):
     late_filters: tuple[str, ...] = Field(
         default=(), description="warning filters that name classes of the library under test"
     )
+    canary_name: str = Field(
+        default="test_{}.py", description="a file name that pytest collects here; {} becomes a random word"
+    )
     assertions: Literal["plain", "rewrite"] = "plain"
     distribution: Distribution | None = None
     cwd: str = "."

@@ -1,0 +1,159 @@
+"""Freezing a recipe: lock, run the oracle offline several times, keep the ids that pass every time.
+
+What a person decides (source, interpreter, wishes, layout) is in the draft; what can be measured is filled in.
+"""
+
+import fnmatch
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePosixPath
+
+from groundup.domain.errors import TaskError
+from groundup.environments.locking import lock_requirements
+from groundup.environments.requests import PythonEnvironment
+from groundup.grading.bench import Bench
+from groundup.grading.library.decision import decide
+from groundup.grading.library.execution import Execution, run_hidden_tests
+from groundup.grading.library.hidden import HiddenTests, NumberedTest
+from groundup.grading.library.report import Result
+from groundup.suites.nl2repobench.recipe import Excluded, Frozen, Recipe, Why
+
+RUNS = 3
+_LEAST_TIMEOUT_S = 60
+
+
+async def freeze(draft: Recipe, bench: Bench, *, runs: int = RUNS, relock: bool = False) -> Recipe:
+    """Return *draft* with its lock, its expected ids and what was measured.
+
+    Raises `TaskError` when the oracle does not work, when a test fails for no reason that the draft gives, or when
+    an empty submission passes anything.
+    """
+    recipe = draft if draft.environment.lock and not relock else await _locked(draft)
+    environment = await bench.builder.python(recipe.environment.request())
+    original = (await bench.builder.source(recipe.source_request())).path
+    executions = [
+        await run_hidden_tests(original, original, recipe.tests, environment, bench) for _ in range(runs)
+    ]
+    for execution in executions:
+        _require_sound(execution, recipe)
+    expected = _passing(executions)
+    await _require_nothing_for_nothing(recipe, expected, original, environment, bench)
+    duration_s = max(execution.result.duration_s for execution in executions)
+    peaks = [execution.peak_memory_mb for execution in executions if execution.peak_memory_mb is not None]
+    timeout_s = max(_LEAST_TIMEOUT_S, math.ceil(duration_s * 20 / 60) * 60)
+    return recipe.model_copy(
+        update={
+            "environment": recipe.environment.model_copy(update={"python_micro": environment.python_version}),
+            "tests": recipe.tests.model_copy(update={"timeout_s": float(timeout_s)}),
+            "frozen": Frozen(
+                pytest=executions[0].report.pytest or "unknown",
+                runs=runs,
+                duration_s=round(duration_s, 1),
+                peak_memory_mb=math.ceil(max(peaks)) if peaks else None,
+                original_lines=count_lines(original, recipe.tests),
+            ),
+            "expected": expected,
+            "excluded": tuple(_exclusions(recipe, expected, executions)),
+        }
+    )
+
+
+async def _locked(draft: Recipe) -> Recipe:
+    wanted = draft.environment
+    lines = await lock_requirements(wanted.wants, wanted.python, wanted.exclude_newer)
+    lock = {}
+    for line in lines:
+        pin, *options = line.split()
+        lock[pin] = tuple(option.removeprefix("--hash=") for option in options)
+    return draft.model_copy(update={"environment": wanted.model_copy(update={"lock": lock})})
+
+
+def _require_sound(execution: Execution, recipe: Recipe) -> None:
+    """Raise `TaskError` unless the oracle's run ended, imported from the right place, and failed the canaries."""
+    own = {canary.key for canary in execution.canaries}
+    decision = decide(
+        frozenset(execution.report.results.keys() - own),
+        recipe.tests,
+        execution.canaries,
+        execution.report,
+        execution.result,
+    )
+    if decision.passed == 0:
+        told = "; ".join(reason.message for reason in decision.reasons) or "nothing was collected"
+        log = (execution.result.stdout + execution.result.stderr)[-1500:].decode(errors="replace")
+        raise TaskError(f"the original of {recipe.task} passes none of its own tests: {told}\n{log}")
+
+
+def _passing(executions: Sequence[Execution]) -> frozenset[NumberedTest]:
+    return frozenset.intersection(
+        *(
+            frozenset(key for key, said in execution.report.results.items() if said.outcome == "passed")
+            for execution in executions
+        )
+    )
+
+
+def _exclusions(
+    recipe: Recipe, expected: frozenset[NumberedTest], executions: Sequence[Execution]
+) -> Iterable[Excluded]:
+    own = {canary.key for execution in executions for canary in execution.canaries}
+    collected = {key for execution in executions for key in execution.report.results} - own - expected
+    for key in sorted(collected):
+        said = [execution.report.results.get(key) for execution in executions]
+        yield _excluded(recipe, key, [result for result in said if result is not None], len(executions))
+
+
+def _excluded(recipe: Recipe, key: NumberedTest, said: Sequence[Result], runs: int) -> Excluded:
+    note = next((result.message for result in said if result.message), "")[:200]
+    for pattern, why in recipe.reasons.items():
+        # Square brackets are common in test ids, so they stand for themselves.
+        if fnmatch.fnmatchcase(str(key), pattern.replace("[", "[[]")):
+            return Excluded(id=str(key), why=why, note=note)
+    outcomes = {result.outcome for result in said}
+    if len(outcomes) > 1 or len(said) < runs:
+        return Excluded(id=str(key), why=Why.FLAKY, note=note)
+    if outcomes == {"skipped"}:
+        return Excluded(id=str(key), why=Why.SKIPPED, note=note)
+    if outcomes <= {"xfailed", "xpassed"}:
+        return Excluded(id=str(key), why=Why.EXPECTED_FAILURE, note=note)
+    raise TaskError(
+        f"{key} does not pass with the original itself ({note or 'no message'}); "
+        "mend the draft, or give the reason under [reasons]"
+    )
+
+
+async def _require_nothing_for_nothing(
+    recipe: Recipe,
+    expected: frozenset[NumberedTest],
+    original: Path,
+    environment: PythonEnvironment,
+    bench: Bench,
+) -> None:
+    empty = bench.scratch / "nop"
+    empty.mkdir(exist_ok=True)
+    execution = await run_hidden_tests(empty, original, recipe.tests, environment, bench)
+    decision = decide(expected, recipe.tests, execution.canaries, execution.report, execution.result)
+    if decision.passed_before_end:
+        raise TaskError(
+            f"an empty submission passes {decision.passed_before_end} tests of {recipe.task}; "
+            "the environment or the protected files hold the library itself"
+        )
+
+
+def count_lines(original: Path, tests: HiddenTests) -> int:
+    """Return the lines of Python in the original's packages, protected paths left out."""
+    total = 0
+    for root in tests.import_roots:
+        for package in tests.packages:
+            place = original / root / PurePosixPath(*package.split("."))
+            files = sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
+            total += sum(_lines(file) for file in files if not _is_protected(file.relative_to(original), tests))
+    return total
+
+
+def _lines(file: Path) -> int:
+    return len(file.read_bytes().splitlines()) if file.is_file() else 0
+
+
+def _is_protected(path: Path, tests: HiddenTests) -> bool:
+    return any(path.is_relative_to(protected) for protected in tests.protected)

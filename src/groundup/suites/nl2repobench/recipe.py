@@ -1,0 +1,110 @@
+"""A recipe: everything about one task that strict grading needs, in one file that a person can review.
+
+Owns the record and what follows from it. `recipe_file` reads and writes it as TOML; docs/recipes.md explains the
+keys.
+"""
+
+from enum import StrEnum
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from groundup.domain.ids import Name
+from groundup.domain.records import Record
+from groundup.environments.requests import PythonRequest, SourceRequest
+from groundup.grading.library.hidden import HiddenTests, NumberedTest
+
+FORMAT = 1
+
+
+class Why(StrEnum):
+    """Why a test of the original is not expected of a submission."""
+
+    SKIPPED = "skipped"
+    EXPECTED_FAILURE = "expected failure"
+    NETWORK = "network"
+    DISPLAY = "display"
+    SERVICE = "service"
+    USER = "user"
+    OPTIONAL_DEPENDENCY = "optional dependency"
+    FLAKY = "flaky"
+    ISOLATION = "isolation"
+    COUNT_WRONG = "published count wrong"
+
+
+class Source(Record):
+    """Where the original comes from."""
+
+    kind: Literal["sdist"] = "sdist"
+    name: str
+    version: str
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    licence: str
+
+
+class Environment(Record):
+    """The interpreter and what is installed beside the library under test."""
+
+    python: str = Field(pattern=r"^3\.\d+$")
+    python_micro: str | None = Field(default=None, description="what the frozen ids were found with")
+    exclude_newer: str = Field(description="index cut-off of the lock, RFC 3339")
+    wants: tuple[str, ...] = Field(min_length=1, description="what a person asked for; the lock follows from it")
+    compiler: bool = Field(default=False, description="whether tests need a C compiler")
+    lock: dict[str, tuple[str, ...]] = Field(default={}, description="`name==version` -> hashes")
+
+    def request(self) -> PythonRequest:
+        """Return what to ask of the environment builder."""
+        lines = tuple(
+            " ".join([pin, *(f"--hash={digest}" for digest in hashes)]) for pin, hashes in self.lock.items()
+        )
+        return PythonRequest(python=self.python, requirements=lines, exclude_newer=self.exclude_newer)
+
+
+class Excluded(Record):
+    """A test of the original that is not expected of a submission."""
+
+    id: str
+    why: Why
+    note: str = ""
+
+
+class Frozen(Record):
+    """What was measured when the expected ids were found."""
+
+    pytest: str
+    runs: int = Field(ge=1)
+    duration_s: float = Field(ge=0, description="of the slowest run")
+    peak_memory_mb: float | None = Field(default=None, description="None where the machine could not say")
+    original_lines: int = Field(ge=0, description="lines of Python in the original's packages, tests left out")
+
+
+class Recipe(Record):
+    """One task, ready to be graded."""
+
+    format: Literal[1] = 1
+    task: Name
+    notes: str = ""
+    source: Source
+    environment: Environment
+    tests: HiddenTests
+    declared: dict[str, int] = Field(description="data version -> published count")
+    reasons: dict[str, Why] = Field(
+        default={}, description="shell pattern of test ids -> why they fail here; for freezing"
+    )
+    frozen: Frozen | None = Field(default=None, description="None: a draft")
+    expected: frozenset[NumberedTest] = frozenset()
+    excluded: tuple[Excluded, ...] = ()
+
+    @model_validator(mode="after")
+    def _frozen_is_whole(self) -> Self:
+        if self.frozen is not None and not (self.expected and self.environment.lock):
+            raise ValueError("a frozen recipe has expected ids and a lock")
+        return self
+
+    def source_request(self) -> SourceRequest:
+        """Return what to ask of the environment builder for the original."""
+        return SourceRequest(name=self.source.name, version=self.source.version, sha256=self.source.sha256)
+
+    def declared_count(self, data_version: str) -> int | None:
+        """Return the published count; None for a data version that the recipe does not know."""
+        return self.declared.get(data_version)
