@@ -4,10 +4,16 @@ from pathlib import PurePosixPath
 
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
+from groundup.manifests.javascript.package_json import PackageJson
 from groundup.manifests.protocol import ManifestFormat
 from groundup.manifests.python.pyproject import Pyproject
+from groundup.manifests.rust.cargo_toml import CargoToml
 
-_ALL: tuple[ManifestFormat, ...] = (Pyproject(),)
+_ALL: tuple[ManifestFormat, ...] = (
+    Pyproject(),
+    PackageJson(),
+    CargoToml(),
+)
 
 FORMATS: dict[str, ManifestFormat] = {item.name: item for item in _ALL}
 """Every format by its name; add a sibling module and one line here. Importing a format imports no parser."""
