@@ -93,12 +93,12 @@ def parse_index(text: str, environment: Mapping[str, str] | None = None) -> Inde
     """Return the index of `url` or `name=url`, credentials taken out of the address. Raises `UsageError`."""
     name, separator, rest = text.partition("=")
     named = bool(separator) and "/" not in name
-    parts = urlsplit(rest if named else text)
     try:
-        port = parts.port
+        parts = urlsplit(rest if named else text)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        port = -1
-    if parts.scheme not in {"http", "https"} or not parts.hostname or port == -1:
+        usable = False
+    if not usable:
         raise UsageError(
             f"the package index {_without_userinfo(text)!r} is not an http or https address; "
             "name one in UV_DEFAULT_INDEX or PIP_INDEX_URL"
@@ -109,13 +109,14 @@ def parse_index(text: str, environment: Mapping[str, str] | None = None) -> Inde
         credentials = Credentials(username=unquote(parts.username), password=password)
     elif named and environment is not None:
         credentials = _named_credentials(name, environment)
-    return Index(url=_without_userinfo(urlunsplit(parts)), credentials=credentials)
+    host = parts.netloc.rpartition("@")[2]
+    return Index(url=urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", "")), credentials=credentials)
 
 
 def _without_userinfo(url: str) -> str:
     scheme, separator, rest = url.partition("://")
     host, slash, path = rest.partition("/")
-    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}".rstrip("/")
+    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

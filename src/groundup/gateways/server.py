@@ -156,7 +156,7 @@ class _Conversation:
             if event is h11.NEED_DATA:
                 if self._http.they_are_waiting_for_100_continue:
                     raise h11.RemoteProtocolError("no body is wanted", error_status_hint=417)
-                self._http.receive_data(await self._reader.read(_CHUNK))
+                self._http.receive_data(await self._reader.read(self._limits.head_bytes))
             elif isinstance(event, h11.Request):
                 request = event
             elif isinstance(event, h11.Data):

@@ -249,7 +249,7 @@ def _from_anchor(base: str, attributes: Mapping[str, str | None], text: str) -> 
 
 def _checked(base: str, file: ProjectFile) -> ProjectFile | None:
     """Return *file* with an absolute address and usable hashes; None when it cannot be fetched or named."""
-    if not _FILENAME.fullmatch(file.filename) or not file.filename.endswith(_SUFFIXES):
+    if not file.url or not _FILENAME.fullmatch(file.filename) or not file.filename.endswith(_SUFFIXES):
         return None
     try:
         address = urldefrag(urljoin(base, file.url))[0]
