@@ -6,11 +6,19 @@ from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.manifests.javascript.package_json import PackageJson
 from groundup.manifests.protocol import ManifestFormat
+from groundup.manifests.python.environment_yml import EnvironmentYml
+from groundup.manifests.python.pipfile import Pipfile
 from groundup.manifests.python.pyproject import Pyproject
+from groundup.manifests.python.requirements_txt import RequirementsTxt
+from groundup.manifests.python.setup_cfg import SetupCfg
 from groundup.manifests.rust.cargo_toml import CargoToml
 
 _ALL: tuple[ManifestFormat, ...] = (
     Pyproject(),
+    SetupCfg(),
+    RequirementsTxt(),
+    Pipfile(),
+    EnvironmentYml(),
     PackageJson(),
     CargoToml(),
 )

@@ -86,10 +86,15 @@ class Child:
     """The inline table that the members stand in, if any."""
 
     @property
+    def span(self) -> Span:
+        """The first place."""
+        places = [item.span for item in self.members]
+        return min(places + [Span(item.header.start, item.content_end) for item in self.tables if item.header])
+
+    @property
     def start(self) -> int:
         """Offset of the first place."""
-        places = [item.span.start for item in self.members]
-        return min(places + [item.header.start for item in self.tables if item.header])
+        return self.span.start
 
     @property
     def value(self) -> Value | None:

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from groundup.manifests import toml
 from groundup.manifests.brackets import BracketSection, rearranged
-from groundup.manifests.editing import Edit, Span, Text
+from groundup.manifests.editing import Edit, Text
 from groundup.manifests.python import poetry
 from groundup.manifests.python.pyproject_places import (
     HATCH_ENVS,
@@ -27,7 +27,7 @@ from groundup.manifests.python.requirement import (
 )
 from groundup.manifests.records import Dependency, Kind, Language, Note, SectionKey, Source
 from groundup.manifests.sections import Companion, Entry, Scan, Section, SpanFormat
-from groundup.manifests.toml import Child, Document, Value
+from groundup.manifests.toml import Document, Value
 from groundup.manifests.toml_sections import KeyCompanion, KeySection, assignments
 
 Refinements = Mapping[str, Mapping[str, object]]
@@ -153,7 +153,7 @@ def _keys(document: Document, place: Place, extras: Mapping[str, str]) -> Sectio
         value = document.plain(*place.path, child.name)
         if child.name == "python" and place.path[:2] == POETRY:
             continue
-        span = _child_span(child)
+        span = child.span
         for dependency in poetry.read_value(child.name, value, place.key.kind, place.key.group):
             known = {"text": source.text[span.start : span.end], "location": source.location(span)}
             if dependency.kind is Kind.OPTIONAL:
@@ -161,13 +161,6 @@ def _keys(document: Document, place: Place, extras: Mapping[str, str]) -> Sectio
             entries.append(Entry(dependency.model_copy(update=known), span))
             children.append(child)
     return KeySection(document, place.path, place.key, entries, children, poetry.rendered_key)
-
-
-def _child_span(child: Child) -> Span:
-    """Return the span of the first place that declares *child*."""
-    spans = [member.span for member in child.members]
-    spans += [Span(item.header.start, item.content_end) for item in child.tables if item.header]
-    return min(spans)
 
 
 def _unclear(document: Document, place: Place, value: Value) -> Note:
