@@ -41,6 +41,8 @@ class Source(StrEnum):
     URL = "url"
     PROJECT = "project"
     """Another project of the same repository, named by its path (C# `ProjectReference`)."""
+    FRAMEWORK = "framework"
+    """Ships with the platform (C# `FrameworkReference`, and `Reference` without a path)."""
 
 
 class Location(Record):
