@@ -1,5 +1,6 @@
 """Running the hidden tests once in a sandbox of their own, and reading what came back."""
 
+import asyncio
 import json
 import secrets
 from pathlib import Path
@@ -38,7 +39,8 @@ async def run_hidden_tests(
     scratch = bench.scratch / f"tests-{secrets.token_hex(4)}"
     scratch.mkdir(parents=True)
     try:
-        staged = stage(
+        staged = await asyncio.to_thread(
+            stage,
             submission,
             original,
             hidden,
@@ -54,8 +56,8 @@ async def run_hidden_tests(
             result = await sandbox.run(_command(hidden, environment, canaries, token))
             peak = sandbox.usage().peak_memory_mb
     finally:
-        remove_tree(scratch)
-    report = parse_report(result.report, token)
+        await asyncio.to_thread(remove_tree, scratch)
+    report = await asyncio.to_thread(parse_report, result.report, token)
     return Execution(canaries=canaries, staged=staged, report=report, result=result, peak_memory_mb=peak)
 
 

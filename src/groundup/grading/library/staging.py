@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 
 from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.domain.records import Record
+from groundup.grading.library import runner_source
 from groundup.grading.library.canary import Canary
 from groundup.grading.library.composition import Dropped, Found, Plan, plan
 from groundup.grading.library.hidden import HiddenTests
@@ -141,10 +142,9 @@ def _normal(path: str) -> str:
 
 
 def _write_trusted(folder: Path, hidden: HiddenTests, executable: str) -> None:
-    runner = Path(__file__).with_name("runner.py")
     configuration = "[pytest]\n" + "".join(f"{line}\n" for line in hidden.ini)
     with TreeWriter(folder, CAPS) as writer:
-        writer.file(("runner.py",), [runner.read_bytes()], executable=False)
+        writer.file(("runner.py",), [runner_source()], executable=False)
         writer.file(("pytest.ini",), [configuration.encode()], executable=False)
         writer.folder(("metadata",))
         writer.folder(("bin",))

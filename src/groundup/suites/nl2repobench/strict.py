@@ -1,0 +1,159 @@
+"""The strict grader: what the score should have been. See docs/grading.md.
+
+Joins a recipe, an environment and a run of the hidden tests into a verdict; what a run is worth is decided in
+`grading.library.decision`.
+"""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from groundup.domain.digests import digest_bytes, digest_of
+from groundup.domain.errors import TaskError
+from groundup.domain.tasks import Task
+from groundup.domain.verdicts import GraderIdentity, Reason, Score, Status, TestResult, Verdict
+from groundup.environments.requests import PythonEnvironment
+from groundup.grading.bench import Bench
+from groundup.grading.library import runner_source
+from groundup.grading.library.canary import draw_canaries
+from groundup.grading.library.decision import Decision, decide
+from groundup.grading.library.execution import (
+    Execution,
+    logs_of,
+    run_hidden_tests,
+    sandbox_spec,
+    top_level_modules,
+)
+from groundup.grading.library.staging import stage
+from groundup.sandbox.protocol import SandboxSpec
+from groundup.suites.nl2repobench.recipe import Recipe
+from groundup.suites.protocol import Graded
+
+VERSION = "1"
+_LEAST_RESERVATION_MB = 128
+_SUPERVISION_MB = 64
+
+
+class StrictGrader:
+    """Runs the original's tests over a submission by the task's recipe, and counts the expected ones that pass."""
+
+    name = "strict"
+    version = VERSION
+
+    def __init__(self, recipes: Mapping[str, Recipe]) -> None:
+        self._recipes = recipes
+
+    def reservation_mb(self, task: Task) -> int:
+        """Return the peak that the recipe recorded, with a margin; the sandbox's limit where none is known."""
+        recipe = self._recipe(task)
+        if recipe.frozen is None or recipe.frozen.peak_memory_mb is None:
+            return recipe.tests.memory_mb
+        peak = int(recipe.frozen.peak_memory_mb * 1.5) + _SUPERVISION_MB
+        return min(recipe.tests.memory_mb, max(_LEAST_RESERVATION_MB, peak))
+
+    def identity(self, task: Task) -> Mapping[str, object]:
+        """Return what decides a verdict besides the submission."""
+        return {
+            "recipe": digest_of(self._recipe(task)),
+            "runner": digest_bytes(runner_source()),
+            "data_version": task.data_version,
+        }
+
+    async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
+        """Compose, run, decide."""
+        recipe = self._recipe(task)
+        began = time.monotonic()
+        environment = await bench.builder.python(recipe.environment.request())
+        original = await bench.builder.source(recipe.source_request())
+        prepared = time.monotonic()
+        execution = await run_hidden_tests(submission, original.path, recipe.tests, environment, bench)
+        decision = decide(recipe.expected, recipe.tests, execution.canaries, execution.report, execution.result)
+        verdict = _verdict(task, recipe, decision, execution, environment)
+        timings = {
+            "environment": round(prepared - began, 3),
+            "tests": round(execution.result.duration_s, 3),
+            "total": round(time.monotonic() - began, 3),
+        }
+        return Graded(
+            verdict=verdict.model_copy(update={"timings_s": timings}),
+            tests=decision.results,
+            logs=logs_of(execution),
+        )
+
+    def zero(self, task: Task, reason: Reason) -> Graded:
+        """Return 0 over the expected tests, for a submission that could not be taken in."""
+        recipe = self._recipe(task)
+        declared = _declared(task)
+        verdict = Verdict(
+            status=Status.GRADED,
+            score=Score(numerator=0, denominator=len(recipe.expected)),
+            scores={} if declared is None else {"of_declared": Score(numerator=0, denominator=declared)},
+            facts={"expected": len(recipe.expected), "declared": declared, "passed": 0},
+            reasons=(reason,),
+            grader=_identity(task),
+        )
+        missing = (TestResult(id=str(test), outcome="missing", expected=True) for test in sorted(recipe.expected))
+        return Graded(verdict=verdict, tests=tuple(missing))
+
+    async def sandbox_spec(self, task: Task, workspace: Path, bench: Bench) -> SandboxSpec:
+        """Return the sandbox in which the tests ran, composed anew; for looking around, so without a deadline."""
+        recipe = self._recipe(task)
+        environment = await bench.builder.python(recipe.environment.request())
+        original = await bench.builder.source(recipe.source_request())
+        staged = stage(
+            workspace,
+            original.path,
+            recipe.tests,
+            draw_canaries(recipe.tests),
+            bench.scratch,
+            occupied=top_level_modules(environment),
+            executable=environment.executable,
+        )
+        return sandbox_spec(staged, recipe.tests, environment, timeout_s=24 * 3600.0)
+
+    def _recipe(self, task: Task) -> Recipe:
+        recipe = self._recipes.get(task.id)
+        if recipe is None or recipe.frozen is None:
+            raise TaskError(f"{task.id} has no frozen recipe, which strict grading needs; see docs/recipes.md")
+        return recipe
+
+
+def _verdict(
+    task: Task, recipe: Recipe, decision: Decision, execution: Execution, environment: PythonEnvironment
+) -> Verdict:
+    tampered = decision.status is Status.TAMPERED
+    declared = _declared(task)
+    of_declared = Score(numerator=min(decision.passed, declared), denominator=declared) if declared else None
+    facts: dict[str, str | int | float | bool | None] = {
+        "expected": decision.expected,
+        "declared": declared,
+        "passed": decision.passed,
+        "extra_passed": decision.extra_passed,
+        "collected": execution.report.collected,
+        "left_out": len(execution.staged.dropped),
+        "python": environment.python_version,
+    }
+    if environment.python_version != recipe.environment.python_micro:
+        facts["python_of_recipe"] = recipe.environment.python_micro
+    if decision.passed_before_end != decision.passed:
+        facts["passed_before_end"] = decision.passed_before_end
+    if execution.report.foreign:
+        facts["foreign_lines"] = execution.report.foreign
+    return Verdict(
+        status=decision.status,
+        score=None if tampered else Score(numerator=decision.passed, denominator=decision.expected),
+        scores={"of_declared": of_declared} if of_declared is not None and not tampered else {},
+        facts=facts,
+        reasons=decision.reasons,
+        grader=_identity(task),
+        cacheable=not decision.timed_out,
+    )
+
+
+def _declared(task: Task) -> int | None:
+    declared = task.metadata.get("declared")
+    return declared if isinstance(declared, int) else None
+
+
+def _identity(task: Task) -> GraderIdentity:
+    return GraderIdentity(name=StrictGrader.name, version=VERSION, data_version=task.data_version)
