@@ -1,0 +1,122 @@
+"""The entry point: puts the commands together and maps every ending to an exit code, here and nowhere else.
+
+0 every attempt has a verdict; 1 a bug of groundup; 2 bad input; 3 infrastructure failures remain; 4 below
+--fail-under; 130 interrupted.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from groundup import __version__
+from groundup.cli import clean, doctor, evaluate, regrade, report, resume, run, shell, suites, tasks
+from groundup.cli.console import print_document, say
+from groundup.cli.options import Examples, command
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMMANDS: dict[str, tuple[Callable[..., int], Examples]] = {
+    "doctor": (doctor.doctor, doctor.EXAMPLES),
+    "suites": (suites.suites, suites.EXAMPLES),
+    "tasks": (tasks.tasks, tasks.EXAMPLES),
+    "run": (run.run, run.EXAMPLES),
+    "evaluate": (evaluate.evaluate, evaluate.EXAMPLES),
+    "resume": (resume.resume, resume.EXAMPLES),
+    "regrade": (regrade.regrade, regrade.EXAMPLES),
+    "report": (report.report, report.EXAMPLES),
+    "shell": (shell.shell, shell.EXAMPLES),
+    "clean": (clean.clean, clean.EXAMPLES),
+}
+"""Every command with the examples that its help shows."""
+
+ABOUT = """Measure software built from the ground up.
+
+Does a repository that an agent, a model or an IDE made install, start and pass hidden tests?
+
+Exit codes: 0 every attempt has a verdict, 1 a bug of groundup, 2 bad input, 3 infrastructure failures remain
+(`groundup resume` can finish them), 4 below --fail-under, 130 interrupted (resumable).
+"""
+
+
+def create_app() -> typer.Typer:
+    """Return the command line."""
+    app = typer.Typer(
+        help=ABOUT,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_callback)
+    for name, (function, examples) in COMMANDS.items():
+        app.command(name)(command(function, examples))
+    return app
+
+
+def _callback(
+    version: bool = typer.Option(False, "--version", help="Print the version.", is_eager=True),
+) -> None:
+    if version:
+        sys.stdout.write(f"groundup {__version__}\n")
+        raise typer.Exit
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if "--json" not in given:
+        return _ending(given)[0]
+    code, message = _ending(given)
+    if message:  # readers of JSON get their one document in any case
+        print_document({"error": message, "exit_code": code})
+    return code
+
+
+def _ending(given: list[str]) -> tuple[int, str | None]:
+    """Return the exit code, and what went wrong when the command printed nothing."""
+    from groundup.domain.errors import GroundupError, InfrastructureError, SubmissionError, UsageError
+
+    try:
+        create_app()(args=given, prog_name="groundup")
+    except SystemExit as ending:
+        code = ending.code if isinstance(ending.code, int) else 0
+        return code, "the command line was not understood; see standard error" if code == 2 else None
+    except KeyboardInterrupt:
+        say("groundup: interrupted; `groundup resume` finishes a run that had begun")
+        return 130, "interrupted"
+    except (UsageError, SubmissionError) as error:
+        return _told(2, str(error))
+    except InfrastructureError as error:
+        return _told(3, str(error))
+    except GroundupError as error:
+        return _told(1, str(error))
+    except Exception as error:  # noqa: BLE001  # the entry point: whatever it is, people get a sentence and a log
+        message = f"a bug: {type(error).__name__}: {error}"
+        return _told(1, f"{message}; please report it with the log {_bug_log(given)}")
+    return 0, None
+
+
+def _told(code: int, message: str) -> tuple[int, str]:
+    say(f"groundup: {message}")
+    return code, message
+
+
+def _bug_log(given: list[str]) -> "Path":
+    """Write the traceback where it can be found again."""
+    import platform
+    import tempfile
+    import traceback
+    from pathlib import Path
+
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="groundup-bug-", suffix=".log", delete=False, encoding="utf-8", errors="backslashreplace"
+    ) as log:
+        log.write(
+            f"groundup {__version__}, Python {platform.python_version()}, {platform.platform()}\n{given}\n\n"
+        )
+        log.write(traceback.format_exc())
+        return Path(log.name)

@@ -1,0 +1,199 @@
+"""The options that commands share, each declared once, in groups that travel as one record.
+
+A command takes a group as one parameter; `command` turns its fields into options. Defaults that a user can set for
+all commands are None here: `groundup.settings` owns them.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+WHICH = "Which tasks"
+HOW = "How it is graded"
+WORK = "How it is worked on"
+TALK = "What is told"
+
+
+class Format(StrEnum):
+    """What a report is printed as."""
+
+    TABLE = "table"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.", rich_help_panel=TALK)]
+Suite = Annotated[
+    str,
+    typer.Argument(metavar="SUITE", help="A suite's name (see `groundup suites`) or `package.module:attribute`."),
+]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's folder, or its id in the output folder.")]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", help="Folder of run folders (setting: output, default: runs).", rich_help_panel=WORK
+    ),
+]
+Sandbox = Annotated[
+    str | None,
+    typer.Option(help="bubblewrap, none or fake (setting: sandbox, default: bubblewrap).", rich_help_panel=HOW),
+]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--i-trust-this-code", help="With --sandbox none: let it run with all your rights.", rich_help_panel=HOW
+    ),
+]
+ReportFormat = Annotated[
+    Format, typer.Option("--format", help="The report on standard output.", rich_help_panel=TALK)
+]
+FailUnder = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, help="Exit with 4 when the mean score is below this share.", rich_help_panel=TALK),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
+
+
+RunId = Annotated[
+    str | None,
+    typer.Option("--run-id", help="Name of the run's folder (default: made up).", rich_help_panel=WORK),
+]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which tasks, and how often."""
+
+    tasks: Annotated[
+        str | None, typer.Option(help="Only these, such as `sqlparse,tenacity`.", rich_help_panel=WHICH)
+    ] = None
+    exclude: Annotated[str | None, typer.Option(help="All but these.", rich_help_panel=WHICH)] = None
+    attempts: Annotated[
+        int | None,
+        typer.Option(
+            "--attempts", "-k", min=1, help="Attempts per task (default: all there are).", rich_help_panel=WHICH
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What decides verdicts besides the submission."""
+
+    grader: Annotated[
+        str | None, typer.Option(help="A grader of the suite (default: the suite's).", rich_help_panel=HOW)
+    ] = None
+    timeout: Annotated[
+        float | None,
+        typer.Option(min=0.1, help="Seconds for a task's tests, instead of its recipe's.", rich_help_panel=HOW),
+    ] = None
+    sandbox: Sandbox = None
+
+
+@dataclass(frozen=True)
+class Work:
+    """How a run is worked on; changes no verdict."""
+
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            "-j",
+            min=1,
+            help="Attempts at once (setting: jobs, default: processors).",
+            rich_help_panel=WORK,
+        ),
+    ] = None
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Look no verdict up, grade everything.", rich_help_panel=WORK)
+    ] = False
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the graders' scratch folders.", rich_help_panel=WORK)
+    ] = False
+    output: Output = None
+    trusted: Trust = False
+
+
+@dataclass(frozen=True)
+class Talk:
+    """What is printed and where."""
+
+    format: ReportFormat = Format.TABLE
+    json: Json = False
+    fail_under: FailUnder = None
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Tell of every attempt.", rich_help_panel=TALK)
+    ] = False
+    log_file: Annotated[
+        Path | None, typer.Option(help="Also write what happens here, with times.", rich_help_panel=TALK)
+    ] = None
+
+    @property
+    def report_format(self) -> Format:
+        """The report's format: `--json` is short for `--format json`."""
+        return Format.JSON if self.json else self.format
+
+
+def names(text: str | None) -> tuple[str, ...] | None:
+    """Split `a,b` into names; None stays None."""
+    if text is None:
+        return None
+    return tuple(name for name in (part.strip() for part in text.split(",")) if name)
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """How a new run begins."""
+
+    run_id: RunId = None
+    dry_run: DryRun = False
+
+
+Examples = Sequence[tuple[str, str]]
+"""What somebody wants, and the command line for it: shown in the help, parsed by a test."""
+
+
+def command(function: Callable[..., int], examples: Examples) -> Callable[..., None]:
+    """Return *function* as typer wants it: groups spread into options, its result as the exit code."""
+    signature = inspect.signature(function, eval_str=True)
+    spread = dict(_groups(signature))
+
+    @functools.wraps(function)
+    def run(**given: Any) -> None:
+        arguments = {
+            name: spread[name](**{field.name: given.pop(field.name) for field in fields(spread[name])})
+            for name in spread
+        }
+        raise typer.Exit(function(**given, **arguments))
+
+    parameters = list(_parameters(signature, spread))
+    run.__signature__ = signature.replace(parameters=parameters, return_annotation=None)  # type: ignore[attr-defined]
+    run.__annotations__ = {}
+    lines = "\n".join(f"{what}:\n  [bold]{line}[/bold]" for what, line in examples)
+    run.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n\b\n{lines}"
+    return run
+
+
+def _groups(signature: inspect.Signature) -> Iterator[tuple[str, Any]]:
+    for parameter in signature.parameters.values():
+        if is_dataclass(parameter.annotation):
+            yield parameter.name, parameter.annotation
+
+
+def _parameters(signature: inspect.Signature, spread: dict[str, Any]) -> Iterator[inspect.Parameter]:
+    for parameter in signature.parameters.values():
+        if parameter.name not in spread:
+            yield parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            continue
+        hints = get_type_hints(spread[parameter.name], include_extras=True)
+        for field in fields(spread[parameter.name]):
+            default = inspect.Parameter.empty if field.default is MISSING else field.default
+            yield inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name]
+            )

@@ -1,0 +1,147 @@
+"""A run's events for people: a live line on a terminal, plain lines elsewhere, and a log file."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from groundup.cli.console import say
+from groundup.domain.errors import UsageError
+from groundup.runs.progress import (
+    AttemptBegan,
+    AttemptEnded,
+    Event,
+    Progress,
+    RunBegan,
+    RunEnded,
+    Standing,
+    Warned,
+)
+from groundup.trees.limits import printable
+
+
+@contextmanager
+def telling(*, verbose: bool, log_file: Path | None) -> Iterator[Progress]:
+    """Yield what a run shall tell its events."""
+    with ExitStack() as stack:
+        sinks: list[Progress] = []
+        if log_file is not None:
+            sinks.append(stack.enter_context(_log(log_file)))
+        if sys.stderr.isatty():
+            sinks.append(stack.enter_context(_live(verbose=verbose)))
+        else:
+            sinks.append(_plain(say, verbose=verbose))
+
+        def tell(event: Event) -> None:
+            for sink in sinks:
+                sink(event)
+
+        yield tell
+
+
+def words(event: Event) -> str:
+    """Return an event as one line."""
+    match event:
+        case RunBegan(run_id=run, standing=now):
+            done = f", {now.settled} of them done before" if now.settled else ""
+            return f"run {run}: {now.total} attempts{done}"
+        case AttemptBegan(attempt=attempt):
+            return f"{attempt} began"
+        case AttemptEnded():
+            return _ended(event)
+        case Warned(message=message):
+            return f"warning: {message}"
+        case RunEnded(standing=now, interrupted=interrupted):
+            return f"{'interrupted' if interrupted else 'ended'}: {standing_words(now)}"
+
+
+def standing_words(now: Standing) -> str:
+    """Return how far a run is: done, running, failed by kind, time left."""
+    parts = [f"{now.settled}/{now.total} done", f"{now.running} running"]
+    kinds = {"infrastructure": now.infrastructure, "tampered": now.tampered, "not attempted": now.not_attempted}
+    parts += [f"{count} {kind}" for kind, count in kinds.items() if count]
+    if now.failed:
+        parts.append("failed: " + ", ".join(f"{kind} {count}" for kind, count in now.failed.items()))
+    if now.left_s is not None and now.settled < now.total:
+        parts.append(f"about {duration(now.left_s)} left")
+    return ", ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people say it."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _ended(event: AttemptEnded) -> str:
+    line, now = event.line, event.standing
+    place = f"[{now.settled}/{now.total}] {line.attempt}"
+    verdict = line.verdict
+    if verdict is None:
+        return f"{place} not attempted"
+    took = (line.finished_at - line.started_at).total_seconds()
+    score = verdict.score
+    points = f" {score.numerator:g}/{score.denominator:g}" if score else ""
+    why = f" ({verdict.reasons[0].stage.value}: {verdict.reasons[0].message})" if verdict.reasons else ""
+    end = "; will be tried again" if event.again else ""
+    return f"{place} {verdict.status.value}{points}{why}{', cached' if line.cached else f' in {took:.1f} s'}{end}"
+
+
+def _plain(write: Callable[[str], None], *, verbose: bool) -> Progress:
+    def tell(event: Event) -> None:
+        if verbose or not isinstance(event, AttemptBegan):
+            write(words(event))
+
+    return tell
+
+
+@contextmanager
+def _log(path: Path) -> Iterator[Progress]:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a", encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise UsageError(f"--log-file {path} cannot be written: {error.strerror or error}") from error
+    with file:
+
+        def tell(event: Event) -> None:
+            file.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ} {printable(words(event))}\n")
+            file.flush()
+
+        yield tell
+
+
+@contextmanager
+def _live(*, verbose: bool) -> Iterator[Progress]:
+    """Yield a progress that keeps one line up to date and prints above it what is worth keeping."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+    from rich.text import Text
+
+    bar = Bar(
+        BarColumn(bar_width=24),
+        TextColumn("{task.description}", markup=False),
+        console=Console(stderr=True, highlight=False),
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("starting", total=None)
+
+        def tell(event: Event) -> None:
+            if _worth_keeping(event, verbose=verbose):
+                bar.console.print(Text(printable(words(event))))
+            if not isinstance(event, Warned):
+                now = event.standing
+                bar.update(task, total=now.total, completed=now.settled, description=standing_words(now))
+
+        yield tell
+
+
+def _worth_keeping(event: Event, *, verbose: bool) -> bool:
+    if verbose or isinstance(event, RunBegan | RunEnded | Warned):
+        return True
+    return isinstance(event, AttemptEnded) and not event.line.settles

@@ -1,0 +1,51 @@
+"""Reading run folders into reports and printing them in the format that was asked for."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from groundup.cli.console import print_document, tables
+from groundup.cli.options import Format
+from groundup.reports.summary import report_of
+from groundup.store.folder import RunFolder
+
+if TYPE_CHECKING:
+    from groundup.reports.document import Report
+
+
+def read_report(folders: Sequence[Path]) -> "Report":
+    """Report the runs in *folders*."""
+    return report_of([(folder.config(), folder.latest()) for folder in map(RunFolder, folders)])
+
+
+def write_report(folder: Path) -> None:
+    """Write `report.json` into a run's folder."""
+    RunFolder(folder).write_report(read_report([folder]).model_dump(mode="json"))
+
+
+def print_report(report: "Report", wanted: Format) -> None:
+    """Print *report* on standard output."""
+    match wanted:
+        case Format.JSON:
+            print_document(report)
+        case Format.MARKDOWN:
+            from groundup.reports.markdown import markdown
+
+            sys.stdout.write(markdown(report))
+        case Format.TABLE:
+            from groundup.reports.terminal import show
+
+            show(report, tables())
+
+
+def below(report: "Report", share: float | None) -> str | None:
+    """Return a sentence when the mean score of some run is below *share*, or is none at all."""
+    if share is None:
+        return None
+    for run in report.runs:
+        value = run.headline.score.value
+        if value is None or value < share:
+            reached = "no score" if value is None else f"{value:.4f}"
+            return f"the run {run.run_id} has {reached}, below --fail-under {share}"
+    return None

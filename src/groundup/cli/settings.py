@@ -1,0 +1,50 @@
+"""From flags to the records that the rest of the program takes. Imports what is heavy; commands import it late."""
+
+from pathlib import Path
+
+from groundup.cli.options import Judging, Selection, Work, names
+from groundup.domain.errors import UsageError
+from groundup.domain.names import unknown
+from groundup.runs.options import RunOptions
+from groundup.settings import Settings, load
+
+
+def settings_from(*, output: Path | None = None, sandbox: str | None = None, jobs: int | None = None) -> Settings:
+    """Return the settings with these flags on top."""
+    return load({"output": output, "sandbox": sandbox, "jobs": jobs})
+
+
+def run_options(work: Work, settings: Settings) -> RunOptions:
+    """Return how to work on a run."""
+    return RunOptions(
+        jobs=settings.jobs,
+        memory_share=settings.memory_share,
+        use_cache=not work.no_cache,
+        keep=work.keep,
+        trusted=work.trusted,
+    )
+
+
+def named_again(selection: Selection, judging: Judging) -> dict[str, object]:
+    """Return the fields of a run's configuration that the user named, for a run that has one already."""
+    given: dict[str, object] = {
+        "tasks": names(selection.tasks),
+        "exclude": names(selection.exclude),
+        "attempts": selection.attempts,
+        "grader": judging.grader,
+        "timeout_s": judging.timeout,
+        "sandbox": judging.sandbox,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def run_folder(run: str, settings: Settings) -> Path:
+    """Return the folder of *run*: a path, or an id in the output folder. Raises `UsageError`."""
+    given, inside = Path(run), settings.output / run
+    for folder in (given, inside):
+        if (folder / "config.json").is_file():
+            return folder
+    if given.is_dir():
+        raise UsageError(f"{run} is not a run folder: it has no config.json")
+    runs = [path.parent.name for path in settings.output.glob("*/config.json")]
+    raise UsageError(f"{unknown('run', run, runs)} (looked in {settings.output}; --output names another folder)")

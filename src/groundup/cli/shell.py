@@ -1,0 +1,95 @@
+"""`groundup shell`: look around in an attempt's sandbox."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from groundup.cli.options import Examples, Output, Run, Trust
+
+if TYPE_CHECKING:
+    from groundup.domain.subjects import AttemptKey
+    from groundup.runs.place import Place
+
+EXAMPLES: Examples = (
+    ("Why does it fail?", "groundup shell my-run sqlparse"),
+    ("The third attempt", "groundup shell my-run sqlparse/2"),
+    ("One command", "groundup shell my-run sqlparse -c 'python -c \"import sqlparse\"'"),
+)
+
+
+def shell(
+    run: Run,
+    task: Annotated[str, typer.Argument(metavar="TASK", help="A task of the run, or TASK/ATTEMPT.")],
+    command: Annotated[
+        str | None, typer.Option("--command", "-c", help="Run this and return its exit code.")
+    ] = None,
+    output: Output = None,
+    trusted: Trust = False,
+) -> int:
+    """Open a copy of what an attempt of RUN handed in, in the environment that graded it.
+
+    Nothing that is done there changes the run. Without a terminal, lines from standard input are run.
+    """
+    import asyncio
+
+    from groundup.cli.settings import run_folder, settings_from
+    from groundup.runs.place import place_of
+
+    settings = settings_from(output=output)
+    folder = run_folder(run, settings)
+    attempt = _attempt(task)
+
+    async def visit() -> int:
+        async with place_of(folder, attempt, settings, trusted=trusted) as place:
+            if command is None and sys.stdin.isatty():
+                return await _interactive(place)
+            return await _script(place, command if command is not None else sys.stdin.read())
+
+    return asyncio.run(visit())
+
+
+def _attempt(text: str) -> "AttemptKey":
+    from groundup.domain.errors import UsageError
+    from groundup.domain.subjects import AttemptKey
+
+    task, _, index = text.partition("/")
+    if index and not index.isdecimal():
+        raise UsageError(f"{text!r} is no attempt; write TASK or TASK/NUMBER, such as sqlparse/0")
+    return AttemptKey(task=task, index=int(index or 0))
+
+
+async def _script(place: "Place", text: str) -> int:
+    from groundup.sandbox.protocol import Command
+
+    async with await place.provider.open(place.spec) as sandbox:
+        result = await sandbox.run(Command(argv=("/bin/sh", "-c", text)))
+    sys.stdout.write(result.stdout.decode(errors="replace"))
+    sys.stderr.write(result.stderr.decode(errors="replace"))
+    if result.exit_code is None:
+        from groundup.cli.console import say
+
+        say(f"groundup: the command was ended: {result.ending.value.replace('_', ' ')}")
+        return 124
+    return result.exit_code if result.exit_code >= 0 else 128 - result.exit_code
+
+
+async def _interactive(place: "Place") -> int:
+    """Connect this terminal to a shell inside, over the sandbox's own loopback."""
+    from groundup.cli.terminal import connected
+    from groundup.sandbox.protocol import Command
+
+    async with await place.provider.open(place.spec) as sandbox:
+        with await sandbox.listen(0) as listener:
+            port = listener.getsockname()[1]
+            # `script` gives the shell a terminal of its own; without it there is no job control, and it works.
+            start = (
+                f"exec 3<>/dev/tcp/127.0.0.1/{port}; "
+                'if command -v script >/dev/null; then exec script -qfc "bash -i" /dev/null <&3 >&3 2>&3; '
+                "else exec bash -i <&3 >&3 2>&3; fi"
+            ).replace("", "")
+            service = await sandbox.start(
+                Command(argv=("/bin/bash", "-c", start), environment={"TERM": "xterm-256color"})
+            )
+            await connected(listener)
+            return await service.wait(5) or 0

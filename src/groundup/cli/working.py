@@ -1,0 +1,90 @@
+"""What the commands share that work on a run: progress while it goes on, then the report and the exit code."""
+
+from collections.abc import Callable
+
+from groundup.cli.console import print_document, print_table, say
+from groundup.cli.options import Beginning, Format, Judging, Selection, Talk, Work, names
+from groundup.cli.progress import telling
+from groundup.cli.reporting import below, print_report, read_report, write_report
+from groundup.cli.settings import run_options, settings_from
+from groundup.runs import api
+from groundup.runs.api import RunResult
+from groundup.runs.plan import Plan
+from groundup.runs.progress import Progress
+from groundup.store.records import RunConfiguration, SubmissionsFrom
+
+BELOW = 4
+_SHOWN = 20
+
+
+def new_run(
+    suite: str,
+    submissions: SubmissionsFrom,
+    judged: tuple[Selection, Judging],
+    work: Work,
+    talk: Talk,
+    begin: Beginning,
+) -> int:
+    """Make a run of these submissions and work on it, or only say what it would do."""
+    selection, judging = judged
+    settings = settings_from(output=work.output, sandbox=judging.sandbox, jobs=work.jobs)
+    configuration = RunConfiguration(
+        suite=suite,
+        submissions=submissions,
+        grader=judging.grader,
+        tasks=names(selection.tasks),
+        exclude=names(selection.exclude) or (),
+        attempts=selection.attempts,
+        timeout_s=judging.timeout,
+        sandbox=settings.sandbox,
+    )
+    if begin.dry_run:
+        return print_plan(api.plan(configuration, settings), talk.report_format)
+    options = run_options(work, settings)
+    return worked(
+        lambda progress: api.run(
+            configuration, options, settings, run_id=begin.run_id, progress=progress, finish=write_report
+        ),
+        talk,
+    )
+
+
+def worked(begin: Callable[[Progress], RunResult], talk: Talk) -> int:
+    """Call *begin* with something to tell its progress to; print the report and return the exit code."""
+    with telling(verbose=talk.verbose, log_file=talk.log_file) as progress:
+        result = begin(progress)
+    report = read_report([result.folder])
+    print_report(report, talk.report_format)
+    if result.exit_code:
+        say(f"groundup: {result.owed} attempts have no verdict; finish with `groundup resume {result.folder}`")
+        return result.exit_code
+    say(f"groundup: the run lies in {result.folder}")
+    if failed := below(report, talk.fail_under):
+        say(f"groundup: {failed}")
+        return BELOW
+    return 0
+
+
+def print_plan(plan: Plan, wanted: Format) -> int:
+    """Say what a run would do."""
+    missing = [str(key) for key in plan.missing]
+    attempts = [str(key) for key in plan.planned.keys]
+    if wanted is Format.JSON:
+        print_document(
+            {
+                "dry_run": True,
+                "suite": plan.suite.name,
+                "grader": plan.grader.name,
+                "sandbox": plan.configuration.sandbox,
+                "attempts": attempts,
+                "missing": missing,
+            }
+        )
+        return 0
+    absent = set(missing)
+    rows = [(name, "nothing handed in" if name in absent else "to be graded") for name in attempts]
+    rows.sort(key=lambda row: row[1], reverse=True)
+    more = [(f"... and {len(rows) - _SHOWN} more", "")] if len(rows) > _SHOWN else []
+    print_table(f"{plan.suite.name}, grader {plan.grader.name}", ("attempt", "would be"), rows[:_SHOWN] + more)
+    say(f"groundup: {len(attempts) - len(missing)} of {len(attempts)} attempts would be graded; nothing was done")
+    return 0

@@ -1,0 +1,101 @@
+"""The report as records: what `--json` prints and `report.json` holds. Explained in docs/reports.md."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from groundup.domain.records import Record
+from groundup.domain.subjects import Subject
+from groundup.domain.verdicts import GraderIdentity, Reason, Score
+from groundup.reports.intervals import Interval
+
+Standing = Literal["graded", "tampered", "infrastructure", "not_attempted", "owed"]
+"""Where an attempt stands. `owed`: no line was recorded yet."""
+
+
+class AttemptRow(Record):
+    """One attempt at one task."""
+
+    task: str
+    index: int
+    standing: Standing
+    score: Score | None = Field(description="the suite's main score; None unless graded")
+    scores: dict[str, Score] = {}
+    reasons: tuple[Reason, ...] = ()
+    submission: str | None = Field(default=None, description="digest")
+    cached: bool = False
+    duration_s: float | None = None
+
+    @property
+    def counted(self) -> float | None:
+        """The value that enters means: what was not attempted or was tampered with counts 0; None stays out."""
+        if self.standing == "graded":
+            return self.score.value if self.score else None
+        return 0.0 if self.standing in ("tampered", "not_attempted") else None
+
+
+class Counts(Record):
+    """How many attempts stand where. The first is the sum of the others."""
+
+    planned: int
+    graded: int
+    tampered: int
+    infrastructure: int
+    not_attempted: int
+    owed: int
+
+
+class Figure(Record):
+    """A named figure with its denominator and its interval."""
+
+    name: str
+    score: Score
+    interval: Interval | None = None
+    meaning: str
+
+
+class RunReport(Record):
+    """What a run says so far."""
+
+    run_id: str
+    created_at: datetime
+    suite: str
+    suite_version: str
+    subject: Subject
+    sandbox: str
+    graders: tuple[GraderIdentity, ...] = Field(description="of all verdicts; more than one is told in warnings")
+    counts: Counts
+    figures: tuple[Figure, ...] = Field(description="the headline first")
+    lost_at: dict[str, int] = Field(description="attempts below full score by the stage they name first")
+    warnings: tuple[str, ...] = ()
+    attempts: tuple[AttemptRow, ...]
+
+    @property
+    def headline(self) -> Figure:
+        """The figure that `--fail-under` looks at."""
+        return self.figures[0]
+
+
+class Comparison(Record):
+    """A run against the first one, by tasks that both have a score for."""
+
+    base: str
+    other: str
+    tasks: int = Field(description="pairs")
+    difference: float | None = Field(description="mean of other minus base over the pairs")
+    interval: Interval | None = None
+    better: int
+    worse: int
+    equal: int
+    left_out: tuple[str, ...] = Field(description="tasks without a score in one of the two")
+    warnings: tuple[str, ...] = Field(default=(), description="why the two may not be comparable")
+
+
+class Report(Record):
+    """One document, for one run or several."""
+
+    format: Literal[1] = 1
+    groundup: str = Field(description="version that made the report")
+    runs: tuple[RunReport, ...]
+    comparisons: tuple[Comparison, ...] = ()

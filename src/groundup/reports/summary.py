@@ -1,0 +1,156 @@
+"""From a run's records to its report. Pure: no disk, no clock; the same records give the same report."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from groundup import __version__
+from groundup.domain.subjects import AttemptKey
+from groundup.domain.verdicts import GraderIdentity, Score, Status
+from groundup.reports.comparison import compare
+from groundup.reports.document import AttemptRow, Counts, Figure, Report, RunReport
+from groundup.reports.intervals import bootstrap, wilson
+from groundup.store.records import ConfigFile, VerdictLine
+
+
+def report_of(runs: Sequence[tuple[ConfigFile, Mapping[AttemptKey, VerdictLine]]]) -> Report:
+    """Report one run, or several with each compared to the first."""
+    reports = tuple(report_run(config, lines) for config, lines in runs)
+    return Report(
+        groundup=__version__,
+        runs=reports,
+        comparisons=tuple(compare(reports[0], other) for other in reports[1:]),
+    )
+
+
+def report_run(config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine]) -> RunReport:
+    """Report a run from its configuration and the line that counts for each attempt."""
+    keys = sorted(config.planned.keys, key=lambda key: (key.task, key.index))
+    rows = tuple(_row(key, lines.get(key)) for key in keys)
+    verdicts = [line.verdict for key in keys if (line := lines.get(key)) and line.verdict]
+    graders = tuple(sorted({verdict.grader for verdict in verdicts}, key=str))
+    suite, _, version = config.pinned.get("suite", config.suite_name).partition(" ")
+    return RunReport(
+        run_id=config.run_id,
+        created_at=config.created_at,
+        suite=suite,
+        suite_version=version or "unknown",
+        subject=config.configuration.subject,
+        sandbox=config.configuration.sandbox,
+        graders=graders,
+        counts=_counts(rows),
+        figures=_figures(rows, config.planned.attempts),
+        lost_at=_lost_at(rows),
+        warnings=_warnings(rows, graders),
+        attempts=rows,
+    )
+
+
+def _row(key: AttemptKey, line: VerdictLine | None) -> AttemptRow:
+    if line is None:
+        return AttemptRow(task=key.task, index=key.index, standing="owed", score=None)
+    verdict = line.verdict
+    duration = (line.finished_at - line.started_at).total_seconds()
+    if verdict is None:
+        return AttemptRow(task=key.task, index=key.index, standing="not_attempted", score=None)
+    return AttemptRow(
+        task=key.task,
+        index=key.index,
+        standing=verdict.status.value,
+        score=verdict.score if verdict.status is Status.GRADED else None,
+        scores=verdict.scores,
+        reasons=verdict.reasons,
+        submission=line.submission,
+        cached=line.cached,
+        duration_s=round(duration, 3),
+    )
+
+
+def _counts(rows: Sequence[AttemptRow]) -> Counts:
+    standing = Counter(row.standing for row in rows)
+    return Counts(
+        planned=len(rows),
+        graded=standing["graded"],
+        tampered=standing["tampered"],
+        infrastructure=standing["infrastructure"],
+        not_attempted=standing["not_attempted"],
+        owed=standing["owed"],
+    )
+
+
+def _figures(rows: Sequence[AttemptRow], attempts: int) -> tuple[Figure, ...]:
+    counted = _by_task((row.task, row.counted) for row in rows)
+    attempted = _by_task((row.task, row.counted) for row in rows if row.standing != "not_attempted")
+    solved = {task: [float(value == 1.0) for value in values] for task, values in counted.items()}
+    figures = [
+        _mean("score", counted, "mean score; what was not attempted or was tampered with counts 0"),
+        _mean("score, attempted only", attempted, "the same over attempts that were handed in"),
+        _share("solved", solved, "attempts with the full score"),
+    ]
+    if attempts > 1:
+        best = {task: [max(values)] for task, values in solved.items()}
+        figures.append(_share("solved in any attempt", best, "tasks with a full score in some attempt"))
+    graded = [row for row in rows if row.standing == "graded"]
+    figures.append(_points([row.score for row in graded if row.score]))
+    for name in sorted({name for row in graded for name in row.scores}):
+        named = _by_task((row.task, row.scores[name].value) for row in graded if name in row.scores)
+        figures.append(_mean(name, named, "mean over graded attempts"))
+    return tuple(figures)
+
+
+def _by_task(values: Iterable[tuple[str, float | None]]) -> dict[str, list[float]]:
+    """Group values by task, without those that are None."""
+    groups: dict[str, list[float]] = {}
+    for task, value in values:
+        if value is not None:
+            groups.setdefault(task, []).append(value)
+    return groups
+
+
+def _mean(name: str, groups: Mapping[str, list[float]], meaning: str) -> Figure:
+    values = [value for group in groups.values() for value in group]
+    score = Score(numerator=math.fsum(values), denominator=len(values))
+    return Figure(name=name, score=score, interval=bootstrap(list(groups.values())), meaning=meaning)
+
+
+def _share(name: str, groups: Mapping[str, list[float]], meaning: str) -> Figure:
+    """Attempts at one task resemble each other, so Wilson's interval is for one attempt per task only."""
+    figure = _mean(name, groups, meaning)
+    if all(len(group) == 1 for group in groups.values()):
+        interval = wilson(int(figure.score.numerator), len(groups))
+        figure = figure.model_copy(update={"interval": interval})
+    return figure
+
+
+def _points(scores: Sequence[Score]) -> Figure:
+    return Figure(
+        name="points",
+        score=Score(
+            numerator=math.fsum(score.numerator for score in scores),
+            denominator=math.fsum(score.denominator for score in scores),
+        ),
+        meaning="what graded attempts got of what they could, such as tests; large tasks weigh more",
+    )
+
+
+def _lost_at(rows: Sequence[AttemptRow]) -> dict[str, int]:
+    below = [row for row in rows if row.standing in ("graded", "tampered") and row.counted != 1.0]
+    stages = Counter(row.reasons[0].stage.value if row.reasons else "unstated" for row in below)
+    return dict(sorted(stages.items()))
+
+
+def _warnings(rows: Sequence[AttemptRow], graders: Sequence[GraderIdentity]) -> tuple[str, ...]:
+    warnings = []
+    if len(graders) > 1:
+        warnings.append("verdicts come from several graders, versions or environments: " + _named(graders))
+    unknown = sum(row.standing in ("infrastructure", "owed") for row in rows)
+    if unknown:
+        warnings.append(f"{unknown} of {len(rows)} attempts have no verdict and are in no mean; resume the run")
+    undefined = sum(row.standing == "graded" and row.counted is None for row in rows)
+    if undefined:
+        warnings.append(f"{undefined} graded attempts have an undefined score (0/0) and are in no mean")
+    return tuple(warnings)
+
+
+def _named(graders: Sequence[GraderIdentity]) -> str:
+    return "; ".join(f"{one.name} {one.version} (data {one.data_version}, {one.environment})" for one in graders)

@@ -1,0 +1,181 @@
+"""A report as plain tables and notes, before it takes on a format. Owns the words that readers see."""
+
+from collections.abc import Iterator
+
+from groundup.domain.records import Record
+from groundup.domain.verdicts import GraderIdentity, Score
+from groundup.reports.document import AttemptRow, Comparison, Figure, Report, RunReport
+from groundup.reports.intervals import Interval
+from groundup.trees.limits import printable
+
+UNATTEMPTED_SHOWN = 8
+
+
+class View(Record):
+    """A titled table with notes above and below; all cells are plain text."""
+
+    title: str
+    above: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    below: tuple[str, ...] = ()
+
+
+def views_of(report: Report) -> Iterator[View]:
+    """Yield what to show: each run alone, or several side by side."""
+    if len(report.runs) == 1:
+        views = [_attempts(report.runs[0]), _figures(report.runs)]
+    else:
+        views = [_side_by_side(report), _figures(report.runs), _comparisons(report.comparisons)]
+    yield from map(_harmless, views)
+
+
+def _harmless(view: View) -> View:
+    """Escape control characters: messages and names come from strangers, and a terminal obeys them."""
+    return View(
+        title=printable(view.title),
+        above=tuple(map(printable, view.above)),
+        columns=tuple(map(printable, view.columns)),
+        rows=tuple(tuple(map(printable, row)) for row in view.rows),
+        below=tuple(map(printable, view.below)),
+    )
+
+
+def share(score: Score | None) -> str:
+    """Return a score as people read it: percent with its parts."""
+    if score is None or score.value is None:
+        return "-"
+    return f"{percent(score.value)} ({amount(score.numerator)}/{amount(score.denominator)})"
+
+
+def percent(value: float) -> str:
+    """Return a share in percent with one digit; all and nothing only when they are exact."""
+    if 0 < value < 0.0005:
+        return "<0.1 %"
+    if 0.9995 <= value < 1:
+        return ">99.9 %"
+    return f"{value * 100:.1f} %"
+
+
+def amount(number: float) -> str:
+    """Return a count without a point, and a sum of shares with three significant digits after it."""
+    return f"{number:.0f}" if number == int(number) else f"{number:.3f}"
+
+
+def _attempts(run: RunReport) -> View:
+    shown = [row for row in run.attempts if row.standing != "not_attempted"]
+    missing = [row for row in run.attempts if row.standing == "not_attempted"]
+    if len(missing) <= UNATTEMPTED_SHOWN:
+        shown, missing = list(run.attempts), []
+    several = any(row.index for row in run.attempts)
+    below = [f"{len(missing)} more attempts were not made"] if missing else []
+    return View(
+        title=f"{run.suite} · {run.run_id}",
+        above=_origin(run),
+        columns=("task", "score", "verdict", "why"),
+        rows=tuple((_label(row, several), share(row.score), _standing(row), _why(row)) for row in shown),
+        below=(*below, *run.warnings),
+    )
+
+
+def _origin(run: RunReport) -> tuple[str, ...]:
+    subject = run.subject.agent + (f" with {run.subject.model}" if run.subject.model else "")
+    graders = "; ".join(grader_words(grader) for grader in run.graders) or "no verdict yet"
+    return (f"{subject}; {run.suite} {run.suite_version}; sandbox {run.sandbox}", f"graded by {graders}")
+
+
+def grader_words(grader: GraderIdentity) -> str:
+    """Name a grader with its version, its data and the kind of environment it used."""
+    return f"{grader.name} {grader.version}, data {grader.data_version}, environment {grader.environment}"
+
+
+def _label(row: AttemptRow, several: bool) -> str:
+    return f"{row.task}/{row.index}" if several else row.task
+
+
+def _standing(row: AttemptRow) -> str:
+    words = row.standing.replace("_", " ")
+    if row.standing == "graded" and row.counted == 1.0:
+        words = "solved"
+    return f"{words} (cached)" if row.cached else words
+
+
+def _why(row: AttemptRow) -> str:
+    if not row.reasons:
+        return ""
+    first = row.reasons[0]
+    return f"{first.stage.value}: {first.message}"
+
+
+def _figures(runs: tuple[RunReport, ...]) -> View:
+    names = list(dict.fromkeys(figure.name for run in runs for figure in run.figures))
+    rows = [(name, *(_figure(run, name) for run in runs)) for name in names]
+    rows += [
+        (word, *(_count(run, word) for run in runs)) for word in ("tampered", "infrastructure", "not attempted")
+    ]
+    rows += [("not graded yet", *(_count(run, "owed") for run in runs))]
+    rows = [row for row in rows if any(cell not in ("", "0") for cell in row[1:])]
+    stages = list(dict.fromkeys(stage for run in runs for stage in run.lost_at))
+    rows += [(f"lost at {stage}", *(str(run.lost_at.get(stage, 0)) for run in runs)) for stage in sorted(stages)]
+    methods = {figure.interval.method for run in runs for figure in run.figures if figure.interval}
+    notes = tuple(f"95 % interval: {method}" for method in sorted(methods))
+    headings = ("value",) if len(runs) == 1 else tuple(run.run_id for run in runs)
+    return View(title="Summary", columns=("figure", *headings), rows=tuple(rows), below=notes)
+
+
+def _figure(run: RunReport, name: str) -> str:
+    found: Figure | None = next((figure for figure in run.figures if figure.name == name), None)
+    if found is None or found.score.value is None:
+        return ""
+    return share(found.score) + _between(found.interval)
+
+
+def _between(interval: Interval | None) -> str:
+    return f" [{percent(interval.low)}, {percent(interval.high)}]" if interval else ""
+
+
+def _count(run: RunReport, word: str) -> str:
+    return str(getattr(run.counts, word.replace(" ", "_")))
+
+
+def _side_by_side(report: Report) -> View:
+    tasks = dict.fromkeys(row.task for run in report.runs for row in run.attempts)
+    rows = [(task, *(_cell(run, task) for run in report.runs)) for task in tasks]
+    rows = [row for row in rows if any(cell not in ("", "not attempted") for cell in row[1:])]
+    return View(
+        title="Runs side by side",
+        above=tuple(f"{run.run_id}: {line}" for run in report.runs for line in _origin(run)),
+        columns=("task", *(run.run_id for run in report.runs)),
+        rows=tuple(rows),
+        below=tuple(f"{run.run_id}: {warning}" for run in report.runs for warning in run.warnings),
+    )
+
+
+def _cell(run: RunReport, task: str) -> str:
+    rows = [row for row in run.attempts if row.task == task]
+    return ", ".join(share(row.score) if row.standing == "graded" else _standing(row) for row in rows)
+
+
+def _comparisons(comparisons: tuple[Comparison, ...]) -> View:
+    rows = []
+    notes = []
+    for one in comparisons:
+        difference = "-" if one.difference is None else f"{one.difference * 100:+.1f} points"
+        if one.interval:
+            difference += f" [{one.interval.low * 100:+.1f}, {one.interval.high * 100:+.1f}]"
+        parts = (
+            str(one.tasks),
+            difference,
+            str(one.better),
+            str(one.worse),
+            str(one.equal),
+            str(len(one.left_out)),
+        )
+        rows.append((f"{one.other} against {one.base}", *parts))
+        notes += [f"{one.other} against {one.base}: {warning}" for warning in one.warnings]
+    return View(
+        title="Paired by task",
+        columns=("runs", "tasks", "mean difference", "better", "worse", "equal", "left out"),
+        rows=tuple(rows),
+        below=tuple(notes),
+    )
