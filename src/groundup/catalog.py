@@ -17,10 +17,14 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "none": "groundup.sandbox.none:create",
         "fake": "groundup.sandbox.fake:create",
     },
+    "builder": {
+        "local": "groundup.environments.local:create",
+    },
 }
 """What ships with groundup. Nothing is imported before it is asked for.
 
-A suite and a sandbox are functions `create(settings: Settings)`, returning a `Suite` or a `SandboxProvider`.
+A suite and a sandbox are functions `create(settings: Settings)`, returning a `Suite` or a `SandboxProvider`;
+a builder is `create(settings: Settings, provider: SandboxProvider)`, returning an `EnvironmentBuilder`.
 """
 
 

@@ -41,4 +41,4 @@ async def equipment(sandbox: str, settings: Settings) -> AsyncIterator[Equipment
     """Yield the equipment; every sandbox that is still open is closed afterwards."""
     provider: SandboxProvider = catalog.find("sandbox", sandbox)(settings)
     async with provider:
-        yield Equipment(provider, catalog.find("builder", "local")(settings, provider))
+        yield Equipment(provider, catalog.find("builder", settings.builder)(settings, provider))

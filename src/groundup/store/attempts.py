@@ -89,6 +89,8 @@ class AttemptFolder:
 
     def write_whole_verdict(self, verdict: Verdict) -> None:
         """Keep a verdict that is too long for its line."""
+        with disk_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
         write_atomically(self.path / "verdict.json", verdict.model_dump_json(indent=1).encode() + b"\n")
 
     def keep(self, scratch: Path) -> None:

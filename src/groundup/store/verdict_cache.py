@@ -33,7 +33,7 @@ class VerdictCache:
         path, digest = self._place(key)
         try:
             found = CachedVerdict.model_validate_json(path.read_bytes())
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, ValidationError):
             self._once("damaged", f"the cached verdict {path} cannot be read and is not used; remove it")

@@ -1,0 +1,300 @@
+"""`runs.api`: from predictions to a folder of verdicts; again, later, and with another grader."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.errors import UsageError
+from groundup.domain.subjects import AttemptKey, Outcome
+from groundup.domain.verdicts import Stage, Status
+from groundup.runs import api
+from groundup.runs.progress import AttemptEnded, RunBegan, RunEnded, Warned
+from groundup.settings import Settings
+from groundup.store.folder import RunFolder
+from groundup.store.records import Predictions, References, RunConfiguration
+from tests.runs.configurations import QUICK, SUITE, TWO, Recorder, evaluation, oracle
+from tests.runs.toy import BEHAVIOUR
+
+Predict = Callable[[Mapping[str, str]], Predictions]
+FIRST, SECOND = AttemptKey(task="task-0000"), AttemptKey(task="task-0001")
+
+
+def gradings(settings: Settings) -> int:
+    """Return how often the toy graders graded."""
+    folder = settings.cache_dir.parent / "gradings"
+    return sum(len(path.read_text().splitlines()) for path in folder.iterdir()) if folder.exists() else 0
+
+
+def test_the_oracle_passes_everywhere(settings: Settings) -> None:
+    """A run of the reference ends with a full score for every task, exit code 0, and a clean folder."""
+    recorder = Recorder()
+    result = api.run(oracle(SUITE), QUICK, settings, run_id="one", progress=recorder)
+    assert result.exit_code == 0
+    assert result.standing.graded == result.standing.total == 20
+    run = RunFolder(settings.output / "one")
+    lines = run.latest()
+    assert set(lines) == set(run.config().planned.keys)
+    assert {line.verdict.score.value for line in lines.values() if line.verdict and line.verdict.score} == {1.0}
+    attempt = run.attempt(FIRST)
+    record = attempt.record()
+    assert record is not None
+    assert record.digest == lines[FIRST].submission
+    assert record.provenance.source == "oracle"
+    assert [test.outcome for test in attempt.tests()] == ["passed", "passed"]
+    assert (attempt.logs / "grading.log").read_bytes() == b"obeyed\n"
+    assert not run.scratch.exists()
+    assert isinstance(recorder.events[0], RunBegan)
+    assert isinstance(recorder.events[-1], RunEnded)
+    settled = [event.standing.settled for event in recorder.events if isinstance(event, AttemptEnded)]
+    assert settled == [*range(1, 21)]
+
+
+def test_nop_scores_zero(settings: Settings) -> None:
+    """The empty submission is graded and gains nothing."""
+    configuration = RunConfiguration(suite=TWO, submissions=References(which="nop"), sandbox=settings.sandbox)
+    result = api.run(configuration, QUICK, settings, run_id="one")
+    assert result.standing.graded == 2
+    assert result.standing.failed == {"test": 2}
+
+
+def test_a_missing_prediction_is_kept_as_not_attempted(settings: Settings, predict: Predict) -> None:
+    """It has its line, is no failure of infrastructure, and the run is complete."""
+    result = api.run(evaluation(predict({"task-0001": "pass"})), QUICK, settings, run_id="one")
+    assert result.exit_code == 0
+    assert result.standing.not_attempted == 1
+    line = RunFolder(result.folder).latest()[FIRST]
+    assert (line.outcome, line.verdict, line.submission) == (Outcome.NOT_ATTEMPTED, None, None)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "stage", "tries"),
+    [
+        ("infrastructure", "the network is down", 3),
+        ("task", "the task is at fault: its recipe cannot be built", 1),
+        ("crash", "the grader crashed: ZeroDivisionError: a bug of the grader", 1),
+    ],
+)
+def test_a_failure_of_infrastructure_is_no_zero(
+    settings: Settings, predict: Predict, behaviour: str, stage: str, tries: int
+) -> None:
+    """It has no score, names who is to blame, keeps a traceback, is owed again, and the others go on."""
+    configuration = evaluation(predict({"task-0000": behaviour, "task-0001": "half"}))
+    result = api.run(configuration, QUICK, settings, run_id="one")
+    assert result.exit_code == 3
+    assert (result.owed, result.standing.infrastructure, result.standing.graded) == (1, 1, 1)
+    run = RunFolder(result.folder)
+    failed = [line for line in run.lines() if line.attempt == FIRST]
+    assert [line.try_number for line in failed] == list(range(1, tries + 1))
+    verdict = failed[-1].verdict
+    assert verdict is not None
+    assert (verdict.status, verdict.score, verdict.cacheable) == (Status.INFRASTRUCTURE, None, False)
+    assert verdict.reasons[0].message == stage
+    trace = run.attempt(FIRST).logs / f"try-{tries}" / "infrastructure.log"
+    assert "Traceback" in trace.read_text()
+    again = api.resume(result.folder, QUICK, settings)
+    assert again.exit_code == 3
+    assert [line.try_number for line in run.lines() if line.attempt == FIRST] == list(range(1, 2 * tries + 1))
+    assert len([line for line in run.lines() if line.attempt == SECOND]) == 1
+
+
+def test_a_passing_failure_is_retried(settings: Settings, predict: Predict, tmp_path: Path) -> None:
+    """What worked the second time is graded; the first try stays on record."""
+    configuration = evaluation(predict({"task-0000": f"once {tmp_path / 'mark'}", "task-0001": "pass"}))
+    result = api.run(configuration, QUICK, settings, run_id="one")
+    assert result.exit_code == 0
+    lines = [line for line in RunFolder(result.folder).lines() if line.attempt == FIRST]
+    assert [line.verdict.status for line in lines if line.verdict] == [Status.INFRASTRUCTURE, Status.GRADED]
+
+
+@pytest.mark.parametrize(
+    ("make", "stage"),
+    [
+        (lambda folder: (folder / "task-0000").write_text("I am a file"), Stage.INTAKE),
+        (lambda folder: (folder / "task-0000").symlink_to("nowhere"), Stage.INTAKE),
+    ],
+)
+def test_what_cannot_be_taken_in_is_a_zero(
+    settings: Settings, predict: Predict, make: Callable[[Path], object], stage: Stage
+) -> None:
+    """A prediction that is no repository is graded 0 over the task's denominator, with one sentence why."""
+    predictions = predict({"task-0001": "pass"})
+    make(Path(predictions.path))
+    result = api.run(evaluation(predictions), QUICK, settings, run_id="one")
+    assert result.exit_code == 0
+    verdict = RunFolder(result.folder).latest()[FIRST].verdict
+    assert verdict is not None
+    assert verdict.score is not None
+    assert (verdict.score.numerator, verdict.score.denominator) == (0, 2)
+    assert verdict.reasons[0].stage is stage
+
+
+def test_a_fault_of_the_submission_in_grading_is_a_zero(settings: Settings, predict: Predict) -> None:
+    """A submission whose own requirements fail is at fault, not the machine."""
+    result = api.run(
+        evaluation(predict({"task-0000": "submission", "task-0001": "pass"})), QUICK, settings, run_id="one"
+    )
+    assert result.exit_code == 0
+    assert result.standing.failed == {"install": 1}
+
+
+def test_a_finished_run_is_resumed_without_work(settings: Settings) -> None:
+    """Resuming what is finished adds a start and no verdict."""
+    folder = api.run(oracle(), QUICK, settings, run_id="one").folder
+    before = (folder / "verdicts.jsonl").read_bytes()
+    recorder = Recorder()
+    assert api.resume(folder, QUICK, settings, progress=recorder).exit_code == 0
+    assert (folder / "verdicts.jsonl").read_bytes() == before
+    assert len(RunFolder(folder).lock().starts) == 2
+    assert [type(event) for event in recorder.events] == [RunBegan, RunEnded]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [({"timeout_s": 5}, "timeout_s"), ({"tasks": ["task-0000"]}, "tasks"), ({"sandbox": "fake"}, "sandbox")],
+)
+def test_a_resume_with_other_options_is_refused(
+    settings: Settings, change: Mapping[str, object], named: str
+) -> None:
+    """Options that change results are named; nothing was started."""
+    folder = api.run(oracle(), QUICK, settings, run_id="one").folder
+    with pytest.raises(UsageError, match=f"configuration changed: {named};"):
+        api.resume(folder, QUICK, settings, changes=change)
+    assert len(RunFolder(folder).lock().starts) == 1
+
+
+def test_a_resume_with_the_same_options_is_not_refused(settings: Settings) -> None:
+    """Naming an option again as it was changes nothing; an unknown one is answered with the nearest."""
+    folder = api.run(oracle(), QUICK, settings, run_id="one").folder
+    assert api.resume(folder, QUICK, settings, changes={"suite": TWO}).exit_code == 0
+    with pytest.raises(UsageError, match="did you mean 'attempts'"):
+        api.resume(folder, QUICK, settings, changes={"attempt": 3})
+
+
+def test_a_resume_on_other_predictions_is_refused(settings: Settings, predict: Predict) -> None:
+    """Verdicts of two different submissions never stand in one run under one name."""
+    predictions = predict({"task-0000": "infrastructure"})
+    folder = api.run(evaluation(predictions), QUICK, settings, run_id="one").folder
+    (Path(predictions.path) / "task-0000" / BEHAVIOUR).write_text("pass")
+    predict({"task-0001": "pass"})
+    message = "configuration changed: submission task-0000/0, submission task-0001/0;"
+    with pytest.raises(UsageError, match=message):
+        api.resume(folder, QUICK, settings)
+
+
+def test_the_cache_saves_grading(settings: Settings) -> None:
+    """The same submission under the same conditions is not graded twice, and its evidence is there again."""
+    api.run(oracle(), QUICK, settings, run_id="one")
+    before = gradings(settings)
+    result = api.run(oracle(), QUICK, settings, run_id="two")
+    assert gradings(settings) == before
+    assert result.standing.cached == 2
+    run = RunFolder(result.folder)
+    assert all(line.cached for line in run.lines())
+    assert len(run.attempt(FIRST).tests()) == 2
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"grader": "lax"}, {"timeout_s": 7}, {"suite": "tests.runs.toy:create_newer"}],
+)
+def test_other_conditions_are_not_cached(settings: Settings, fields: Mapping[str, object]) -> None:
+    """Another grader, limit or data version judges anew."""
+    api.run(oracle(), QUICK, settings, run_id="one")
+    configuration = RunConfiguration.model_validate({**dict(oracle()), **fields})
+    assert api.run(configuration, QUICK, settings, run_id="two").standing.cached == 0
+
+
+def test_repetitions_are_graded_each(settings: Settings, predict: Predict) -> None:
+    """Equal submissions at different indexes are graded apart, so that chance shows."""
+    result = api.run(
+        evaluation(predict({"task-0000/0": "pass", "task-0000/1": "pass"})), QUICK, settings, run_id="one"
+    )
+    assert result.standing.cached == 0
+    assert gradings(settings) == 2
+
+
+@pytest.mark.parametrize("behaviour", ["timeout", "infrastructure"])
+def test_chance_is_never_cached(settings: Settings, predict: Predict, behaviour: str) -> None:
+    """Timeouts and infrastructure failures are tried again by the next run."""
+    configuration = evaluation(predict({"task-0000": behaviour}))
+    options = QUICK.model_copy(update={"retries": 0})
+    for run_id in ("one", "two"):
+        api.run(configuration, options, settings, run_id=run_id)
+    assert gradings(settings) == 2
+
+
+def test_without_cache_everything_is_graded(settings: Settings) -> None:
+    """`--no-cache` neither reads nor writes."""
+    options = QUICK.model_copy(update={"use_cache": False})
+    for run_id in ("one", "two"):
+        api.run(oracle(), options, settings, run_id=run_id)
+    assert gradings(settings) == 4
+    assert not (settings.cache_dir / "verdicts").exists()
+
+
+def test_an_unusable_cache_only_warns(settings: Settings, tmp_path: Path) -> None:
+    """A cache folder that cannot be written costs one warning and no verdict."""
+    (tmp_path / "file").touch()
+    broken = settings.model_copy(update={"cache_dir": tmp_path / "file"})
+    recorder = Recorder()
+    assert api.run(oracle(), QUICK, broken, run_id="one", progress=recorder).exit_code == 0
+    warnings = [event.message for event in recorder.events if isinstance(event, Warned)]
+    assert len(warnings) == 1
+    assert "not cached" in warnings[0]
+
+
+def test_regrading_leaves_the_earlier_run_alone(settings: Settings, predict: Predict) -> None:
+    """New verdicts of the same submissions stand in a run of their own; what was refused or missing stays so."""
+    predictions = predict({"task-0000/0": "half", "task-0000/1": "pass"})
+    (Path(predictions.path) / "task-0001").write_text("I am a file")
+    folder = api.run(evaluation(predictions), QUICK, settings, run_id="one").folder
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != ".lock"}
+    again = api.regrade(folder, QUICK, settings, changes={"grader": "lax"})
+    assert again.folder == settings.output / "one-regrade-1"
+    assert {path: path.read_bytes() for path in before} == before
+    old, new = RunFolder(folder).latest(), RunFolder(again.folder).latest()
+    assert {key: (line.outcome, line.submission) for key, line in old.items()} == {
+        key: (line.outcome, line.submission) for key, line in new.items()
+    }
+    assert {line.verdict.grader.name for line in new.values() if line.verdict} == {"lax"}
+    refused = new[SECOND].verdict
+    assert refused is not None
+    assert refused.reasons[0].stage is Stage.INTAKE
+    assert api.regrade(folder, QUICK, settings).folder.name == "one-regrade-2"
+
+
+def test_kept_workspaces_lie_in_the_attempts_folder(settings: Settings) -> None:
+    """`--keep` shows what the grader worked on."""
+    folder = api.run(oracle(), QUICK.model_copy(update={"keep": True}), settings, run_id="one").folder
+    kept = RunFolder(folder).attempt(FIRST).kept / "grading" / "workspace" / "copy"
+    assert kept.read_text() == FIRST.task
+
+
+def test_a_report_is_written_at_the_end(settings: Settings) -> None:
+    """The caller's report is made from a folder in which nothing changes any more."""
+    seen: list[int] = []
+
+    def finish(folder: Path) -> None:
+        run = RunFolder(folder)
+        seen.append(len(run.latest()))
+        run.write_report({"attempts": seen[-1]})
+
+    folder = api.run(oracle(), QUICK, settings, run_id="one", finish=finish).folder
+    assert seen == [2]
+    assert (folder / "report.json").read_text() == '{\n "attempts": 2\n}\n'
+
+
+def test_no_sandbox_needs_trust(settings: Settings) -> None:
+    """Without a sandbox nothing is started unless the user says so, also on resume."""
+    configuration = oracle().model_copy(update={"sandbox": "none"})
+    with pytest.raises(UsageError, match="--i-trust-this-code"):
+        api.run(configuration, QUICK, settings, run_id="one")
+    assert not settings.output.exists()
+
+
+def test_a_run_names_itself(settings: Settings) -> None:
+    """Without an id, suite and subject name the run; an unusable id is refused."""
+    assert api.run(oracle(), QUICK, settings).folder.name.startswith("toy-oracle-")
+    with pytest.raises(UsageError, match="not a usable name"):
+        api.run(oracle(), QUICK, settings, run_id="../elsewhere")

@@ -1,0 +1,69 @@
+"""`runs.leftovers`: cleaning removes what nobody needs and touches nothing that somebody works on."""
+
+import os
+import time
+from pathlib import Path
+
+from groundup.runs import api
+from groundup.runs.leftovers import leftovers, remove
+from groundup.settings import Settings
+from groundup.store.folder import RunWriter
+from tests.runs.configurations import QUICK, oracle
+
+OLD = time.time() - 10 * 24 * 3600
+DAY = 24 * 3600.0
+
+
+def age(path: Path) -> None:
+    """Make *path* old."""
+    os.utime(path, (OLD, OLD))
+
+
+def test_scratch_of_killed_processes_goes_at_any_age(settings: Settings) -> None:
+    """A killed run's scratch folder is found with its size; the run itself stays."""
+    folder = api.run(oracle(), QUICK, settings, run_id="one").folder
+    (folder / "scratch" / "a.0").mkdir(parents=True)
+    (folder / "scratch" / "a.0" / "big").write_bytes(bytes(5000))
+    shell = settings.cache_dir / "shells" / "abc"
+    shell.mkdir(parents=True)
+    found = leftovers(settings)
+    assert [(leftover.kind, leftover.path) for leftover in found] == [
+        ("scratch", folder / "scratch"),
+        ("scratch", shell),
+    ]
+    assert found[0].bytes >= 5000
+    remove(found)
+    assert leftovers(settings) == ()
+    assert (folder / "verdicts.jsonl").exists()
+
+
+def test_a_run_at_work_is_left_alone(settings: Settings) -> None:
+    """Neither its scratch folder nor, however old, the run itself is listed; one begun meanwhile stays too."""
+    folder = api.run(oracle(), QUICK, settings, run_id="one").folder
+    age(folder / "verdicts.jsonl")
+    listed = leftovers(settings, DAY)
+    with RunWriter.open(folder):
+        (folder / "scratch").mkdir()
+        age(folder / "verdicts.jsonl")
+        assert [leftover for leftover in leftovers(settings, DAY) if leftover.kind != "verdicts"] == []
+        remove(listed)
+    assert (folder / "config.json").exists()
+
+
+def test_old_things_go_when_asked(settings: Settings) -> None:
+    """Runs, layers and cached verdicts are listed by age; younger ones and other folders stay."""
+    old = api.run(oracle(), QUICK, settings, run_id="old").folder
+    api.run(oracle(), QUICK, settings, run_id="young")
+    (settings.output / "notes").mkdir()
+    age(settings.output / "notes")
+    age(old / "verdicts.jsonl")
+    for name in ("a", "b"):
+        (settings.cache_dir / "layers" / name).mkdir(parents=True)
+    age(settings.cache_dir / "layers" / "a")
+    verdict = next((settings.cache_dir / "verdicts").glob("*/*.json"))
+    age(verdict)
+    assert leftovers(settings) == ()
+    found = leftovers(settings, DAY)
+    assert {leftover.path for leftover in found} == {old, settings.cache_dir / "layers" / "a", verdict}
+    remove(found)
+    assert {path.name for path in settings.output.iterdir()} == {"young", "notes"}

@@ -1,0 +1,83 @@
+"""`runs.plan`: what is asked for is what is planned; a wrong name is answered with the right one."""
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from groundup.domain.errors import UsageError
+from groundup.domain.subjects import AttemptKey
+from groundup.runs import api
+from groundup.settings import Settings
+from groundup.store.records import Predictions, RunConfiguration
+from tests.runs.configurations import SUITE, TWO, evaluation, oracle
+
+Predict = Callable[[Mapping[str, str]], Predictions]
+
+
+def changed(configuration: RunConfiguration, **fields: object) -> RunConfiguration:
+    """Return *configuration* with other *fields*."""
+    return RunConfiguration.model_validate({**dict(configuration), **fields})
+
+
+def test_tasks_are_selected_and_excluded(settings: Settings) -> None:
+    """`--tasks` and `--exclude` decide the denominator."""
+    made = api.plan(changed(oracle(SUITE), tasks=("task-0003", "task-0001"), exclude=("task-0003",)), settings)
+    assert made.planned.tasks == ("task-0001",)
+
+
+@pytest.mark.parametrize("field", ["tasks", "exclude"])
+def test_an_unknown_task_is_answered_with_the_nearest(settings: Settings, field: str) -> None:
+    """A typing error costs one look at the message."""
+    with pytest.raises(UsageError, match=r"unknown task 'tsk-0001'; did you mean 'task-0001'\?"):
+        api.plan(changed(oracle(), **{field: ("tsk-0001",)}), settings)
+
+
+def test_unknown_suites_and_graders_are_answered_with_the_choices(settings: Settings) -> None:
+    """So are suites and graders."""
+    with pytest.raises(UsageError, match="did you mean 'strict'"):
+        api.plan(changed(oracle(), grader="strikt"), settings)
+    with pytest.raises(UsageError, match="unknown suite"):
+        api.plan(oracle("nonesuch"), settings)
+
+
+def test_nothing_left_to_do_is_an_error(settings: Settings) -> None:
+    """A run without attempts is a mistake, not a success."""
+    with pytest.raises(UsageError, match="no task"):
+        api.plan(changed(oracle(), exclude=("task-0000", "task-0001")), settings)
+
+
+def test_missing_predictions_stay_in_the_plan(settings: Settings, predict: Predict) -> None:
+    """The denominator is the suite's, whatever was handed in."""
+    made = api.plan(evaluation(predict({"task-0001": "pass"})), settings)
+    assert made.planned.keys == (AttemptKey(task="task-0000"), AttemptKey(task="task-0001"))
+    assert made.missing == (AttemptKey(task="task-0000"),)
+
+
+def test_attempts_are_as_many_as_are_found(settings: Settings, predict: Predict) -> None:
+    """Repetitions in the predictions folder are all planned, unless `--attempts` says otherwise."""
+    predictions = predict({"task-0000/0": "pass", "task-0000/2": "pass"})
+    assert api.plan(evaluation(predictions), settings).planned.attempts == 3
+    assert api.plan(changed(evaluation(predictions), attempts=2), settings).planned.attempts == 2
+
+
+def test_what_results_depend_on_is_pinned(settings: Settings, predict: Predict) -> None:
+    """Versions, tasks, graders and planned predictions are in; predictions for other attempts are not."""
+    predictions = predict({"task-0000/0": "pass", "task-0000/1": "pass"})
+    pinned = api.plan(changed(evaluation(predictions, TWO), attempts=1), settings).pinned
+    assert pinned.keys() == {
+        "suite",
+        "grader version",
+        "architecture",
+        "task task-0000",
+        "task task-0001",
+        "grader of task-0000",
+        "grader of task-0001",
+        "submission task-0000/0",
+    }
+
+
+def test_planning_writes_nothing(settings: Settings) -> None:
+    """A dry run leaves no trace."""
+    api.plan(oracle(), settings)
+    assert not settings.output.exists()
+    assert not settings.cache_dir.exists()

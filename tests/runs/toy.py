@@ -1,0 +1,239 @@
+"""A benchmark whose submissions say themselves how grading them shall go; reached by dotted path."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, Self
+
+from groundup.domain.digests import digest_bytes
+from groundup.domain.errors import InfrastructureError, SandboxError, SubmissionError, TaskError
+from groundup.domain.tasks import Task
+from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
+from groundup.environments.requests import Layer, PythonEnvironment, PythonRequest, SourceRequest
+from groundup.grading.bench import Bench
+from groundup.sandbox.protocol import Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
+from groundup.settings import Settings
+from groundup.suites.protocol import Graded
+
+BEHAVIOUR = "behaviour"
+"""The file of a submission that says how grading goes: a word, perhaps with a number."""
+TESTS = ("first", "second")
+
+
+class ToyGrader:
+    """Obeys the submission. Every grading leaves a file in *journal*, when the suite has one."""
+
+    def __init__(self, name: str, version: str, journal: Path | None) -> None:
+        self.name = name
+        self.version = version
+        self.journal = journal
+        self.running = 0
+        self.most_running = 0
+
+    def reservation_mb(self, task: Task) -> int:
+        """Return the task's limit."""
+        return task.limits.memory_mb
+
+    def identity(self, task: Task) -> Mapping[str, object]:
+        """Return what a real grader would: the oracle's digest."""
+        return {"oracle": digest_bytes(task.id.encode()), "version": self.version}
+
+    def zero(self, task: Task, reason: Reason) -> Graded:
+        """Return 0 of 2."""
+        return self._graded(0, (reason,))
+
+    async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
+        """Do what the submission says."""
+        self.running += 1
+        self.most_running = max(self.most_running, self.running)
+        try:
+            (bench.scratch / "workspace").mkdir()
+            (bench.scratch / "workspace" / "copy").write_text(task.id)
+            if self.journal:
+                self.journal.mkdir(parents=True, exist_ok=True)
+                with (self.journal / task.id).open("a") as file:
+                    file.write("graded\n")
+            return await self._obey(submission)
+        finally:
+            self.running -= 1
+
+    async def sandbox_spec(self, task: Task, workspace: Path, bench: Bench) -> SandboxSpec:
+        """Return a plain sandbox with a variable that shows who made it."""
+        return SandboxSpec(workspace=workspace, environment={"TOY": task.id})
+
+    async def _obey(self, submission: Path) -> Graded:
+        path = submission / BEHAVIOUR
+        word, _, argument = (path.read_text().strip() if path.exists() else "fail").partition(" ")
+        match word:
+            case "sleep":
+                await asyncio.sleep(float(argument))
+            case "infrastructure":
+                raise InfrastructureError("the network is down")
+            case "once":  # fails as long as there is nothing at the given place
+                if not Path(argument).exists():
+                    Path(argument).write_text("been here")
+                    raise InfrastructureError("the network was down for a moment")
+            case "task":
+                raise TaskError("its recipe cannot be built")
+            case "submission":
+                raise SubmissionError("its own requirements do not resolve")
+            case "crash":
+                raise ZeroDivisionError("a bug of the grader")
+            case "full":
+                raise OSError(28, "No space left on device", "/somewhere")
+            case "timeout":
+                return self._graded(0, (Reason(stage=Stage.TIMEOUT, message="too slow"),), cacheable=False)
+            case "fail":
+                return self._graded(0, (Reason(stage=Stage.TEST, message="nothing passed"),))
+            case "half":
+                return self._graded(1, (Reason(stage=Stage.TEST, message="one failed"),))
+        return self._graded(2)
+
+    def _graded(self, passed: int, reasons: tuple[Reason, ...] = (), *, cacheable: bool = True) -> Graded:
+        return Graded(
+            verdict=Verdict(
+                status=Status.GRADED,
+                score=Score(numerator=passed, denominator=len(TESTS)),
+                reasons=reasons,
+                grader=GraderIdentity(name=self.name, version=self.version, environment="none"),
+                cacheable=cacheable,
+            ),
+            tests=tuple(
+                TestResult(id=name, outcome="passed" if number < passed else "failed", expected=True)
+                for number, name in enumerate(TESTS)
+            ),
+            logs={"grading.log": b"obeyed\n"},
+        )
+
+
+class ToySuite:
+    """So many tasks, two graders."""
+
+    name = "toy"
+    description = "obeys its submissions"
+    default_grader = "strict"
+
+    def __init__(
+        self, tasks: int = 20, *, version: str = "1", journal: Path | None = None, memory_mb: int = 16
+    ) -> None:
+        self.version = version
+        self._tasks = [
+            Task.model_validate(
+                {
+                    "id": f"task-{number:04}",
+                    "suite": "toy",
+                    "instruction": None,
+                    "limits": {"memory_mb": memory_mb},
+                    "data_version": version,
+                }
+            )
+            for number in range(tasks)
+        ]
+        self._graders = {
+            name: ToyGrader(name, grader_version, journal)
+            for name, grader_version in (("strict", "1"), ("lax", "7"))
+        }
+
+    def tasks(self) -> Sequence[Task]:
+        """Return the tasks."""
+        return self._tasks
+
+    def graders(self) -> Mapping[str, ToyGrader]:
+        """Return the graders."""
+        return self._graders
+
+    async def reference(self, task: Task, kind: Literal["oracle", "nop"], destination: Path, bench: Bench) -> None:
+        """Write a submission that passes after a moment, or nothing."""
+        if kind == "oracle":
+            (destination / BEHAVIOUR).write_text("sleep 0.002")
+            (destination / "name").write_text(task.id)
+
+    def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
+        """Return the ids."""
+        return ("id",), [(task.id,) for task in self._tasks]
+
+
+def create(settings: Settings) -> ToySuite:
+    """Return twenty tasks that note each grading beside the cache."""
+    return ToySuite(journal=settings.cache_dir.parent / "gradings")
+
+
+def create_two(settings: Settings) -> ToySuite:
+    """Return two tasks."""
+    return ToySuite(2, journal=settings.cache_dir.parent / "gradings")
+
+
+def create_newer(settings: Settings) -> ToySuite:
+    """Return the two tasks of a later version."""
+    return ToySuite(2, version="2")
+
+
+def create_thousand(settings: Settings) -> ToySuite:
+    """Return a thousand tasks."""
+    return ToySuite(1000)
+
+
+class ToyProvider:
+    """A provider that opens nothing."""
+
+    name = "toy"
+
+    def __init__(self, closing_s: float = 0) -> None:
+        self.closing_s = closing_s
+
+    async def open(self, spec: SandboxSpec) -> Sandbox:
+        """Refuse."""
+        raise SandboxError("the toy provider opens nothing")
+
+    async def pod(self) -> Pod:
+        """Refuse."""
+        raise SandboxError("the toy provider opens nothing")
+
+    def enforcement(self) -> Enforcement:
+        """Say that nothing is enforced."""
+        return Enforcement(cpus="none", memory="none", processes="none", disk="none", network="none")
+
+    def identity(self) -> Mapping[str, str]:
+        """Return name and version."""
+        return {"toy": "1"}
+
+    async def close(self) -> None:
+        """Take its time."""
+        await asyncio.sleep(self.closing_s)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+
+def create_provider(settings: Settings) -> ToyProvider:
+    """Return a provider."""
+    return ToyProvider()
+
+
+def create_stubborn_provider(settings: Settings) -> ToyProvider:
+    """Return a provider that does not want to close."""
+    return ToyProvider(closing_s=600)
+
+
+class ToyBuilder:
+    """A builder that builds nothing."""
+
+    async def python(self, request: PythonRequest) -> PythonEnvironment:
+        """Refuse."""
+        raise TaskError("the toy builder builds nothing")
+
+    async def source(self, request: SourceRequest) -> Layer:
+        """Refuse."""
+        raise TaskError("the toy builder builds nothing")
+
+    def identity(self) -> Mapping[str, str]:
+        """Return nothing."""
+        return {}
+
+
+def create_builder(settings: Settings, provider: SandboxProvider) -> ToyBuilder:
+    """Return a builder."""
+    return ToyBuilder()

@@ -1,0 +1,196 @@
+"""`store.folder`: one process at a time, nothing half written, nothing overwritten."""
+
+import fcntl
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.errors import UsageError
+from groundup.domain.subjects import AttemptKey, Provenance, Submission
+from groundup.domain.verdicts import TestResult
+from groundup.store.folder import RunFolder, RunWriter
+from groundup.store.holding import is_held
+from groundup.store.records import ConfigFile, Planned, References, RunConfiguration, Start
+from tests.store.test_lines import line, verdict
+
+KEY = AttemptKey(task="a")
+START = Start(at=datetime(2030, 1, 1, tzinfo=UTC), pid=1, groundup="0")
+
+
+def config(run_id: str = "one") -> ConfigFile:
+    """Return the configuration of a run of two tasks."""
+    configuration = RunConfiguration(suite="toy", submissions=References(which="nop"))
+    planned = Planned(tasks=("a", "b"), attempts=1)
+    return ConfigFile(
+        run_id=run_id,
+        created_at=datetime(2030, 1, 1, tzinfo=UTC),
+        suite_name="toy",
+        grader="strict",
+        configuration=configuration,
+        planned=planned,
+        pinned={"task a": "1"},
+        digest=ConfigFile.digest_for(configuration, planned, {"task a": "1"}),
+    )
+
+
+def test_a_run_is_written_and_read_back(tmp_path: Path) -> None:
+    """Configuration, starts and verdicts are what they were, and nothing but the layout lies in the folder."""
+    with RunWriter.create(tmp_path / "one", config()) as writer:
+        assert writer.began(START) == 0
+        writer.append(line(verdict()))
+    with RunWriter.open(tmp_path / "one") as writer:
+        assert writer.began(START) == 1
+        writer.append(line(verdict(facts={"again": True})))
+    folder = RunFolder(tmp_path / "one")
+    assert folder.config() == config()
+    assert folder.lock().starts == (START, START)
+    assert folder.latest()[KEY].verdict == verdict(facts={"again": True})
+    assert len(list(folder.lines())) == 2
+    names = {path.name for path in (tmp_path / "one").iterdir()}
+    assert names == {".lock", "config.json", "lock.json", "verdicts.jsonl"}
+
+
+def test_an_existing_run_is_not_begun_again(tmp_path: Path) -> None:
+    """A second `run` with the same id is told to resume."""
+    RunWriter.create(tmp_path / "one", config()).close()
+    with pytest.raises(UsageError, match="groundup resume"):
+        RunWriter.create(tmp_path / "one", config())
+
+
+def test_two_processes_cannot_work_on_one_run(tmp_path: Path) -> None:
+    """The second names the first, whether it wants to begin or to resume."""
+    with RunWriter.create(tmp_path / "one", config()):
+        assert is_held(tmp_path / "one")
+        for attempt in (RunWriter.open, lambda path: RunWriter.create(path, config())):
+            with pytest.raises(UsageError, match=f"process {os.getpid()} is working on the run 'one'"):
+                attempt(tmp_path / "one")
+    assert not is_held(tmp_path / "one")
+
+
+def test_a_begin_that_was_killed_is_taken_over(tmp_path: Path) -> None:
+    """A folder with a lock, a half-written configuration and nothing else is as good as none."""
+    run = tmp_path / "one"
+    run.mkdir()
+    (run / ".lock").touch()
+    (run / ".config.json.abc.partial").write_text('{"fo')
+    with RunWriter.create(run, config()):
+        assert not list(run.glob("*.partial"))
+        assert RunFolder(run).config() == config()
+
+
+def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
+    """A run id that names somebody's folder or file destroys nothing."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "note").touch()
+    (tmp_path / "file").touch()
+    for name, message in (("notes", "other files"), ("file", "is a file")):
+        with pytest.raises(UsageError, match=message):
+            RunWriter.create(tmp_path / name, config())
+    assert [path.name for path in (tmp_path / "notes").iterdir()] == ["note"]
+
+
+def test_what_is_no_run_is_not_resumed(tmp_path: Path) -> None:
+    """Opening a folder without a configuration says so and leaves no lock in it."""
+    with pytest.raises(UsageError, match=r"no config\.json"):
+        RunWriter.open(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text.replace('"nop"', '"oracle"'), "digest differs"),
+        (lambda text: text[:100], "cannot be read"),
+        (lambda text: text.replace('"format": 1', '"format": 2'), "format"),
+    ],
+)
+def test_a_changed_configuration_is_noticed(tmp_path: Path, change: object, message: str) -> None:
+    """Nobody resumes a run under a configuration that was edited or damaged."""
+    assert callable(change)
+    RunWriter.create(tmp_path / "one", config()).close()
+    path = tmp_path / "one" / "config.json"
+    path.write_text(change(path.read_text()))
+    with pytest.raises(UsageError, match=message):
+        RunWriter.open(tmp_path / "one")
+    assert not is_held(tmp_path / "one")
+
+
+def test_opening_sweeps_what_a_killed_process_left(tmp_path: Path) -> None:
+    """Scratch folders, half-written files and half-taken submissions are gone; complete things stay."""
+    run = tmp_path / "one"
+    RunWriter.create(run, config()).close()
+    attempt = run / "attempts" / "a" / "0"
+    (attempt / "logs").mkdir(parents=True)
+    (attempt / "logs" / "kept.log").touch()
+    (attempt / ".incoming").mkdir()
+    (run / "scratch" / "a.0").mkdir(parents=True)
+    for torn in (run / ".report.json.1.partial", attempt / ".t.1.partial", attempt / "logs" / ".l.1.partial"):
+        torn.touch()
+    with RunWriter.open(run):
+        left = {str(path.relative_to(run)) for path in run.rglob("*") if path.is_file()}
+    assert left == {".lock", "config.json", "verdicts.jsonl", "attempts/a/0/logs/kept.log"}
+    assert not (run / "scratch").exists()
+    assert not (attempt / ".incoming").exists()
+
+
+def test_a_submission_counts_only_when_it_is_whole(tmp_path: Path) -> None:
+    """A failure on the way in leaves neither a folder nor a record."""
+    attempt = RunFolder(tmp_path).attempt(KEY)
+
+    def fail() -> None:
+        with attempt.incoming() as folder:
+            (folder / "half").touch()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert list(attempt.path.iterdir()) == []
+    with attempt.incoming() as folder:
+        (folder / "whole").touch()
+    assert attempt.record() is None
+    record = Submission(digest="d", files=1, bytes=0, provenance=Provenance(source="nop"))
+    attempt.write_record(record)
+    assert attempt.record() == record
+    assert [path.name for path in attempt.submission.iterdir()] == ["whole"]
+
+
+def test_evidence_is_kept_by_try(tmp_path: Path) -> None:
+    """Logs of a failed try stay beside those of the one that settled; hostile log names stay in the folder."""
+    attempt = RunFolder(tmp_path).attempt(KEY)
+    results = (TestResult(id="t\n1", outcome="passed", expected=True),)
+    attempt.write_evidence((), {"a.log": b"first"}, again=1)
+    attempt.write_evidence(results, {"a.log": b"second", "../../x": b"", ".": b""}, again=None)
+    assert attempt.tests() == results
+    found = {str(path.relative_to(attempt.logs)) for path in attempt.logs.rglob("*") if path.is_file()}
+    assert found == {"a.log", "try-1/a.log", "_.._x", "log"}
+
+
+def test_a_giant_log_is_cut_in_its_middle(tmp_path: Path) -> None:
+    """Head and tail of a log stay, and the gap is named."""
+    attempt = RunFolder(tmp_path).attempt(KEY)
+    attempt.write_evidence((), {"a.log": b"head" + b"x" * 20_000_000 + b"tail"}, again=None)
+    text = (attempt.logs / "a.log").read_bytes()
+    assert len(text) < 17_000_000
+    assert text.startswith(b"head")
+    assert text.endswith(b"tail")
+    assert b"bytes left out" in text
+
+
+def test_the_lock_goes_with_its_process(tmp_path: Path) -> None:
+    """A lock file that nobody holds, as a killed process leaves it, stops nobody."""
+    with RunWriter.create(tmp_path / "one", config()):
+        pass
+    with (tmp_path / "one" / ".lock").open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    RunWriter.open(tmp_path / "one").close()
+
+
+def test_a_verdict_too_long_for_its_line_is_kept_whole(tmp_path: Path) -> None:
+    """What the line had to leave out lies in the attempt's folder."""
+    long = verdict(facts={"long": "x" * 5000})
+    with RunWriter.create(tmp_path / "one", config()) as writer:
+        writer.append(line(long))
+        whole = writer.folder.attempt(KEY).path / "verdict.json"
+    assert type(long).model_validate_json(whole.read_text()) == long
