@@ -3,10 +3,13 @@
 import asyncio
 import contextlib
 import os
+from typing import TypeVar
 
 from groundup.sandbox.capture import Capture
 
+_T = TypeVar("_T")
 _CHUNK = 256 * 1024
+_CATCH_UP_READS = 64
 
 
 class Drain:
@@ -26,6 +29,21 @@ class Drain:
         await asyncio.wait([self._ended], timeout=timeout_s)
         return self._ended.done()
 
+    def catch_up(self) -> None:
+        """Take what is in the pipe now, as when a program has just ended; others may go on writing."""
+        for _ in range(_CATCH_UP_READS):
+            if self._descriptor < 0 or not self._read():
+                return
+
+    def discard(self) -> None:
+        """Go on reading, for the writers' sake, but keep nothing more."""
+        self.capture = Capture(0)
+
+    @property
+    def open(self) -> bool:
+        """Whether a writer is left."""
+        return self._descriptor >= 0
+
     def close(self) -> None:
         """Stop reading. A writer that goes on gets SIGPIPE."""
         if self._descriptor >= 0:
@@ -35,17 +53,19 @@ class Drain:
             if not self._ended.done():
                 self._ended.set_result(None)
 
-    def _read(self) -> None:
+    def _read(self) -> bool:
+        """Return whether more may be there."""
         try:
             data = os.read(self._descriptor, _CHUNK)
         except BlockingIOError:
-            return
+            return False
         except OSError:
             data = b""
         if data:
             self.capture.feed(data)
         else:
             self.close()
+        return bool(data)
 
 
 class Feed:
@@ -77,6 +97,12 @@ class Feed:
         except OSError:  # nobody reads any more
             self._left = self._left[:0]
         self.close()
+
+
+def settle(future: "asyncio.Future[_T]", value: _T) -> None:
+    """Give a future its result, unless it has one."""
+    if not future.done():
+        future.set_result(value)
 
 
 def drained_pipe(limit: int, *, keep_tail: bool = True) -> tuple[Drain, int]:

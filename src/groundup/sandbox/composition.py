@@ -1,0 +1,247 @@
+"""What a guest sees: the arguments that make bubblewrap compose it.
+
+The host's /usr read-only without what its users installed, a generated /etc, an interpreter for the
+supervisor, private /tmp, /home/user and /dev/shm of limited size, the workspace and the mounts asked for. Nothing
+of the host's homes, /root, /var, /opt, /run and /srv, no site-packages, no credentials.
+"""
+
+import os
+import posixpath
+import resource
+import stat
+import sys
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
+
+from groundup.domain.errors import SandboxError, SubmissionError, UsageError
+from groundup.sandbox.launcher.spawning import CONTROL, INFO, STAGE
+from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxSpec
+
+HOME = "/home/user"
+INSIDE = "/.groundup"
+"""Where the supervisor and its interpreter are seen."""
+PYTHON = f"{INSIDE}/python/bin/python3"
+_MASKED = (
+    "usr/local",
+    "usr/lib*/python*/dist-packages",
+    "usr/lib*/python*/site-packages",
+)
+_HARMLESS_ETC = (
+    "alternatives", "fonts", "java-*", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "magic",
+    "maven/logging", "maven/m2.conf",
+    "mime.types", "protocols", "services", "timezone",
+)  # fmt: skip
+_GENERATED_ETC = {
+    "passwd": "root:x:0:0:root:/home/user:/bin/sh\nuser:x:1000:1000:user:/home/user:/bin/sh\n"
+    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+    "group": "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n",
+    "hosts": "127.0.0.1 localhost groundup\n::1 localhost\n",
+    "hostname": "groundup\n",
+    "host.conf": "multi on\n",
+    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n",
+    "resolv.conf": "",
+    "shells": "/bin/sh\n/bin/bash\n",
+}
+_SMALL_TMPFS_MB = 16
+_RESERVED = ("/", "/proc", "/dev", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", INSIDE, WORKSPACE)
+
+
+def base_environment(spec: SandboxSpec) -> dict[str, str]:
+    """Return the variables of every command in a sandbox."""
+    return {
+        "PATH": ":".join((*spec.path, "/usr/bin", "/bin")),
+        "HOME": HOME,
+        "USER": "root" if spec.user == "root" else "user",
+        "LANG": "C.UTF-8",
+        **spec.environment,
+    }
+
+
+def write_etc(folder: Path) -> None:
+    """Fill *folder* with the guest's /etc; everything in it is readable by everybody."""
+    folder.mkdir(mode=0o755)
+    for name, text in _GENERATED_ETC.items():
+        (folder / name).write_text(text)
+    for source in _harmless_etc():
+        target = folder / source.relative_to("/etc")
+        target.parent.mkdir(exist_ok=True)
+        if source.is_dir():
+            target.mkdir()
+        else:
+            target.touch()
+    (folder / "ssl").mkdir()
+    (folder / "ssl" / "certs").mkdir()
+    try:
+        import certifi
+    except ImportError:
+        return
+    bundle = folder / "ssl" / "certs" / "ca-certificates.crt"
+    bundle.write_bytes(Path(certifi.where()).read_bytes())
+
+
+def _harmless_etc() -> list[Path]:
+    return [path for name in _HARMLESS_ETC for path in sorted(Path("/etc").glob(name)) if path.exists()]
+
+
+class Composition:
+    """Collects bubblewrap's arguments and the host files and folders that they name."""
+
+    def __init__(self, state: Path, *, staged: bool) -> None:
+        self.sources: dict[str, Path] = {}
+        self.command: list[str] = []
+        self._arguments: list[str] = []
+        self._state = state
+        self._staged = staged
+
+    def source(self, path: Path) -> str:
+        """Return how bubblewrap will find *path*."""
+        path = path.absolute()
+        if not self._staged:
+            return str(path)
+        for name, known in self.sources.items():
+            if known == path:
+                return f"{STAGE}/{name}"
+        name = str(len(self.sources))
+        self.sources[name] = path
+        return f"{STAGE}/{name}"
+
+    def program(self, path: Path, libraries: Path) -> str:
+        """Return how to execute *path*, which finds the folder *libraries* beside its own grandparent."""
+        if not self._staged or not libraries.is_dir():
+            return str(path)
+        self.sources[libraries.name] = libraries
+        folder = path.parents[1]
+        return f"{self.source(folder)}/{path.relative_to(folder)}"
+
+    def add(self, *arguments: str | int) -> None:
+        """Append arguments."""
+        self._arguments += map(str, arguments)
+
+    def read_only(self, path: Path, target: str) -> None:
+        """Show the host's *path* at *target*."""
+        self.add("--ro-bind", self.source(path), target)
+
+    def packed(self) -> bytes:
+        """Return the arguments as `--args` reads them."""
+        return b"\0".join(map(os.fsencode, self._arguments)) + b"\0"
+
+
+def compose(spec: SandboxSpec, state: Path, *, staged: bool, shared_network: bool) -> Composition:
+    """Return what makes the sandbox of *spec*. Raises `UsageError`, `SubmissionError` and `SandboxError`."""
+    box = Composition(state, staged=staged)
+    number = 0 if spec.user == "root" else 1000
+    box.add(
+        "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session", "--as-pid-1"
+    )
+    if shared_network:
+        box.add("--share-net")
+    box.add("--cap-drop", "ALL", "--uid", number, "--gid", number, "--hostname", "groundup", "--info-fd", INFO)
+    _system(box, state)
+    _supervisor(box, spec, state)
+    _private(box, spec)
+    box.add("--bind", box.source(spec.workspace), WORKSPACE)
+    for mount in spec.mounts:
+        check_mount(mount, spec)
+        box.add("--bind" if mount.writable else "--ro-bind", box.source(mount.source), mount.target)
+    box.add("--remount-ro", "/", "--chdir", "/")
+    return box
+
+
+def check_mount(mount: Mount, spec: SandboxSpec) -> None:
+    """Raise when *mount* cannot or must not be made."""
+    target = mount.target
+    if not target.startswith("/") or posixpath.normpath(target) != target or target in _RESERVED:
+        raise UsageError(
+            f"cannot mount at {target!r}: choose an absolute, plain path that the sandbox does not use"
+        )
+    if target.startswith(f"{INSIDE}/"):
+        raise UsageError(f"cannot mount at {target!r}: {INSIDE} is the supervisor's")
+    if not mount.source.exists():
+        raise SandboxError(f"cannot mount {mount.source}: it does not exist; build or fetch it again")
+    _check_no_links(target, spec)
+
+
+def _check_no_links(target: str, spec: SandboxSpec) -> None:
+    """A link in a stranger's tree must not lead a mount astray."""
+    if not target.startswith(f"{WORKSPACE}/"):
+        return
+    place = spec.workspace
+    for part in Path(target).relative_to(WORKSPACE).parts:
+        place = place / part
+        try:
+            status = place.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        if stat.S_ISLNK(status.st_mode):
+            raise SubmissionError(f"cannot mount at {target!r}: the submission has a symbolic link in its place")
+
+
+def _system(box: Composition, state: Path) -> None:
+    box.read_only(Path("/usr"), "/usr")
+    for pattern in _MASKED:
+        for path in sorted(Path("/").glob(pattern)):
+            if path.is_dir() and not path.is_symlink():
+                box.read_only(state / "empty", str(path))
+    for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
+        path = Path("/", name)
+        if path.is_symlink():
+            box.add("--symlink", str(path.readlink()), f"/{name}")
+        elif path.is_dir():
+            box.read_only(path, f"/{name}")
+    box.read_only(state / "etc", "/etc")
+    for path in _harmless_etc():
+        box.read_only(path, str(path))
+    box.add("--proc", "/proc", "--dev", "/dev")
+
+
+def _private(box: Composition, spec: SandboxSpec) -> None:
+    disk = spec.limits.disk_mb * 2**20
+    shm = min(disk, max(spec.limits.memory_mb * 2**20 // 2, 2**20))
+    box.add("--perms", "1777", "--size", shm, "--tmpfs", "/dev/shm", "--remount-ro", "/dev")  # noqa: S108  # the guest's
+    box.add("--perms", "1777", "--size", disk, "--tmpfs", "/tmp")  # noqa: S108  # the guest's
+    box.add("--perms", "0755", "--size", disk, "--tmpfs", HOME)
+    box.add("--perms", "1777", "--size", _SMALL_TMPFS_MB * 2**20, "--tmpfs", "/run")
+    box.add("--dir", "/var", "--symlink", "/tmp", "/var/tmp", "--symlink", "/run", "/var/run")  # noqa: S108  # the guest's
+
+
+def _supervisor(box: Composition, spec: SandboxSpec, state: Path) -> None:
+    box.read_only(state / "supervisor.pyc", f"{INSIDE}/supervisor.pyc")
+    for source, name in interpreter_parts():
+        box.read_only(source, f"{INSIDE}/python/{name}")
+    library = f"{sys.platlibdir}/python{sys.version_info.major}.{sys.version_info.minor}"
+    for name in ("site-packages", "dist-packages"):
+        if (Path(sys.base_prefix) / library / name).is_dir():
+            box.read_only(state / "empty", f"{INSIDE}/python/{library}/{name}")
+    if sysconfig.get_config_var("Py_ENABLE_SHARED"):
+        box.add("--setenv", "LD_LIBRARY_PATH", f"{INSIDE}/python/lib")
+    box.command = [PYTHON, "-I", "-S", "-E", "-B", f"{INSIDE}/supervisor.pyc", str(CONTROL)]
+    box.command += [f"{kind}={value}" for kind, value in resource_limits(spec).items()]
+
+
+def interpreter_parts() -> list[tuple[Path, str]]:
+    """Return what the supervisor's interpreter consists of: host path and place below its prefix."""
+    prefix = Path(sys.base_prefix)
+    executable = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    if prefix in (Path("/usr"), Path("/usr/local")):
+        parts = [(prefix / sys.platlibdir / version, f"{sys.platlibdir}/{version}")]
+        if sys.platlibdir != "lib" and (prefix / "lib" / version).is_dir():
+            parts.append((prefix / "lib" / version, f"lib/{version}"))
+        shared = sysconfig.get_config_var("INSTSONAME") if sysconfig.get_config_var("Py_ENABLE_SHARED") else None
+        folder = sysconfig.get_config_var("LIBDIR")
+        if shared and folder and (Path(folder) / shared).is_file():
+            parts.append((Path(folder) / shared, f"lib/{shared}"))
+    else:
+        parts = [(prefix / "lib", "lib")]
+    return [(executable, "bin/python3"), *parts]
+
+
+def resource_limits(spec: SandboxSpec) -> Mapping[int, int]:
+    """Return the rlimits of every command."""
+    _, files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_FSIZE: spec.limits.disk_mb * 2**20,
+        resource.RLIMIT_NOFILE: min(files, 65536) if files != resource.RLIM_INFINITY else 65536,
+    }

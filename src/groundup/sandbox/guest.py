@@ -1,0 +1,441 @@
+"""A bubblewrap sandbox as its callers see it: talks to the supervisor inside and hears from the launcher."""
+
+import asyncio
+import contextlib
+import errno
+import itertools
+import os
+import socket
+import time
+from pathlib import Path
+from typing import Self
+
+from groundup.domain.errors import SandboxError
+from groundup.sandbox.composition import base_environment
+from groundup.sandbox.launcher import wire
+from groundup.sandbox.launcher.cgroups import Group
+from groundup.sandbox.launcher_link import Event, LauncherLink
+from groundup.sandbox.pipes import Drain, close_all, drained_pipe, fed_pipe, settle
+from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec, Usage
+from groundup.sandbox.supervisor import TOO_LARGE, pack, unpack
+
+_INLINE_BYTES = 60_000
+_START_S = 60.0
+_CONNECT_S = 10.0
+_END_S = 20.0
+"""A command that is not gone this long after it was ended takes its sandbox with it."""
+_CAUSES = {
+    "memory": Ending.MEMORY,
+    "processes": Ending.PROCESSES,
+    "disk": Ending.DISK,
+    "wall_clock": Ending.WALL_CLOCK,
+}
+_SIGXFSZ = -25
+
+
+class BubblewrapSandbox:
+    """Serves one guest. Made by the provider."""
+
+    def __init__(self, spec: SandboxSpec, link: LauncherLink, key: str, control: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        self.spec = spec
+        self.label = f"{spec.label} ({key})"
+        self._link = link
+        self._key = key
+        self._control = control
+        self._numbers = itertools.count(1)
+        self._waiting: dict[str, asyncio.Future[object]] = {}
+        self._drains: set[Drain] = set()
+        self._ready: asyncio.Future[None] = loop.create_future()
+        self._ended: asyncio.Future[Event] = loop.create_future()
+        self._closed: asyncio.Future[None] = loop.create_future()
+        self._group = Group(0, {})
+        self._uid = -1
+        self._peak_bytes: int | None = None
+        self._cpu_s: float | None = None
+        self._closing = False
+        control.setblocking(False)
+        loop.add_reader(control, self._read)
+        link.listen(key, self._hear)
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is left of it."""
+        return self._closed.done()
+
+    def abandon(self) -> None:
+        """Undo the making of a sandbox that the launcher was never asked for."""
+        self._hear(Event(event="failed", key=self._key, message="it was never started"))
+        self._link.forget(self._key)
+
+    async def opened(self) -> None:
+        """Wait until the supervisor answers. Raises `SandboxError`."""
+        await _first(self._ready, self._ended, _START_S)
+        if self._ready.done() and not self._ended.done():
+            return
+        reason = self._ended.result().message if self._ended.done() else "it did not answer"
+        await self.close()
+        raise SandboxError(
+            f"sandbox {self.label} did not start: {reason or 'no reason given'}; try `groundup doctor`"
+        )
+
+    async def run(self, command: Command) -> CommandResult:
+        """Run *command* to its end or its limits."""
+        started = time.monotonic()
+        limits = self.spec.limits
+        limit = limits.output_bytes if command.output_bytes is None else command.output_bytes
+        drains = [drained_pipe(limit), drained_pipe(limit)]
+        if command.report_fd is not None:
+            drains.append(drained_pipe(command.report_bytes, keep_tail=False))
+        feed, stdin = fed_pipe(command.stdin)
+        self._drains |= {drain for drain, _ in drains}
+        kills, refused = self._group.memory_kills(), self._group.refused_processes()
+        ending: Ending | None = None
+        try:
+            key, exited = await self._execute(command, (stdin, *(end for _, end in drains)))
+            timeout_s = limits.command_s if command.timeout_s is None else command.timeout_s
+            try:
+                done, _ = await asyncio.wait([exited], timeout=timeout_s)
+            except asyncio.CancelledError:
+                await asyncio.shield(self._end(key, "everything"))
+                raise
+            if not done:
+                ending = Ending.TIMEOUT
+                await self._end(key, "everything")
+            code = exited.result() if done else None
+        finally:
+            if feed:
+                feed.close()
+        assert code is None or isinstance(code, int | OSError)
+        for drain, _ in drains:
+            drain.catch_up()
+        return self._result(drains, code, ending or self._ending(code, kills, refused), time.monotonic() - started)
+
+    def _result(
+        self, drains: list[tuple[Drain, int]], code: int | OSError | None, ending: Ending, duration_s: float
+    ) -> CommandResult:
+        captures = [drain.capture for drain, _ in drains]
+        for drain, _ in drains:
+            drain.discard()
+        self._drains = {drain for drain in self._drains if drain.open}
+        return CommandResult(
+            exit_code=code if isinstance(code, int) else None,
+            ending=ending,
+            stdout=captures[0].value(),
+            stderr=captures[1].value(),
+            report=captures[2].value() if len(captures) > 2 else b"",
+            truncated=any(capture.truncated for capture in captures),
+            duration_s=duration_s,
+        )
+
+    async def start(self, command: Command) -> "BubblewrapService":
+        """Start a program and return at once."""
+        limit = self.spec.limits.output_bytes if command.output_bytes is None else command.output_bytes
+        drain, end = drained_pipe(limit)
+        self._drains.add(drain)
+        _, stdin = fed_pipe(b"")
+        key, exited = await self._execute(command, (stdin, end), both=True)
+        return BubblewrapService(self, key, exited, drain)
+
+    async def listen(self, port: int) -> socket.socket:
+        """Return a socket that listens inside and is served by the caller."""
+        listener = await self._socket("listen", port)
+        listener.setblocking(False)
+        return listener
+
+    async def connect(self, port: int) -> socket.socket:
+        """Return a socket that is connected to a port inside. Raises `ConnectionError`."""
+        connection = await self._socket("connect", port)
+        connection.setblocking(False)
+        loop = asyncio.get_running_loop()
+        writable: asyncio.Future[None] = loop.create_future()
+        loop.add_writer(connection, settle, writable, None)
+        try:
+            await _first(writable, self._ended, _CONNECT_S)
+            code = (
+                connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) if writable.done() else errno.ETIMEDOUT
+            )
+        finally:
+            loop.remove_writer(connection)
+        if code:
+            connection.close()
+            raise ConnectionError(code, f"port {port} of sandbox {self.label}: {os.strerror(code)}")
+        return connection
+
+    async def read_file(self, path: str, max_bytes: int = 16 * 1024 * 1024) -> bytes:
+        """Read a regular file as the guest."""
+        drain, end = drained_pipe(max_bytes, keep_tail=False)
+        self._drains.add(drain)
+        code = await self._request("read", [self._absolute(path), str(max_bytes).encode()], (end,))
+        drain.catch_up()
+        await drain.ended()
+        if code == TOO_LARGE or drain.capture.truncated:
+            raise ValueError(f"{path} has more than {max_bytes} bytes")
+        _check_file(code, path)
+        return drain.capture.value()
+
+    async def write_file(self, path: str, content: bytes, mode: int = 0o644) -> None:
+        """Write a file as the guest, making its folders."""
+        feed, end = fed_pipe(content)
+        try:
+            _check_file(await self._request("write", [self._absolute(path), str(mode).encode()], (end,)), path)
+        finally:
+            if feed:
+                feed.close()
+
+    def usage(self) -> Usage:
+        """Return what it has used so far."""
+        peak = self._group.peak_memory_bytes()
+        self._peak_bytes = peak if peak is not None else self._peak_bytes
+        cpu_s = self._group.cpu_s() if not self._ended.done() else None
+        self._cpu_s = cpu_s if cpu_s is not None else self._cpu_s
+        return Usage(
+            peak_memory_mb=None if self._peak_bytes is None else self._peak_bytes / 2**20, cpu_s=self._cpu_s
+        )
+
+    async def close(self) -> None:
+        """End every process and give the workspace back."""
+        if not self._closing:
+            self._closing = True
+            self.usage()
+            with contextlib.suppress(SandboxError):
+                await self._link.ask({"op": "close", "key": self._key})
+        if self._link.alive:
+            await asyncio.shield(self._closed)
+        self._link.forget(self._key)
+        self._disconnect()
+        for drain in self._drains:
+            drain.close()
+        self._drains.clear()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    async def _end(self, key: str, what: str) -> None:
+        """End a command and wait until it is gone; without an answer, end the sandbox."""
+        try:
+            async with asyncio.timeout(_END_S):
+                await self._request("end", [what.encode()], (), key)
+        except (TimeoutError, SandboxError):
+            await self.close()
+
+    async def _execute(
+        self, command: Command, ends: tuple[int, ...], *, both: bool = False
+    ) -> tuple[str, "asyncio.Future[object]"]:
+        """Send a command and close its descriptors; with *both*, the second is stdout and stderr."""
+        variables = {**base_environment(self.spec), **command.environment}
+        fields = [command.cwd, str(command.report_fd or 0), str(len(command.argv)), *command.argv]
+        fields += [f"{name}={value}" for name, value in variables.items()]
+        try:
+            for end in ends:
+                if self._uid not in (-1, os.geteuid()):
+                    os.fchown(end, self._uid, self._uid)  # so that the guest can open /dev/stdout and the like
+            descriptors = (*ends, ends[1]) if both else ends
+            return await self._send("exec", [_encoded(field) for field in fields], descriptors)
+        finally:
+            close_all(*ends)
+
+    async def _request(
+        self, kind: str, fields: list[bytes], descriptors: tuple[int, ...], about: str = ""
+    ) -> object:
+        try:
+            _, answer = await self._send(kind, fields, descriptors, about)
+        finally:
+            close_all(*descriptors)
+        result = await answer
+        if result is None:
+            raise SandboxError(f"sandbox {self.label} has ended{self._because()}")
+        return result
+
+    async def _socket(self, kind: str, port: int) -> socket.socket:
+        result = await self._request(kind, [str(port).encode()], ())
+        if isinstance(result, OSError):
+            if kind == "connect":
+                raise ConnectionError(result.errno, f"port {port} of sandbox {self.label}: {result.strerror}")
+            raise SandboxError(f"cannot listen on port {port} in sandbox {self.label}: {result.strerror}")
+        assert isinstance(result, socket.socket)
+        return result
+
+    async def _send(
+        self, kind: str, fields: list[bytes], descriptors: tuple[int, ...], about: str = ""
+    ) -> tuple[str, "asyncio.Future[object]"]:
+        """Send one request; its answer is None when the sandbox ends before."""
+        key = about or str(next(self._numbers))
+        slot = f"end {key}" if about else key
+        answer: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        if self._closing or self._infrastructure():
+            raise SandboxError(f"sandbox {self.label} is closed{self._because()}")
+        if self._ended.done():
+            answer.set_result(None)
+            return key, answer
+        self._waiting[slot] = answer
+        packet = pack([kind.encode(), key.encode(), *fields])
+        with contextlib.ExitStack() as stack:
+            if len(packet) > _INLINE_BYTES:
+                memory = os.memfd_create("message", os.MFD_CLOEXEC)
+                stack.callback(os.close, memory)
+                Path(f"/proc/self/fd/{memory}").write_bytes(packet)
+                packet, descriptors = pack([b"long", key.encode()]), (memory, *descriptors)
+            await self._deliver(packet, descriptors)
+        return key, answer
+
+    async def _deliver(self, packet: bytes, descriptors: tuple[int, ...]) -> None:
+        while not self._ended.done():
+            try:
+                socket.send_fds(self._control, [packet], descriptors, socket.MSG_NOSIGNAL)
+            except BlockingIOError:
+                await asyncio.sleep(0.001)
+            except OSError:  # it is dying: the launcher will say why
+                await self._ended
+            else:
+                return
+
+    def _absolute(self, path: str) -> bytes:
+        return _encoded(path if path.startswith("/") else f"{WORKSPACE}/{path}")
+
+    def _ending(self, code: object, kills: int, refused: int) -> Ending:
+        """Say how a command ended that was not ended by its deadline."""
+        if code is None:
+            return self._cause()
+        if isinstance(code, OSError):
+            return Ending.MEMORY if code.errno == errno.ENOMEM else Ending.PROCESSES
+        if code == 0:
+            return Ending.EXITED
+        if self._group.memory_kills() > kills:
+            return Ending.MEMORY
+        if code == _SIGXFSZ:
+            return Ending.DISK
+        return Ending.PROCESSES if self._group.refused_processes() > refused else Ending.EXITED
+
+    def _cause(self) -> Ending:
+        """Say why the sandbox ended. Raises `SandboxError` when it is nobody's fault inside."""
+        if self._infrastructure():
+            raise SandboxError(f"sandbox {self.label} was lost{self._because()}")
+        event = self._ended.result()
+        if event.cause is None and event.memory_kills:
+            return Ending.MEMORY
+        return _CAUSES.get(event.cause or "", Ending.SANDBOX_DIED)
+
+    def _infrastructure(self) -> bool:
+        return self._ended.done() and self._ended.result().cause in ("launcher", "failed")
+
+    def _because(self) -> str:
+        if not self._ended.done():
+            return ""
+        event = self._ended.result()
+        return f": {event.message or event.cause or 'its supervisor died'}"
+
+    def _hear(self, event: Event) -> None:
+        """Take an event from the launcher."""
+        if event.event == "opening":
+            self._group = Group(event.version, {name: Path(path) for name, path in event.groups.items()})
+            self._uid = event.uid
+        elif event.event == "usage":
+            self._peak_bytes, self._cpu_s = event.peak_bytes, event.cpu_s
+        elif event.event in ("ended", "failed") and not self._ended.done():
+            if event.event == "ended" and event.cause != "launcher":
+                self._peak_bytes, self._cpu_s = event.peak_bytes, event.cpu_s
+            cause = event.cause if event.event == "ended" else "failed"
+            self._ended.set_result(event.model_copy(update={"cause": cause}))
+            self._disconnect()
+            self._give_up()
+        if event.event in ("closed", "failed") and not self._closed.done():
+            self._closed.set_result(None)
+
+    def _give_up(self) -> None:
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_result(None)
+        self._waiting.clear()
+
+    def _disconnect(self) -> None:
+        if self._control.fileno() >= 0:
+            self._read()  # what it still said
+        if self._control.fileno() >= 0:
+            asyncio.get_running_loop().remove_reader(self._control)
+            self._control.close()
+
+    def _read(self) -> None:
+        for _ in range(256):
+            try:
+                packet, descriptors = wire.receive(self._control)
+            except BlockingIOError:
+                return
+            except OSError:
+                packet, descriptors = b"", []
+            if not packet:
+                asyncio.get_running_loop().remove_reader(self._control)
+                return
+            fields = [field.decode() for field in unpack(packet)]
+            self._answer(fields[0], fields[1], fields[2:], descriptors)
+
+    def _answer(self, kind: str, key: str, fields: list[str], descriptors: list[int]) -> None:
+        if kind == "ready" and not self._ready.done():
+            self._ready.set_result(None)
+        answer = self._waiting.pop(f"end {key}" if kind == "ended" else key, None)
+        if answer is None or answer.done():
+            close_all(*descriptors)
+        elif kind == "exited":
+            answer.set_result(int(fields[0]))
+        elif kind == "refused":
+            answer.set_result(OSError(int(fields[0]), os.strerror(int(fields[0]))))
+        elif kind == "socket":
+            answer.set_result(socket.socket(fileno=descriptors[0]))
+        else:
+            answer.set_result(kind)
+
+
+class BubblewrapService:
+    """A program that goes on in a sandbox."""
+
+    def __init__(
+        self, sandbox: BubblewrapSandbox, key: str, exited: "asyncio.Future[object]", drain: Drain
+    ) -> None:
+        self._sandbox = sandbox
+        self._key = key
+        self._exited = exited
+        self._drain = drain
+
+    def alive(self) -> bool:
+        """Whether its first process has not ended."""
+        return not self._exited.done()
+
+    async def wait(self, timeout_s: float) -> int | None:
+        """Return its exit code, or None when it is alive, or its sandbox ended, after *timeout_s*."""
+        done, _ = await asyncio.wait([self._exited], timeout=timeout_s)
+        code = self._exited.result() if done else None
+        return code if isinstance(code, int) else None
+
+    def output(self) -> bytes:
+        """Return stdout and stderr so far."""
+        self._drain.catch_up()
+        return self._drain.capture.value()
+
+    async def stop(self) -> None:
+        """End it with its descendants and its session."""
+        with contextlib.suppress(SandboxError):
+            await self._sandbox._end(self._key, "tree")
+            await asyncio.wait([self._exited], timeout=_END_S)
+
+
+async def _first(one: "asyncio.Future[None]", other: "asyncio.Future[Event]", timeout_s: float) -> None:
+    waited: set[asyncio.Future[None] | asyncio.Future[Event]] = {one, other}
+    await asyncio.wait(waited, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+
+
+def _encoded(text: str) -> bytes:
+    return os.fsencode(text)
+
+
+def _check_file(code: object, path: str) -> None:
+    if isinstance(code, OSError):
+        raise code
+    assert isinstance(code, int)
+    if code == errno.EINVAL:
+        raise ValueError(f"{path} is not a regular file")
+    if code:
+        number = code if code > 0 else errno.EINTR
+        raise OSError(number, os.strerror(number), path)

@@ -1,0 +1,91 @@
+"""The folder in which one program keeps what its sandboxes need, and removing those of programs that were killed.
+
+A lock that dies with its holders (groundup and its launcher) protects it, so a stale one is known for sure.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import py_compile
+import secrets
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+
+from groundup.domain.errors import SandboxError
+from groundup.sandbox import supervisor
+from groundup.sandbox.composition import write_etc
+from groundup.sandbox.launcher.cgroups import Group
+from groundup.sandbox.launcher.workspaces import take_back
+
+
+class HostState:
+    """A fresh, locked state folder."""
+
+    def __init__(self) -> None:
+        self.path = _root() / secrets.token_hex(4)
+        self.path.mkdir(mode=0o711)
+        self.lock = os.open(self.path / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        (self.path / "empty").mkdir(mode=0o755)
+        (self.path / "sandboxes").mkdir(mode=0o700)
+        write_etc(self.path / "etc")
+        py_compile.compile(
+            supervisor.__file__,
+            cfile=str(self.path / "supervisor.pyc"),
+            dfile="supervisor.py",
+            doraise=True,
+            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+        )
+
+    def release(self) -> None:
+        """Let go of the lock; whoever holds the folder last removes it."""
+        if self.lock >= 0:
+            os.close(self.lock)
+            self.lock = -1
+
+
+def clean_stale_state() -> int:
+    """Undo what killed programs left: give folders back, remove control groups and state. Return how many."""
+    cleaned = 0
+    for folder in sorted(_root().iterdir()):
+        try:
+            lock = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for record in sorted((folder / "sandboxes").glob("*")):
+                _undo(record)
+            shutil.rmtree(folder, ignore_errors=True)
+            cleaned += 1
+        except BlockingIOError:
+            continue
+        finally:
+            os.close(lock)
+    return cleaned
+
+
+def _undo(record: Path) -> None:
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        entry = json.loads(record.read_text())
+        Group(0, {path: Path(path) for path in entry["groups"]}).remove()
+        for path, uid, gid in entry["folders"]:
+            folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                take_back(folder, uid, gid)
+            finally:
+                os.close(folder)
+
+
+def _root() -> Path:
+    """Return the folder of all state folders of this user; nobody else can have made it."""
+    root = Path(tempfile.gettempdir()) / f"groundup-{os.geteuid()}"
+    with contextlib.suppress(FileExistsError):
+        root.mkdir(mode=0o700)
+    status = root.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+        raise SandboxError(f"{root} belongs to somebody else; remove it, or set TMPDIR to a folder of yours")
+    return root

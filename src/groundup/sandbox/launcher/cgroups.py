@@ -1,0 +1,197 @@
+"""Control groups, version 2 or 1, where this user can make them: memory, processes and CPU time of one sandbox."""
+
+import contextlib
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_PERIOD_US = 100_000
+_CONTROLLERS = ("memory", "pids", "cpu", "cpuacct")
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where groups can be made: a folder per controller. In version 2 all are one folder."""
+
+    version: int = 0
+    folders: dict[str, Path] = field(default_factory=dict)
+
+    def has(self, controller: str) -> bool:
+        """Whether groups with this controller can be made."""
+        return controller in self.folders
+
+
+def find_places() -> Places:
+    """Return where this process can make groups; makes and removes an empty one to be sure."""
+    own = _own_groups()
+    mounts = _mounts()
+    if "cgroup2" in mounts and "" in own:
+        top = mounts["cgroup2"][1]
+        place = _usable_unified(_inside(mounts["cgroup2"], own[""]), top)
+        if place:
+            available = _words(place / "cgroup.subtree_control")
+            return Places(2, {name: place for name in _CONTROLLERS if name in available})
+    folders = {}
+    for name in _CONTROLLERS:
+        if name in own and name in mounts:
+            folder = _inside(mounts[name], own[name])
+            if _can_make_groups(folder):
+                folders[name] = folder
+    return Places(1, folders) if folders else Places()
+
+
+class Group:
+    """The control groups of one sandbox; any of them may be missing."""
+
+    def __init__(self, version: int, paths: dict[str, Path]) -> None:
+        self.version = version
+        self.paths = paths
+
+    @classmethod
+    def make(cls, places: Places, name: str, *, memory_bytes: int, processes: int, cpus: float) -> "Group":
+        """Make the groups and set their limits. Raises `OSError`."""
+        group = cls(places.version, {key: folder / name for key, folder in places.folders.items()})
+        for path in set(group.paths.values()):
+            path.mkdir(exist_ok=True)
+        group._limit(memory_bytes, processes, cpus)
+        return group
+
+    def join(self) -> None:
+        """Move the calling process in; its children follow."""
+        for path in set(self.paths.values()):
+            (path / "cgroup.procs").write_text("0")
+
+    def remove(self) -> bool:
+        """Remove the groups; return whether they are gone. The last process may need a moment to leave."""
+        for path in set(self.paths.values()):
+            for _ in range(200):
+                try:
+                    path.rmdir()
+                except FileNotFoundError:
+                    break
+                except OSError:
+                    time.sleep(0.005)
+                else:
+                    break
+        return not any(path.exists() for path in self.paths.values())
+
+    def memory_kills(self) -> int:
+        """How many processes were killed because memory was used up."""
+        return self._counter("memory", "memory.events" if self.version == 2 else "memory.oom_control", "oom_kill")
+
+    def refused_processes(self) -> int:
+        """How many new processes were refused."""
+        return self._counter("pids", "pids.events", "max")
+
+    def peak_memory_bytes(self) -> int | None:
+        """The largest use of memory so far."""
+        return self._number("memory", "memory.peak" if self.version == 2 else "memory.max_usage_in_bytes")
+
+    def cpu_s(self) -> float | None:
+        """CPU time so far."""
+        if self.version == 2:
+            if "cpu" not in self.paths:
+                return None
+            return self._counter("cpu", "cpu.stat", "usage_usec") / 1e6
+        number = self._number("cpuacct", "cpuacct.usage")
+        return None if number is None else number / 1e9
+
+    def _limit(self, memory_bytes: int, processes: int, cpus: float) -> None:
+        quota = int(cpus * _PERIOD_US) if cpus < (os.cpu_count() or 1) else -1
+        if self.version == 2:
+            self._set("memory", "memory.max", memory_bytes)
+            self._set("memory", "memory.swap.max", 0, optional=True)
+            self._set("cpu", "cpu.max", f"{quota if quota > 0 else 'max'} {_PERIOD_US}")
+        else:
+            self._set("memory", "memory.limit_in_bytes", memory_bytes)
+            self._set("memory", "memory.memsw.limit_in_bytes", memory_bytes, optional=True)
+            self._set("cpu", "cpu.cfs_period_us", _PERIOD_US)
+            self._set("cpu", "cpu.cfs_quota_us", quota)
+        self._set("pids", "pids.max", processes)
+
+    def _set(self, controller: str, name: str, value: int | str, *, optional: bool = False) -> None:
+        if controller in self.paths:
+            with contextlib.suppress(OSError) if optional else contextlib.nullcontext():
+                (self.paths[controller] / name).write_text(str(value))
+
+    def _counter(self, controller: str, name: str, key: str) -> int:
+        if controller not in self.paths:
+            return 0
+        try:
+            lines = (self.paths[controller] / name).read_text().splitlines()
+        except OSError:
+            return 0
+        return next((int(line.split()[1]) for line in lines if line.split()[:1] == [key]), 0)
+
+    def _number(self, controller: str, name: str) -> int | None:
+        try:
+            return int((self.paths[controller] / name).read_text())
+        except (OSError, KeyError, ValueError):
+            return None
+
+
+def _own_groups() -> dict[str, str]:
+    """Return controller -> path of our own group; the unified hierarchy has the empty name."""
+    found = {}
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            for name in controllers.split(","):
+                found[name] = path
+    return found
+
+
+def _mounts() -> dict[str, tuple[str, Path]]:
+    """Return controller (or `cgroup2`) -> (path within the hierarchy that is mounted, mount point)."""
+    found: dict[str, tuple[str, Path]] = {}
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/mountinfo").read_text().splitlines():
+            left, _, right = line.partition(" - ")
+            kind, _, options = right.split(" ", 2)
+            root, point = left.split()[3:5]
+            if kind == "cgroup2":
+                found.setdefault("cgroup2", (root, Path(point)))
+            elif kind == "cgroup":
+                for name in options.split(","):
+                    found.setdefault(name.split(" ")[-1], (root, Path(point)))
+    return found
+
+
+def _inside(mounted: tuple[str, Path], path: str) -> Path:
+    root, point = mounted
+    if root != "/" and (path + "/").startswith(root + "/"):
+        path = path[len(root) :]
+    folder = point / path.strip("/")
+    return folder if folder.is_dir() else point
+
+
+def _usable_unified(own: Path, top: Path) -> Path | None:
+    """Return the nearest ancestor that hands memory and pids to its children and lets us make and fill one."""
+    folder = own
+    while True:
+        if {"memory", "pids"} <= set(_words(folder / "cgroup.subtree_control")) and _can_make_groups(folder):
+            return folder
+        if folder == top or top not in folder.parents:
+            return None
+        folder = folder.parent
+
+
+def _can_make_groups(folder: Path) -> bool:
+    """Whether a group can be made here and our processes moved into it."""
+    probe = folder / f"groundup-probe-{os.getpid()}"
+    try:
+        probe.mkdir()
+    except OSError:
+        return False
+    try:
+        return os.access(probe / "cgroup.procs", os.W_OK) and os.access(folder / "cgroup.procs", os.W_OK)
+    finally:
+        probe.rmdir()
+
+
+def _words(path: Path) -> list[str]:
+    try:
+        return path.read_text().split()
+    except OSError:
+        return []

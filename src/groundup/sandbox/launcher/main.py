@@ -1,0 +1,356 @@
+"""The launcher's loop: requests, sandboxes that end, limits that are passed, and the end of groundup."""
+
+import json
+import math
+import os
+import select
+import shutil
+import signal
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from groundup.sandbox.launcher import identities, kernel, wire
+from groundup.sandbox.launcher.cgroups import Group, Places, find_places
+from groundup.sandbox.launcher.spawning import Identity, Spawn, become_sandbox, fork, make_network
+from groundup.sandbox.launcher.watching import FREE_FLOOR_BYTES, TICK_S, DiskWatch, take_census
+from groundup.sandbox.launcher.workspaces import take_back
+
+_OWN_MEMORY_BYTES = 24 << 20
+_OWN_PROCESSES = 4
+"""What bubblewrap and the supervisor use, on top of the guest's limits."""
+
+
+@dataclass
+class Box:
+    """One sandbox."""
+
+    key: str
+    outer: int
+    info: int
+    errors: int
+    group: Group
+    lent: tuple[int, ...]
+    processors: frozenset[int]
+    memory_bytes: int
+    processes: int
+    deadline: float
+    disks: list[DiskWatch]
+    init: int | None = None
+    cause: str | None = None
+    told: bytes = b""
+    peak_bytes: int = 0
+    cpu_s: float = 0.0
+
+
+@dataclass
+class Launcher:
+    """Serves one channel until it ends."""
+
+    channel: socket.socket
+    state: Path
+    places: Places = field(default_factory=find_places)
+    boxes: dict[str, Box] = field(default_factory=dict)
+    finishing: dict[int, Callable[[], None]] = field(default_factory=dict)
+    networks: dict[str, tuple[Identity, tuple[int, int]]] = field(default_factory=dict)
+    loans: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    guarded: set[str] = field(default_factory=set)
+    ending: bool = False
+
+    def __post_init__(self) -> None:
+        self.staging = identities.can_stage()
+        self.users = identities.Users()
+        self.load = dict.fromkeys(sorted(os.sched_getaffinity(0)), 0)
+
+    def serve(self, wake: int) -> None:
+        """Loop until groundup is gone and everything is cleaned up."""
+        self.tell(
+            "hello", staging=self.staging, version=self.places.version, controllers=sorted(self.places.folders)
+        )
+        poller = select.poll()
+        poller.register(wake, select.POLLIN)
+        poller.register(self.channel, select.POLLIN)
+        while not (self.ending and not self.boxes and not self.finishing):
+            for descriptor, _ in poller.poll(self._patience_ms()):
+                if descriptor == wake:
+                    os.read(wake, 4096)
+                elif not self._receive():
+                    poller.unregister(self.channel)
+                    self._end_all()
+            self._read_infos()
+            self._reap()
+            self._watch()
+
+    def tell(self, event: str, **facts: object) -> None:
+        """Send an event; when nobody listens any more, the end of the channel is noticed elsewhere."""
+        try:
+            wire.send(self.channel, {"event": event, **facts})
+        except OSError:
+            return
+
+    def _patience_ms(self) -> float | None:
+        if any(disk.busy for box in self.boxes.values() for disk in box.disks):
+            return 1
+        if any(box.init is None for box in self.boxes.values()):
+            return 5
+        return TICK_S * 1000 if self.boxes else None
+
+    def _receive(self) -> bool:
+        packet, descriptors = wire.receive(self.channel)
+        if not packet:
+            return False
+        request = json.loads(packet)
+        try:
+            getattr(self, f"_on_{request['op']}")(request, descriptors)
+        except (OSError, RuntimeError) as error:
+            self.tell("failed", key=request["key"], message=str(error))
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+        return True
+
+    def _on_open(self, request: dict[str, Any], given: list[int]) -> None:
+        key, limits = request["key"], request["limits"]
+        arguments, control, errors, sources, *folders = given
+        writable = tuple(os.dup(folder) for folder in folders)
+        network = self.networks.get(request["pod"])
+        identity = network[0] if network else self.users.take()
+        memory, processes = limits["memory_mb"] * 2**20, limits["processes"]
+        group = Group.make(
+            self.places,
+            f"groundup-{self.state.name}-{key}",
+            memory_bytes=memory + _OWN_MEMORY_BYTES,
+            processes=processes + _OWN_PROCESSES,
+            cpus=limits["cpus"],
+        )
+        self._lend(writable)
+        self._record(key, writable, group)
+        info, info_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        spawn = Spawn(
+            identity=identity,
+            staging=self.staging,
+            bwrap=request["bwrap"],
+            command=tuple(request["command"]),
+            arguments=arguments,
+            control=control,
+            info=info_end,
+            errors=errors,
+            sources=sources,
+            lent=writable,
+            namespaces=network[1] if network else None,
+            group=group,
+            processors=self._processors(limits["cpus"]),
+        )
+        outer = fork(lambda: become_sandbox(spawn), errors)
+        os.close(info_end)
+        self.boxes[key] = Box(
+            key=key,
+            outer=outer,
+            info=info,
+            errors=os.dup(errors),
+            group=group,
+            lent=writable,
+            processors=spawn.processors,
+            memory_bytes=memory,
+            processes=processes,
+            deadline=time.monotonic() + limits["wall_clock_s"],
+            disks=[DiskWatch(folder, limits["disk_mb"] * 2**20) for folder in writable],
+        )
+        groups = {controller: str(path) for controller, path in group.paths.items()}
+        self.tell("opening", key=key, version=group.version, groups=groups, uid=identity.uid)
+
+    def _on_close(self, request: dict[str, Any], given: list[int]) -> None:
+        box = self.boxes.get(request["key"])
+        if box:
+            self._kill(box, "closed")
+
+    def _on_pod(self, request: dict[str, Any], given: list[int]) -> None:
+        identity = self.users.take()
+        ours, theirs = socket.socketpair()
+        errors = os.memfd_create("errors", os.MFD_CLOEXEC)
+        with ours:
+            with theirs:
+                child = fork(lambda: make_network(identity, theirs.detach()), errors)
+            ours.settimeout(10)
+            _, spaces, _, _ = socket.recv_fds(ours, 16, 2)
+        self.finishing[child] = lambda: None
+        message = os.pread(errors, 4096, 0).decode(errors="replace").strip()
+        os.close(errors)
+        if len(spaces) != 2:
+            raise RuntimeError(message or "no namespaces came back")
+        self.networks[request["key"]] = (identity, (spaces[0], spaces[1]))
+        self.tell("made", key=request["key"])
+
+    def _on_unpod(self, request: dict[str, Any], given: list[int]) -> None:
+        _, spaces = self.networks.pop(request["key"])
+        for space in spaces:
+            os.close(space)
+
+    def _on_guard(self, request: dict[str, Any], given: list[int]) -> None:
+        (self.guarded.add if request["guarded"] else self.guarded.discard)(request["key"])
+
+    def _lend(self, folders: tuple[int, ...]) -> None:
+        """Remember the owner of each folder, and how many sandboxes have it."""
+        for folder in folders:
+            status = os.fstat(folder)
+            loan = self.loans.setdefault((status.st_dev, status.st_ino), [0, status.st_uid, status.st_gid])
+            loan[0] += 1
+
+    def _returns(self, box: Box) -> list[tuple[int, int, int]]:
+        """Return (folder, uid, gid) of what no other sandbox has any more."""
+        returned = []
+        for folder in box.lent:
+            status = os.fstat(folder)
+            loan = self.loans[status.st_dev, status.st_ino]
+            loan[0] -= 1
+            if not loan[0]:
+                del self.loans[status.st_dev, status.st_ino]
+                returned.append((folder, loan[1], loan[2]))
+        return returned
+
+    def _record(self, key: str, writable: tuple[int, ...], group: Group) -> None:
+        """Write down what to undo, in case that the launcher itself is killed."""
+        owners = [(os.fstat(folder).st_dev, os.fstat(folder).st_ino) for folder in writable]
+        folders = [
+            [os.readlink(f"/proc/self/fd/{folder}"), *self.loans[owner][1:]]
+            for folder, owner in zip(writable, owners, strict=True)
+        ]
+        text = json.dumps({"folders": folders, "groups": sorted({str(path) for path in group.paths.values()})})
+        (self.state / "sandboxes" / key).write_text(text)
+
+    def _processors(self, cpus: float) -> frozenset[int]:
+        """Choose the least used processors where no control group limits CPU time."""
+        wanted = math.ceil(cpus)
+        if self.places.has("cpu") or wanted >= len(self.load):
+            return frozenset()
+        chosen = sorted(self.load, key=lambda number: self.load[number])[:wanted]
+        for number in chosen:
+            self.load[number] += 1
+        return frozenset(chosen)
+
+    def _read_infos(self) -> None:
+        for box in self.boxes.values():
+            if box.init is None and box.info >= 0:
+                try:
+                    told = os.read(box.info, 4096)
+                except BlockingIOError:
+                    continue
+                box.told += told
+                if not told:
+                    os.close(box.info)
+                    box.info = -1
+                    if b"}" in box.told:
+                        box.init = int(json.loads(box.told)["child-pid"])
+                        if box.cause:
+                            self._kill(box, box.cause)
+
+    def _kill(self, box: Box, cause: str) -> None:
+        box.cause = box.cause or cause
+        for pid in (box.init, None if box.init else box.outer):
+            if pid:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+
+    def _end_all(self) -> None:
+        self.ending = True
+        for box in self.boxes.values():
+            self._kill(box, "closed")
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, _ = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            finished = self.finishing.pop(pid, None)
+            if finished:
+                finished()
+            for box in [box for box in self.boxes.values() if box.outer == pid]:
+                self._ended(box)
+
+    def _ended(self, box: Box) -> None:
+        """All processes are gone: give the folders back in a child, so that a large tree delays nobody."""
+        del self.boxes[box.key]
+        message = os.pread(box.errors, 4096, 0).decode(errors="replace").strip()
+        self.tell(
+            "ended",
+            key=box.key,
+            cause=box.cause,
+            message=message,
+            memory_kills=box.group.memory_kills(),
+            peak_bytes=box.group.peak_memory_bytes() or box.peak_bytes,
+            cpu_s=box.group.cpu_s() or box.cpu_s,
+        )
+        returned = self._returns(box)
+
+        def clean() -> None:
+            for folder, uid, gid in returned:
+                take_back(folder, uid, gid)
+            box.group.remove()
+
+        def finished() -> None:
+            for descriptor in (*box.lent, box.errors, box.info):
+                if descriptor >= 0:
+                    os.close(descriptor)
+            (self.state / "sandboxes" / box.key).unlink(missing_ok=True)
+            self.tell("closed", key=box.key)
+
+        for number in box.processors:
+            self.load[number] -= 1
+        self.finishing[fork(clean)] = finished
+
+    def _watch(self) -> None:
+        now = time.monotonic()
+        for box in self.boxes.values():
+            if box.cause is None:
+                if now > box.deadline:
+                    self._kill(box, "wall_clock")
+                self._watch_processes(box)
+                self._watch_disks(box, now)
+
+    def _watch_processes(self, box: Box) -> None:
+        if box.init is None or (box.group.paths.keys() >= {"memory", "pids"}):
+            return
+        census = take_census(box.init)
+        if census.memory_bytes > box.peak_bytes + 2**20 or census.cpu_s > box.cpu_s + 0.5:
+            box.peak_bytes, box.cpu_s = max(box.peak_bytes, census.memory_bytes), max(box.cpu_s, census.cpu_s)
+            self.tell("usage", key=box.key, peak_bytes=box.peak_bytes, cpu_s=box.cpu_s)
+        if "memory" not in box.group.paths and census.memory_bytes > box.memory_bytes + _OWN_MEMORY_BYTES:
+            self._kill(box, "memory")
+        if "pids" not in box.group.paths and census.processes > box.processes + _OWN_PROCESSES:
+            self._kill(box, "processes")
+
+    def _watch_disks(self, box: Box, now: float) -> None:
+        for disk in box.disks:
+            if disk.step(now):
+                self._kill(box, "disk")
+            elif disk.free_bytes() < FREE_FLOOR_BYTES:
+                largest = max(
+                    (other for other in self.boxes.values() if other.cause is None),
+                    key=lambda other: sum(each.used_bytes for each in other.disks),
+                    default=box,
+                )
+                self._kill(largest, "disk")
+
+
+def main(channel: int, state: str) -> None:
+    """Run until the other side of *channel* is gone; then leave nothing behind."""
+    os.setsid()
+    kernel.adopt_orphans()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    wake, waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+    launcher = Launcher(socket.socket(fileno=channel), Path(state))
+    launcher.serve(wake)
+    for folder in (*launcher.guarded, state):
+        shutil.rmtree(folder, ignore_errors=True)

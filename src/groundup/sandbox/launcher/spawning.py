@@ -1,0 +1,164 @@
+"""Becoming a sandbox: what happens in a forked child of the launcher before it executes bubblewrap.
+
+As root, sources of mounts are first bound below a private /tmp, because the guest's user could not reach them at
+their own places; then the child becomes that user. An ordinary user needs neither.
+"""
+
+import fcntl
+import json
+import os
+import resource
+import signal
+import socket
+import stat
+import struct
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from groundup.sandbox.launcher import kernel
+from groundup.sandbox.launcher.cgroups import Group
+from groundup.sandbox.launcher.workspaces import lend
+
+STAGE = "/tmp/s"  # noqa: S108  # in a private mount namespace, on a tmpfs of its own
+CONTROL, ARGUMENTS, INFO = 3, 4, 5
+"""Descriptor numbers that bubblewrap and the supervisor find."""
+FAILED = 125
+_OOM_SCORE = "500"
+"""When the machine runs out of memory, sandboxes go before everything else."""
+_SIOCSIFFLAGS, _IFF_UP_RUNNING = 0x8914, 0x41
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Which host user a guest is. Without `changes`, the one that runs groundup."""
+
+    uid: int
+    gid: int
+    changes: bool
+
+
+@dataclass(frozen=True)
+class Spawn:
+    """Everything that the child needs."""
+
+    identity: Identity
+    staging: bool
+    bwrap: str
+    command: tuple[str, ...]
+    arguments: int
+    control: int
+    info: int
+    errors: int
+    sources: int
+    lent: tuple[int, ...]
+    namespaces: tuple[int, int] | None
+    group: Group
+    processors: frozenset[int]
+
+
+def fork(work: Callable[[], object], errors: int | None = None) -> int:
+    """Run *work* in a child and return the child's pid; what it raises goes to *errors* as one line."""
+    parent = os.getpid()
+    pid = os.fork()
+    if pid:
+        return pid
+    code = FAILED
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        kernel.die_with_parent(signal.SIGKILL)
+        if os.getppid() == parent:
+            work()
+            code = 0
+    except BaseException as error:  # noqa: BLE001  # the boundary of a forked child: nothing may unwind past it
+        if errors is not None:
+            os.write(errors, f"{error}\n".encode())
+    finally:
+        os._exit(code)
+
+
+def become_sandbox(spawn: Spawn) -> NoReturn:
+    """Execute bubblewrap as the guest's user."""
+    launcher = os.getppid()
+    spawn.group.join()
+    Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE)
+    if spawn.processors:
+        os.sched_setaffinity(0, spawn.processors)
+    if spawn.identity.changes:
+        for folder in spawn.lent:
+            lend(folder, spawn.identity.uid, spawn.identity.gid)
+    if spawn.staging:
+        _stage(spawn.sources)
+    become_user(spawn.identity)
+    kernel.die_with_parent(signal.SIGKILL)  # a change of user has undone it
+    if os.getppid() != launcher:
+        sys.exit("the launcher is gone")
+    if spawn.namespaces:
+        kernel.setns(spawn.namespaces[0], kernel.CLONE_NEWUSER)
+        kernel.setns(spawn.namespaces[1], kernel.CLONE_NEWNET)
+    _place_descriptors(spawn)
+    os.umask(0o022)
+    os.chdir("/")
+    os.execve(spawn.bwrap, ["bwrap", "--args", str(ARGUMENTS), "--", *spawn.command], {})
+
+
+def become_user(identity: Identity) -> None:
+    """Give up root for good."""
+    if identity.changes:
+        os.setgroups([])
+        os.setresgid(identity.gid, identity.gid, identity.gid)
+        os.setresuid(identity.uid, identity.uid, identity.uid)
+
+
+def make_network(identity: Identity, channel: int) -> None:
+    """Make a user namespace with a network of its own; send descriptors of both over *channel*."""
+    become_user(identity)
+    kernel.be_dumpable()
+    kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWNET)
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"1000 {identity.uid} 1"),
+        ("gid_map", f"1000 {identity.gid} 1"),
+    ):
+        descriptor = os.open(f"/proc/self/{name}", os.O_WRONLY)
+        os.write(descriptor, text.encode())
+        os.close(descriptor)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        fcntl.ioctl(probe, _SIOCSIFFLAGS, struct.pack("16sH14s", b"lo", _IFF_UP_RUNNING, b""))
+    spaces = [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in ("user", "net")]
+    with socket.socket(fileno=channel) as answer:
+        socket.send_fds(answer, [b"made"], spaces)
+
+
+def _stage(listed: int) -> None:
+    """Bind what the file *listed* names (name -> path) below `STAGE`."""
+    kernel.unshare(kernel.CLONE_NEWNS)
+    kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_SLAVE)
+    with os.fdopen(listed, "rb") as file:
+        paths = json.load(file)
+    sources = {name: os.open(path, os.O_PATH | os.O_CLOEXEC) for name, path in paths.items()}
+    kernel.mount("tmpfs", "/tmp", "tmpfs", 0, "mode=755,size=1m")  # noqa: S108  # seen by nobody else
+    os.mkdir(STAGE)
+    for name, source in sources.items():
+        target = f"{STAGE}/{name}"
+        if stat.S_ISDIR(os.fstat(source).st_mode):
+            os.mkdir(target)
+        else:
+            os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
+        kernel.mount(f"/proc/self/fd/{source}", target, "", kernel.MS_BIND | kernel.MS_REC)
+        os.close(source)
+
+
+def _place_descriptors(spawn: Spawn) -> None:
+    """Put the descriptors where they are expected; all others close when bubblewrap is executed."""
+    null = os.open(os.devnull, os.O_RDWR)
+    wanted = {0: null, 1: spawn.errors, 2: spawn.errors}
+    wanted |= {CONTROL: spawn.control, ARGUMENTS: spawn.arguments, INFO: spawn.info}
+    high = {target: fcntl.fcntl(source, fcntl.F_DUPFD_CLOEXEC, 64) for target, source in wanted.items()}
+    for target, source in high.items():
+        os.dup2(source, target)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

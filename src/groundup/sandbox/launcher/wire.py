@@ -1,0 +1,30 @@
+"""Messages between groundup and its launcher: one JSON object per packet, with descriptors."""
+
+import array
+import json
+import socket
+
+MAX_BYTES = 128 * 1024
+MAX_DESCRIPTORS = 200
+
+
+def encode(message: dict[str, object]) -> bytes:
+    """Return the packet of *message*."""
+    return json.dumps(message).encode()
+
+
+def send(channel: socket.socket, message: dict[str, object], descriptors: tuple[int, ...] = ()) -> None:
+    """Send one message."""
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
+    channel.sendmsg([encode(message)], rights, socket.MSG_NOSIGNAL)
+
+
+def receive(channel: socket.socket) -> tuple[bytes, list[int]]:
+    """Return one packet (empty at the end) with its descriptors, which do not survive an exec."""
+    space = socket.CMSG_SPACE(MAX_DESCRIPTORS * 4)
+    data, ancillary, _, _ = channel.recvmsg(MAX_BYTES, space, socket.MSG_CMSG_CLOEXEC)
+    descriptors = array.array("i")
+    for level, kind, raw in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            descriptors.frombytes(raw[: len(raw) - len(raw) % descriptors.itemsize])
+    return data, list(descriptors)

@@ -1,0 +1,111 @@
+"""Lending a folder to a guest's user, taking it back, and measuring it, however hostile its content is.
+
+Every step goes through descriptors of folders and never follows a link, so nothing outside can be reached.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+
+MAX_DEPTH = 256
+"""Folders deeper than this are not followed; measuring counts them as being over any limit."""
+MAX_ENTRIES = 2_000_000
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class TooLargeError(Exception):
+    """A tree has more entries or deeper folders than anybody needs."""
+
+
+def lend(folder: int, uid: int, gid: int) -> None:
+    """Give everything in the open *folder* to *uid* and *gid*."""
+    for parent, name, _ in _entries(folder):
+        os.chown(name, uid, gid, dir_fd=parent, follow_symlinks=False)
+    os.fchown(folder, uid, gid)
+
+
+def take_back(folder: int, uid: int, gid: int) -> None:
+    """Give everything in the open *folder* to *uid* and *gid* and make it readable and removable for its owner."""
+    _repair(folder, os.fstat(folder), 0o700)
+    if os.fstat(folder).st_uid != uid:
+        os.fchown(folder, uid, gid)
+    for parent, name, status in _entries(folder):
+        if status.st_uid != uid or status.st_gid != gid:
+            os.chown(name, uid, gid, dir_fd=parent, follow_symlinks=False)
+
+
+def measure(folder: int) -> Iterator[int]:
+    """Yield the bytes on disk so far, now and then, while walking the open *folder*; the last is the sum.
+
+    Raises `TooLargeError`.
+    """
+    total = 0
+    for entries, (_, _, status) in enumerate(_entries(folder, strict=True), 1):
+        total += status.st_blocks * 512
+        if entries > MAX_ENTRIES:
+            raise TooLargeError
+        if entries % 500 == 0:
+            yield total
+    yield total
+
+
+def _entries(folder: int, *, strict: bool = False) -> Iterator[tuple[int, str, os.stat_result]]:
+    """Yield (descriptor of its folder, name, status) of everything below.
+
+    *strict* only looks, and minds the depth; otherwise all is made accessible for its owner on the way.
+    """
+    stack = [(os.open(".", _FOLDER, dir_fd=folder), iter(_names(folder)))]
+    try:
+        while stack:
+            parent, names = stack[-1]
+            name = next(names, None)
+            if name is None:
+                os.close(stack.pop()[0])
+                continue
+            try:
+                status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            except OSError:
+                continue
+            if not strict:
+                _repair_entry(parent, name, status)
+            yield parent, name, status
+            if stat.S_ISDIR(status.st_mode):
+                if len(stack) >= MAX_DEPTH:
+                    if strict:
+                        raise TooLargeError
+                    continue
+                try:
+                    child = os.open(name, _FOLDER, dir_fd=parent)
+                except OSError:
+                    continue
+                stack.append((child, iter(_names(child))))
+    finally:
+        for parent, _ in stack:
+            os.close(parent)
+
+
+def _names(folder: int) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _repair_entry(parent: int, name: str, status: os.stat_result) -> None:
+    needed = 0o700 if stat.S_ISDIR(status.st_mode) else 0o400 if stat.S_ISREG(status.st_mode) else 0
+    if not needed & ~status.st_mode:
+        return
+    with contextlib.suppress(OSError):
+        descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+        try:
+            found = os.fstat(descriptor)
+            if stat.S_IFMT(found.st_mode) == stat.S_IFMT(status.st_mode):
+                os.chmod(f"/proc/self/fd/{descriptor}", stat.S_IMODE(found.st_mode) | needed)
+        finally:
+            os.close(descriptor)
+
+
+def _repair(descriptor: int, status: os.stat_result, needed: int) -> None:
+    if needed & ~status.st_mode:
+        os.fchmod(descriptor, stat.S_IMODE(status.st_mode) | needed)

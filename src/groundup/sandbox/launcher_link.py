@@ -1,0 +1,157 @@
+"""groundup's end of the launcher: starts it, asks it, and hears which sandboxes have ended and why."""
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import Field
+
+from groundup.domain.errors import SandboxError
+from groundup.domain.records import Record
+from groundup.sandbox.host_state import HostState
+from groundup.sandbox.launcher import wire
+from groundup.sandbox.pipes import close_all
+
+_START_S = 30.0
+
+
+class Event(Record):
+    """What the launcher says."""
+
+    event: str
+    key: str = ""
+    staging: bool = False
+    version: int = 0
+    controllers: tuple[str, ...] = ()
+    groups: dict[str, str] = {}
+    uid: int = -1
+    memory_kills: int = 0
+    cause: str | None = None
+    message: str = ""
+    peak_bytes: int = Field(default=0, ge=0)
+    cpu_s: float = 0.0
+
+
+class LauncherLink:
+    """A running launcher."""
+
+    def __init__(self, state: HostState) -> None:
+        self.state = state
+        self.hello: Event | None = None
+        self._channel: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._listeners: dict[str, Callable[[Event], None]] = {}
+        self._greeted: asyncio.Future[Event] | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether requests can be made."""
+        return self._channel is not None
+
+    async def start(self) -> Event:
+        """Start the launcher and return its first words. Raises `SandboxError`."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        source = str(Path(__file__).parents[2])
+        code = "import sys; sys.path.insert(0, sys.argv[1]); from groundup.sandbox.launcher.main import main; "
+        code += "main(int(sys.argv[2]), sys.argv[3])"
+        interpreter = getattr(sys, "_base_executable", sys.executable)
+        arguments = [interpreter, "-I", "-S", "-E", "-c", code, source, str(theirs.fileno()), str(self.state.path)]
+        descriptors = (theirs.fileno(), self.state.lock)
+        log = os.open(
+            self.state.path / "launcher.log", os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600
+        )
+        try:
+            self._process = subprocess.Popen(  # noqa: ASYNC220  # once per program, and it does not wait
+                arguments, env={}, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=descriptors
+            )
+        except OSError as error:
+            raise SandboxError(f"cannot start {interpreter}: {error.strerror}; reinstall Python") from error
+        finally:
+            theirs.close()
+            os.close(log)
+        ours.setblocking(False)
+        self._channel = ours
+        loop = asyncio.get_running_loop()
+        self._greeted = loop.create_future()
+        loop.add_reader(ours, self._read)
+        async with asyncio.timeout(_START_S):
+            return await self._greeted
+
+    async def ask(self, message: dict[str, object], descriptors: tuple[int, ...] = ()) -> None:
+        """Send a request. Raises `SandboxError`."""
+        while True:
+            if self._channel is None:
+                raise SandboxError(f"the launcher of sandboxes has ended: {self._last_words()}; start again")
+            try:
+                wire.send(self._channel, message, descriptors)
+            except BlockingIOError:
+                await asyncio.sleep(0.001)
+            except OSError as error:
+                raise SandboxError(f"the launcher of sandboxes has ended ({error}); start again") from error
+            else:
+                return
+
+    def listen(self, key: str, listener: Callable[[Event], None]) -> None:
+        """Call *listener* with every event of *key*."""
+        self._listeners[key] = listener
+
+    def forget(self, key: str) -> None:
+        """Undo `listen`."""
+        self._listeners.pop(key, None)
+
+    async def close(self) -> None:
+        """Make the launcher end everything, and wait for it."""
+        self._disconnect()
+        process, self._process = self._process, None
+        if process is not None:
+            while process.poll() is None:  # noqa: ASYNC110  # it is no asyncio child: it outlives event loops
+                await asyncio.sleep(0.002)
+        self.state.release()
+
+    def _disconnect(self) -> None:
+        if self._channel is not None:
+            asyncio.get_running_loop().remove_reader(self._channel)
+            self._channel.close()
+            self._channel = None
+
+    def _read(self) -> None:
+        assert self._channel is not None
+        for _ in range(64):
+            try:
+                packet, descriptors = wire.receive(self._channel)
+            except BlockingIOError:
+                return
+            except OSError:
+                packet, descriptors = b"", []
+            close_all(*descriptors)
+            if not packet:
+                self._lost()
+                return
+            event = Event.model_validate(json.loads(packet))
+            if event.event == "hello" and self._greeted and not self._greeted.done():
+                self.hello = event
+                self._greeted.set_result(event)
+            elif event.key in self._listeners:
+                self._listeners[event.key](event)
+
+    def _lost(self) -> None:
+        """The launcher was killed, and every sandbox with it."""
+        self._disconnect()
+        reason = self._last_words()
+        if self._greeted and not self._greeted.done():
+            self._greeted.set_exception(SandboxError(f"the launcher of sandboxes did not start: {reason}"))
+        for key, listener in list(self._listeners.items()):
+            listener(Event(event="ended", key=key, cause="launcher", message=reason))
+            listener(Event(event="closed", key=key))
+
+    def _last_words(self) -> str:
+        try:
+            lines = (self.state.path / "launcher.log").read_text(errors="replace").strip().splitlines()
+        except OSError:
+            lines = []
+        return lines[-1] if lines else "it was killed"
