@@ -4,6 +4,8 @@ from pathlib import PurePosixPath
 
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
+from groundup.manifests.csharp.msbuild import MsBuild
+from groundup.manifests.csharp.nuget import Nuspec, PackagesConfig
 from groundup.manifests.javascript.package_json import PackageJson
 from groundup.manifests.protocol import ManifestFormat
 from groundup.manifests.python.environment_yml import EnvironmentYml
@@ -21,6 +23,9 @@ _ALL: tuple[ManifestFormat, ...] = (
     EnvironmentYml(),
     PackageJson(),
     CargoToml(),
+    MsBuild(),
+    PackagesConfig(),
+    Nuspec(),
 )
 
 FORMATS: dict[str, ManifestFormat] = {item.name: item for item in _ALL}

@@ -1,0 +1,146 @@
+"""NuGet's own files: packages.config, which old projects restore from, and .nuspec, which makes packages."""
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from groundup.manifests.csharp.containers import Container, new_element, telling_comments
+from groundup.manifests.csharp.xml_tree import Element, escaped, parse, readable
+from groundup.manifests.editing import Edit, Text
+from groundup.manifests.records import Dependency, Kind, Language, SectionKey
+from groundup.manifests.sections import Entry, Scan, SpanFormat
+
+_TELLING = re.compile(r"<\s*(?:package|dependency)\s[^>]*\bid\s*=", re.IGNORECASE)
+
+
+class PackagesConfig(SpanFormat):
+    """packages.config: `<package id version targetFramework developmentDependency />`."""
+
+    name = "packages.config"
+    language: Language = "csharp"
+
+    def recognises(self, path: PurePosixPath) -> bool:
+        """Whether the file is called packages.config, or packages.<project>.config."""
+        name = path.name.lower()
+        return name == "packages.config" or (name.startswith("packages.") and name.endswith(".config"))
+
+    def home(self, dependency: Dependency) -> SectionKey:
+        """Return the key of the one list that there is."""
+        return SectionKey(Kind.RUNTIME)
+
+    def scan(self, source: Text) -> Scan:
+        """Find the list. Raises `ManifestError`."""
+        root = parse(source)
+        if root.local.lower() != "packages":
+            raise source.error(f"must hold <packages>, not <{root.local}>", root.start)
+        owners = _children(root, "package")
+        entries = [_config_entry(source, item) for item in owners]
+        key = SectionKey(Kind.RUNTIME)
+        listed = Container(source, root, root, key, entries, owners, _render_config, _TELLING)
+        return Scan(source, (listed, telling_comments(source, root, [listed], _TELLING)))
+
+
+class Nuspec(SpanFormat):
+    """The specification of a package: `<dependency id version />`, grouped by target framework or not."""
+
+    name = "nuspec"
+    language: Language = "csharp"
+
+    def recognises(self, path: PurePosixPath) -> bool:
+        """Whether the name ends in .nuspec."""
+        return path.suffix.lower() == ".nuspec"
+
+    def scan(self, source: Text) -> Scan:
+        """Find the lists. Raises `ManifestError`."""
+        root = parse(source)
+        sections: list[Container] = []
+        for element in root.walk():
+            if element.local.lower() != "dependencies":
+                continue
+            groups = _children(element, "group")
+            sections.append(_spec_section(source, root, element, ""))
+            sections += [
+                _spec_section(source, root, group, group.attribute("targetFramework") or "") for group in groups
+            ]
+        return Scan(source, (*sections, telling_comments(source, root, sections, _TELLING)))
+
+    def create(self, scan: Scan, key: SectionKey, added: Sequence[Dependency]) -> list[Edit]:
+        """Return the edits that make a group, or the list itself. Raises `ManifestError` without metadata."""
+        root = parse(scan.source)
+        found = {element.local.lower(): element for element in root.walk()}
+        if key.kind is not Kind.RUNTIME or "metadata" not in found:
+            return super().create(scan, key, added)
+        lines = [_render_spec(item) for item in added]
+        if not key.group:
+            return new_element(scan.source, found["metadata"], None, ("dependencies", ""), lines)
+        framework = f' targetFramework="{escaped(key.group)}"'
+        if "dependencies" in found:
+            return new_element(scan.source, found["dependencies"], None, ("group", framework), lines)
+        inner = f"<group{framework}>{''.join(lines)}</group>"
+        return new_element(scan.source, found["metadata"], None, ("dependencies", ""), [inner])
+
+
+def _children(element: Element, name: str) -> list[Element]:
+    return [child for child in element.children if child.local.lower() == name]
+
+
+def _config_entry(source: Text, element: Element) -> Entry:
+    said = {item.name: item.value for item in element.attributes}
+    name = said.pop("id", "")
+    if not name:
+        raise source.error("has a package without an id", element.start)
+    development = said.get("developmentDependency", "").lower() == "true"
+    if development:
+        del said["developmentDependency"]
+    dependency = _record(source, element, name, said.pop("version", ""), said.pop("targetFramework", ""), said)
+    return Entry(dependency.model_copy(update={"kind": Kind.DEV}) if development else dependency, element.span)
+
+
+def _render_config(dependency: Dependency) -> str:
+    said = [("id", dependency.name), ("version", dependency.constraint)]
+    if dependency.group:
+        said.append(("targetFramework", dependency.group))
+    if dependency.kind is Kind.DEV:
+        said.append(("developmentDependency", "true"))
+    return _element("package", [*said, *dependency.details])
+
+
+def _spec_section(source: Text, root: Element, element: Element, framework: str) -> Container:
+    owners = _children(element, "dependency")
+    entries = []
+    for item in owners:
+        said = {attribute.name: attribute.value for attribute in item.attributes}
+        name = said.pop("id", "")
+        if not name:
+            raise source.error("has a dependency without an id", item.start)
+        record = _record(source, item, name, said.pop("version", ""), framework, said)
+        entries.append(Entry(record, item.span))
+    return Container(
+        source, root, element, SectionKey(Kind.RUNTIME, framework), entries, owners, _render_spec, _TELLING
+    )
+
+
+def _render_spec(dependency: Dependency) -> str:
+    said = [("id", dependency.name)]
+    if dependency.constraint:
+        said.append(("version", dependency.constraint))
+    return _element("dependency", [*said, *dependency.details])
+
+
+def _record(
+    source: Text, element: Element, name: str, version: str, framework: str, said: dict[str, str]
+) -> Dependency:
+    return Dependency(
+        language="csharp",
+        name=name,
+        normalised=name.lower(),
+        constraint=version,
+        group=framework,
+        details=tuple(sorted(said.items())),
+        text=readable(source.text[slice(*element.span)]),
+        location=source.location(element.span),
+    )
+
+
+def _element(name: str, attributes: Sequence[tuple[str, str]]) -> str:
+    return f"<{name} " + " ".join(f'{key}="{escaped(value)}"' for key, value in attributes) + " />"
