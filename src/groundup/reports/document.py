@@ -51,6 +51,7 @@ class Figure(Record):
 
     name: str
     score: Score
+    unit: str = Field(description="what the denominator counts")
     interval: Interval | None = None
     meaning: str
 

@@ -83,13 +83,14 @@ def _figures(rows: Sequence[AttemptRow], attempts: int) -> tuple[Figure, ...]:
     attempted = _by_task((row.task, row.counted) for row in rows if row.standing != "not_attempted")
     solved = {task: [float(value == 1.0) for value in values] for task, values in counted.items()}
     figures = [
-        _mean("score", counted, "mean score; what was not attempted or was tampered with counts 0"),
-        _mean("score, attempted only", attempted, "the same over attempts that were handed in"),
+        _mean("mean score", counted, "what was not attempted or was tampered with counts 0"),
+        _mean("mean score of what was attempted", attempted, "the same over attempts that were handed in"),
         _share("solved", solved, "attempts with the full score"),
     ]
     if attempts > 1:
         best = {task: [max(values)] for task, values in solved.items()}
-        figures.append(_share("solved in any attempt", best, "tasks with a full score in some attempt"))
+        share = _share("solved in any attempt", best, "tasks with a full score in some attempt")
+        figures.append(share.model_copy(update={"unit": "tasks"}))
     graded = [row for row in rows if row.standing == "graded"]
     figures.append(_points([row.score for row in graded if row.score]))
     for name in sorted({name for row in graded for name in row.scores}):
@@ -110,7 +111,8 @@ def _by_task(values: Iterable[tuple[str, float | None]]) -> dict[str, list[float
 def _mean(name: str, groups: Mapping[str, list[float]], meaning: str) -> Figure:
     values = [value for group in groups.values() for value in group]
     score = Score(numerator=math.fsum(values), denominator=len(values))
-    return Figure(name=name, score=score, interval=bootstrap(list(groups.values())), meaning=meaning)
+    interval = bootstrap(list(groups.values()))
+    return Figure(name=name, score=score, unit="attempts", interval=interval, meaning=meaning)
 
 
 def _share(name: str, groups: Mapping[str, list[float]], meaning: str) -> Figure:
@@ -125,6 +127,7 @@ def _share(name: str, groups: Mapping[str, list[float]], meaning: str) -> Figure
 def _points(scores: Sequence[Score]) -> Figure:
     return Figure(
         name="points",
+        unit="points",
         score=Score(
             numerator=math.fsum(score.numerator for score in scores),
             denominator=math.fsum(score.denominator for score in scores),

@@ -108,7 +108,7 @@ def _why(row: AttemptRow) -> str:
 
 
 def _figures(runs: tuple[RunReport, ...]) -> View:
-    names = list(dict.fromkeys(figure.name for run in runs for figure in run.figures))
+    names = list(dict.fromkeys(figure.name for run in runs for figure in run.figures if _tells(run, figure)))
     rows = [(name, *(_figure(run, name) for run in runs)) for name in names]
     rows += [
         (word, *(_count(run, word) for run in runs)) for word in ("tampered", "infrastructure", "not attempted")
@@ -127,7 +127,12 @@ def _figure(run: RunReport, name: str) -> str:
     found: Figure | None = next((figure for figure in run.figures if figure.name == name), None)
     if found is None or found.score.value is None:
         return ""
-    return share(found.score) + _between(found.interval)
+    return f"{share(found.score)[:-1]} {found.unit}){_between(found.interval)}"
+
+
+def _tells(run: RunReport, figure: Figure) -> bool:
+    """Whether a figure says more than the headline: with everything attempted, both means are one."""
+    return figure is run.headline or figure.score != run.headline.score or figure.name == "solved"
 
 
 def _between(interval: Interval | None) -> str:

@@ -1,0 +1,121 @@
+"""What readers see, in each format."""
+
+import io
+import json
+
+from rich.console import Console
+
+from groundup.reports.document import Report
+from groundup.reports.markdown import markdown
+from groundup.reports.summary import report_of
+from groundup.reports.terminal import show
+from groundup.reports.views import percent
+from tests.reports.made import Word, run_of
+
+WORDS: dict[str, list[Word]] = {
+    "alpha": [(3, 4)],
+    "beta": [(4, 4)],
+    "cheat": ["tampered"],
+    "gamma": ["infrastructure"],
+    "unseen": ["not_attempted"],
+}
+
+
+def printed(report: Report) -> str:
+    """Return the tables as text, without rules."""
+    console = Console(file=io.StringIO(), width=160, color_system=None)
+    show(report, console)
+    assert isinstance(console.file, io.StringIO)
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    return "\n".join(line for line in lines if not line or line.strip("─ "))
+
+
+ONE = """toy · r
+predictions with m; toy 1; sandbox bubblewrap
+graded by strict 3, data d1, environment rebuilt
+
+ task     score           verdict          why
+ alpha    75.0 % (3/4)    graded           test: some *failed* | \\x1b[31m
+ beta     100.0 % (4/4)   solved
+ cheat    -               tampered         test: it wrote its own results
+ gamma    -               infrastructure   environment: no network
+ unseen   -               not attempted
+
+1 of 5 attempts have no verdict and are in no mean; resume the run
+
+Summary
+
+ figure                             value
+ mean score                         43.8 % (1.750/4 attempts) [0.0 %, 87.5 %]
+ mean score of what was attempted   58.3 % (1.750/3 attempts) [0.0 %, 100.0 %]
+ solved                             25.0 % (1/4 attempts) [4.6 %, 69.9 %]
+ points                             87.5 % (7/8 points)
+ declared                           25.0 % (0.500/2 attempts) [21.4 %, 28.6 %]
+ tampered                           1
+ infrastructure                     1
+ not attempted                      1
+ lost at test                       2
+
+95 % interval: Wilson
+95 % interval: percentile bootstrap over tasks, 10000 resamples, seed 20261121
+"""
+
+
+def test_one_run_as_a_table() -> None:
+    """Denominators, intervals with their method, the grader with its version, and what has no score, apart."""
+    assert printed(report_of([run_of("r", WORDS)])) == ONE
+
+
+def test_two_runs_side_by_side() -> None:
+    """Each task in one row, each run in one column, and the paired difference below."""
+    other: dict[str, list[Word]] = {**WORDS, "alpha": [(4, 4)]}
+    text = printed(report_of([run_of("first", WORDS), run_of("second", other)]))
+    rows = [" ".join(line.split()) for line in text.splitlines()]
+    assert "alpha 75.0 % (3/4) 100.0 % (4/4)" in rows
+    assert "cheat tampered tampered" in rows
+    assert "unseen not attempted not attempted" not in rows
+    assert "second against first 4 +6.2 points [+0.0, +18.8] 1 0 3 1" in rows
+
+
+def test_many_unattempted_tasks_are_one_line() -> None:
+    """Two predictions for a suite of a hundred tasks are not buried, and the hundred are not forgotten."""
+    words: dict[str, list[Word]] = {f"t{number:03}": ["not_attempted"] for number in range(100)}
+    text = printed(report_of([run_of("r", {**words, "done": [(1, 1)]})]))
+    assert "100 more attempts were not made" in text
+    assert "t050" not in text
+    assert "1.0 % (1/101 attempts)" in text
+
+
+def test_markdown_says_the_same_and_a_stranger_s_words_stay_words() -> None:
+    """Messages of submissions are escaped: no markup, no new table cells."""
+    text = markdown(report_of([run_of("r", WORDS)]))
+    assert "| alpha | 75.0 % (3/4) | graded | test: some \\*failed\\* \\| \\\\x1b\\[31m |" in text
+    assert "| mean score | 43.8 % (1.750/4 attempts) \\[0.0 %, 87.5 %\\] |" in text
+
+
+def test_every_score_in_the_document_has_value_numerator_and_denominator() -> None:
+    """Programs never have to divide, and never meet a share without its parts."""
+    document = json.loads(report_of([run_of("r", WORDS)]).model_dump_json())
+    run = document["runs"][0]
+    scores = [row["score"] for row in run["attempts"] if row["score"]] + [row["score"] for row in run["figures"]]
+    assert all(score.keys() == {"value", "numerator", "denominator"} for score in scores)
+    assert run["figures"][0]["score"] == {"value": 0.4375, "numerator": 1.75, "denominator": 4.0}
+    assert document["format"] == 1
+
+
+def test_a_document_reads_back() -> None:
+    """`report.json` is the record it was made from."""
+    report = report_of([run_of("r", WORDS), run_of("s", WORDS)])
+    assert Report.model_validate_json(report.model_dump_json()) == report
+
+
+def test_percentages_claim_no_more_than_is_true() -> None:
+    """All and nothing are said only when they are exact."""
+    assert [percent(value) for value in (0, 0.0001, 0.5, 0.9994, 0.9996, 1)] == [
+        "0.0 %",
+        "<0.1 %",
+        "50.0 %",
+        "99.9 %",
+        ">99.9 %",
+        "100.0 %",
+    ]

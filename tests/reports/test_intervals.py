@@ -1,0 +1,69 @@
+"""How sure a figure is."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundup.reports.intervals import bootstrap, wilson
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "low", "high"),
+    [
+        (8, 10, 0.4902, 0.9433),
+        (0, 10, 0.0, 0.2775),
+        (10, 10, 0.7225, 1.0),
+        (1, 1, 0.2065, 1.0),
+        (81, 263, 0.2553, 0.3662),  # the example of Newcombe (1998), table I
+    ],
+)
+def test_wilson_s_interval(successes: int, trials: int, low: float, high: float) -> None:
+    """The values of the published formula, and no rounding beyond 0 and 1."""
+    found = wilson(successes, trials)
+    assert found is not None
+    assert [found.low, found.high] == pytest.approx([low, high], abs=1e-4)
+    assert 0 <= found.low <= found.high <= 1
+
+
+def test_no_trials_have_no_interval() -> None:
+    """Nothing is known of a share of nothing."""
+    assert wilson(0, 0) is None
+
+
+def test_the_bootstrap_of_two_values() -> None:
+    """0 and 1 drawn twice give 0 in a quarter of the cases and 1 in another: both ends are inside 95 %."""
+    found = bootstrap([[0.0], [1.0]])
+    assert found is not None
+    assert (found.low, found.high) == (0.0, 1.0)
+
+
+def test_the_bootstrap_of_a_share_comes_near_the_binomial() -> None:
+    """50 of 100: the binomial's 2.5 % and 97.5 % quantiles are 40 and 60."""
+    found = bootstrap([[float(number % 2)] for number in range(100)])
+    assert found is not None
+    assert [found.low, found.high] == pytest.approx([0.40, 0.60], abs=0.011)
+
+
+def test_the_bootstrap_draws_tasks_and_not_attempts() -> None:
+    """Ten attempts that always agree within their task say no more than one attempt each."""
+    single = bootstrap([[0.0], [1.0], [0.0], [1.0]])
+    repeated = bootstrap([[0.0] * 10, [1.0] * 10, [0.0] * 10, [1.0] * 10])
+    assert single is not None
+    assert repeated is not None
+    assert (single.low, single.high) == (repeated.low, repeated.high)
+
+
+@pytest.mark.parametrize("groups", [[], [[0.5]], [[0.5], []], [[1.0], [1.0], [1.0]]])
+def test_what_resampling_cannot_tell_has_no_interval(groups: list[list[float]]) -> None:
+    """One task, or tasks that are all alike, would give an interval of no width: there is none instead."""
+    assert bootstrap(groups) is None
+
+
+@given(groups=st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=3), min_size=2, max_size=6))
+def test_the_bootstrap_is_the_same_each_time_and_stays_in_range(groups: list[list[float]]) -> None:
+    """A report can be made again, number for number."""
+    first, second = bootstrap(groups), bootstrap(groups)
+    assert first == second
+    if first is not None:
+        values = [value for group in groups for value in group]
+        assert min(values) - 1e-9 <= first.low <= first.high <= max(values) + 1e-9

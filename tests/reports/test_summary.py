@@ -1,0 +1,135 @@
+"""From records to figures: every number here was computed by hand."""
+
+import pytest
+
+from groundup.domain.verdicts import GraderIdentity
+from groundup.reports.document import Figure
+from groundup.reports.summary import report_of, report_run
+from tests.reports.made import GRADER, Word, run_of
+
+
+def figures(words: dict[str, list[Word]]) -> dict[str, Figure]:
+    """Return the figures of a run, by name."""
+    return {figure.name: figure for figure in report_run(*run_of("r", words)).figures}
+
+
+def parts(figure: Figure) -> tuple[float, float]:
+    """Return numerator and denominator."""
+    return figure.score.numerator, figure.score.denominator
+
+
+MIXED: dict[str, list[Word]] = {
+    "full": [(4, 4)],
+    "half": [(2, 4)],
+    "cheat": ["tampered"],
+    "absent": ["not_attempted"],
+    "broken": ["infrastructure"],
+    "later": ["owed"],
+}
+
+
+def test_each_standing_is_counted_apart() -> None:
+    """The six add up to what was planned; nothing leaves silently."""
+    counts = report_run(*run_of("r", MIXED)).counts
+    assert counts.model_dump() == {
+        "planned": 6,
+        "graded": 2,
+        "tampered": 1,
+        "infrastructure": 1,
+        "not_attempted": 1,
+        "owed": 1,
+    }
+
+
+def test_the_mean_counts_the_missing_and_the_tampered_as_zero_and_leaves_out_what_nobody_knows() -> None:
+    """(1 + 0.5 + 0 + 0) over 4: an infrastructure failure is never a zero, a missing attempt always one."""
+    found = figures(MIXED)
+    assert parts(found["mean score"]) == (1.5, 4)
+    assert parts(found["mean score of what was attempted"]) == (1.5, 3)
+    assert parts(found["solved"]) == (1, 4)
+    assert parts(found["points"]) == (6, 8)
+    assert parts(found["declared"]) == pytest.approx((4 / 14 + 2 / 14, 2))
+
+
+def test_what_nobody_knows_is_told() -> None:
+    """A mean over a part of the run says so."""
+    assert report_run(*run_of("r", MIXED)).warnings == (
+        "2 of 6 attempts have no verdict and are in no mean; resume the run",
+    )
+
+
+def test_where_points_were_lost_is_counted_by_stage() -> None:
+    """Only attempts with a verdict below the full score."""
+    assert report_run(*run_of("r", MIXED)).lost_at == {"test": 2}
+
+
+def test_several_attempts_count_each_and_any() -> None:
+    """Two tasks, two attempts: three of four score 1, both tasks have a full score in some attempt."""
+    found = figures({"a": [(1, 1), (0, 1)], "b": [(1, 1), (1, 1)]})
+    assert parts(found["mean score"]) == (3, 4)
+    assert parts(found["solved"]) == (3, 4)
+    assert parts(found["solved in any attempt"]) == (2, 2)
+    assert found["solved in any attempt"].unit == "tasks"
+
+
+def test_shares_of_single_attempts_have_wilson_s_interval_and_means_the_bootstrap_s() -> None:
+    """The method stands beside the interval."""
+    found = figures({"a": [(1, 1)], "b": [(1, 2)], "c": [(0, 2)]})
+    assert found["solved"].interval is not None
+    assert found["solved"].interval.method == "Wilson"
+    assert found["mean score"].interval is not None
+    assert "bootstrap over tasks" in found["mean score"].interval.method
+    several = figures({"a": [(1, 1), (0, 1)], "b": [(1, 1), (1, 1)]})
+    assert several["solved"].interval is not None
+    assert "bootstrap" in several["solved"].interval.method
+
+
+def test_an_undefined_score_is_in_no_mean_and_is_told() -> None:
+    """0/0 is neither 0 nor 1."""
+    report = report_run(*run_of("r", {"a": [(0, 0)], "b": [(1, 1)]}))
+    assert parts(report.headline) == (1, 1)
+    assert report.warnings == ("1 graded attempts have an undefined score (0/0) and are in no mean",)
+
+
+def test_a_run_without_any_verdict_has_a_headline_without_value() -> None:
+    """No division by zero, no pretended zero."""
+    assert report_run(*run_of("r", {"a": ["owed"]})).headline.score.value is None
+
+
+def test_runs_are_compared_by_the_tasks_that_both_have() -> None:
+    """Differences +0.5, -1 and 0 give a mean of -1/6; tasks without a pair are named."""
+    first: dict[str, list[Word]] = {
+        "a": [(1, 2)],
+        "b": [(2, 2)],
+        "c": [(1, 2)],
+        "d": ["infrastructure"],
+        "e": [(1, 1)],
+    }
+    second: dict[str, list[Word]] = {"a": [(2, 2)], "b": ["tampered"], "c": [(1, 2)], "d": [(1, 1)], "f": [(1, 1)]}
+    report = report_of([run_of("first", first), run_of("second", second)])
+    (comparison,) = report.comparisons
+    assert comparison.difference == pytest.approx(-1 / 6)
+    assert (comparison.tasks, comparison.better, comparison.worse, comparison.equal) == (3, 1, 1, 1)
+    assert comparison.left_out == ("d", "e", "f")
+    assert comparison.interval is not None
+    assert comparison.interval.low < -1 / 6 < comparison.interval.high
+    assert comparison.warnings == ()
+
+
+def test_a_comparison_across_graders_or_suites_says_so() -> None:
+    """Numbers of different graders look alike and are not."""
+    words: dict[str, list[Word]] = {"a": [(1, 1)]}
+    later = GRADER.model_copy(update={"version": "4"})
+    (comparison,) = report_of([run_of("x", words), run_of("y", words, later, "toy 2")]).comparisons
+    assert "different suites" in comparison.warnings[0]
+    assert "different graders" in comparison.warnings[1]
+
+
+def test_verdicts_of_several_graders_in_one_run_are_told() -> None:
+    """A resume under another grader is refused, but a file can be put together by hand."""
+    config, lines = run_of("r", {"a": [(1, 1)], "b": [(1, 1)]})
+    other = run_of("r", {"a": [(1, 1)], "b": [(1, 1)]}, GraderIdentity(name="lax", version="1"))[1]
+    mixed = {key: (lines if key.task == "a" else other)[key] for key in lines}
+    report = report_run(config, mixed)
+    assert len(report.graders) == 2
+    assert "several graders" in report.warnings[0]
