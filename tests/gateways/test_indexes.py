@@ -43,7 +43,7 @@ async def test_without_configuration_the_client_is_asked(home: Variables) -> Non
     """uv itself says its default index; it is an address, and needs no network to be known."""
     assert await urls(home) == [(await default_index_url()).rstrip("/")]
     assert (await default_index_url()).startswith("https://")
-    assert (await uv_version())[0].isdigit()
+    assert uv_version()[0].isdigit()
 
 
 async def test_uv_variables_count_with_their_credentials(home: Variables) -> None:

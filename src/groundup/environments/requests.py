@@ -1,9 +1,9 @@
 """What can be asked of the environment builder, and what comes back."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from groundup.domain.records import Record
 from groundup.sandbox.protocol import Mount
@@ -14,17 +14,23 @@ ENVIRONMENT_TARGET = "/opt/env"
 """Where a virtual environment layer is seen inside a sandbox; its interpreter is /opt/env/bin/python."""
 
 
+PinnedRequirement = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9._+!-]*( --hash=sha256:[0-9a-f]{64})+$"
+    ),
+]
+"""A line `name==version --hash=sha256:...`, as `locking` makes it."""
+
+
 class PythonRequest(Record):
     """A virtual environment: an interpreter and hashed requirements."""
 
     python: str = Field(pattern=r"^3\.\d+$", description="minor version; the micro that is found is recorded")
-    requirements: tuple[str, ...] = Field(
-        default=(),
-        description="lines `name==version --hash=sha256:...`, complete: installed without resolving",
-    )
-    with_pip: bool = False
+    requirements: tuple[PinnedRequirement, ...] = Field(default=(), description="complete: nothing is resolved")
+    with_pip: bool = Field(default=False, description="pip inside; the interpreter's own unless a line names one")
     exclude_newer: str | None = Field(default=None, description="index cut-off, RFC 3339 date")
-    build_requirements: tuple[str, ...] = Field(
+    build_requirements: tuple[PinnedRequirement, ...] = Field(
         default=(),
         description="hashed lines at hand where a requirement without a wheel is built; not part of the layer",
     )
@@ -34,6 +40,17 @@ class PythonRequest(Record):
     on_behalf_of: Literal["recipe", "submission"] = Field(
         default="recipe", description="who asked, and so who is to blame when it cannot be built"
     )
+
+
+class ResolvedRequest(Record):
+    """A virtual environment for requirement lines that nobody locked, such as a submission's own."""
+
+    python: str = Field(pattern=r"^3\.\d+$")
+    requirements: tuple[str, ...] = Field(default=(), description="PEP 508 lines; comments are dropped")
+    with_pip: bool = False
+    exclude_newer: str | None = None
+    refused: tuple[str, ...] = ()
+    on_behalf_of: Literal["recipe", "submission"] = "submission"
 
 
 class SourceRequest(Record):
@@ -63,3 +80,6 @@ class PythonEnvironment(Record):
     path: tuple[str, ...]
     executable: str = f"{ENVIRONMENT_TARGET}/bin/python"
     python_version: str = Field(description="with the micro version")
+    environment: dict[str, str] = Field(
+        default={}, description="variables without which the interpreter does not start; usually none"
+    )

@@ -1,6 +1,7 @@
 """Where the uv program is, and what it says of itself. Owns no use of it: `environments` builds with it."""
 
 import tempfile
+from importlib.metadata import version
 from pathlib import Path
 
 from groundup.domain.errors import InfrastructureError
@@ -22,17 +23,9 @@ def uv_program() -> Path:
         ) from error
 
 
-async def uv_version() -> str:
-    """Return uv's version, such as `0.5.1`."""
-    result = await run_program(
-        [uv_program(), "--version"], cwd=Path("/"), environment=_bare_environment(), timeout_s=_QUICK_S
-    )
-    words = result.stdout.decode(errors="replace").split()
-    if not result.ok or len(words) < 2:
-        raise InfrastructureError(
-            f"uv does not say its version: {result.text().strip()[:200]!r}; install uv again"
-        )
-    return words[1]
+def uv_version() -> str:
+    """Return uv's version, such as `0.13.0`."""
+    return version("uv")
 
 
 async def default_index_url() -> str:

@@ -1,0 +1,165 @@
+"""Finding interpreters of the host, and showing one to a sandbox without anything that was installed into it."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from groundup.domain.errors import InfrastructureError
+from groundup.domain.records import Record
+from groundup.environments.requests import PYTHON_TARGET
+from groundup.gateways.uv import uv_program
+from groundup.sandbox.programs import ProgramResult, run_program
+from groundup.sandbox.protocol import Mount
+from groundup.settings import environment
+
+_FIND_S = 120.0
+_FETCH_S = 900.0
+_SYSTEM_PREFIXES = (Path("/usr"), Path("/usr/local"))
+_PROBE = """
+import json, platform, sys, sysconfig
+config = sysconfig.get_config_vars()
+print(json.dumps({
+    "version": platform.python_version(),
+    "implementation": platform.python_implementation(),
+    "free_threaded": bool(config.get("Py_GIL_DISABLED")),
+    "prefix": sys.base_prefix,
+    "executable": getattr(sys, "_base_executable", None) or sys.executable,
+    "standard_library": [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")],
+    "include": sysconfig.get_config_var("INCLUDEPY"),
+    "abi": str(config.get("SOABI")),
+    "shared_library": config.get("LDLIBRARY") if config.get("Py_ENABLE_SHARED") else None,
+}))
+"""
+
+
+class Interpreter(Record):
+    """An interpreter of the host: CPython with its lock, never a virtual environment's."""
+
+    version: str
+    prefix: Path
+    executable: Path
+    standard_library: tuple[Path, ...]
+    include: Path | None
+    abi: str
+    shared_library: str | None
+
+    @property
+    def inside(self) -> str:
+        """Where its program is seen inside a sandbox."""
+        minor = ".".join(self.version.split(".")[:2])
+        return f"{PYTHON_TARGET}/bin/python{minor}"
+
+
+class _Probed(Record):
+    version: str
+    implementation: str
+    free_threaded: bool
+    prefix: Path
+    executable: Path
+    standard_library: list[Path]
+    include: Path | None
+    abi: str
+    shared_library: str | None
+
+
+async def find_interpreter(minor: str, fetched: Path) -> Interpreter:
+    """Return a CPython *minor* (`3.11`): one that uv finds, else one that uv fetches into the folder *fetched*.
+
+    Raises `InfrastructureError` with what to do.
+    """
+    own = {**environment(), "UV_PYTHON_DOWNLOADS": "never"}
+    inside_cache = {"UV_PYTHON_INSTALL_DIR": str(fetched), "UV_PYTHON_INSTALL_BIN": "0"}
+    places = [own, *([own | inside_cache] if fetched.is_dir() else [])]
+    for variables in places:
+        found = await _found(minor, variables)
+        if found:
+            return found
+    result = await _uv(["python", "install", f"cpython@{minor}"], {**environment(), **inside_cache}, _FETCH_S)
+    found = await _found(minor, own | inside_cache) if result.ok else None
+    if found is None:
+        raise InfrastructureError(
+            f"Python {minor} is not on this machine, and uv could not fetch it ({_last_words(result)}); "
+            f"install python{minor}, put it on PATH and run again"
+        )
+    return found
+
+
+def interpreter_mounts(interpreter: Interpreter, empty: Path) -> tuple[Mount, ...]:
+    """Return what shows *interpreter* at `PYTHON_TARGET`, its site-packages hidden behind the folder *empty*."""
+    shown = [(interpreter.executable, Path(interpreter.inside).relative_to(PYTHON_TARGET))]
+    shown += [(folder, folder.relative_to(interpreter.prefix)) for folder in _folders(interpreter)]
+    mounts = [Mount(source=source, target=f"{PYTHON_TARGET}/{target}") for source, target in shown]
+    for folder in _folders(interpreter):
+        for hidden in _installed(folder):
+            mounts.append(Mount(source=empty, target=f"{PYTHON_TARGET}/{hidden.relative_to(interpreter.prefix)}"))
+    return tuple(mounts)
+
+
+def _folders(interpreter: Interpreter) -> Iterator[Path]:
+    """Yield the parts of the prefix to show: of the system's, which holds everything, only what is Python's."""
+    prefix = interpreter.prefix
+    if prefix in _SYSTEM_PREFIXES:
+        parts = [*interpreter.standard_library, *sorted((prefix / "lib").glob("libpython3*.so*"))]
+    else:
+        parts = [prefix / "lib", prefix / "lib64"]
+    if interpreter.include:
+        parts.append(interpreter.include)
+    seen = set()
+    for part in parts:
+        if part.exists() and not part.is_symlink() and part.is_relative_to(prefix) and part not in seen:
+            seen.add(part)
+            yield part
+
+
+def _installed(folder: Path) -> Iterator[Path]:
+    """Yield the folders below *folder* that hold what somebody installed."""
+    patterns = ("site-packages", "dist-packages", "python3*/site-packages", "python3*/dist-packages")
+    for pattern in patterns:
+        for path in sorted(folder.glob(pattern)):
+            # A link leads outside of what is shown, or to another folder that is hidden itself.
+            if path.is_dir() and not path.is_symlink() and not path.parent.is_symlink():
+                yield path
+
+
+async def _found(minor: str, variables: dict[str, str]) -> Interpreter | None:
+    result = await _uv(["python", "find", f"cpython@{minor}", "--system", "--no-project"], variables, _FIND_S)
+    path = result.stdout.decode(errors="replace").strip()
+    if not result.ok or not path:
+        return None
+    probe = await run_program(
+        [path, "-I", "-S", "-c", _PROBE], cwd=Path("/"), environment=variables, timeout_s=_FIND_S
+    )
+    try:
+        told = _Probed.model_validate_json(probe.stdout)
+    except ValidationError as error:
+        raise InfrastructureError(
+            f"the interpreter {path} does not answer ({_last_words(probe)}); mend it or take it off PATH"
+        ) from error
+    if told.implementation != "CPython" or told.free_threaded or not told.version.startswith(f"{minor}."):
+        return None
+    executable = told.prefix / "bin" / f"python{minor}"
+    return Interpreter(
+        version=told.version,
+        prefix=told.prefix,
+        executable=(executable if executable.is_file() else told.executable).resolve(),
+        standard_library=tuple(dict.fromkeys(told.standard_library)),
+        include=told.include,
+        abi=told.abi,
+        shared_library=told.shared_library,
+    )
+
+
+async def _uv(arguments: list[str], variables: dict[str, str], timeout_s: float) -> ProgramResult:
+    return await run_program(
+        [uv_program(), *arguments, "--no-config"] if "--no-config" in arguments else [uv_program(), *arguments],
+        cwd=Path("/"),
+        environment=variables,
+        timeout_s=timeout_s,
+    )
+
+
+def _last_words(result: ProgramResult) -> str:
+    text = re.sub(r"\s+", " ", result.stderr.decode(errors="replace")).strip()
+    return text[-200:] if text else "it said nothing"
