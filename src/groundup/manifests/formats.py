@@ -13,11 +13,13 @@ from groundup.manifests.python.pipfile import Pipfile
 from groundup.manifests.python.pyproject import Pyproject
 from groundup.manifests.python.requirements_txt import RequirementsTxt
 from groundup.manifests.python.setup_cfg import SetupCfg
+from groundup.manifests.python.setup_py import SetupPy
 from groundup.manifests.rust.cargo_toml import CargoToml
 
 _ALL: tuple[ManifestFormat, ...] = (
     Pyproject(),
     SetupCfg(),
+    SetupPy(),
     RequirementsTxt(),
     Pipfile(),
     EnvironmentYml(),

@@ -1,0 +1,280 @@
+"""What a setup.py says without being run: the values of setup()'s arguments, followed through names and calls.
+
+Finds places: lists, strings, single arguments of `append`, files that are read, and expressions that only running
+the file would tell. Decides nothing about kinds and edits nothing; `setup_py.py` does.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import libcst as cst
+from libcst import matchers as m
+from libcst.metadata import ByteSpanPositionProvider, CodeSpan, MetadataWrapper
+
+from groundup.manifests.editing import Span, Text
+from groundup.manifests.python.setup_bindings import alternatives, bind, called, files_in, literal
+
+_WRAPPERS = frozenset({"list", "sorted", "set", "tuple", "frozenset", "map", "filter", "dedent", "deepcopy"})
+_SPLITTERS = frozenset({"split", "splitlines", "strip", "rstrip", "lstrip", "format", "copy", "keys", "values"})
+_DICTIONARIES = frozenset({"dict", "defaultdict", "deepcopy"})
+_DEEPEST = 12
+
+Member = tuple[str, cst.BaseExpression]
+"""A literal key and its value."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """One place that a value leads to."""
+
+    shape: Literal["list", "bare", "text", "argument", "file", "opaque"]
+    span: Span
+    """Of the list with brackets (`bare`: a tuple without), the string, the call of `append`, or the rest."""
+    items: tuple["Item", ...] = ()
+    files: tuple[str, ...] = ()
+    literals: bool = False
+    """Whether an opaque expression holds string literals, which may name dependencies."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One element: its text, with `{…}` for what is computed, or None where nothing can be said."""
+
+    text: str | None
+    span: Span
+    reference: bool = False
+    """Whether it stands for other values (`*base`) and declares nothing itself."""
+
+
+@dataclass(frozen=True)
+class SetupCall:
+    """Where a keyword argument can be added to the call of setup()."""
+
+    keywords: frozenset[str]
+    insertion: int
+    """Offset after the last argument, or after its comma."""
+    comma: bool
+    indent: str
+
+
+class SetupModule:
+    """A parsed setup.py."""
+
+    def __init__(self, source: Text) -> None:
+        self.source = source
+        # Bytes that are not UTF-8 can only stand in comments and strings: one placeholder for each keeps offsets.
+        text = source.text.encode("utf-8", "replace").decode("utf-8")
+        try:
+            self._wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
+        except cst.ParserSyntaxError as error:
+            reason = f"is not valid Python: {error.message.partition(chr(10))[0]}; mend the file"
+            raise source.error(reason, source.offset_of(error.raw_line, 0)) from error
+        except RecursionError as error:
+            raise source.error("is nested too deeply to be read as Python") from error
+        self._module = self._wrapper.module
+        self._spans: Mapping[cst.CSTNode, CodeSpan] | None = None
+        self._offsets = None if text.isascii() else _character_offsets(text)
+        self._bindings = bind(self._module)
+
+    def span(self, node: cst.CSTNode) -> Span:
+        """Return where *node* stands, parentheses around it not included."""
+        if self._spans is None:
+            self._spans = self._wrapper.resolve(ByteSpanPositionProvider)
+        where = self._spans[node]
+        start, end = where.start, where.start + where.length
+        return Span(start, end) if self._offsets is None else Span(self._offsets[start], self._offsets[end])
+
+    def arguments(self) -> Iterator[Member]:
+        """Yield the keyword arguments of every `setup(...)` call, those of `**spread` dictionaries among them."""
+        for call in self._bindings.calls:
+            if called(call) == "setup":
+                for argument in call.args:
+                    if argument.keyword is not None:
+                        yield argument.keyword.value, argument.value
+                    elif argument.star == "**":
+                        yield from self.members(argument.value)
+
+    def setup_call(self) -> SetupCall | None:
+        """Return the only call of setup() with arguments, or None."""
+        calls = [call for call in self._bindings.calls if called(call) == "setup" and call.args]
+        if len(calls) != 1:
+            return None
+        last = calls[0].args[-1]
+        comma = isinstance(last.comma, cst.Comma)
+        end = self.span(last).end
+        if comma:
+            end = self.source.text.index(",", end) + 1
+        keywords = frozenset(item.keyword.value for item in calls[0].args if item.keyword is not None)
+        return SetupCall(keywords, end, comma, self.source.indent_at(self.span(last.value).start))
+
+    def members(self, node: cst.BaseExpression, depth: int = 0) -> Iterator[Member]:
+        """Yield the keys and values of a dictionary, as far as keys are literal."""
+        if depth > _DEEPEST:
+            return
+        if isinstance(node, cst.Dict):
+            for element in node.elements:
+                yield from self._element(element, depth)
+        elif isinstance(node, cst.Call) and called(node) in _DICTIONARIES:
+            for argument in node.args:
+                if argument.keyword is not None:
+                    yield argument.keyword.value, argument.value
+                else:
+                    yield from self.members(argument.value, depth + 1)
+        elif isinstance(node, cst.Name):
+            for value in self._bindings.values.get(node.value, ()):
+                yield from self.members(value, depth + 1)
+            for key_node, value in self._bindings.keyed.get(node.value, ()):
+                if (key := literal(key_node)) is not None:
+                    yield key, value
+
+    def _element(self, element: cst.BaseDictElement, depth: int) -> Iterator[Member]:
+        if isinstance(element, cst.StarredDictElement):
+            yield from self.members(element.value, depth + 1)
+        elif isinstance(element, cst.DictElement) and (key := literal(element.key)) is not None:
+            yield key, element.value
+
+    def is_readable_dictionary(self, node: cst.BaseExpression) -> bool:
+        """Whether all keys of a dictionary are literal, as far as its definition shows."""
+        if isinstance(node, cst.Name):
+            values = self._bindings.values.get(node.value, [])
+            return bool(values) and all(self.is_readable_dictionary(item) for item in values if item is not node)
+        if isinstance(node, cst.Dict):
+            return all(
+                isinstance(item, cst.DictElement) and literal(item.key) is not None for item in node.elements
+            )
+        return isinstance(node, cst.Call) and called(node) == "dict"
+
+    def places(self, node: cst.BaseExpression) -> list[Found]:
+        """Return the places that the value of *node* leads to, each once."""
+        found: dict[tuple[str, Span], Found] = {}
+        for place in self._follow(node, frozenset(), 0):
+            found.setdefault((place.shape, place.span), place)
+        return list(found.values())
+
+    def _follow(self, node: cst.BaseExpression, seen: frozenset[str], depth: int) -> Iterator[Found]:
+        if depth > _DEEPEST:
+            yield self._opaque(node)
+        elif isinstance(node, cst.List | cst.Tuple | cst.Set):
+            yield from self._sequence(node, seen, depth)
+        elif (text := literal(node)) is not None:
+            yield Found("text", self.span(node), (Item(text, self.span(node)),))
+        elif isinstance(node, cst.Name):
+            yield from self._name(node, seen, depth)
+        elif parts := alternatives(node):
+            yield from self._each(parts, seen, depth)
+        elif isinstance(node, cst.Call):
+            yield from self._call(node, seen, depth)
+        elif isinstance(node, cst.Subscript):
+            yield from self._subscript(node, seen, depth)
+        else:
+            yield self._opaque(node)
+
+    def _each(self, nodes: Iterable[cst.BaseExpression], seen: frozenset[str], depth: int) -> Iterator[Found]:
+        for node in nodes:
+            yield from self._follow(node, seen, depth + 1)
+
+    def _sequence(self, node: cst.List | cst.Tuple | cst.Set, seen: frozenset[str], depth: int) -> Iterator[Found]:
+        items = []
+        for element in node.elements:
+            span = self.span(element)
+            if isinstance(element, cst.StarredElement):
+                items.append(Item(None, span, reference=True))
+                yield from self._follow(element.value, seen, depth + 1)
+            else:
+                items.append(Item(self._text(element.value), span))
+        bare = isinstance(node, cst.Tuple) and not node.lpar
+        yield Found("bare" if bare else "list", self._bracketed(node), tuple(items))
+
+    def _bracketed(self, node: cst.List | cst.Tuple | cst.Set) -> Span:
+        """Return the span with brackets; a tuple's own span leaves its parentheses out."""
+        start, end = self.span(node)
+        if isinstance(node, cst.Tuple) and node.lpar:
+            start = self.source.text.rindex("(", 0, start)
+            end = self.source.text.index(")", end) + 1
+        return Span(start, end)
+
+    def _name(self, node: cst.Name, seen: frozenset[str], depth: int) -> Iterator[Found]:
+        name = node.value
+        values = self._bindings.values.get(name, [])
+        if name in seen or name == "None":
+            return
+        seen = seen | {name}
+        yield from self._each(values, seen, depth)
+        for call in self._bindings.appended.get(name, ()):
+            argument = call.args[-1].value
+            text = self._text(argument)
+            found = Found("argument", self.span(call), (Item(text, self.span(argument)),))
+            yield found if text is not None else self._opaque(argument)
+        if not values:
+            yield self._opaque(node)
+
+    def _call(self, node: cst.Call, seen: frozenset[str], depth: int) -> Iterator[Found]:
+        name = called(node)
+        if files_in(node):
+            yield self._opaque(node)
+        elif name in _WRAPPERS and node.args:
+            yield from self._follow(node.args[-1].value, seen, depth + 1)
+        elif isinstance(node.func, cst.Attribute) and name in _SPLITTERS:
+            yield from self._follow(node.func.value, seen, depth + 1)
+        elif name in self._bindings.functions and isinstance(node.func, cst.Name) and name not in seen:
+            returned = self._bindings.functions[name]
+            if node.args or not returned:
+                yield self._opaque(node)
+            yield from self._each(returned, seen | {name}, depth)
+        else:
+            yield self._opaque(node)
+
+    def _subscript(self, node: cst.Subscript, seen: frozenset[str], depth: int) -> Iterator[Found]:
+        index = node.slice[0].slice
+        key = literal(index.value) if isinstance(index, cst.Index) else None
+        values = [value for name, value in self.members(node.value) if name == key]
+        if key is None or not values:
+            yield self._opaque(node)
+        yield from self._each(values, seen, depth)
+
+    def _text(self, node: cst.BaseExpression, depth: int = 0) -> str | None:
+        """Return the text of an element, with `{…}` for what is computed; None where it starts with that."""
+        text = literal(node)
+        if text is not None:
+            return text
+        if depth > _DEEPEST:
+            return None
+        if isinstance(node, cst.FormattedString):
+            parts = [p.value if isinstance(p, cst.FormattedStringText) else "{…}" for p in node.parts]
+            return "".join(parts)
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add | cst.Modulo):
+            left = self._text(node.left, depth + 1)
+            right = self._text(node.right, depth + 1) if isinstance(node.operator, cst.Add) else ""
+            return None if left is None else left + ("{…}" if right is None else right)
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and called(node) == "format":
+            return self._text(node.func.value, depth + 1)
+        if isinstance(node, cst.Name):
+            values = self._bindings.values.get(node.value, [])
+            return self._text(values[0], depth + 1) if len(values) == 1 else None
+        return None
+
+    def _opaque(self, node: cst.BaseExpression) -> Found:
+        files = tuple(self._files_behind(node))
+        span = self.span(node)
+        if files:
+            return Found("file", span, files=files)
+        return Found("opaque", span, literals=bool(m.findall(node, m.SimpleString())))
+
+    def _files_behind(self, node: cst.CSTNode, depth: int = 0) -> list[str]:
+        """Return the files that an expression, or the function or the names it uses, reads."""
+        files = files_in(node)
+        if not files and depth < 4:
+            for name in m.findall(node, m.Name()):
+                for value in self._bindings.values.get(name.value if isinstance(name, cst.Name) else "", ()):
+                    if value is not node:
+                        files += self._files_behind(value, depth + 1)
+        return list(dict.fromkeys(files))
+
+
+def _character_offsets(text: str) -> Sequence[int]:
+    """Return, for each offset into the UTF-8 bytes of *text*, the offset of the character."""
+    offsets: list[int] = []
+    for i, char in enumerate(text):
+        offsets += [i] * len(char.encode())
+    return [*offsets, len(text)]
