@@ -1,0 +1,184 @@
+"""What a run of hidden tests is worth."""
+
+import pytest
+
+from groundup.domain.errors import SandboxError
+from groundup.domain.verdicts import Stage, Status
+from groundup.grading.library.canary import draw_canaries
+from groundup.grading.library.decision import Decision, decide
+from groundup.grading.library.hidden import HiddenTests, NumberedTest
+from groundup.grading.library.report import ImportCheck, Report, Result
+from groundup.sandbox.protocol import CommandResult, Ending
+
+HIDDEN = HiddenTests(packages=("calc",), arguments=("tests",), protected=("tests",))
+CANARIES = draw_canaries(HIDDEN)
+EXPECTED = frozenset({NumberedTest("t::a"), NumberedTest("t::b"), NumberedTest("t::c")})
+SINGING = {canary.key: Result(outcome="failed") for canary in CANARIES}
+FROM_SUBMISSION = {"calc": ImportCheck(file="/workspace/calc/__init__.py", error=None)}
+
+
+def _report(results: dict[str, str], **fields: object) -> Report:
+    said = {
+        NumberedTest.parse(name): Result.model_validate({"outcome": outcome}) for name, outcome in results.items()
+    }
+    whole = {"results": {**SINGING, **said}, "imports": FROM_SUBMISSION, "exit_code": 1, **fields}
+    return Report.model_validate(whole)
+
+
+def _result(exit_code: int | None = 0, ending: Ending = Ending.EXITED) -> CommandResult:
+    return CommandResult(exit_code=exit_code, ending=ending, stdout=b"", stderr=b"", duration_s=1.0)
+
+
+def _decide(report: Report, result: CommandResult | None = None) -> Decision:
+    return decide(EXPECTED, HIDDEN, CANARIES, report, result or _result())
+
+
+def test_the_expected_tests_are_the_denominator() -> None:
+    """Missing tests stay in the denominator, and tests of one's own are counted but never scored."""
+    decision = _decide(_report({"t::a": "passed", "t::b": "failed", "mine::x": "passed", "mine::y": "passed"}))
+
+    assert (decision.status, decision.passed, decision.expected, decision.extra_passed) == (Status.GRADED, 1, 3, 2)
+    assert {result.id: result.outcome for result in decision.results if result.expected} == {
+        "t::a": "passed",
+        "t::b": "failed",
+        "t::c": "missing",
+    }
+    assert [reason.stage for reason in decision.reasons] == [Stage.TEST]
+
+
+@pytest.mark.parametrize("outcome", ["failed", "error", "skipped", "xfailed", "xpassed"])
+def test_only_passing_passes(outcome: str) -> None:
+    """A skipped test, an expected failure and an unexpected success are not passes."""
+    assert _decide(_report({"t::a": outcome})).passed == 0
+
+
+def test_a_perfect_run_has_no_reasons() -> None:
+    """Nothing is held against a submission that passes everything."""
+    decision = _decide(_report({"t::a": "passed", "t::b": "passed", "t::c": "passed"}))
+
+    assert (decision.passed, decision.reasons) == (3, ())
+
+
+ALL_PASSED = {"t::a": "passed", "t::b": "passed", "t::c": "passed"}
+
+
+@pytest.mark.parametrize(
+    ("report", "result", "stage"),
+    [
+        (_report(ALL_PASSED, exit_code=None), _result(0), Stage.CRASH),
+        (_report(ALL_PASSED, exit_code=None), _result(-11), Stage.CRASH),
+        (_report(ALL_PASSED, exit_code=3), _result(0), Stage.CRASH),
+        (_report(ALL_PASSED, exit_code=None, broken_off="SystemExit: 0"), _result(70), Stage.CRASH),
+        (_report(ALL_PASSED, exit_code=None), _result(None, Ending.TIMEOUT), Stage.TIMEOUT),
+        (_report(ALL_PASSED, exit_code=None), _result(None, Ending.WALL_CLOCK), Stage.TIMEOUT),
+        (_report(ALL_PASSED, exit_code=None), _result(None, Ending.MEMORY), Stage.LIMIT),
+        (_report(ALL_PASSED, exit_code=None), _result(None, Ending.DISK), Stage.LIMIT),
+        (_report(ALL_PASSED, exit_code=None), _result(None, Ending.PROCESSES), Stage.LIMIT),
+    ],
+    ids=["left", "signal", "gave up", "SystemExit", "timeout", "wall clock", "memory", "disk", "processes"],
+)
+def test_a_run_without_an_end_is_worth_nothing(report: Report, result: CommandResult, stage: Stage) -> None:
+    """What was said before a crash, a timeout or a limit does not count, and the kinds are told apart."""
+    decision = _decide(report, result)
+
+    assert (decision.status, decision.passed, decision.passed_before_end) == (Status.GRADED, 0, 3)
+    assert decision.reasons[0].stage is stage
+
+
+def test_a_limit_that_was_met_beats_an_end_record() -> None:
+    """An end record that was forged before the time ran out gains nothing."""
+    assert _decide(_report(ALL_PASSED, exit_code=0), _result(None, Ending.TIMEOUT)).passed == 0
+
+
+def test_a_signal_is_named() -> None:
+    """A person sees which signal ended the tests, and in which test."""
+    report = _report({}, exit_code=None, running=NumberedTest("t::b"))
+
+    assert "signal 11" in _decide(report, _result(-11)).reasons[0].message
+    assert "t::b" in _decide(report, _result(-11)).reasons[0].message
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        ImportCheck(file=None, error="ModuleNotFoundError: No module named 'calc'"),
+        ImportCheck(file="/opt/env/lib/python3.10/site-packages/calc/__init__.py", error=None),
+        ImportCheck(file="/workspace-elsewhere/calc.py", error=None),
+        ImportCheck(file=None, error=None),
+    ],
+    ids=["fails", "environment", "a neighbour", "nowhere"],
+)
+def test_a_package_must_come_from_the_submission(check: ImportCheck) -> None:
+    """Passing tests prove nothing about a submission when the package came from elsewhere or not at all."""
+    decision = _decide(_report(ALL_PASSED, imports={"calc": check}))
+
+    assert decision.passed == 0
+    assert decision.reasons[0].stage is Stage.IMPORT
+
+
+def test_a_package_that_nothing_was_told_of_is_not_imported() -> None:
+    """Leaving the import check out of a report gains nothing."""
+    assert _decide(_report(ALL_PASSED, imports={"other": FROM_SUBMISSION["calc"]})).passed == 0
+
+
+def test_collection_failures_are_told() -> None:
+    """A file that cannot be collected costs its tests only, and is named."""
+    decision = _decide(_report({"t::a": "passed"}, collection_errors={"tests/test_b.py": "ImportError: x"}))
+
+    assert decision.passed == 1
+    assert [reason.stage for reason in decision.reasons] == [Stage.COLLECTION, Stage.TEST]
+    assert "tests/test_b.py" in decision.reasons[0].message
+
+
+@pytest.mark.parametrize("outcome", ["passed", "xpassed"])
+def test_a_canary_that_passes_gives_a_forger_away(outcome: str) -> None:
+    """Whoever makes everything pass makes what cannot pass, pass too: tampered."""
+    forged = {CANARIES[0].key: Result.model_validate({"outcome": outcome})}
+    report = _report(ALL_PASSED)
+    decision = _decide(report.model_copy(update={"results": {**report.results, **forged}}))
+
+    assert (decision.status, decision.passed) == (Status.TAMPERED, 0)
+
+
+def test_a_canary_that_is_silent_in_a_whole_run_gives_a_forger_away() -> None:
+    """Results that were chosen by name, and leave out what the chooser does not know, are worth nothing."""
+    report = _report(ALL_PASSED)
+    silenced = {key: said for key, said in report.results.items() if key not in SINGING}
+    decision = _decide(report.model_copy(update={"results": silenced}))
+
+    assert (decision.status, decision.passed) == (Status.TAMPERED, 0)
+
+
+def test_a_canary_below_a_package_that_cannot_be_imported_is_excused() -> None:
+    """When the folder of the tests cannot be collected, its canary cannot be either: a zero, not a forgery."""
+    report = Report(
+        collection_errors={CANARIES[0].path: "ImportError: x", CANARIES[1].path: "ImportError: x"},
+        imports=FROM_SUBMISSION,
+        exit_code=1,
+    )
+    decision = _decide(report)
+
+    assert (decision.status, decision.passed) == (Status.GRADED, 0)
+
+
+def test_canaries_are_no_results() -> None:
+    """The list of tests shows the original's tests, not ours."""
+    shown = {result.id for result in _decide(_report(ALL_PASSED)).results}
+
+    assert shown == {"t::a", "t::b", "t::c"}
+
+
+def test_a_dead_sandbox_is_never_a_zero() -> None:
+    """An infrastructure failure is raised, so that the attempt is owed again."""
+    with pytest.raises(SandboxError):
+        _decide(_report({}), _result(None, Ending.SANDBOX_DIED))
+
+
+def test_reasons_stay_short() -> None:
+    """However much is wrong and however long its message, a verdict's line stays small."""
+    errors = {f"tests/test_{number}.py": "x" * 300 for number in range(50)}
+    imports = {"calc": ImportCheck(file=None, error="y" * 300)}
+    decision = _decide(_report({"t::a": "failed"}, collection_errors=errors, imports=imports))
+
+    assert len(decision.reasons) <= 4
+    assert all(len(reason.message) <= 400 for reason in decision.reasons)

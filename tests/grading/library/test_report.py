@@ -1,0 +1,111 @@
+"""Reading what the trusted runner wrote."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundup.grading.library.hidden import NumberedTest
+from groundup.grading.library.report import MAX_LINE_BYTES, Report, parse_report
+
+TOKEN = "f" * 32
+
+
+def _line(event: str, **fields: object) -> bytes:
+    return f"{TOKEN} {json.dumps({'event': event, **fields})}\n".encode()
+
+
+def _test(name: str, outcome: str = "passed", ordinal: int = 1, **fields: object) -> bytes:
+    return _line("test", id=name, ordinal=ordinal, outcome=outcome, message="", duration=0.1, **fields)
+
+
+def test_a_whole_report_is_read() -> None:
+    """Every event of an honest run arrives in the record."""
+    data = (
+        _line("start", python="3.10.1", pytest="8.4.1")
+        + _line("collection_error", id="tests/test_b.py", message="ImportError: no")
+        + _line("collected", count=2)
+        + _test("tests/test_a.py::test_x")
+        + _test("tests/test_a.py::test_x", "failed", 2)
+        + _line("begin", id="tests/test_a.py::test_y", ordinal=1)
+        + _line("import", name="calc", file="/workspace/calc/__init__.py", error=None)
+        + _line("end", exit_code=1)
+    )
+    report = parse_report(data, TOKEN)
+
+    assert report.results[NumberedTest("tests/test_a.py::test_x")].outcome == "passed"
+    assert report.results[NumberedTest("tests/test_a.py::test_x", 2)].outcome == "failed"
+    assert report.collection_errors == {"tests/test_b.py": "ImportError: no"}
+    assert report.running == NumberedTest("tests/test_a.py::test_y")
+    assert report.imports["calc"].file == "/workspace/calc/__init__.py"
+    assert (report.python, report.pytest, report.collected, report.exit_code) == ("3.10.1", "8.4.1", 2, 1)
+    assert report.foreign == 0
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        _test("a").replace(TOKEN.encode(), b"0" * 32),
+        b'{"event":"test","id":"a","ordinal":1,"outcome":"passed","message":"","duration":0.1}\n',
+        _test("a", "wonderful"),
+        _test("a", ordinal=0),
+        _test("a", extra="field"),
+        _line("test", id=1, ordinal=1, outcome="passed", message="", duration=0.1),
+        _line("test", id="a", ordinal="1", outcome="passed", message="", duration=0.1),
+        _line("verdict", passed=100),
+        TOKEN.encode() + b" [[[[\n",
+        TOKEN.encode() + b" " + b"[" * 100_000 + b"\n",
+        _test("a" * MAX_LINE_BYTES),
+        _test("a")[:-1],
+    ],
+    ids=[
+        "another token",
+        "no token",
+        "outcome",
+        "ordinal",
+        "unknown field",
+        "id of a wrong type",
+        "ordinal of a wrong type",
+        "unknown event",
+        "no JSON",
+        "deep JSON",
+        "too long",
+        "torn",
+    ],
+)
+def test_a_line_that_is_no_event_of_this_run_counts_for_nothing(data: bytes) -> None:
+    """What somebody else wrote, or wrote wrongly, is counted as foreign and otherwise ignored."""
+    report = parse_report(data, TOKEN)
+
+    assert report == Report(foreign=1)
+
+
+@pytest.mark.parametrize("order", [("passed", "failed"), ("failed", "passed")])
+def test_a_test_that_is_told_twice_has_the_worse_outcome(order: tuple[str, str]) -> None:
+    """Adding a second, better result gains nothing."""
+    report = parse_report(_test("a", order[0]) + _test("a", order[1]), TOKEN)
+
+    assert report.results[NumberedTest("a")].outcome == "failed"
+
+
+def test_nothing_counts_after_the_end() -> None:
+    """Results that arrive behind the end record are foreign."""
+    report = parse_report(_line("end", exit_code=0) + _test("a"), TOKEN)
+
+    assert not report.results
+    assert report.foreign == 1
+
+
+def test_half_characters_are_made_storable() -> None:
+    """Ids and messages with lone surrogates can be written as UTF-8 afterwards."""
+    report = parse_report(_test("\ud800") + _line("broken_off", message="\udfff"), TOKEN)
+
+    assert [key.id for key in report.results] == ["\\ud800"]
+    assert report.broken_off == "\\udfff"
+
+
+@given(st.lists(st.binary(max_size=80) | st.just(_test("a"))))
+def test_no_bytes_make_it_raise(pieces: list[bytes]) -> None:
+    """Whatever comes out of a sandbox, reading it yields a record."""
+    parse_report(b"".join(pieces), TOKEN)

@@ -1,0 +1,255 @@
+"""The trusted runner, run by the interpreter that runs these tests, outside of any sandbox."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from groundup.grading import library
+from groundup.grading.library.report import Report, parse_report
+
+TOKEN = "0123456789abcdef" * 2
+RUNNER = Path(library.__file__).with_name("runner.py")
+
+
+def _run(tree: Path, files: dict[str, str], **changes: object) -> tuple[Report, int]:
+    """Write *files* and run the hidden tests among them; return what was told, and the exit code."""
+    for name, text in files.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text)
+    ini = tree / "trusted.ini"
+    ini.write_text("[pytest]\n")
+    reading, writing = os.pipe()
+    spec = {
+        "report_fd": writing,
+        "token": TOKEN,
+        "arguments": ["-c", str(ini), f"--rootdir={tree}", "-p", "no:cacheprovider", "-q", str(tree / "tests")],
+        "plugins": [],
+        "late_filters": [],
+        "packages": ["calc"],
+        "import_path": [str(tree)],
+        "path_order": "last",
+        "folders": [],
+        "cwd": str(tree),
+        "stdin": "empty",
+        **changes,
+    }
+    with os.fdopen(reading, "rb") as pipe:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-B", str(RUNNER)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(writing,),
+            env={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        )
+        os.close(writing)
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(spec).encode())
+        process.stdin.close()
+        data = pipe.read()
+        return parse_report(data, TOKEN), process.wait()
+
+
+def _outcomes(report: Report) -> dict[str, str]:
+    return {str(test): said.outcome for test, said in report.results.items()}
+
+
+def test_every_kind_of_outcome_is_told(tmp_path: Path) -> None:
+    """Each test is reported once, whatever its phases did."""
+    tests = """
+import pytest
+
+def test_passes(): pass
+def test_fails(): assert 1 == 2
+def test_skips(): pytest.skip("no display")
+@pytest.mark.xfail
+def test_fails_as_expected(): assert False
+@pytest.mark.xfail
+def test_passes_against_expectation(): pass
+@pytest.fixture
+def broken(): raise OSError("disk on fire")
+def test_setup_breaks(broken): pass
+@pytest.fixture
+def late():
+    yield
+    raise OSError("too late")
+def test_teardown_breaks(late): pass
+"""
+    report, code = _run(tmp_path, {"calc.py": "", "tests/test_a.py": tests})
+
+    assert {name.partition("::")[2]: outcome for name, outcome in _outcomes(report).items()} == {
+        "test_passes": "passed",
+        "test_fails": "failed",
+        "test_skips": "skipped",
+        "test_fails_as_expected": "xfailed",
+        "test_passes_against_expectation": "xpassed",
+        "test_setup_breaks": "error",
+        "test_teardown_breaks": "error",
+    }
+    messages = {test.id.partition("::")[2]: said.message for test, said in report.results.items()}
+    assert "disk on fire" in messages["test_setup_breaks"]
+    assert "no display" in messages["test_skips"]
+    assert (report.exit_code, report.collected, code) == (1, 7, 0)
+
+
+def test_tests_that_share_an_id_are_numbered(tmp_path: Path) -> None:
+    """Two items with one id are two results."""
+    conftest = """
+import pytest
+
+class Twin(pytest.Item):
+    def runtest(self):
+        assert self.user_properties is not None
+
+def pytest_collection_modifyitems(session, items):
+    items += [Twin.from_parent(session, name="twin", nodeid="tests/twin") for _ in range(2)]
+"""
+    files = {"calc.py": "", "tests/conftest.py": conftest, "tests/test_a.py": "def test_x(): pass\n"}
+    report, _ = _run(tmp_path, files)
+
+    assert _outcomes(report) == {
+        "tests/test_a.py::test_x": "passed",
+        "tests/twin": "passed",
+        "tests/twin #2": "passed",
+    }
+
+
+def test_a_file_that_cannot_be_collected_is_told(tmp_path: Path) -> None:
+    """The message names the error, not the frames above it."""
+    tests = "from calc import nothing\n\ndef test_x(): pass\n"
+    report, _ = _run(tmp_path, {"calc.py": "", "tests/test_a.py": tests})
+
+    (message,) = report.collection_errors.values()
+    assert "cannot import name 'nothing'" in message
+
+
+def test_the_place_of_the_package_is_told(tmp_path: Path) -> None:
+    """The parent can see what was tested; a package that no test imported is imported for that."""
+    report, _ = _run(tmp_path, {"calc/__init__.py": "", "tests/test_a.py": "def test_x(): pass\n"})
+
+    assert report.imports["calc"].file == str(tmp_path / "calc/__init__.py")
+
+
+@pytest.mark.parametrize("statement", ["raise SystemExit(0)", "raise KeyboardInterrupt", "1/0", "import nowhere"])
+def test_a_package_that_cannot_be_imported_is_told(tmp_path: Path, statement: str) -> None:
+    """Whatever the submission raises while it is imported, the runner lives to tell it."""
+    files = {"calc.py": statement + "\n", "tests/test_a.py": "def test_x(): pass\n"}
+    report, code = _run(tmp_path, files)
+
+    assert report.imports["calc"].error
+    assert _outcomes(report) == {"tests/test_a.py::test_x": "passed"}
+    assert code == 0
+
+
+def test_leaving_while_tests_are_collected_is_told(tmp_path: Path) -> None:
+    """A module that raises SystemExit in collection breaks the session off; no end record calls it complete."""
+    report, code = _run(tmp_path, {"calc.py": "raise SystemExit(0)\n", "tests/test_a.py": "import calc\n"})
+
+    # From version 9 on, pytest itself turns this into an internal error.
+    assert (report.exit_code, code) in ((None, 70), (3, 0))
+    assert "SystemExit" in (report.broken_off or "") + (report.imports["calc"].error or "")
+
+
+def test_plugins_are_imported_before_the_submission_can_be_found(tmp_path: Path) -> None:
+    """A module of the submission with a plugin's name is never the plugin."""
+    plugin = tmp_path / "submission/pytest_timeout.py"
+    files = {
+        "submission/calc.py": "",
+        "submission/pytest_timeout.py": "raise RuntimeError('imported from the submission')\n",
+        "tests/test_a.py": "import pytest_timeout\n\ndef test_x(): assert pytest_timeout.__file__ != "
+        + repr(str(plugin)),
+    }
+    report, _ = _run(tmp_path, files, plugins=["pytest_timeout"], import_path=[str(tmp_path / "submission")])
+
+    assert _outcomes(report) == {"tests/test_a.py::test_x": "passed"}
+
+
+def test_the_environment_stands_before_the_submission(tmp_path: Path) -> None:
+    """A module that both have is the environment's, unless the recipe says otherwise."""
+    files = {
+        "sub/calc.py": "",
+        "sub/pluggy.py": "mine = True\n",
+        "tests/test_a.py": "def test_x():\n    import calc\n",
+    }
+    tests = files["tests/test_a.py"] + "    import importlib, sys\n    del sys.modules['pluggy']\n"
+    look = tests + "    assert hasattr(importlib.import_module('pluggy'), 'mine') is "
+    roots = [str(tmp_path / "sub")]
+    last, _ = _run(tmp_path, {**files, "tests/test_a.py": look + "False\n"}, import_path=roots)
+    first, _ = _run(tmp_path, {**files, "tests/test_a.py": look + "True\n"}, import_path=roots, path_order="first")
+
+    assert _outcomes(last) == _outcomes(first) == {"tests/test_a.py::test_x": "passed"}
+
+
+def test_late_filters_may_name_classes_of_the_submission(tmp_path: Path) -> None:
+    """A warning filter with a class of the library works, and a library without the class loses no other test."""
+    library = "class Noise(UserWarning): pass\n"
+    tests = """
+import warnings
+
+def test_x():
+    import calc
+    warnings.warn(calc.Noise('x'))
+
+def test_y(): pass
+"""
+    filters = ["error::calc.Noise"]
+    heard, _ = _run(tmp_path, {"calc.py": library, "tests/test_a.py": tests}, late_filters=filters)
+    lacking, _ = _run(tmp_path, {"calc.py": "", "tests/test_a.py": tests}, late_filters=filters)
+
+    assert _outcomes(heard) == {"tests/test_a.py::test_x": "failed", "tests/test_a.py::test_y": "passed"}
+    assert _outcomes(lacking)["tests/test_a.py::test_y"] == "passed"
+
+
+def test_a_forked_child_tells_nothing(tmp_path: Path) -> None:
+    """A test whose forked child runs on into pytest does not report the rest twice."""
+    tests = """
+import os
+
+def test_x():
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+
+def test_y(): pass
+"""
+    report, _ = _run(tmp_path, {"calc.py": "", "tests/test_a.py": tests})
+
+    assert _outcomes(report) == {"tests/test_a.py::test_x": "passed", "tests/test_a.py::test_y": "passed"}
+    assert report.foreign == 0
+
+
+def test_nothing_of_the_submission_runs_at_the_end(tmp_path: Path) -> None:
+    """What it registered for the interpreter's end is not called, and a hanging thread does not hold the run."""
+    library = """
+import atexit, pathlib, threading
+atexit.register(lambda: pathlib.Path(__file__).with_name("late").touch())
+threading.Thread(target=threading.Event().wait).start()
+"""
+    files = {"calc.py": library, "tests/test_a.py": "import calc\n\ndef test_x(): pass\n"}
+    report, code = _run(tmp_path, files)
+
+    assert (report.exit_code, code) == (0, 0)
+    assert not (tmp_path / "late").exists()
+
+
+def test_the_report_is_not_at_its_first_number(tmp_path: Path) -> None:
+    """Whoever writes to the descriptors that a program is usually given reaches nothing."""
+    tests = """
+import os
+
+def test_x():
+    for number in range(3, 40):
+        try:
+            os.write(number, b"x")
+        except OSError:
+            continue
+        print(number)
+"""
+    report, _ = _run(tmp_path, {"calc.py": "", "tests/test_a.py": tests})
+
+    assert report.foreign == 0
+    assert report.exit_code == 0

@@ -1,0 +1,129 @@
+"""What a grading sandbox will see, laid out on the host."""
+
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.errors import TaskError
+from groundup.grading.library.canary import draw_canaries
+from groundup.grading.library.hidden import Distribution, HiddenTests
+from groundup.grading.library.staging import TRUSTED, Staged, stage
+from groundup.sandbox.protocol import WORKSPACE
+
+HIDDEN = HiddenTests(packages=("calc",), arguments=("tests",), protected=("tests",))
+
+
+def _write(root: Path, files: dict[str, str]) -> Path:
+    root.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+@pytest.fixture
+def original(tmp_path: Path) -> Path:
+    """An original with tests and data."""
+    return _write(
+        tmp_path / "original",
+        {"calc/__init__.py": "secret = 1\n", "tests/test_a.py": "# hidden\n", "tests/data/x.txt": "original\n"},
+    )
+
+
+def _stage(tmp_path: Path, submission: Path, original: Path, hidden: HiddenTests = HIDDEN) -> Staged:
+    return stage(submission, original, hidden, draw_canaries(hidden), tmp_path / "scratch")
+
+
+def _mounted(staged: Staged) -> dict[str, Path]:
+    return {mount.target: mount.source for mount in staged.mounts}
+
+
+def test_hidden_tests_are_mounted_and_not_written_into_the_workspace(tmp_path: Path, original: Path) -> None:
+    """The workspace holds the submission only; the original's tests lie read-only over it, its library nowhere."""
+    submission = _write(tmp_path / "sub", {"calc/__init__.py": "mine = 1\n", "tests/test_a.py": "# mine\n"})
+    staged = _stage(tmp_path, submission, original)
+    tests = _mounted(staged)[f"{WORKSPACE}/tests"]
+
+    assert (staged.workspace / "calc/__init__.py").read_text() == "mine = 1\n"
+    assert list((staged.workspace / "tests").iterdir()) == []
+    assert (tests / "test_a.py").read_text() == "# hidden\n"
+    assert not any(mount.writable for mount in staged.mounts)
+    assert "secret" not in "".join(path.read_text() for path in tmp_path.glob("scratch/**/*") if path.is_file())
+
+
+def test_a_canary_lies_among_the_hidden_tests(tmp_path: Path, original: Path) -> None:
+    """Two files of our own are in the folder of the tests, under names drawn for this run."""
+    staged = _stage(tmp_path, _write(tmp_path / "sub", {}), original)
+    names = {path.name for path in _mounted(staged)[f"{WORKSPACE}/tests"].glob("*.py")}
+
+    assert len(names - {"test_a.py"}) == 2
+
+
+def test_single_test_files_are_mounted_one_by_one(tmp_path: Path) -> None:
+    """A test file at the root is restored without covering the submission beside it."""
+    original = _write(tmp_path / "original", {"test_calc.py": "# hidden\n"})
+    hidden = HIDDEN.model_copy(update={"protected": ("test_calc.py",), "arguments": ("test_calc.py",)})
+    staged = _stage(tmp_path, _write(tmp_path / "sub", {"calc.py": ""}), original, hidden)
+    targets = set(_mounted(staged))
+
+    assert f"{WORKSPACE}/test_calc.py" in targets
+    assert WORKSPACE not in targets
+    assert (staged.workspace / "calc.py").is_file()
+
+
+def test_a_writable_tree_keeps_its_test_files_read_only(tmp_path: Path, original: Path) -> None:
+    """Where tests write beside themselves, the data is a copy, and what is collected still cannot be changed."""
+    hidden = HIDDEN.model_copy(update={"writable": ("tests/data",)})
+    staged = _stage(tmp_path, _write(tmp_path / "sub", {}), original, hidden)
+    targets = set(_mounted(staged))
+
+    assert (staged.workspace / "tests/data/x.txt").read_text() == "original\n"
+    assert f"{WORKSPACE}/tests/test_a.py" in targets
+    assert f"{WORKSPACE}/tests" not in targets
+    assert len([target for target in targets if target.endswith(".py")]) == 3
+
+
+def test_a_writable_path_must_be_protected(tmp_path: Path, original: Path) -> None:
+    """A recipe that calls something writable which is not the original's is at fault."""
+    hidden = HIDDEN.model_copy(update={"writable": ("other",)})
+
+    with pytest.raises(TaskError, match="mend the recipe"):
+        _stage(tmp_path, _write(tmp_path / "sub", {}), original, hidden)
+
+
+@pytest.mark.parametrize("target", ["/etc", "../../outside", "calc"])
+def test_a_link_named_like_the_tests_is_not_followed(tmp_path: Path, original: Path, target: str) -> None:
+    """A submission that links its tests folder elsewhere cannot lead a mount or a copy there."""
+    submission = _write(tmp_path / "sub", {"calc/__init__.py": ""})
+    (submission / "tests").symlink_to(target)
+    staged = _stage(tmp_path, submission, original)
+
+    assert not (staged.workspace / "tests").is_symlink()
+
+
+def test_links_out_of_the_tree_are_not_copied(tmp_path: Path, original: Path) -> None:
+    """No file of the host comes along through a link."""
+    secret = _write(tmp_path / "host", {"secret.txt": "x"})
+    submission = _write(tmp_path / "sub", {"calc/__init__.py": ""})
+    (submission / "calc/leak").symlink_to(secret / "secret.txt")
+    (submission / "calc/inner").symlink_to("__init__.py")
+    staged = _stage(tmp_path, submission, original)
+
+    assert not (staged.workspace / "calc/leak").is_symlink()
+    assert (staged.workspace / "calc/inner").is_symlink()
+
+
+def test_the_trusted_folder_holds_what_an_installation_would_leave(tmp_path: Path, original: Path) -> None:
+    """Metadata and programs come from the recipe, so that nothing of the submission is ever installed."""
+    distribution = Distribution(
+        name="Calc-Lib", version="1.0", entry_points={"console_scripts": {"calc": "calc.cli:main"}}
+    )
+    hidden = HIDDEN.model_copy(update={"distribution": distribution, "ini": ("xfail_strict = true",)})
+    trusted = _mounted(_stage(tmp_path, _write(tmp_path / "sub", {}), original, hidden))[TRUSTED]
+
+    assert "Version: 1.0" in (trusted / "metadata/Calc_Lib-1.0.dist-info/METADATA").read_text()
+    assert "from calc.cli import main" in (trusted / "bin/calc").read_text()
+    assert (trusted / "bin/calc").stat().st_mode & 0o111
+    assert (trusted / "pytest.ini").read_text() == "[pytest]\nxfail_strict = true\n"
+    assert (trusted / "runner.py").is_file()
