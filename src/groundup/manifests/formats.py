@@ -7,6 +7,7 @@ from groundup.domain.names import unknown
 from groundup.manifests.csharp.msbuild import MsBuild
 from groundup.manifests.csharp.nuget import Nuspec, PackagesConfig
 from groundup.manifests.javascript.package_json import PackageJson
+from groundup.manifests.javascript.pnpm_workspace import PnpmWorkspace
 from groundup.manifests.protocol import ManifestFormat
 from groundup.manifests.python.environment_yml import EnvironmentYml
 from groundup.manifests.python.pipfile import Pipfile
@@ -24,6 +25,7 @@ _ALL: tuple[ManifestFormat, ...] = (
     Pipfile(),
     EnvironmentYml(),
     PackageJson(),
+    PnpmWorkspace(),
     CargoToml(),
     MsBuild(),
     PackagesConfig(),

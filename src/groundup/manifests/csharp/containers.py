@@ -10,6 +10,8 @@ from groundup.manifests.lines import deletions
 from groundup.manifests.records import Dependency, Kind, SectionKey
 from groundup.manifests.sections import Entry, Section
 
+_COMMENTS = SectionKey(Kind.RUNTIME, "comments")
+
 
 @dataclass(frozen=True)
 class Container(Section):
@@ -42,6 +44,8 @@ class Container(Section):
         others = sorted(item.start for item in self.element.children if item.start not in gone)
         spans = list(gone.values())
         for comment in self.element.comments:
+            if not self.element.inner.start <= comment.start < self.element.inner.end:
+                continue
             following = next((start for start in others if start > comment.start), None)
             between = any(comment.start < start < (following or comment.start) for start in gone)
             beside = any(not self._newline_between(span.end, comment.start) for span in spans)
@@ -107,7 +111,7 @@ class TellingComments(Section):
 
     source: Text
     spans: Sequence[Span]
-    key: SectionKey = SectionKey(Kind.RUNTIME, "comments")
+    key: SectionKey = _COMMENTS
     entries: Sequence[Entry] = ()
 
     def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:

@@ -41,6 +41,7 @@ class Element:
     parent: "Element | None" = field(default=None, repr=False)
     children: list["Element"] = field(default_factory=list)
     comments: list[Span] = field(default_factory=list)
+    """Between its children; the root has also those around it."""
     text: str = ""
     """Its own character data, stripped."""
     end: int = 0
@@ -129,6 +130,7 @@ def _scan(text: str) -> Element:
     """Walk a text that expat has accepted, so that nothing need be checked."""
     root: Element | None = None
     current: Element | None = None
+    around: list[Span] = []
     at = 0
     while True:
         start = text.find("<", at)
@@ -139,7 +141,7 @@ def _scan(text: str) -> Element:
         special = next(((mark, end) for mark, end in _SPECIALS if text.startswith(mark, start)), None)
         if special is not None:
             at = text.index(special[1], start + len(special[0])) + len(special[1])
-            _note_special(current, text, Span(start, at))
+            _note_special(current, text, Span(start, at), around)
             continue
         closing = _CLOSING.match(text, start)
         if closing:
@@ -156,15 +158,14 @@ def _scan(text: str) -> Element:
         else:
             current = element
     assert root is not None
+    root.comments += around
     return root
 
 
-def _note_special(current: Element | None, text: str, span: Span) -> None:
-    if current is None:
-        return
+def _note_special(current: Element | None, text: str, span: Span, around: list[Span]) -> None:
     if text.startswith("<!--", span.start):
-        current.comments.append(span)
-    elif text.startswith("<![CDATA[", span.start):
+        (around if current is None else current.comments).append(span)
+    elif current is not None and text.startswith("<![CDATA[", span.start):
         current.text += text[span.start + 9 : span.end - 3].replace("&", "&amp;")
 
 

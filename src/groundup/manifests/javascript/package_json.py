@@ -140,7 +140,7 @@ def _named_entry(
     document: Document, written: str, value: Node | None, place: Member | Node, key: SectionKey
 ) -> Entry:
     """Return the entry of a name that may be a selector (`foo@1`, `a>b`, `**/b`), with whatever is said of it."""
-    name = _selected(written)
+    name = specifiers.selected(written)
     details = [] if name == written else [("selector", written)]
     constraint = ""
     if value is not None and isinstance(value.plain, str):
@@ -159,14 +159,6 @@ def _named_entry(
         location=document.source.location(place.span),
     )
     return Entry(dependency, place.span)
-
-
-def _selected(selector: str) -> str:
-    """Return the package that a selector ends with, without its version."""
-    last = selector.rpartition(">")[2]
-    parts = [part for part in last.split("/") if part not in ("", "**")]
-    name = "/".join(parts[-2:]) if len(parts) > 1 and parts[-2].startswith("@") else (parts or [last])[-1]
-    return name[0] + name[1:].partition("@")[0] if name else name
 
 
 def _shadowed(document: Document) -> Iterator[Section]:

@@ -52,6 +52,14 @@ def render(found: Specifier) -> tuple[str, str]:
     return key, found.constraint
 
 
+def selected(selector: str) -> str:
+    """Return the package that a selector ends with, without its version."""
+    last = selector.rpartition(">")[2]
+    parts = [part for part in last.split("/") if part not in ("", "**")]
+    name = "/".join(parts[-2:]) if len(parts) > 1 and parts[-2].startswith("@") else (parts or [last])[-1]
+    return name[0] + name[1:].partition("@")[0] if name else name
+
+
 def _shared_constraint(text: str) -> str:
     """Return the range of `workspace:^1`; a path or a catalog's name is none."""
     rest = text.partition(":")[2]
