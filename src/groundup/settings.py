@@ -34,6 +34,7 @@ class Settings(Record):
     output: Path = Field(default=Path("runs"), description="where run folders are made")
     jobs: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, description="attempts at once")
     sandbox: str = Field(default="bubblewrap", description="bubblewrap, none or fake")
+    trust_code: bool = Field(default=False, description="let submitted code run without a sandbox")
     builder: str = Field(default="local", description="who builds environments")
     memory_share: float = Field(
         default=0.8, gt=0, le=1, description="of the machine's memory that attempts may reserve"

@@ -39,6 +39,7 @@ def check_trust(sandbox: str, *, trusted: bool) -> None:
 @asynccontextmanager
 async def equipment(sandbox: str, settings: Settings) -> AsyncIterator[Equipment]:
     """Yield the equipment; every sandbox that is still open is closed afterwards."""
-    provider: SandboxProvider = catalog.find("sandbox", sandbox)(settings)
+    checked = settings.model_copy(update={"trust_code": True})  # by `check_trust`, before anything else
+    provider: SandboxProvider = catalog.find("sandbox", sandbox)(checked)
     async with provider:
         yield Equipment(provider, catalog.find("builder", settings.builder)(settings, provider))

@@ -1,0 +1,304 @@
+"""No sandbox: commands run on the host with all of the caller's rights. Only for code that its user trusts.
+
+Nothing is mounted: paths of the workspace and of mounts that a command names are replaced by their places on the
+host. Of the limits, only time and output are kept. Processes that leave their session outlive everything.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from typing import Self
+
+from groundup.domain.errors import SandboxError, UsageError
+from groundup.sandbox.pipes import Drain, Feed, close_all, drained_pipe, fed_pipe
+from groundup.sandbox.places import Places
+from groundup.sandbox.protocol import Command, CommandResult, Ending, Enforcement, SandboxSpec, Usage
+from groundup.settings import Settings
+
+_PLACE_REPORT = (
+    "import os, sys; given, wanted = map(int, sys.argv[1:3]); "
+    "os.dup2(given, wanted) if given != wanted else os.set_inheritable(given, True); "
+    "os.execvp(sys.argv[3], sys.argv[3:])"
+)
+"""Gives a descriptor the number that a command expects, then becomes the command."""
+
+
+def create(settings: Settings) -> "NoneProvider":
+    """Return the provider. Raises `UsageError` unless the settings say that the code is trusted."""
+    if not settings.trust_code:
+        raise UsageError(
+            "`--sandbox none` runs submitted code with all your rights; add --i-trust-this-code if you mean it"
+        )
+    return NoneProvider()
+
+
+class NoneProvider:
+    """Runs commands in a folder of the host."""
+
+    name = "none"
+
+    def __init__(self) -> None:
+        self._open: list[HostFolder] = []
+
+    async def open(self, spec: SandboxSpec) -> "HostFolder":
+        """Open a folder."""
+        folder = HostFolder(spec)
+        self._open.append(folder)
+        return folder
+
+    async def pod(self) -> "HostPod":
+        """Open a pod: the host's network, as for everything here."""
+        return HostPod(self)
+
+    def enforcement(self) -> Enforcement:
+        """Say that nothing is enforced."""
+        return Enforcement(cpus="none", memory="none", processes="none", disk="none", network="none: the host's")
+
+    def identity(self) -> Mapping[str, str]:
+        """Name and version."""
+        return {"sandbox": self.name}
+
+    async def close(self) -> None:
+        """End everything that was started."""
+        for folder in self._open:
+            await folder.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+
+class HostFolder:
+    """A workspace on the host."""
+
+    def __init__(self, spec: SandboxSpec) -> None:
+        self.spec = spec
+        self._places = Places(spec)
+        self._sessions: set[int] = set()
+        self._drains: list[Drain] = []
+        self._closed = False
+
+    async def run(self, command: Command) -> CommandResult:
+        """Run *command* to its end or its deadline."""
+        started = time.monotonic()
+        limits = self.spec.limits
+        limit = limits.output_bytes if command.output_bytes is None else command.output_bytes
+        drains = [drained_pipe(limit), drained_pipe(limit)]
+        if command.report_fd is not None:
+            drains.append(drained_pipe(command.report_bytes, keep_tail=False))
+        feed, stdin = fed_pipe(command.stdin)
+        self._drains += [drain for drain, _ in drains]
+        try:
+            code = await self._finish(command, stdin, [end for _, end in drains], feed)
+        finally:
+            for drain, _ in drains:
+                drain.catch_up()
+        timed_out = code is None
+        streams = [drain.capture for drain, _ in drains]
+        for drain, _ in drains:
+            drain.discard()
+        return CommandResult(
+            exit_code=code,
+            ending=Ending.TIMEOUT if timed_out else Ending.EXITED,
+            stdout=streams[0].value(),
+            stderr=streams[1].value(),
+            report=streams[2].value() if len(streams) > 2 else b"",
+            truncated=any(stream.truncated for stream in streams),
+            duration_s=time.monotonic() - started,
+        )
+
+    async def start(self, command: Command) -> "HostService":
+        """Start a program and return at once."""
+        drain, end = drained_pipe(
+            self.spec.limits.output_bytes if command.output_bytes is None else command.output_bytes
+        )
+        self._drains.append(drain)
+        _, stdin = fed_pipe(b"")
+        process = await self._process(command, stdin, [end, end])
+        return HostService(process, drain)
+
+    async def listen(self, port: int) -> socket.socket:
+        """Listen on the host's own loopback."""
+        self._check()
+        try:
+            listener = socket.create_server(("127.0.0.1", port))
+        except OSError as error:
+            raise SandboxError(f"cannot listen on the host's port {port}: {error.strerror}") from error
+        listener.setblocking(False)
+        return listener
+
+    async def connect(self, port: int) -> socket.socket:
+        """Connect to the host's own loopback."""
+        self._check()
+        connection = socket.socket()
+        connection.setblocking(False)
+        try:
+            await asyncio.get_running_loop().sock_connect(connection, ("127.0.0.1", port))
+        except OSError:
+            connection.close()
+            raise
+        return connection
+
+    async def read_file(self, path: str, max_bytes: int = 16 * 1024 * 1024) -> bytes:
+        """Read a regular file."""
+        self._check()
+        place = self._places.host(path)
+        if place is None or not place.exists():
+            raise FileNotFoundError(path)
+        if not place.is_file():
+            raise ValueError(f"{path} is not a regular file")
+        with place.open("rb") as file:
+            content = file.read(max_bytes + 1)
+        if len(content) > max_bytes:
+            raise ValueError(f"{path} has more than {max_bytes} bytes")
+        return content
+
+    async def write_file(self, path: str, content: bytes, mode: int = 0o644) -> None:
+        """Write a file, making its folders."""
+        self._check()
+        place = self._places.host(path)
+        if place is None:
+            raise PermissionError(f"{path} is neither in the workspace nor in a mount")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+        place.chmod(mode)
+
+    def usage(self) -> Usage:
+        """Return that nobody knows."""
+        return Usage(peak_memory_mb=None, cpu_s=None)
+
+    async def close(self) -> None:
+        """End everything that was started, as far as it stayed in its session's process group."""
+        self._closed = True
+        for session in self._sessions:
+            _kill_group(session)
+        self._sessions.clear()
+        for drain in self._drains:
+            drain.close()
+        self._drains.clear()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    async def _finish(self, command: Command, stdin: int, ends: list[int], feed: Feed | None) -> int | None:
+        try:
+            process = await self._process(command, stdin, ends)
+            if process is None:
+                return 127
+            timeout_s = self.spec.limits.command_s if command.timeout_s is None else command.timeout_s
+            try:
+                return await asyncio.wait_for(process.wait(), timeout_s)
+            except TimeoutError:
+                return None
+            finally:
+                if process.returncode is None:
+                    _kill_group(process.pid)
+                    await process.wait()
+        finally:
+            if feed:
+                feed.close()
+
+    async def _process(self, command: Command, stdin: int, ends: list[int]) -> asyncio.subprocess.Process | None:
+        """Start a command in a session of its own; None, with a message on its stderr, when it cannot be."""
+        variables = {"PATH": self._path(), "HOME": str(self.spec.workspace), "LANG": "C.UTF-8"}
+        variables |= self.spec.environment | command.environment
+        argv = list(command.argv)
+        if command.report_fd is not None:
+            argv = [sys.executable, "-I", "-S", "-c", _PLACE_REPORT, str(ends[2]), str(command.report_fd), *argv]
+        try:
+            self._check()
+            process = await asyncio.create_subprocess_exec(
+                *map(self._places.rewritten, argv),
+                cwd=self._places.host(command.cwd) or command.cwd,
+                env={name: self._places.rewritten(value) for name, value in variables.items()},
+                stdin=stdin,
+                stdout=ends[0],
+                stderr=ends[1],
+                pass_fds=ends[2:],
+                start_new_session=True,
+            )
+        except OSError as error:
+            os.write(ends[1], f"sandbox: cannot run {command.argv[0]}: {error.strerror}\n".encode())
+            return None
+        finally:
+            close_all(stdin, *set(ends))
+        self._sessions.add(process.pid)
+        return process
+
+    def _path(self) -> str:
+        return ":".join((*self.spec.path, "/usr/local/bin", "/usr/bin", "/bin"))
+
+    def _check(self) -> None:
+        if self._closed:
+            raise SandboxError(f"sandbox {self.spec.label} is closed")
+
+
+class HostService:
+    """A program that goes on on the host."""
+
+    def __init__(self, process: asyncio.subprocess.Process | None, drain: Drain) -> None:
+        self._process = process
+        self._drain = drain
+
+    def alive(self) -> bool:
+        """Whether its first process has not ended."""
+        return self._process is not None and self._process.returncode is None
+
+    async def wait(self, timeout_s: float) -> int | None:
+        """Return its exit code, or None when it is alive after *timeout_s*."""
+        if self._process is None:
+            return 127
+        try:
+            return await asyncio.wait_for(self._process.wait(), timeout_s)
+        except TimeoutError:
+            return None
+
+    def output(self) -> bytes:
+        """Return stdout and stderr so far."""
+        self._drain.catch_up()
+        return self._drain.capture.value()
+
+    async def stop(self) -> None:
+        """End it with its process group."""
+        if self._process is not None:
+            _kill_group(self._process.pid)
+            await self._process.wait()
+
+
+class HostPod:
+    """Folders on the host; they share its network, as always here."""
+
+    def __init__(self, provider: NoneProvider) -> None:
+        self._provider = provider
+        self._members: list[HostFolder] = []
+
+    async def open(self, spec: SandboxSpec) -> HostFolder:
+        """Open a folder."""
+        self._members.append(await self._provider.open(spec))
+        return self._members[-1]
+
+    async def close(self) -> None:
+        """Close all its folders."""
+        for member in self._members:
+            await member.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
