@@ -57,13 +57,17 @@ def test_old_things_go_when_asked(settings: Settings) -> None:
     (settings.output / "notes").mkdir()
     age(settings.output / "notes")
     age(old / "verdicts.jsonl")
+    layers = settings.cache_dir / "layers" / "python"
     for name in ("a", "b"):
-        (settings.cache_dir / "layers" / name).mkdir(parents=True)
-    age(settings.cache_dir / "layers" / "a")
+        (layers / name).mkdir(parents=True)
+        (layers / name / "layer.json").touch()
+    (layers / ".building-c").mkdir()
+    for path in (layers / "a" / "layer.json", layers / "a", layers / ".building-c"):
+        age(path)
     verdict = next((settings.cache_dir / "verdicts").glob("*/*.json"))
     age(verdict)
     assert leftovers(settings) == ()
     found = leftovers(settings, DAY)
-    assert {leftover.path for leftover in found} == {old, settings.cache_dir / "layers" / "a", verdict}
+    assert {leftover.path for leftover in found} == {old, layers / "a", verdict}
     remove(found)
     assert {path.name for path in settings.output.iterdir()} == {"young", "notes"}

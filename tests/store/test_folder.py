@@ -194,3 +194,14 @@ def test_a_verdict_too_long_for_its_line_is_kept_whole(tmp_path: Path) -> None:
         writer.append(line(long))
         whole = writer.folder.attempt(KEY).path / "verdict.json"
     assert type(long).model_validate_json(whole.read_text()) == long
+
+
+def test_what_dying_guests_hold_stops_nobody(tmp_path: Path) -> None:
+    """A scratch folder that cannot be removed yet is out of the way at once, and gone a later time."""
+    run = tmp_path / "one"
+    RunWriter.create(run, config()).close()
+    (run / ".scratch.abc.gone" / "a.0").mkdir(parents=True)
+    (run / "scratch" / "a.0").mkdir(parents=True)
+    with RunWriter.open(run) as writer:
+        assert list(writer.scratch(KEY).iterdir()) == []
+    assert {path.name for path in run.iterdir()} == {".lock", "config.json", "verdicts.jsonl"}

@@ -1,8 +1,10 @@
 """What `groundup clean` can remove: what killed processes left, and what nobody touched for a while."""
 
 import os
+import secrets
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -37,36 +39,47 @@ def remove(found: tuple[Leftover, ...]) -> None:
     for leftover in found:
         if leftover.kind == "run" and is_held(leftover.path):
             continue
-        remove_tree(leftover.path)
+        gone = leftover.path.with_name(f".{leftover.path.name}.{secrets.token_hex(4)}.gone")
+        with suppress(FileNotFoundError):
+            leftover.path.rename(gone)  # whole or absent, for whoever looks meanwhile
+            remove_tree(gone)
 
 
 def _found(settings: Settings, older_than_s: float | None) -> Iterator[Leftover]:
-    for run in _folders(settings.output):
-        if not (run / "config.json").exists() or is_held(run):
-            continue
-        if _older(run / "verdicts.jsonl", older_than_s):
-            yield _leftover("run", run)
-        elif (run / "scratch").exists():
-            yield _leftover("scratch", run / "scratch")
+    yield from _of_runs(settings.output, older_than_s)
     for shell in _folders(settings.cache_dir / SHELLS):
         if not is_held(shell):
             yield _leftover("scratch", shell)
-    for layer in _folders(settings.cache_dir / "layers"):
-        if _older(layer, older_than_s):
-            yield _leftover("layer", layer)
-    for shelf in _folders(settings.cache_dir / "verdicts"):
-        for verdict in shelf.iterdir():
+    if older_than_s is not None:
+        for layer in settings.cache_dir.glob("layers/*/*/layer.json"):
+            if _older(layer, older_than_s):
+                yield _leftover("layer", layer.parent)
+        for verdict in settings.cache_dir.glob("verdicts/*/*"):
             if _older(verdict, older_than_s):
                 yield _leftover("verdicts", verdict)
 
 
+def _of_runs(output: Path, older_than_s: float | None) -> Iterator[Leftover]:
+    for run in _folders(output):
+        if not (run / "config.json").exists() or is_held(run):
+            continue
+        if older_than_s is not None and _older(run / "verdicts.jsonl", older_than_s):
+            yield _leftover("run", run)
+            continue
+        for scratch in (run / "scratch", *sorted(run.glob(".*.gone"))):
+            if scratch.exists():
+                yield _leftover("scratch", scratch)
+
+
 def _folders(path: Path) -> list[Path]:
-    return sorted(entry for entry in path.iterdir() if entry.is_dir()) if path.is_dir() else []
+    return (
+        sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.is_symlink())
+        if path.is_dir()
+        else []
+    )
 
 
-def _older(path: Path, than_s: float | None) -> bool:
-    if than_s is None:
-        return False
+def _older(path: Path, than_s: float) -> bool:
     try:
         return time.time() - path.lstat().st_mtime > than_s
     except FileNotFoundError:

@@ -1,14 +1,16 @@
 """A run's folder: `RunFolder` reads it, `RunWriter` alone changes it. The layout is in docs/runs.md."""
 
 import json
+import secrets
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
-from groundup.domain.errors import UsageError
+from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.store.attempts import AttemptFolder
@@ -144,8 +146,8 @@ class RunWriter:
         return path
 
     def _sweep(self) -> None:
-        """Remove what a killed process left half done; nobody else is writing here while this one has the hold."""
-        remove_tree(self.folder.scratch)
+        """Remove what a killed process left half done; only the holder of the folder may write here."""
+        self._clear_scratch()
         attempt = "attempts/*/*"
         for pattern in (
             ".*.partial",
@@ -156,10 +158,22 @@ class RunWriter:
             for torn in self.folder.path.glob(pattern):
                 remove_tree(torn)
 
+    def _clear_scratch(self) -> None:
+        """Remove all scratch folders.
+
+        The guests of a process that was killed a moment ago may still write there while they die, so what they
+        have is renamed first. What cannot be removed yet goes when the folder is opened or closed the next time.
+        """
+        with suppress(FileNotFoundError):
+            self.folder.scratch.rename(self.folder.path / f".scratch.{secrets.token_hex(6)}.gone")
+        for aside in self.folder.path.glob(".scratch.*.gone"):
+            with suppress(InfrastructureError):
+                remove_tree(aside)
+
     def close(self) -> None:
         """Give the folder back. Can be called twice."""
         try:
-            remove_tree(self.folder.scratch)
+            self._clear_scratch()
         finally:
             self._journal.close()
             self._hold.close()
