@@ -40,7 +40,9 @@ def print_table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, 
 
     from groundup.trees.limits import printable
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", title=title or None, title_justify="left")
+    table = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", title=title or None, title_justify="left"
+    )
     for number, column in enumerate(columns):
         table.add_column(column, overflow="fold", no_wrap=number == 0)
     for row in rows:

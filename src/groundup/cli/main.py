@@ -57,12 +57,18 @@ def create_app() -> typer.Typer:
     return app
 
 
-def _callback(
-    version: bool = typer.Option(False, "--version", help="Print the version.", is_eager=True),
-) -> None:
-    if version:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         sys.stdout.write(f"groundup {__version__}\n")
         raise typer.Exit
+
+
+def _callback(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version.", is_eager=True, callback=_print_version
+    ),
+) -> None:
+    """Take the options that stand before a command."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,59 @@
+"""Calling the command line in this process, with settings of its own."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from groundup.cli.main import main
+from tests.runs.toy import BEHAVIOUR
+
+TWENTY = "tests.runs.toy:create"
+TWO = "tests.runs.toy:create_two"
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Groundup = Callable[..., Ended]
+Predict = Callable[[Mapping[str, str]], Path]
+
+
+@pytest.fixture
+def groundup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Groundup:
+    """Run `groundup` with these arguments; runs, cache and tools are the test's own."""
+    for name, value in {
+        "CACHE_DIR": str(tmp_path / "cache"),
+        "OUTPUT": str(tmp_path / "runs"),
+        "SANDBOX": "tests.runs.toy:create_provider",
+        "BUILDER": "tests.runs.toy:create_builder",
+        "JOBS": "2",
+    }.items():
+        monkeypatch.setenv(f"GROUNDUP_{name}", value)
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str | Path) -> Ended:
+        code = main([str(argument) for argument in arguments])
+        told = capsys.readouterr()
+        return Ended(code, told.out, told.err)
+
+    return call
+
+
+@pytest.fixture
+def predict(tmp_path: Path) -> Predict:
+    """Write predictions that say how grading them shall go; return their folder."""
+
+    def write(behaviours: Mapping[str, str]) -> Path:
+        for place, behaviour in behaviours.items():
+            (tmp_path / "predictions" / place).mkdir(parents=True)
+            (tmp_path / "predictions" / place / BEHAVIOUR).write_text(behaviour)
+        return tmp_path / "predictions"
+
+    return write

@@ -1,0 +1,158 @@
+"""Evaluating, running, resuming and grading again, as people do it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import TWO, Groundup, Predict
+
+
+def test_evaluating_a_folder_prints_a_table_and_ends_with_0(groundup: Groundup, predict: Predict) -> None:
+    """Whatever the score: every attempt has a verdict."""
+    ended = groundup("evaluate", TWO, "-p", predict({"task-0000": "pass", "task-0001": "half"}))
+    assert ended.code == 0
+    assert "100.0 % (2/2)" in ended.out
+    assert "50.0 % (1/2)" in ended.out
+    assert "75.0 % (1.500/2 attempts)" in ended.out
+    assert "[2/2]" in ended.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", TWO, "-a", "oracle"),
+        ("run", TWO, "-a", "oracle", "--dry-run"),
+        ("run", TWO, "-a", "oracle", "--verbose"),
+        ("suites",),
+        ("tasks", TWO),
+        ("clean",),
+        ("report", "missing"),
+        ("run", TWO, "-a", "orakel"),
+        ("evaluate", TWO, "-p", "missing"),
+    ],
+)
+def test_json_is_one_document_on_standard_output(groundup: Groundup, arguments: tuple[str, ...]) -> None:
+    """Everything else is on standard error, also when it fails."""
+    ended = groundup(*arguments, "--json")
+    assert isinstance(json.loads(ended.out), dict)
+
+
+def test_the_report_lies_in_the_run_folder(groundup: Groundup, tmp_path: Path) -> None:
+    """`report.json` is what `--json` prints."""
+    ended = groundup("run", TWO, "-a", "oracle", "--run-id", "r", "--json")
+    assert json.loads((tmp_path / "runs" / "r" / "report.json").read_text()) == json.loads(ended.out)
+    assert json.loads(groundup("report", "r", "--json").out) == json.loads(ended.out)
+    assert json.loads(groundup("report", tmp_path / "runs" / "r", "--format", "json").out) == json.loads(ended.out)
+
+
+def test_names_of_model_and_agent_are_reported(groundup: Groundup, predict: Predict) -> None:
+    """Who made the predictions stands in the report."""
+    folder = predict({"task-0000": "pass"})
+    ended = groundup("evaluate", TWO, "-p", folder, "--model-name", "m1", "--agent-name", "a1", "--json")
+    assert json.loads(ended.out)["runs"][0]["subject"] == {"agent": "a1", "model": "m1", "settings": {}}
+    lines = folder.parent / "p.jsonl"
+    lines.write_text(json.dumps({"instance_id": "task-0000", "model_name_or_path": "m2", "path": str(folder)}))
+    ended = groundup("evaluate", TWO, "-p", lines, "--json")
+    assert json.loads(ended.out)["runs"][0]["subject"]["model"] == "m2"
+
+
+def test_a_dry_run_does_nothing(groundup: Groundup, predict: Predict, tmp_path: Path) -> None:
+    """It says which attempts would be graded and which are missing; no folder is made."""
+    ended = groundup("evaluate", TWO, "-p", predict({"task-0001": "pass"}), "--dry-run", "--json")
+    document = json.loads(ended.out)
+    assert (ended.code, document["attempts"]) == (0, ["task-0000/0", "task-0001/0"])
+    assert document["missing"] == ["task-0000/0"]
+    assert not (tmp_path / "runs").exists()
+
+
+def test_tasks_without_a_prediction_are_reported_apart_unless_left_out(
+    groundup: Groundup, predict: Predict
+) -> None:
+    """A missing attempt stays in the denominator until somebody says which tasks were meant."""
+    folder = predict({"task-0001": "pass"})
+    whole = json.loads(groundup("evaluate", TWO, "-p", folder, "--json").out)["runs"][0]
+    assert whole["counts"]["not_attempted"] == 1
+    assert whole["figures"][0]["score"] == {"value": 0.5, "numerator": 1, "denominator": 2}
+    part = json.loads(groundup("evaluate", TWO, "-p", folder, "--tasks", "task-0001", "--json").out)["runs"][0]
+    assert part["figures"][0]["score"] == {"value": 1, "numerator": 1, "denominator": 1}
+    rest = json.loads(groundup("evaluate", TWO, "-p", folder, "--exclude", "task-0000", "--json").out)["runs"][0]
+    assert rest["counts"]["planned"] == 1
+
+
+def test_fail_under(groundup: Groundup, predict: Predict) -> None:
+    """4 exactly when the mean is below the share; also for a report."""
+    folder = predict({"task-0000": "pass", "task-0001": "half"})
+    assert groundup("evaluate", TWO, "-p", folder, "--fail-under", "0.75", "--run-id", "r").code == 0
+    ended = groundup("evaluate", TWO, "-p", folder, "--fail-under", "0.76")
+    assert ended.code == 4
+    assert "below --fail-under" in ended.err
+    assert groundup("report", "r", "--fail-under", "0.76").code == 4
+    assert groundup("evaluate", TWO, "-p", folder, "--fail-under", "75").code == 2
+
+
+def test_infrastructure_failures_end_with_3_and_a_resume_finishes_them(
+    groundup: Groundup, predict: Predict, tmp_path: Path
+) -> None:
+    """Never a zero: the attempt is owed, and the hint works as it is written."""
+    folder = predict({"task-0000": "pass", "task-0001": "infrastructure"})
+    ended = groundup("evaluate", TWO, "-p", folder, "--run-id", "r", "--fail-under", "1")
+    assert ended.code == 3
+    assert "groundup resume" in ended.err
+    assert json.loads(groundup("resume", "r", "--dry-run", "--json").out)["owed"] == ["task-0001/0"]
+    run = json.loads((tmp_path / "runs" / "r" / "report.json").read_text())["runs"][0]
+    assert run["counts"]["infrastructure"] == 1
+    assert run["figures"][0]["score"] == {"value": 1, "numerator": 1, "denominator": 1}
+
+
+def test_a_finished_run_can_be_resumed_and_graded_again(groundup: Groundup) -> None:
+    """A resume does nothing twice; grading again makes a new run, which compares with the first."""
+    groundup("run", TWO, "-a", "oracle", "--run-id", "r")
+    assert groundup("resume", "r").code == 0
+    assert groundup("regrade", "r", "--grader", "lax", "--run-id", "again").code == 0
+    ended = groundup("report", "r", "again")
+    assert ended.code == 0
+    assert "again against r" in ended.out
+    assert "different graders" in ended.out
+
+
+def test_a_resume_with_another_option_is_refused_by_name(groundup: Groundup) -> None:
+    """What was asked for once cannot change under way."""
+    groundup("run", TWO, "-a", "oracle", "--run-id", "r")
+    ended = groundup("resume", "r", "--grader", "lax")
+    assert ended.code == 2
+    assert "grader" in ended.err
+
+
+def test_a_log_file_has_every_event_with_its_time(groundup: Groundup, tmp_path: Path) -> None:
+    """For runs that nobody watches."""
+    groundup("run", TWO, "-a", "oracle", "--log-file", tmp_path / "logs" / "x.log")
+    lines = (tmp_path / "logs" / "x.log").read_text().splitlines()
+    assert sum(" began" in line for line in lines) == 2
+    assert all(line.startswith("20") and "Z " in line for line in lines)
+    assert groundup("run", TWO, "-a", "oracle", "--log-file", tmp_path).code == 2
+
+
+def test_attempts_several_per_task(groundup: Groundup, predict: Predict) -> None:
+    """Numbered folders are attempts; `-k` takes fewer of them."""
+    folder = predict({"task-0000/0": "pass", "task-0000/1": "fail", "task-0001/0": "pass", "task-0001/1": "pass"})
+    run = json.loads(groundup("evaluate", TWO, "-p", folder, "--json").out)["runs"][0]
+    assert run["figures"][0]["score"] == {"value": 0.75, "numerator": 3, "denominator": 4}
+    fewer = json.loads(groundup("evaluate", TWO, "-p", folder, "-k", "1", "--json").out)["runs"][0]
+    assert fewer["counts"]["planned"] == 2
+
+
+def test_cleaning_asks_first(groundup: Groundup, tmp_path: Path) -> None:
+    """Without a terminal nothing goes unless --yes says so; runs only with --older-than."""
+    groundup("run", TWO, "-a", "oracle", "--run-id", "r")
+    assert groundup("clean", "-y").code == 0
+    assert (tmp_path / "runs" / "r").exists()
+    ended = groundup("clean", "--older-than", "0s")
+    assert ended.code == 2
+    assert "--yes" in ended.err
+    assert groundup("clean", "--older-than", "0s", "--dry-run").code == 0
+    assert (tmp_path / "runs" / "r").exists()
+    document = json.loads(groundup("clean", "--older-than", "0s", "-y", "--json").out)
+    assert document["removed"]
+    assert not (tmp_path / "runs" / "r").exists()
+    assert groundup("clean", "--older-than", "soon").code == 2

@@ -1,0 +1,119 @@
+"""The entry point: help, exit codes, and one JSON document on standard output."""
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from groundup import __version__
+from groundup.cli.main import COMMANDS, create_app, main
+from tests.cli.conftest import TWO, Groundup, Predict
+
+HEAVY = ("pydantic", "asyncio", "numpy", "httpx", "groundup.settings", "groundup.runs", "groundup.sandbox")
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """`groundup --help` answers at once: what commands need is imported by the commands."""
+    program = (
+        "import sys; from groundup.cli.main import main; code = main(['--help']); "
+        f"sys.exit(code or ' '.join(name for name in {HEAVY!r} if name in sys.modules) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_examples(groundup: Groundup, name: str) -> None:
+    """Somebody who asks sees what to type."""
+    ended = groundup(name, "--help")
+    assert ended.code == 0
+    assert f"groundup {name}" in ended.out.replace("Usage:", "", 1)
+
+
+@pytest.mark.parametrize("line", [line for _, examples in COMMANDS.values() for _, line in examples])
+def test_every_example_is_understood(line: str) -> None:
+    """An example whose options are gone would be worse than none."""
+    program, name, *arguments = shlex.split(line)
+    assert program == "groundup"
+    typer.main.get_group(create_app()).commands[name].make_context(name, arguments)
+
+
+def test_the_version(groundup: Groundup) -> None:
+    """One line for bug reports."""
+    assert groundup("--version") == (0, f"groundup {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["evalute"], ["run"], ["report"], ["run", TWO, "-a", "oracle", "--jobs", "0"]]
+)
+def test_a_command_line_that_is_not_understood_ends_with_2(groundup: Groundup, arguments: list[str]) -> None:
+    """Usage errors go to standard error; a reader of JSON still gets its one document."""
+    ended = groundup(*arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err
+    document = json.loads(groundup(*arguments, "--json").out)
+    assert document["exit_code"] == 2
+
+
+def test_a_bug_ends_with_1_and_names_its_log(
+    groundup: Groundup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """No traceback in people's faces, and none lost."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    ended = groundup("suites", "--json", "-x-does-not-exist")
+    assert ended.code == 2
+    ended = groundup("tasks", "tests.cli.conftest:TWO")  # a text is no suite
+    assert ended.code == 1
+    assert "a bug: TypeError" in ended.err
+    assert "Traceback" not in ended.err
+    (log,) = tmp_path.glob("groundup-bug-*.log")
+    assert str(log) in ended.err
+    assert "Traceback" in log.read_text()
+
+
+def test_ctrl_c_ends_with_130(predict: Predict, tmp_path: Path) -> None:
+    """A run that is interrupted says how to go on; what was graded stays."""
+    predictions = predict({"task-0000": "pass", "task-0001": "sleep 60"})
+    program = [
+        sys.executable,
+        "-m",
+        "groundup",
+        "evaluate",
+        TWO,
+        "-p",
+        str(predictions),
+        "--run-id",
+        "r",
+        "-j",
+        "1",
+    ]
+    environment = {
+        "GROUNDUP_CACHE_DIR": str(tmp_path / "cache"),
+        "GROUNDUP_OUTPUT": str(tmp_path / "runs"),
+        "GROUNDUP_SANDBOX": "tests.runs.toy:create_provider",
+        "GROUNDUP_BUILDER": "tests.runs.toy:create_builder",
+    }
+    root = Path(__file__).parents[2]
+    process = subprocess.Popen(
+        program, cwd=root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "task-0000/0 graded" in line:
+                process.send_signal(2)
+                break
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "groundup resume" in err
+    assert "task-0000" in out
+
+
+def test_main_without_arguments_shows_help(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first thing that people type."""
+    main([])
+    assert "evaluate" in capsys.readouterr().out
