@@ -99,7 +99,7 @@ def as_error(failure: Failure, asker: Asker, what: str, log: Path) -> GroundupEr
 
 
 def condensed(text: str) -> str:
-    """Return uv's own error and causes in one line, or else the last words, printable and at most 300 characters."""
+    """Return uv's own error and causes in one line, else the last words; printable, at most 300 characters."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     starts = [number for number, line in enumerate(lines) if line.startswith("error:")]
     told = lines[starts[0] :] if starts else lines[-3:]

@@ -17,6 +17,8 @@ from groundup.settings import environment
 _FIND_S = 120.0
 _FETCH_S = 900.0
 _SYSTEM_PREFIXES = (Path("/usr"), Path("/usr/local"))
+BUNDLED = "ensurepip/_bundled"
+"""Where an interpreter keeps the pip that it brings along, in its standard library."""
 _PROBE = """
 import json, platform, sys, sysconfig
 config = sysconfig.get_config_vars()
@@ -29,7 +31,7 @@ print(json.dumps({
     "standard_library": [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")],
     "include": sysconfig.get_config_var("INCLUDEPY"),
     "abi": str(config.get("SOABI")),
-    "shared_library": config.get("LDLIBRARY") if config.get("Py_ENABLE_SHARED") else None,
+    "shared_library": [config.get("LIBDIR"), config.get("INSTSONAME")] if config.get("Py_ENABLE_SHARED") else None,
 }))
 """
 
@@ -43,7 +45,17 @@ class Interpreter(Record):
     standard_library: tuple[Path, ...]
     include: Path | None
     abi: str
-    shared_library: str | None
+    shared_library: Path | None
+
+    @property
+    def has_pip(self) -> bool:
+        """Whether it brings a pip along."""
+        return any((self.standard_library[0] / BUNDLED).glob("pip-*.whl"))
+
+    @property
+    def library_inside(self) -> str:
+        """Where its standard library is seen inside a sandbox."""
+        return f"{PYTHON_TARGET}/{self.standard_library[0].relative_to(self.prefix)}"
 
     @property
     def inside(self) -> str:
@@ -61,7 +73,7 @@ class _Probed(Record):
     standard_library: list[Path]
     include: Path | None
     abi: str
-    shared_library: str | None
+    shared_library: tuple[Path, Path] | None
 
 
 async def find_interpreter(minor: str, fetched: Path) -> Interpreter:
@@ -91,9 +103,14 @@ def interpreter_mounts(interpreter: Interpreter, empty: Path) -> tuple[Mount, ..
     shown = [(interpreter.executable, Path(interpreter.inside).relative_to(PYTHON_TARGET))]
     shown += [(folder, folder.relative_to(interpreter.prefix)) for folder in _folders(interpreter)]
     mounts = [Mount(source=source, target=f"{PYTHON_TARGET}/{target}") for source, target in shown]
-    for folder in _folders(interpreter):
-        for hidden in _installed(folder):
-            mounts.append(Mount(source=empty, target=f"{PYTHON_TARGET}/{hidden.relative_to(interpreter.prefix)}"))
+    library = interpreter.shared_library
+    if library and library.is_file() and interpreter.prefix not in _SYSTEM_PREFIXES:
+        # Its program may look for it where it was installed, and would else take the system's of another version.
+        mounts.append(Mount(source=library.resolve(), target=str(library)))
+    hidden = [path for folder in _folders(interpreter) for path in _installed(folder)]
+    mounts += [
+        Mount(source=empty, target=f"{PYTHON_TARGET}/{path.relative_to(interpreter.prefix)}") for path in hidden
+    ]
     return tuple(mounts)
 
 
@@ -147,17 +164,12 @@ async def _found(minor: str, variables: dict[str, str]) -> Interpreter | None:
         standard_library=tuple(dict.fromkeys(told.standard_library)),
         include=told.include,
         abi=told.abi,
-        shared_library=told.shared_library,
+        shared_library=Path(*told.shared_library) if told.shared_library else None,
     )
 
 
 async def _uv(arguments: list[str], variables: dict[str, str], timeout_s: float) -> ProgramResult:
-    return await run_program(
-        [uv_program(), *arguments, "--no-config"] if "--no-config" in arguments else [uv_program(), *arguments],
-        cwd=Path("/"),
-        environment=variables,
-        timeout_s=timeout_s,
-    )
+    return await run_program([uv_program(), *arguments], cwd=Path("/"), environment=variables, timeout_s=timeout_s)
 
 
 def _last_words(result: ProgramResult) -> str:

@@ -87,6 +87,17 @@ class LayerStore:
                 await asyncio.to_thread(remove_tree, abandoned)
             return await self._build(kind, digest, build)
 
+    @asynccontextmanager
+    async def scratch(self, kind: str, digest: str) -> AsyncIterator[Path]:
+        """Yield a folder for work that leaves no layer; it is gone afterwards."""
+        room = self.root / kind / f".building-{short(digest)}-{secrets.token_hex(4)}"
+        try:
+            with disk_errors(self.root):
+                self._make_folder(room)
+            yield room
+        finally:
+            await asyncio.to_thread(remove_tree, room)
+
     def keep_log(self, kind: str, digest: str, text: bytes) -> Path:
         """Write the log of a build and return where it lies."""
         path = self.log_path(kind, digest)

@@ -1,0 +1,205 @@
+"""The environment builder: layers on this machine's disk, built in this machine's sandboxes."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Self
+
+from groundup.domain.digests import digest_of
+from groundup.domain.errors import SubmissionError, TaskError, UsageError
+from groundup.environments.build_sandbox import Ask, BuildSandbox, build_sandbox
+from groundup.environments.interpreters import Interpreter, find_interpreter, interpreter_mounts
+from groundup.environments.layer_store import Built, LayerStore
+from groundup.environments.locking import named_requirements
+from groundup.environments.python_layers import KIND, fill_environment, layer_key, resolve
+from groundup.environments.requests import (
+    ENVIRONMENT_TARGET,
+    Layer,
+    PythonEnvironment,
+    PythonRequest,
+    ResolvedRequest,
+    SourceRequest,
+)
+from groundup.environments.sources import source_layer
+from groundup.gateways.cache import FetchCache
+from groundup.gateways.indexes import ClientConfiguration, client_configuration
+from groundup.gateways.pypi_registry import PyPIRegistry
+from groundup.gateways.shared_work import SharedWork
+from groundup.gateways.uv import uv_version
+from groundup.sandbox.protocol import Mount, SandboxProvider
+from groundup.settings import Settings, environment
+from groundup.trees.removal import remove_tree
+
+_BUILDS_AT_ONCE = 2
+
+
+def create(settings: Settings, provider: SandboxProvider) -> "LocalBuilder":
+    """Return the builder; nothing is looked for before the first request."""
+    return LocalBuilder(settings, provider)
+
+
+class LocalBuilder:
+    """Implements `EnvironmentBuilder`. Belongs to one event loop; `close` ends its connections."""
+
+    def __init__(
+        self, settings: Settings, provider: SandboxProvider, configuration: ClientConfiguration | None = None
+    ) -> None:
+        self._settings = settings
+        self._provider = provider
+        self._configuration = configuration
+        self._store = LayerStore(settings.cache_dir / "layers")
+        self._registry: PyPIRegistry | None = None
+        self._users = 0
+        self._interpreters: dict[str, Interpreter] = {}
+        self._finding: SharedWork[Interpreter] = SharedWork()
+        self._layers: SharedWork[Layer] = SharedWork()
+        self._slots = asyncio.Semaphore(_BUILDS_AT_ONCE)
+        self._refused: dict[str, TaskError | SubmissionError] = {}
+        """Builds that failed by their own fault: the same would happen again."""
+
+    async def python(self, request: PythonRequest) -> PythonEnvironment:
+        """Return the environment of *request*, building its layer when it is not there."""
+        interpreter = await self.interpreter(request.python)
+        key = layer_key(request, interpreter)
+        layer = self._store.find(KIND, key)
+        if layer is None:
+            layer = await self._once(key, lambda: self._build_python(request, interpreter, key))
+        mounts = interpreter_mounts(interpreter, self._store.empty_folder())
+        return PythonEnvironment(
+            layer=layer,
+            mounts=(*mounts, Mount(source=layer.path, target=ENVIRONMENT_TARGET)),
+            path=(f"{ENVIRONMENT_TARGET}/bin",),
+            python_version=interpreter.version,
+            environment=json.loads(layer.built.get("environment", "{}")),
+        )
+
+    async def source(self, request: SourceRequest) -> Layer:
+        """Return the unpacked source tree of *request* (one top folder stripped), verified by hash."""
+        key = digest_of(request)
+
+        async def build() -> Layer:
+            async with self._open_registry() as registry:
+                return await source_layer(request, registry, self._store)
+
+        return await self._once(key, build)
+
+    async def submission_environment(self, request: ResolvedRequest) -> PythonEnvironment:
+        """Return an environment with requirements that nobody locked. Each call resolves them anew."""
+        locked = await self.lock(request)
+        return await self.python(
+            PythonRequest(
+                python=request.python,
+                requirements=locked,
+                with_pip=request.with_pip,
+                exclude_newer=request.exclude_newer,
+                refused=request.refused,
+                on_behalf_of=request.on_behalf_of,
+            )
+        )
+
+    async def lock(self, request: ResolvedRequest) -> tuple[str, ...]:
+        """Return the hashed lines of *request*, resolved in a sandbox, where sources may run their code."""
+        try:
+            lines = named_requirements(request.requirements)
+        except UsageError as error:
+            kind = SubmissionError if request.on_behalf_of == "submission" else TaskError
+            raise kind(str(error)) from error
+        if not lines:
+            return ()
+        interpreter = await self.interpreter(request.python)
+        request = request.model_copy(update={"requirements": lines})
+        what = f"resolving {', '.join(lines)[:120]} for Python {request.python}"
+        digest = digest_of(request)
+        ask = Ask(
+            what=what,
+            kind="resolved",
+            digest=digest,
+            asker=request.on_behalf_of,
+            refused=request.refused,
+            exclude_newer=request.exclude_newer,
+        )
+        async with (
+            self._store.scratch("resolved", digest) as room,
+            self._building(room, ask, interpreter) as build,
+        ):
+            return await resolve(build, request, interpreter)
+
+    async def interpreter(self, minor: str) -> Interpreter:
+        """Return the host's interpreter of this minor version, found or fetched."""
+        if minor not in self._interpreters:
+            fetched = self._settings.cache_dir / "interpreters"
+            found = await self._finding.get(minor, lambda: find_interpreter(minor, fetched))
+            self._interpreters[minor] = found
+        return self._interpreters[minor]
+
+    def identity(self) -> Mapping[str, str]:
+        """Tool versions, for lock files."""
+        found = {f"python{minor}": interpreter.version for minor, interpreter in self._interpreters.items()}
+        return {"uv": uv_version(), **found}
+
+    async def close(self) -> None:
+        """Close connections. The builder opens new ones when it is used again."""
+        if self._registry is not None:
+            await self._registry.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    async def _once(self, key: str, build: Callable[[], Awaitable[Layer]]) -> Layer:
+        failed = self._refused.get(key)
+        if failed is not None:
+            raise type(failed)(str(failed))
+        try:
+            return await self._layers.get(key, build)
+        except (TaskError, SubmissionError) as error:
+            self._refused[key] = error
+            raise
+
+    async def _build_python(self, request: PythonRequest, interpreter: Interpreter, key: str) -> Layer:
+        ask = Ask(
+            what=f"the Python {request.python} environment",
+            kind=KIND,
+            digest=key,
+            asker=request.on_behalf_of,
+            refused=request.refused,
+            exclude_newer=request.exclude_newer,
+        )
+
+        async def fill(room: Path) -> Built:
+            async with self._building(room, ask, interpreter) as build:
+                built = await fill_environment(build, request, interpreter)
+            for leftover in (".uv-cache", ".lock"):
+                await asyncio.to_thread(remove_tree, room / "tree" / leftover)
+            return built
+
+        return await self._store.get(KIND, key, fill)
+
+    @asynccontextmanager
+    async def _building(self, room: Path, ask: Ask, interpreter: Interpreter) -> AsyncIterator[BuildSandbox]:
+        async with (
+            self._slots,
+            self._open_registry() as registry,
+            build_sandbox(
+                room, ask, interpreter, provider=self._provider, registry=registry, store=self._store
+            ) as build,
+        ):
+            yield build
+
+    @asynccontextmanager
+    async def _open_registry(self) -> AsyncIterator[PyPIRegistry]:
+        """Yield the registry; its connections are closed when nobody uses it any more."""
+        if self._registry is None:
+            configuration = self._configuration or await client_configuration(environment())
+            self._registry = PyPIRegistry(configuration, FetchCache(self._settings.cache_dir / "registry"))
+        self._users += 1
+        try:
+            yield self._registry
+        finally:
+            self._users -= 1
+            if self._users == 0:
+                await self._registry.close()
