@@ -298,3 +298,13 @@ def test_a_run_names_itself(settings: Settings) -> None:
     assert api.run(oracle(), QUICK, settings).folder.name.startswith("toy-oracle-")
     with pytest.raises(UsageError, match="not a usable name"):
         api.run(oracle(), QUICK, settings, run_id="../elsewhere")
+
+
+def test_a_damaged_submission_record_is_made_again(settings: Settings, predict: Predict, tmp_path: Path) -> None:
+    """A machine that crashed while a submission came in costs a second copy, no attempt."""
+    mark = tmp_path / "mark"
+    configuration = evaluation(predict({"task-0000": f"once {mark}"}))
+    folder = api.run(configuration, QUICK.model_copy(update={"retries": 0}), settings, run_id="one").folder
+    RunFolder(folder).attempt(FIRST).submission_file.write_text("")
+    assert api.resume(folder, QUICK, settings).exit_code == 0
+    assert RunFolder(folder).attempt(FIRST).record() is not None

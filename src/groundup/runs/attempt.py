@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from groundup.domain.digests import digest_of
-from groundup.domain.errors import DiskFullError, InfrastructureError, SubmissionError, TaskError
+from groundup.domain.errors import DiskFullError, InfrastructureError, SubmissionError, TaskError, UsageError
 from groundup.domain.subjects import AttemptKey, Outcome, Submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Stage, Status, Verdict
@@ -118,7 +118,10 @@ class Trial:
         return graded
 
     def _taken_in(self) -> Submission | None:
-        record = self._folder.record()
+        try:
+            record = self._folder.record()
+        except UsageError:  # damaged: nothing was settled with it, so it can be taken in again
+            return None
         return record if record and self._folder.submission.is_dir() else None
 
     async def _take_in(self, scratch: Path) -> Submission:
