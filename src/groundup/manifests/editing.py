@@ -5,6 +5,7 @@ replacements. All spans count characters of `Text.text`, from which the BOM has 
 """
 
 import codecs
+import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 from groundup.manifests.records import Location, ManifestError
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -79,6 +81,12 @@ class Text:
             starts.append(position + 1)
             position = self.text.find("\n", position + 1)
         return starts
+
+    def refuse_other_encodings(self) -> None:
+        """Raise `ManifestError` when a byte is not UTF-8, for formats that allow nothing else."""
+        undecoded = _SURROGATE.search(self.text)
+        if undecoded:
+            raise self.error("is not valid UTF-8; save it as UTF-8", undecoded.start())
 
     def line_of(self, offset: int) -> int:
         """Return the line, from 1, of the character at *offset*."""

@@ -94,9 +94,7 @@ class Document:
 
 def parse(source: Text) -> Document:
     """Parse *source*. Raises `ManifestError` that names the line."""
-    undecoded = _HALF.search(source.text)
-    if undecoded:
-        raise source.error("is not valid UTF-8; save it as UTF-8", undecoded.start())
+    source.refuse_other_encodings()
     try:
         plain = json.loads(source.text, parse_constant=_refused)
     except json.JSONDecodeError as error:

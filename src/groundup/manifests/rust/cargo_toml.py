@@ -58,6 +58,7 @@ class CargoToml(SpanFormat):
 
     def scan(self, source: Text) -> Scan:
         """Find all tables of dependencies. Raises `ManifestError`."""
+        source.refuse_other_encodings()
         document = toml.parse(source)
         sections = [section for path, key in _places(document) for section in _section(document, path, key)]
         return Scan(source, sections, tuple(_notes(document)))
