@@ -39,13 +39,20 @@ class EnvironmentYml(SpanFormat):
         kind = group_kind(PurePosixPath(source.path).stem, Kind.RUNTIME)
         entries: dict[str, list[Entry]] = {CONDA: [], _PIP: []}
         notes: list[Note] = []
+        last: dict[str, tuple[int, str]] = {}
         for line in _items(source, notes):
-            dependency = _dependency(line, kind)
+            if line.opens == _PIP:
+                last[_PIP] = line.span.end, line.lead.replace("-", " ") + "  - "
+                last.setdefault(CONDA, (line.span.start, line.lead))
+                continue
+            last[line.place] = line.span.end, line.lead
+            dependency = None if line.opens else _dependency(line, kind)
             if dependency is not None:
                 known = {"text": line.value, "location": source.location(line.span)}
                 entries[line.place].append(Entry(dependency.model_copy(update=known), line.span))
         sections = [
-            _ListSection(source, SectionKey(kind, "", place), found) for place, found in entries.items() if found
+            _ListSection(source, SectionKey(kind, "", place), entries[place], offset, lead)
+            for place, (offset, lead) in last.items()
         ]
         return Scan(source, sections, notes)
 
@@ -59,6 +66,10 @@ class _Item:
     value: str
     span: Span
     place: str
+    lead: str
+    """What an item of its list starts with: blanks, the dash, a blank."""
+    opens: str = ""
+    """Which list the line opens; it is no item of one then."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +77,13 @@ class _ListSection(Section):
     source: Text
     key: SectionKey
     entries: Sequence[Entry]
+    end: int
+    lead: str
 
     def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
         gone = [entry.span for i, entry in enumerate(self.entries) if i not in kept]
-        lead = self.source.indent_at(self.entries[-1].span.start) + "- "
-        lines = [lead + _rendered(item) for item in added]
-        return deletions(gone) + inserted_lines(self.source, self.entries[-1].span.end, lines)
+        lines = [self.lead + _rendered(item) for item in added]
+        return deletions(gone) + inserted_lines(self.source, self.end, lines)
 
     def clearing(self) -> list[Edit]:
         return deletions([with_touching_comments(self.source, entry.span) for entry in self.entries])
@@ -91,13 +103,17 @@ def _items(source: Text, notes: list[Note]) -> Iterator[_Item]:
             if inside and line.removeprefix("dependencies:").strip() not in ("", "[]"):
                 notes.append(_unclear(source, start))
                 inside = False
+            elif inside:
+                yield _Item("", Span(start, at), CONDA, "  - ", opens=CONDA)
         elif inside and item:
             value = item["value"].strip().strip("\"'").strip()
             deeper = pip_indent >= 0 and len(item["indent"]) > pip_indent
             if not deeper:
                 pip_indent = len(item["indent"]) if value == "pip:" else -1
-            if value != "pip:":
-                yield _Item(value, Span(start, at), _PIP if deeper else CONDA)
+            place = _PIP if deeper else CONDA
+            yield _Item(
+                value, Span(start, at), place, item["indent"] + "- ", opens=_PIP if value == "pip:" else ""
+            )
         elif inside:
             notes.append(_unclear(source, start))
 

@@ -18,7 +18,7 @@ from groundup.manifests.python.requirement import (
 from groundup.manifests.records import Dependency, Kind, Language, Note, SectionKey, Source
 from groundup.manifests.sections import Entry, Scan, Section, SpanFormat
 
-_SUFFIXES = (".txt", ".in", ".pip", ".lock")
+_SUFFIXES = (".txt", ".in", ".pip")
 _NAMED = re.compile(r"(^|[-_.])(requirements?|reqs?|requires|constraints?)([-_.]|$)")
 _RUNTIME = frozenset({"requirements", "requirement", "reqs", "req", "requires", "base", "common", "core", "main",
                       "prod", "production", "install", "default", "runtime", "deploy"})  # fmt: skip
@@ -42,7 +42,7 @@ class RequirementsTxt(SpanFormat):
             return False
         if _NAMED.search(path.stem.lower()):
             return True
-        return path.parent.name.lower() in ("requirements", "reqs") and path.suffix in (".txt", ".in", ".pip")
+        return path.parent.name.lower() in ("requirements", "reqs")
 
     def scan(self, source: Text) -> Scan:
         """Find the requirements; nothing here is too malformed to be read."""
@@ -96,7 +96,7 @@ def key_of_file(path: PurePosixPath) -> SectionKey:
     if "constraint" in stem:
         return SectionKey(Kind.CONSTRAINT, path.stem)
     words = set(re.split(r"[-_.]", stem))
-    if words <= _RUNTIME | {""} or path.suffix == ".lock":
+    if words <= _RUNTIME | {""}:
         parent = path.parent.name.lower()
         default = Kind.GROUP if parent in ("docs", "doc", "examples", "example") else Kind.RUNTIME
         kind = group_kind(parent, default)

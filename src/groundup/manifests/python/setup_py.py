@@ -56,7 +56,7 @@ class SetupPy(SpanFormat):
         for key, node in _values(module, found):
             for place in module.places(node):
                 found.take(key, place)
-        return Scan(source, found.sections, found.notes)
+        return Scan(source, found.apart(), found.notes)
 
     def home(self, dependency: Dependency) -> SectionKey:
         """Return the argument, or the extra, that a new declaration belongs to."""
@@ -87,36 +87,53 @@ class _Findings:
 
     def __init__(self, source: Text) -> None:
         self.source = source
-        self.sections: list[Section] = []
+        self._spans: list[tuple[Span, Section]] = []
         self.notes: list[Note] = []
-        self._taken: set[Span] = set()
+        self._taken: dict[Span, SectionKey] = {}
 
     def take(self, key: SectionKey, place: "Found") -> None:
         """Add one place."""
         if place.span in self._taken:
+            other = self._taken[place.span]
+            if other != key:
+                self.note("reference", f"{_named(key)} are also those of {_named(other)}", place.span, key)
             return
-        self._taken.add(place.span)
+        self._taken[place.span] = key
         if place.shape == "file":
             for file in place.files:
                 self.note("reference", f"{key.kind} dependencies are read from {file}", place.span, key, file)
         elif place.shape == "opaque":
             self.cannot_say(key, place.span)
-            self.sections.append(OpaqueSection(key, (), place.span, literals=place.literals))
+            self._add(place.span, OpaqueSection(key, (), place.span, literals=place.literals))
         elif place.shape == "text":
-            self.sections.append(TextSection(self.source, key, self._lines(key, place), place.span))
+            self._add(place.span, TextSection(self.source, key, self._lines(key, place), place.span))
         elif place.shape == "argument":
-            self.sections.append(ArgumentSection(self.source, key, self._entries(key, place.items), place.span))
+            self._add(place.span, ArgumentSection(self.source, key, self._entries(key, place.items), place.span))
         else:
             entries = self._entries(key, place.items)
             declared = {entry.span for entry in entries}
             others = [item.span for item in place.items if item.span not in declared]
             bare = place.shape == "bare"
             inner = place.span if bare else Span(place.span.start + 1, place.span.end - 1)
-            self.sections.append(
+            self._add(
+                place.span,
                 ListSection(
                     self.source, key, entries, inner, partial(quoted_checked, self.source), others, bare=bare
-                )
+                ),
             )
+
+    def _add(self, span: Span, section: Section) -> None:
+        self._spans.append((span, section))
+
+    def apart(self) -> list[Section]:
+        """Return the sections without unsaid expressions that others stand inside of, or inside of others."""
+        said = [span for span, section in self._spans if not isinstance(section, OpaqueSection)]
+        return [
+            section
+            for span, section in self._spans
+            if not isinstance(section, OpaqueSection)
+            or not any(span.start < other.end and other.start < span.end for other in said)
+        ]
 
     def cannot_say(self, key: SectionKey, span: Span) -> None:
         """Note an expression that only running the file would tell."""
@@ -132,8 +149,9 @@ class _Findings:
     def _entries(self, key: SectionKey, items: Sequence["Item"]) -> list[Entry]:
         entries = []
         for item in items:
-            if item.text is not None and item.text.strip():
-                entries.append(Entry(self._dependency(key, parse_requirement(item.text), item.span), item.span))
+            text = None if item.text is None else _COMMENT.sub("", item.text).strip()
+            if text:
+                entries.append(Entry(self._dependency(key, parse_requirement(text), item.span), item.span))
             elif item.text is None and not item.reference:
                 self.cannot_say(key, item.span)
         return entries
@@ -170,6 +188,10 @@ def _values(module: "SetupModule", found: _Findings) -> Iterator[tuple[SectionKe
                 yield _extra_key(extra), value
             if not module.is_readable_dictionary(node):
                 found.cannot_say(SectionKey(Kind.OPTIONAL), module.span(node))
+
+
+def _named(key: SectionKey) -> str:
+    return f"{key.kind} dependencies" + (f" of {key.group!r}" if key.group else "")
 
 
 def _extra_key(extra: str) -> SectionKey:

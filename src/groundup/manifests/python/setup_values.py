@@ -161,6 +161,8 @@ class SetupModule:
             yield Found("text", self.span(node), (Item(text, self.span(node)),))
         elif isinstance(node, cst.Name):
             yield from self._name(node, seen, depth)
+        elif isinstance(node, cst.Dict):
+            yield from self._each([value for _, value in self.members(node)], seen, depth)
         elif parts := alternatives(node):
             yield from self._each(parts, seen, depth)
         elif isinstance(node, cst.Call):
@@ -181,8 +183,12 @@ class SetupModule:
             if isinstance(element, cst.StarredElement):
                 items.append(Item(None, span, reference=True))
                 yield from self._follow(element.value, seen, depth + 1)
-            else:
-                items.append(Item(self._text(element.value), span))
+                continue
+            text = self._text(element.value)
+            files = self._files_behind(element.value) if text is None else []
+            items.append(Item(text, span, reference=bool(files)))
+            if files:
+                yield Found("file", span, files=tuple(files))
         bare = isinstance(node, cst.Tuple) and not node.lpar
         yield Found("bare" if bare else "list", self._bracketed(node), tuple(items))
 
@@ -227,11 +233,16 @@ class SetupModule:
 
     def _subscript(self, node: cst.Subscript, seen: frozenset[str], depth: int) -> Iterator[Found]:
         index = node.slice[0].slice
+        if isinstance(index, cst.Slice):
+            yield from self._follow(node.value, seen, depth + 1)
+            return
         key = literal(index.value) if isinstance(index, cst.Index) else None
+        mark = f"{self._module.code_for_node(node.value)}[{key}]"
         values = [value for name, value in self.members(node.value) if name == key]
         if key is None or not values:
             yield self._opaque(node)
-        yield from self._each(values, seen, depth)
+        elif mark not in seen:
+            yield from self._each(values, seen | {mark}, depth)
 
     def _text(self, node: cst.BaseExpression, depth: int = 0) -> str | None:
         """Return the text of an element, with `{…}` for what is computed; None where it starts with that."""
