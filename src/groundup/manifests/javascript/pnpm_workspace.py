@@ -56,6 +56,8 @@ class _Listed(SectionBase):
     key: SectionKey
     block: _Block
     entries: Sequence[Entry]
+    brackets: Span | None
+    """Where the section is written `{}` or `[]`."""
 
     def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
         """Return the edits that leave *kept*, then *added*, a line for each."""
@@ -64,7 +66,8 @@ class _Listed(SectionBase):
         indent = below[0].indent if below else self.block.indent + "  "
         listed = below[0].text.startswith("-") if below else _is_list(self.key)
         lines = [indent + _rendered(item, listed=listed) for item in added]
-        return deletions(gone) + inserted_lines(self.source, self.block.span.end, lines)
+        edits = deletions(gone) + inserted_lines(self.source, self.block.span.end, lines)
+        return [Edit(*self.brackets), *edits] if added and self.brackets else edits
 
     def clearing(self) -> list[Edit]:
         """Return the edits that remove all entries and the comments that touch them."""
@@ -156,9 +159,14 @@ def _nested(lines: Sequence[tuple[Span, str, str]]) -> tuple[_Block, ...]:
 
 
 def _listed(source: Text, block: _Block, match: re.Match[str], key: SectionKey) -> _Listed:
-    _refuse_value(source, block, match)
+    brackets = None
+    if match["value"] in ("{}", "[]") and not block.below:
+        start = block.span.start + len(block.indent)
+        brackets = Span(start + match.end("key") + 1, start + match.end("value"))
+    else:
+        _refuse_value(source, block, match)
     entries = [Entry(_dependency(source, item, key), item.span) for item in block.below]
-    return _Listed(source, key, block, entries)
+    return _Listed(source, key, block, entries, brackets)
 
 
 def _refuse_value(source: Text, block: _Block, match: re.Match[str]) -> None:
