@@ -205,6 +205,13 @@ def test_other_conditions_are_not_cached(settings: Settings, fields: Mapping[str
     assert api.run(configuration, QUICK, settings, run_id="two").standing.cached == 0
 
 
+def test_another_layer_is_not_cached(settings: Settings) -> None:
+    """An environment that was built anew, with another interpreter perhaps, judges anew."""
+    api.run(oracle(), QUICK, settings, run_id="one")
+    (settings.cache_dir.parent / "layer").write_text("another")
+    assert api.run(oracle(), QUICK, settings, run_id="two").standing.cached == 0
+
+
 def test_repetitions_are_graded_each(settings: Settings, predict: Predict) -> None:
     """Equal submissions at different indexes are graded apart, so that chance shows."""
     result = api.run(

@@ -57,6 +57,11 @@ class ToyGrader:
         finally:
             self.running -= 1
 
+    async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
+        """Return a layer whose digest is the first line of a file beside the journal, if there is one."""
+        file = self.journal.parent / "layer" if self.journal else None
+        return {"toy": file.read_text() if file and file.exists() else "none"}
+
     async def sandbox_spec(self, task: Task, workspace: Path, bench: Bench) -> SandboxSpec:
         """Return a plain sandbox with a variable that shows who made it."""
         return SandboxSpec(workspace=workspace, environment={"TOY": task.id})

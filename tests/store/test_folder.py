@@ -42,10 +42,11 @@ def test_a_run_is_written_and_read_back(tmp_path: Path) -> None:
         writer.append(line(verdict()))
     with RunWriter.open(tmp_path / "one") as writer:
         assert writer.began(START) == 1
+        writer.ended(1, START.at, {"uv": "1"})
         writer.append(line(verdict(facts={"again": True})))
     folder = RunFolder(tmp_path / "one")
     assert folder.config() == config()
-    assert folder.lock().starts == (START, START)
+    assert folder.lock().starts == (START, START.model_copy(update={"ended_at": START.at, "tools": {"uv": "1"}}))
     assert folder.latest()[KEY].verdict == verdict(facts={"again": True})
     assert len(list(folder.lines())) == 2
     names = {path.name for path in (tmp_path / "one").iterdir()}

@@ -22,7 +22,7 @@ from groundup.runs.plan import Plan
 from groundup.store.folder import RunWriter
 from groundup.store.records import VerdictLine
 from groundup.store.verdict_cache import VerdictCache
-from groundup.suites.protocol import Graded
+from groundup.suites.protocol import Graded, Layered
 from groundup.trees.removal import remove_tree
 
 
@@ -107,15 +107,20 @@ class Trial:
 
     async def _judged(self, scratch: Path) -> Graded:
         self._submission = self._taken_in() or await self._take_in(scratch)
-        key = self._cache_key(self._submission)
-        if self._at.cache and (found := self._at.cache.find(key)):
+        bench = self._bench(scratch / "grading")
+        cache = self._at.cache
+        if cache is None:
+            return await self._grade(bench)
+        key = await self._cache_key(self._submission, bench)
+        if found := cache.find(key):
             self._cached = True
             return Graded(verdict=found.verdict, tests=found.tests)
-        bench = self._bench(scratch / "grading")
-        graded = await self._at.plan.grader.grade(self._task, self._folder.submission, bench)
-        if self._at.cache:
-            self._at.cache.keep(key, graded.verdict, graded.tests)
+        graded = await self._grade(bench)
+        cache.keep(key, graded.verdict, graded.tests)
         return graded
+
+    async def _grade(self, bench: Bench) -> Graded:
+        return await self._at.plan.grader.grade(self._task, self._folder.submission, bench)
 
     def _taken_in(self) -> Submission | None:
         try:
@@ -135,14 +140,17 @@ class Trial:
         scratch.mkdir()
         return self._at.equipment.bench(scratch, self._at.plan.configuration.timeout_s)
 
-    def _cache_key(self, submission: Submission) -> Mapping[str, object]:
+    async def _cache_key(self, submission: Submission, bench: Bench) -> Mapping[str, object]:
         """Return everything that decides the verdict. Limits are part of the task."""
         plan = self._at.plan
+        grader = plan.grader
+        layers = await grader.layers(self._task, bench) if isinstance(grader, Layered) else {}
         return {
             "submission": submission.digest,
             "task": self._task.digest,
             "suite": [plan.suite.name, plan.suite.version],
-            "grader": [plan.grader.name, plan.grader.version, digest_of(plan.grader.identity(self._task))],
+            "grader": [grader.name, grader.version, digest_of(grader.identity(self._task))],
+            "layers": dict(layers),
             "timeout_s": plan.configuration.timeout_s,
             "sandbox": dict(self._at.equipment.provider.identity()),
             "architecture": platform.machine(),

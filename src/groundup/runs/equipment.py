@@ -23,6 +23,10 @@ class Equipment:
     provider: SandboxProvider
     builder: EnvironmentBuilder
 
+    def identity(self) -> dict[str, str]:
+        """Return names and versions of the tools."""
+        return {**self.builder.identity(), **self.provider.identity()}
+
     def bench(self, scratch: Path, timeout_s: float | None) -> Bench:
         """Return a grader's tools around its own *scratch* folder."""
         return Bench(provider=self.provider, builder=self.builder, scratch=scratch, timeout_s=timeout_s)

@@ -65,6 +65,8 @@ async def _execute(job: Job, interrupted: Interrupted) -> tuple[Standing, bool]:
             except asyncio.CancelledError:
                 if not interrupted():
                     raise
+            # Interpreters are found when they are needed, so the builder knows more of itself now.
+            writer.ended(start, datetime.now(UTC), tools.identity())
             if job.finish:
                 job.finish(writer.folder.path)
             job.progress(RunEnded(standing=tally.standing(), interrupted=interrupted()))
@@ -118,7 +120,7 @@ def _start(options: RunOptions, tools: Equipment) -> Start:
             "processors": str(os.cpu_count() or 0),
             "memory_mb": str(machine_memory_mb()),
         },
-        tools={**tools.builder.identity(), **tools.provider.identity()},
+        tools=tools.identity(),
         options=options.model_dump(),
     )
 

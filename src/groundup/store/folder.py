@@ -2,8 +2,9 @@
 
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -125,10 +126,19 @@ class RunWriter:
 
     def began(self, start: Start) -> int:
         """Record that a process works on the run; return its number, 0 for the first."""
-        lock = self.folder.lock()
-        lock = lock.model_copy(update={"starts": (*lock.starts, start)})
+        starts = (*self.folder.lock().starts, start)
+        self._write_lock(LockFile(starts=starts))
+        return len(starts) - 1
+
+    def ended(self, number: int, ended_at: datetime, tools: Mapping[str, str]) -> None:
+        """Record that the process stops working, and the tools that it found meanwhile."""
+        starts = list(self.folder.lock().starts)
+        found = starts[number]
+        starts[number] = found.model_copy(update={"ended_at": ended_at, "tools": {**found.tools, **tools}})
+        self._write_lock(LockFile(starts=tuple(starts)))
+
+    def _write_lock(self, lock: LockFile) -> None:
         write_atomically(self.folder.path / "lock.json", lock.model_dump_json(indent=1).encode() + b"\n")
-        return len(lock.starts) - 1
 
     def append(self, line: VerdictLine) -> None:
         """Record *line*; it is on the disk when this returns. Raises `DiskFullError`; then nothing was added."""

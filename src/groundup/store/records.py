@@ -109,6 +109,7 @@ class Start(Record):
     """One process that worked on a run."""
 
     at: datetime
+    ended_at: datetime | None = Field(default=None, description="None while it works, and when it was killed")
     pid: int
     groundup: str = Field(description="version")
     machine: dict[str, str] = {}

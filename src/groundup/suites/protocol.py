@@ -54,6 +54,15 @@ class Inspectable(Protocol):
         ...
 
 
+@runtime_checkable
+class Layered(Protocol):
+    """A grader whose verdicts depend on what layers hold on this machine. Optional: the others name none."""
+
+    async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
+        """Return names and digests of the layers that *task* is graded in, built when they are not there."""
+        ...
+
+
 class Summary(Record):
     """What a suite makes of a run's verdicts: named figures with denominators, and rows for a table."""
 

@@ -59,6 +59,11 @@ class StrictGrader:
             "data_version": task.data_version,
         }
 
+    async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
+        """Return the layer of the recipe's environment; its digest covers the interpreter's micro version."""
+        environment = await bench.builder.python(self._recipe(task).environment.request())
+        return {environment.layer.kind: environment.layer.digest}
+
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Compose, run, decide."""
         recipe = self._recipe(task)
