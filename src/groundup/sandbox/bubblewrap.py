@@ -57,7 +57,13 @@ class BubblewrapProvider:
     async def open_in(self, spec: SandboxSpec, pod: str | None) -> BubblewrapSandbox:
         """Open a sandbox, in a pod if one is named."""
         link, hello = await self._launcher()
-        box = compose(spec, link.state.path, staged=hello.staging, shared_network=pod is not None)
+        box = compose(
+            spec,
+            link.state.path,
+            staged=hello.staging,
+            shared_network=pod is not None,
+            controllers=hello.controllers,
+        )
         bwrap = _bubblewrap(box)
         key = str(next(self._numbers))
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

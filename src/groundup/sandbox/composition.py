@@ -5,13 +5,16 @@ supervisor, private /tmp, /home/user and /dev/shm of limited size, the workspace
 of the host's homes, /root, /var, /opt, /run and /srv, no site-packages, no credentials.
 """
 
+import contextlib
 import os
 import posixpath
+import re
 import resource
+import shutil
 import stat
 import sys
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from groundup.domain.errors import SandboxError, SubmissionError, UsageError
@@ -44,6 +47,9 @@ _GENERATED_ETC = {
     "shells": "/bin/sh\n/bin/bash\n",
 }
 _SMALL_TMPFS_MB = 16
+_FILES = 65536
+_DATA_FACTOR = 4
+"""Writable memory that one process may map, in memory limits: unused stacks of threads count, too."""
 _RESERVED = ("/", "/proc", "/dev", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", INSIDE, WORKSPACE)
 
 
@@ -63,15 +69,10 @@ def write_etc(folder: Path) -> None:
     folder.mkdir(mode=0o755)
     for name, text in _GENERATED_ETC.items():
         (folder / name).write_text(text)
-    for source in _harmless_etc():
-        target = folder / source.relative_to("/etc")
-        target.parent.mkdir(exist_ok=True)
-        if source.is_dir():
-            target.mkdir()
-        else:
-            target.touch()
-    (folder / "ssl").mkdir()
-    (folder / "ssl" / "certs").mkdir()
+    for name in _HARMLESS_ETC:
+        for source in Path("/etc").glob(name):
+            _copy(source, folder / source.relative_to("/etc"))
+    (folder / "ssl" / "certs").mkdir(parents=True)
     try:
         import certifi
     except ImportError:
@@ -80,8 +81,14 @@ def write_etc(folder: Path) -> None:
     bundle.write_bytes(Path(certifi.where()).read_bytes())
 
 
-def _harmless_etc() -> list[Path]:
-    return [path for name in _HARMLESS_ETC for path in sorted(Path("/etc").glob(name)) if path.exists()]
+def _copy(source: Path, target: Path) -> None:
+    """Copy what can be read; copies are one mount less for every sandbox than binding."""
+    target.parent.mkdir(exist_ok=True)
+    with contextlib.suppress(OSError):  # including those of single files that only their owner may read
+        if source.is_dir() and not source.is_symlink():
+            shutil.copytree(source, target, symlinks=True)
+        else:
+            shutil.copy2(source, target, follow_symlinks=False)
 
 
 class Composition:
@@ -127,7 +134,9 @@ class Composition:
         return b"\0".join(map(os.fsencode, self._arguments)) + b"\0"
 
 
-def compose(spec: SandboxSpec, state: Path, *, staged: bool, shared_network: bool) -> Composition:
+def compose(
+    spec: SandboxSpec, state: Path, *, staged: bool, shared_network: bool, controllers: Collection[str]
+) -> Composition:
     """Return what makes the sandbox of *spec*. Raises `UsageError`, `SubmissionError` and `SandboxError`."""
     box = Composition(state, staged=staged)
     number = 0 if spec.user == "root" else 1000
@@ -138,7 +147,7 @@ def compose(spec: SandboxSpec, state: Path, *, staged: bool, shared_network: boo
         box.add("--share-net")
     box.add("--cap-drop", "ALL", "--uid", number, "--gid", number, "--hostname", "groundup", "--info-fd", INFO)
     _system(box, state)
-    _supervisor(box, spec, state)
+    _supervisor(box, spec, state, controllers)
     _private(box, spec)
     box.add("--bind", box.source(spec.workspace), WORKSPACE)
     for mount in spec.mounts:
@@ -190,8 +199,6 @@ def _system(box: Composition, state: Path) -> None:
         elif path.is_dir():
             box.read_only(path, f"/{name}")
     box.read_only(state / "etc", "/etc")
-    for path in _harmless_etc():
-        box.read_only(path, str(path))
     box.add("--proc", "/proc", "--dev", "/dev")
 
 
@@ -205,7 +212,7 @@ def _private(box: Composition, spec: SandboxSpec) -> None:
     box.add("--dir", "/var", "--symlink", "/tmp", "/var/tmp", "--symlink", "/run", "/var/run")  # noqa: S108  # the guest's
 
 
-def _supervisor(box: Composition, spec: SandboxSpec, state: Path) -> None:
+def _supervisor(box: Composition, spec: SandboxSpec, state: Path, controllers: Collection[str]) -> None:
     box.read_only(state / "supervisor.pyc", f"{INSIDE}/supervisor.pyc")
     for source, name in interpreter_parts():
         box.read_only(source, f"{INSIDE}/python/{name}")
@@ -216,7 +223,7 @@ def _supervisor(box: Composition, spec: SandboxSpec, state: Path) -> None:
     if sysconfig.get_config_var("Py_ENABLE_SHARED"):
         box.add("--setenv", "LD_LIBRARY_PATH", f"{INSIDE}/python/lib")
     box.command = [PYTHON, "-I", "-S", "-E", "-B", f"{INSIDE}/supervisor.pyc", str(CONTROL)]
-    box.command += [f"{kind}={value}" for kind, value in resource_limits(spec).items()]
+    box.command += [f"{kind}={value}" for kind, value in resource_limits(spec, controllers).items()]
 
 
 def interpreter_parts() -> list[tuple[Path, str]]:
@@ -237,11 +244,22 @@ def interpreter_parts() -> list[tuple[Path, str]]:
     return [(executable, "bin/python3"), *parts]
 
 
-def resource_limits(spec: SandboxSpec) -> Mapping[int, int]:
-    """Return the rlimits of every command."""
+def resource_limits(spec: SandboxSpec, controllers: Collection[str]) -> Mapping[int, int]:
+    """Return the rlimits of every command; what a control group limits needs none."""
     _, files = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return {
+    limits = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: spec.limits.disk_mb * 2**20,
-        resource.RLIMIT_NOFILE: min(files, 65536) if files != resource.RLIM_INFINITY else 65536,
+        resource.RLIMIT_NOFILE: min(files, _FILES) if files != resource.RLIM_INFINITY else _FILES,
     }
+    if "memory" not in controllers:
+        limits[resource.RLIMIT_DATA] = _DATA_FACTOR * spec.limits.memory_mb * 2**20
+    if "pids" not in controllers and _counts_per_namespace():
+        limits[resource.RLIMIT_NPROC] = spec.limits.processes + 1
+    return limits
+
+
+def _counts_per_namespace() -> bool:
+    """Whether RLIMIT_NPROC counts a namespace's processes only (Linux 5.14), or users are never shared."""
+    release = tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2])
+    return os.geteuid() == 0 or release >= (5, 14)

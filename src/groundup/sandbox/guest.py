@@ -47,6 +47,7 @@ class BubblewrapSandbox:
         self._waiting: dict[str, asyncio.Future[object]] = {}
         self._drains: set[Drain] = set()
         self._ready: asyncio.Future[None] = loop.create_future()
+        self._placed: asyncio.Future[None] = loop.create_future()
         self._ended: asyncio.Future[Event] = loop.create_future()
         self._closed: asyncio.Future[None] = loop.create_future()
         self._group = Group(0, {})
@@ -72,7 +73,9 @@ class BubblewrapSandbox:
         """Wait until the supervisor answers. Raises `SandboxError`."""
         await _first(self._ready, self._ended, _START_S)
         if self._ready.done() and not self._ended.done():
-            return
+            await _first(self._placed, self._ended, _START_S)
+            if self._placed.done() and not self._ended.done():
+                return
         reason = self._ended.result().message if self._ended.done() else "it did not answer"
         await self.close()
         raise SandboxError(
@@ -333,6 +336,8 @@ class BubblewrapSandbox:
         if event.event == "opening":
             self._group = Group(event.version, {name: Path(path) for name, path in event.groups.items()})
             self._uid = event.uid
+        elif event.event == "placed":
+            settle(self._placed, None)
         elif event.event == "usage":
             self._peak_bytes, self._cpu_s = event.peak_bytes, event.cpu_s
         elif event.event in ("ended", "failed") and not self._ended.done():

@@ -57,11 +57,6 @@ class Group:
         group._limit(memory_bytes, processes, cpus)
         return group
 
-    def join(self) -> None:
-        """Move the calling process in; its children follow."""
-        for path in set(self.paths.values()):
-            (path / "cgroup.procs").write_text("0")
-
     def remove(self) -> bool:
         """Remove the groups; return whether they are gone. The last process may need a moment to leave."""
         for path in set(self.paths.values()):

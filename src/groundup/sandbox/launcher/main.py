@@ -1,5 +1,6 @@
 """The launcher's loop: requests, sandboxes that end, limits that are passed, and the end of groundup."""
 
+import contextlib
 import json
 import math
 import os
@@ -15,6 +16,7 @@ from typing import Any
 
 from groundup.sandbox.launcher import identities, kernel, wire
 from groundup.sandbox.launcher.cgroups import Group, Places, find_places
+from groundup.sandbox.launcher.placing import Placer
 from groundup.sandbox.launcher.spawning import Identity, Spawn, become_sandbox, fork, make_network
 from groundup.sandbox.launcher.watching import FREE_FLOOR_BYTES, TICK_S, DiskWatch, take_census
 from groundup.sandbox.launcher.workspaces import take_back
@@ -54,13 +56,16 @@ class Launcher:
     state: Path
     places: Places = field(default_factory=find_places)
     boxes: dict[str, Box] = field(default_factory=dict)
-    finishing: dict[int, Callable[[], None]] = field(default_factory=dict)
+    finishing: dict[int, Callable[[int], None]] = field(default_factory=dict)
     networks: dict[str, tuple[Identity, tuple[int, int]]] = field(default_factory=dict)
     loans: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     guarded: set[str] = field(default_factory=set)
     ending: bool = False
 
     def __post_init__(self) -> None:
+        self.poller = select.poll()
+        self.starting: dict[int, Box] = {}
+        self.placer = Placer()
         self.staging = identities.can_stage()
         self.users = identities.Users()
         self.load = dict.fromkeys(sorted(os.sched_getaffinity(0)), 0)
@@ -70,17 +75,19 @@ class Launcher:
         self.tell(
             "hello", staging=self.staging, version=self.places.version, controllers=sorted(self.places.folders)
         )
-        poller = select.poll()
-        poller.register(wake, select.POLLIN)
-        poller.register(self.channel, select.POLLIN)
+        for source in (wake, self.channel, self.placer.channel):
+            self.poller.register(source, select.POLLIN)
         while not (self.ending and not self.boxes and not self.finishing):
-            for descriptor, _ in poller.poll(self._patience_ms()):
+            for descriptor, _ in self.poller.poll(self._patience_ms()):
                 if descriptor == wake:
                     os.read(wake, 4096)
+                elif descriptor in self.starting:
+                    self._read_info(descriptor)
+                elif descriptor == self.placer.channel.fileno():
+                    self._placed()
                 elif not self._receive():
-                    poller.unregister(self.channel)
+                    self.poller.unregister(self.channel)
                     self._end_all()
-            self._read_infos()
             self._reap()
             self._watch()
 
@@ -94,8 +101,6 @@ class Launcher:
     def _patience_ms(self) -> float | None:
         if any(disk.busy for box in self.boxes.values() for disk in box.disks):
             return 1
-        if any(box.init is None for box in self.boxes.values()):
-            return 5
         return TICK_S * 1000 if self.boxes else None
 
     def _receive(self) -> bool:
@@ -141,12 +146,12 @@ class Launcher:
             sources=sources,
             lent=writable,
             namespaces=network[1] if network else None,
-            group=group,
             processors=self._processors(limits["cpus"]),
         )
         outer = fork(lambda: become_sandbox(spawn), errors)
         os.close(info_end)
-        self.boxes[key] = Box(
+        self.placer.order(key, _folders(group), outer)
+        box = Box(
             key=key,
             outer=outer,
             info=info,
@@ -159,6 +164,8 @@ class Launcher:
             deadline=time.monotonic() + limits["wall_clock_s"],
             disks=[DiskWatch(folder, limits["disk_mb"] * 2**20) for folder in writable],
         )
+        self.boxes[key] = self.starting[info] = box
+        self.poller.register(info, select.POLLIN)
         groups = {controller: str(path) for controller, path in group.paths.items()}
         self.tell("opening", key=key, version=group.version, groups=groups, uid=identity.uid)
 
@@ -176,7 +183,7 @@ class Launcher:
                 child = fork(lambda: make_network(identity, theirs.detach()), errors)
             ours.settimeout(10)
             _, spaces, _, _ = socket.recv_fds(ours, 16, 2)
-        self.finishing[child] = lambda: None
+        self.finishing[child] = lambda _: None
         message = os.pread(errors, 4096, 0).decode(errors="replace").strip()
         os.close(errors)
         if len(spaces) != 2:
@@ -218,7 +225,7 @@ class Launcher:
             [os.readlink(f"/proc/self/fd/{folder}"), *self.loans[owner][1:]]
             for folder, owner in zip(writable, owners, strict=True)
         ]
-        text = json.dumps({"folders": folders, "groups": sorted({str(path) for path in group.paths.values()})})
+        text = json.dumps({"folders": folders, "groups": _folders(group)})
         (self.state / "sandboxes" / key).write_text(text)
 
     def _processors(self, cpus: float) -> frozenset[int]:
@@ -231,21 +238,36 @@ class Launcher:
             self.load[number] += 1
         return frozenset(chosen)
 
-    def _read_infos(self) -> None:
-        for box in self.boxes.values():
-            if box.init is None and box.info >= 0:
-                try:
-                    told = os.read(box.info, 4096)
-                except BlockingIOError:
-                    continue
-                box.told += told
-                if not told:
-                    os.close(box.info)
-                    box.info = -1
-                    if b"}" in box.told:
-                        box.init = int(json.loads(box.told)["child-pid"])
-                        if box.cause:
-                            self._kill(box, box.cause)
+    def _read_info(self, descriptor: int) -> None:
+        """Learn from bubblewrap which process is the guest's first."""
+        box = self.starting[descriptor]
+        box.told += os.read(descriptor, 4096)
+        if b"}" in box.told:
+            box.init = int(json.loads(box.told)["child-pid"])
+            self._forget_info(box)
+            if box.cause:
+                self._kill(box, box.cause)
+            else:
+                self.placer.order(box.key, _folders(box.group), box.init)
+        elif not box.told.startswith(b"{"):
+            self._forget_info(box)
+
+    def _forget_info(self, box: Box) -> None:
+        if box.info >= 0:
+            self.poller.unregister(box.info)
+            self.starting.pop(box.info)
+            os.close(box.info)
+            box.info = -1
+
+    def _placed(self) -> None:
+        """Hear that a process is in its control groups; the first one of the guest is the last to be moved."""
+        key, pid, problem = self.placer.done()
+        box = self.boxes.get(key)
+        if box and problem and box.cause is None:
+            os.write(box.errors, f"control group: {problem}\n".encode())
+            self._kill(box, "placing")
+        elif box and pid == box.init:
+            self.tell("placed", key=key)
 
     def _kill(self, box: Box, cause: str) -> None:
         box.cause = box.cause or cause
@@ -264,20 +286,21 @@ class Launcher:
     def _reap(self) -> None:
         while True:
             try:
-                pid, _ = os.waitpid(-1, os.WNOHANG)
+                pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
                 return
             if pid == 0:
                 return
             finished = self.finishing.pop(pid, None)
             if finished:
-                finished()
+                finished(status)
             for box in [box for box in self.boxes.values() if box.outer == pid]:
                 self._ended(box)
 
     def _ended(self, box: Box) -> None:
         """All processes are gone: give the folders back in a child, so that a large tree delays nobody."""
         del self.boxes[box.key]
+        self._forget_info(box)
         message = os.pread(box.errors, 4096, 0).decode(errors="replace").strip()
         self.tell(
             "ended",
@@ -295,10 +318,9 @@ class Launcher:
                 take_back(folder, uid, gid)
             box.group.remove()
 
-        def finished() -> None:
-            for descriptor in (*box.lent, box.errors, box.info):
-                if descriptor >= 0:
-                    os.close(descriptor)
+        def finished(_: int) -> None:
+            for descriptor in (*box.lent, box.errors):
+                os.close(descriptor)
             (self.state / "sandboxes" / box.key).unlink(missing_ok=True)
             self.tell("closed", key=box.key)
 
@@ -340,9 +362,17 @@ class Launcher:
                 self._kill(largest, "disk")
 
 
+def _folders(group: Group) -> list[str]:
+    return sorted({str(path) for path in group.paths.values()})
+
+
 def main(channel: int, state: str) -> None:
     """Run until the other side of *channel* is gone; then leave nothing behind."""
     os.setsid()
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2:
+            with contextlib.suppress(OSError):
+                os.set_inheritable(int(name), False)  # what groundup passed on is for nobody else
     kernel.adopt_orphans()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

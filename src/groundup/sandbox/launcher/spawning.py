@@ -4,6 +4,7 @@ As root, sources of mounts are first bound below a private /tmp, because the gue
 their own places; then the child becomes that user. An ordinary user needs neither.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -19,7 +20,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from groundup.sandbox.launcher import kernel
-from groundup.sandbox.launcher.cgroups import Group
 from groundup.sandbox.launcher.workspaces import lend
 
 STAGE = "/tmp/s"  # noqa: S108  # in a private mount namespace, on a tmpfs of its own
@@ -55,7 +55,6 @@ class Spawn:
     sources: int
     lent: tuple[int, ...]
     namespaces: tuple[int, int] | None
-    group: Group
     processors: frozenset[int]
 
 
@@ -84,7 +83,6 @@ def fork(work: Callable[[], object], errors: int | None = None) -> int:
 def become_sandbox(spawn: Spawn) -> NoReturn:
     """Execute bubblewrap as the guest's user."""
     launcher = os.getppid()
-    spawn.group.join()
     Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE)
     if spawn.processors:
         os.sched_setaffinity(0, spawn.processors)
@@ -158,6 +156,9 @@ def _place_descriptors(spawn: Spawn) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     wanted = {0: null, 1: spawn.errors, 2: spawn.errors}
     wanted |= {CONTROL: spawn.control, ARGUMENTS: spawn.arguments, INFO: spawn.info}
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            os.set_inheritable(int(name), False)
     high = {target: fcntl.fcntl(source, fcntl.F_DUPFD_CLOEXEC, 64) for target, source in wanted.items()}
     for target, source in high.items():
         os.dup2(source, target)
