@@ -1,10 +1,94 @@
-"""`groundup doctor`: what this machine can do."""
+"""`groundup doctor`: what this machine can do, what enforces limits, and what to do where something is missing."""
+
+from typing import TYPE_CHECKING
 
 from groundup.cli.options import Examples, Json
 
-EXAMPLES: Examples = (("Can this machine grade?", "groundup doctor"),)
+if TYPE_CHECKING:
+    from groundup.sandbox.machine import Fact
+    from groundup.settings import Settings
+
+EXAMPLES: Examples = (
+    ("Can this machine grade, and what enforces its limits?", "groundup doctor"),
+    ("For a bug report", "groundup doctor --json"),
+)
 
 
 def doctor(json: Json = False) -> int:
-    """Say what this machine can do."""
-    return 0
+    """Say what this machine can do, and what to do where something is missing.
+
+    Ends with 3 when submissions cannot be graded here as it is.
+    """
+    import asyncio
+
+    from groundup.cli.console import print_document, print_table, say
+    from groundup.cli.settings import settings_from
+    from groundup.sandbox.machine import Status
+
+    facts = asyncio.run(_facts(settings_from()))
+    bad = [fact for fact in facts if fact.status is Status.BAD]
+    if json:
+        documents = [fact.model_dump(mode="json") for fact in facts]
+        print_document({"ready": not bad, "facts": documents})
+    else:
+        print_table("", ("what", "", "found"), [(fact.name, fact.status.value, fact.value) for fact in facts])
+        for fact in facts:
+            if fact.advice:
+                say(f"{fact.name}: {fact.advice}")
+    say("groundup: not ready; see above" if bad else "groundup: this machine can grade submissions")
+    return 3 if bad else 0
+
+
+async def _facts(settings: "Settings") -> list["Fact"]:
+    from groundup.sandbox.machine import examine
+
+    return [*await examine(settings.cache_dir), *_admission(settings), _uv(), await _registry()]
+
+
+def _admission(settings: "Settings") -> list["Fact"]:
+    from groundup.runs.memory import machine_memory_mb
+    from groundup.sandbox.machine import Fact, Status
+
+    memory_mb = machine_memory_mb()
+    share = round(memory_mb * settings.memory_share)
+    value = f"{settings.jobs} at once, together in {share} of {memory_mb} MB"
+    return [Fact(name="attempts", status=Status.GOOD, value=value)]
+
+
+def _uv() -> "Fact":
+    from groundup.domain.errors import GroundupError
+    from groundup.gateways.uv import uv_program, uv_version
+    from groundup.sandbox.machine import Fact, Status
+
+    try:
+        return Fact(name="uv", status=Status.GOOD, value=f"{uv_version()}, {uv_program()}")
+    except GroundupError as error:
+        return Fact(name="uv", status=Status.BAD, value="missing", advice=str(error))
+
+
+async def _registry() -> "Fact":
+    """Ask the package index for one page, past every cache."""
+    import tempfile
+    from pathlib import Path
+
+    from groundup.domain.errors import GroundupError
+    from groundup.gateways.cache import FetchCache
+    from groundup.gateways.indexes import client_configuration
+    from groundup.gateways.pypi_registry import PyPIRegistry
+    from groundup.sandbox.machine import Fact, Status
+    from groundup.settings import environment
+
+    name = "package index"
+    try:
+        configuration = await client_configuration(environment())
+        with tempfile.TemporaryDirectory(prefix="groundup-doctor-") as folder:
+            registry = PyPIRegistry(configuration, FetchCache(Path(folder)))
+            try:
+                await registry.page("pip")
+            finally:
+                await registry.close()
+    except GroundupError as error:
+        advice = "what is cached still works; environments that are not built yet cannot be built"
+        return Fact(name=name, status=Status.LIMITED, value=str(error), advice=advice)
+    addresses = ", ".join(index.url for index in configuration.indexes)
+    return Fact(name=name, status=Status.GOOD, value=f"{addresses} (from {configuration.origin})")

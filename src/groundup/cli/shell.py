@@ -76,18 +76,22 @@ async def _script(place: "Place", text: str) -> int:
 
 async def _interactive(place: "Place") -> int:
     """Connect this terminal to a shell inside, over the sandbox's own loopback."""
+    import shutil
+
     from groundup.cli.terminal import connected
     from groundup.sandbox.protocol import Command
 
+    columns, lines = shutil.get_terminal_size()
     async with await place.provider.open(place.spec) as sandbox:
         with await sandbox.listen(0) as listener:
             port = listener.getsockname()[1]
             # `script` gives the shell a terminal of its own; without it there is no job control, and it works.
+            inside = f"stty rows {lines} columns {columns}; exec bash -i"
             start = (
                 f"exec 3<>/dev/tcp/127.0.0.1/{port}; "
-                'if command -v script >/dev/null; then exec script -qfc "bash -i" /dev/null <&3 >&3 2>&3; '
+                f'if command -v script >/dev/null; then exec script -qfc "{inside}" /dev/null <&3 >&3 2>&3; '
                 "else exec bash -i <&3 >&3 2>&3; fi"
-            ).replace("", "")
+            )
             service = await sandbox.start(
                 Command(argv=("/bin/bash", "-c", start), environment={"TERM": "xterm-256color"})
             )

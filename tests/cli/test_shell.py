@@ -1,0 +1,75 @@
+"""Opening an attempt's sandbox. The sandbox here is none: what is tested is the way there."""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.cli.conftest import TWO, Groundup
+
+NONE = ("--sandbox", "none", "--i-trust-this-code")
+
+
+def test_one_command_runs_beside_a_copy_of_the_submission(groundup: Groundup, tmp_path: Path) -> None:
+    """Its output and exit code come through, in the environment of the grader; the run stays as it was."""
+    groundup("run", TWO, "-a", "oracle", "--run-id", "r", *NONE)
+    command = "echo $TOY; cat name; echo oops >&2; echo changed > name; exit 3"
+    ended = groundup("shell", "r", "task-0001", "-c", command, "--i-trust-this-code")
+    assert ended == (3, "task-0001\ntask-0001", "oops\n")
+    kept = tmp_path / "runs" / "r" / "attempts" / "task-0001" / "0" / "submission" / "name"
+    assert kept.read_text() == "task-0001"
+
+
+def test_what_cannot_be_opened_is_told(groundup: Groundup) -> None:
+    """A task that is none, an attempt that was not made, trust that was not given."""
+    groundup("run", TWO, "-a", "oracle", "--run-id", "r", *NONE)
+    assert "did you mean 'task-0001'" in groundup("shell", "r", "task-00001", "-c", "true").err
+    assert "no submission for task-0001/7" in groundup("shell", "r", "task-0001/7", "-c", "true").err
+    assert "is no attempt" in groundup("shell", "r", "task-0001/x", "-c", "true").err
+    ended = groundup("shell", "r", "task-0001", "-c", "true")
+    assert ended.code == 2
+    assert "--i-trust-this-code" in ended.err
+
+
+def test_a_terminal_is_connected_to_a_shell_inside(groundup: Groundup, tmp_path: Path) -> None:
+    """Keys go in, what the shell shows comes out, and its end is the end."""
+    groundup("run", TWO, "-a", "oracle", "--run-id", "r", *NONE)
+    arguments = ["-m", "groundup", "shell", str(tmp_path / "runs" / "r"), "task-0000", "--i-trust-this-code"]
+    terminal, theirs = pty.openpty()
+    try:
+        root = Path(__file__).parents[2]
+        process = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=root,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        _shown(terminal, b"# ", b"$ ")
+        os.write(terminal, b"echo $((6 * 7)) $TOY\n")
+        assert b"42 task-0000" in _shown(terminal, b"42 task-0000")
+        os.write(terminal, b"exit\n")
+        _shown(terminal)
+        assert process.wait(60) == 0
+    finally:
+        os.close(terminal)
+
+
+def _shown(terminal: int, *until: bytes) -> bytes:
+    """Return what the terminal shows up to one of these words, its end, or a minute."""
+    shown, end = b"", time.monotonic() + 60
+    while not any(word in shown for word in until) and time.monotonic() < end:
+        if select.select([terminal], [], [], 0.5)[0]:
+            try:
+                more = os.read(terminal, 65_536)
+            except OSError:  # how Linux tells that the other side is gone
+                break
+            if not more:
+                break
+            shown += more
+    return shown
