@@ -3,6 +3,9 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import Enum
+from pathlib import PurePath
 
 from pydantic import BaseModel
 
@@ -32,14 +35,19 @@ def short(digest: str) -> str:
 
 
 def _plain(value: object) -> object:
+    """Return what JSON can say of *value*, the same in every process: sets have no order, bytes no encoding."""
     if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
+        return {name: _plain(getattr(value, name)) for name in type(value).model_fields}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, bytes):
+        return digest_bytes(value)
+    if isinstance(value, PurePath | datetime):
+        return str(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Sequence):
-        return [_plain(item) for item in value]
     if isinstance(value, set | frozenset):
-        return sorted(str(item) for item in value)
+        return sorted((_plain(item) for item in value), key=canonical_json)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(item) for item in value]
     return value

@@ -1,0 +1,57 @@
+"""`domain.digests`: one value, one digest, in every process."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from groundup.domain.digests import canonical_json, digest_of
+from groundup.domain.records import Record
+from groundup.domain.subjects import Outcome
+
+ONCE = """
+from groundup.domain.digests import digest_of
+from groundup.domain.records import Record
+
+class Held(Record):
+    names: frozenset[tuple[str, int]]
+
+print(digest_of([Held(names=frozenset((f"name{n}", n) for n in range(50))), {"b", "a"}]))
+"""
+
+
+class Mixed(Record):
+    """A record of everything that a digest may meet."""
+
+    path: Path
+    content: bytes
+    outcome: Outcome
+    numbers: tuple[int | float | None, ...]
+
+
+def test_sets_have_the_same_digest_in_every_process() -> None:
+    """The order in which a process happens to keep a set changes nothing, wherever in a record it lies."""
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", ONCE],
+            env={"PYTHONHASHSEED": str(seed), "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in range(3)
+    }
+    assert len(digests) == 1
+
+
+def test_every_field_counts() -> None:
+    """Records have one text; bytes that are no text are told apart; equal records have equal digests."""
+    record = Mixed(path=Path("a/b"), content=b"\xff", outcome=Outcome.LIMIT, numbers=(1, 0.5, None))
+    assert canonical_json(record).startswith(b'{"content":"sha256:')
+    assert canonical_json(record).endswith(b',"numbers":[1,0.5,null],"outcome":"limit","path":"a/b"}')
+    assert digest_of(record) == digest_of(record.model_copy())
+    assert digest_of(record) != digest_of(record.model_copy(update={"content": b"\xfe"}))
+
+
+def test_the_text_is_canonical() -> None:
+    """Order of keys and spaces do not matter; letters stay letters."""
+    assert canonical_json({"b": [1, "é"], "a": {"y", "x"}}) == '{"a":["x","y"],"b":[1,"é"]}'.encode()
