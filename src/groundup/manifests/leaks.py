@@ -1,63 +1,234 @@
-"""Files and folders that give a repository's dependencies away beside its manifests: a mask removes them whole."""
+"""Taking the answer out of a whole repository: manifests masked, lock files removed, and what still tells it said.
 
-from collections.abc import Mapping
-from pathlib import PurePosixPath
-from types import MappingProxyType
+Source code is not looked at: what it imports is what a dependency is to be inferred from.
+"""
 
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from fnmatch import translate
+from pathlib import Path, PurePosixPath
+
+from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
-from groundup.manifests.records import Language
+from groundup.manifests.discovery import SKIPPED_FOLDERS, files_of
+from groundup.manifests.formats import FORMATS, format_of
+from groundup.manifests.protocol import ManifestFormat
+from groundup.manifests.records import Dependency, Kind, Language, Manifest, ManifestError, Note
 
+LOCK_FILES: dict[Language, tuple[str, ...]] = {
+    "python": (
+        "poetry.lock", "uv.lock", "pdm.lock", "Pipfile.lock", "pylock.toml", "pylock.*.toml", "pixi.lock",
+        "conda-lock.yml", "requirements*.lock", "*.egg-info/requires.txt",
+    ),
+    "rust": ("Cargo.lock", "Cargo.toml.orig", "Cargo.Bazel.lock"),
+    "javascript": (
+        "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb",
+        "deno.lock",
+    ),
+    "csharp": ("packages.lock.json", "project.assets.json", "paket.lock", "*.deps.json"),
+}  # fmt: skip
+"""Generated files that hold nothing but the answer, by the end of their path; they are removed."""
 
-class Leaks(Record):
-    """What leaks in one language, by lower-case name."""
+TELLTALES: dict[Language, tuple[str, ...]] = {
+    "python": ("tox.ini", "noxfile.py", "tasks.py", "meta.yaml", "*.spec", "pixi.toml"),
+    "rust": ("deny.toml", "cross.toml", "*.nix"),
+    "javascript": ("bower.json", "lerna.json", "renovate.json", ".ncurc*"),
+    "csharp": ("*.cake", "paket.dependencies", "paket.references", "NuGet.config"),
+}  # fmt: skip
+"""Files that may name dependencies and are kept, because the project's own tests and builds may need them."""
 
-    files: frozenset[str]
-    suffixes: tuple[str, ...] = ()
-    folders: frozenset[str] = frozenset()
-
-    def holds(self, path: PurePosixPath) -> bool:
-        """Whether the file at a relative *path* leaks, by its name or by a folder that it is in."""
-        name = path.name.lower()
-        if name in self.files or name.endswith(self.suffixes):
-            return True
-        return any(part.lower() in self.folders for part in path.parts[:-1])
-
-
-LEAKS: Mapping[Language, Leaks] = MappingProxyType(
-    {
-        "python": Leaks(
-            files=frozenset({
-                "uv.lock", "poetry.lock", "pdm.lock", "pipfile.lock", "pixi.lock", "conda-lock.yml", "pkg-info",
-                "requires.txt",
-            }),
-            suffixes=(".egg-link",),
-            folders=frozenset({"site-packages", ".venv", "venv", "__pypackages__"}),
-        ),
-        "rust": Leaks(
-            files=frozenset({"cargo.lock", "cargo.toml.orig", "supply-chain.toml"}),
-            folders=frozenset({"target", ".cargo-vendor"}),
-        ),
-        "javascript": Leaks(
-            files=frozenset({
-                "package-lock.json", "npm-shrinkwrap.json", ".package-lock.json", "yarn.lock", "pnpm-lock.yaml",
-                "shrinkwrap.yaml", "bun.lock", "bun.lockb", "deno.lock", ".pnp.cjs", ".pnp.js", ".pnp.data.json",
-                ".pnp.loader.mjs", ".yarn-integrity",
-            }),
-            folders=frozenset({"node_modules", "bower_components", "jspm_packages"}),
-        ),
-        "csharp": Leaks(
-            files=frozenset({
-                "packages.lock.json", "project.assets.json", "project.lock.json", "project.nuget.cache",
-                "paket.lock", "paket.dependencies", "paket.references", "paket.template",
-            }),
-            suffixes=(".deps.json", ".nuget.g.props", ".nuget.g.targets", ".nuget.dgspec.json", ".nupkg"),
-            folders=frozenset({"obj", "paket-files"}),
-        ),
-    }
+_TELLTALES_OF_ALL = (
+    ".pre-commit-config.yaml", "Dockerfile*", "*.dockerfile", "Containerfile*", "Makefile", "justfile", "*.sh",
+    "README*", "CONTRIBUTING*", "INSTALL*", "dependabot.yml", ".readthedocs.y*ml", ".gitlab-ci.yml", ".travis.yml",
+    "appveyor.yml", "azure-pipelines.yml",
 )  # fmt: skip
-"""Built, downloaded or resolved: nobody writes them by hand, except Paket's files, which no mask understands."""
+_WORKFLOWS = ".github/workflows/"
+_METADATA = ("PKG-INFO", "METADATA")
+_REQUIRES = re.compile(rb"^(?:Requires-Dist|Requires|Provides-Extra):[^\n]*(?:\n[ \t][^\n]*)*\n?", re.MULTILINE)
+_NOT_LISTS = frozenset({".py", ".md", ".rst", ".toml", ".cfg", ".json", ".ini", ".yml", ".yaml"})
+_LARGEST = 5_000_000
+_MOST_LEAKS = 500
 
 
-def leaks(path: str | PurePosixPath, language: Language) -> bool:
-    """Whether the file at a relative *path* gives away dependencies of *language*."""
-    return LEAKS[language].holds(PurePosixPath(path))
+class MaskedFile(Record):
+    """A manifest whose declarations were taken out."""
+
+    path: str
+    format: str
+    dependencies: tuple[Dependency, ...]
+    """What it declared: the answer. Kinds that the mask left are not among them."""
+    notes: tuple[Note, ...] = ()
+
+
+class Leak(Record):
+    """A line that names a dependency which was masked elsewhere."""
+
+    path: str
+    line: int
+    name: str
+    text: str
+
+
+class MaskReport(Record):
+    """What `mask_repository` did and what it could not do."""
+
+    masked: tuple[MaskedFile, ...] = ()
+    removed: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    """Manifests that could not be understood and were left as they are: one sentence each."""
+    leaks: tuple[Leak, ...] = ()
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing that was looked at still tells the answer."""
+        return not self.refused and not self.leaks
+
+
+def mask_repository(
+    root: Path,
+    destination: Path | None = None,
+    language: Language | None = None,
+    kinds: Collection[Kind] | None = None,
+) -> MaskReport:
+    """Take the declarations of *kinds* (None: what each format masks) out of the repository at *root*.
+
+    Works on a copy at *destination*, which must not exist, or in place without one. Raises `UsageError`.
+    """
+    if not root.is_dir():
+        raise UsageError(f"{root} is not a folder; name the root of a repository")
+    if destination is not None:
+        from groundup.trees.copy import copy_tree
+
+        if destination.exists():
+            raise UsageError(f"{destination} exists already; name a new folder for the masked copy")
+        copy_tree(root, destination)
+        root = destination
+    return _Masking(root, language, kinds).run()
+
+
+class _Masking:
+    def __init__(self, root: Path, language: Language | None, kinds: Collection[Kind] | None) -> None:
+        self.root = root
+        self.language = language
+        self.kinds = kinds
+        self.masked: list[MaskedFile] = []
+        self.removed: list[str] = []
+        self.refused: list[str] = []
+
+    def run(self) -> MaskReport:
+        languages: tuple[Language, ...] = (self.language,) if self.language else tuple(LOCK_FILES)
+        telltales: list[str] = []
+        is_lock = _matcher(pattern for item in languages for pattern in LOCK_FILES[item])
+        is_telltale = _matcher([*_TELLTALES_OF_ALL, *(name for item in languages for name in TELLTALES[item])])
+        for path in list(files_of(self.root, SKIPPED_FOLDERS)):
+            known = format_of(path)
+            name = path.rpartition("/")[2]
+            if is_lock(path):
+                self._remove(path)
+            elif known is not None and known.language in languages:
+                self._mask(known, path)
+            elif name in _METADATA and "python" in languages:
+                self._mask_metadata(path)
+            elif path.startswith(_WORKFLOWS) or is_telltale(path):
+                telltales.append(path)
+        if "python" in languages:
+            self._mask_references()
+        leaks = find_leaks(self.root, [*telltales, *(item.path for item in self.masked)], self._names())
+        return MaskReport(
+            masked=tuple(self.masked), removed=tuple(self.removed), refused=tuple(self.refused), leaks=tuple(leaks)
+        )
+
+    def _remove(self, path: str) -> None:
+        (self.root / path).unlink()
+        self.removed.append(path)
+
+    def _mask(self, known: ManifestFormat, path: str) -> None:
+        file = self.root / path
+        data = file.read_bytes()
+        try:
+            manifest = known.read(data, path)
+            masked = known.mask(data, path, self.kinds)
+        except ManifestError as error:
+            self.refused.append(str(error))
+            return
+        if masked != data:
+            file.write_bytes(masked)
+        self.masked.append(self._record(known, path, manifest))
+
+    def _record(self, known: ManifestFormat, path: str, manifest: Manifest) -> MaskedFile:
+        kinds = known.masked_kinds if self.kinds is None else self.kinds
+        declared = tuple(item for item in manifest.dependencies if item.kind in kinds)
+        return MaskedFile(path=path, format=known.name, dependencies=declared, notes=manifest.notes)
+
+    def _mask_metadata(self, path: str) -> None:
+        file = self.root / path
+        data = file.read_bytes()
+        head, blank, body = data.partition(b"\n\n")
+        masked = _REQUIRES.sub(b"", head + b"\n") if blank else _REQUIRES.sub(b"", data)
+        masked = masked + blank[1:] + body if blank else masked
+        if masked != data:
+            file.write_bytes(masked)
+            self.removed.append(f"{path} (Requires-Dist)")
+
+    def _mask_references(self) -> None:
+        """Mask the files that manifests refer to under names which do not say that they are requirements."""
+        known = FORMATS["requirements.txt"]
+        done = {item.path for item in self.masked}
+        pending = [(item, note.target) for item in self.masked for note in item.notes if note.target]
+        for item, target in pending:
+            for base in (PurePosixPath(item.path).parent, PurePosixPath()):
+                path = _inside(base, target)
+                if path is None or path in done or PurePosixPath(path).suffix in _NOT_LISTS:
+                    continue
+                file = self.root / path
+                if file.is_file() and not file.is_symlink() and known.language == FORMATS[item.format].language:
+                    done.add(path)
+                    self._mask(known, path)
+
+    def _names(self) -> set[str]:
+        found = {dependency.name for item in self.masked for dependency in item.dependencies}
+        return {name for name in found if len(name) > 1}
+
+
+def find_leaks(root: Path, paths: Iterable[str], names: Collection[str]) -> Iterator[Leak]:
+    """Yield the lines of *paths* that hold one of *names* as a word; the first 500 of them."""
+    if not names:
+        return
+    spelled = sorted(map(_spellings, names), key=len, reverse=True)
+    pattern = re.compile(r"(?<![\w.-])(" + "|".join(spelled) + r")(?![\w-])", re.IGNORECASE)
+    found = 0
+    for path in paths:
+        file = root / path
+        if file.stat().st_size > _LARGEST:
+            continue
+        for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+            match = pattern.search(line)
+            if match and found < _MOST_LEAKS:
+                found += 1
+                yield Leak(path=path, line=number, name=match[1], text=line.strip()[:200])
+
+
+def _spellings(name: str) -> str:
+    """Return a pattern for *name* with any of the separators that registries take for the same."""
+    return "[-_.]+".join(re.escape(part) for part in re.split(r"[-_.]+", name))
+
+
+def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Return a test whether a relative path ends in one of *patterns*."""
+    joined = re.compile("|".join(f"(?:{translate(pattern)})" for pattern in patterns))
+    return lambda path: bool(joined.match(path.rpartition("/")[2]) or ("/" in path and joined.match(path)))
+
+
+def _inside(base: PurePosixPath, target: str) -> str | None:
+    """Return *target* relative to the repository, or None where it leads outside of it."""
+    parts: list[str] = []
+    for part in (base / target).parts:
+        if part == "..":
+            if not parts:
+                return None
+            parts.pop()
+        elif part == "/" or ":" in part:
+            return None
+        else:
+            parts.append(part)
+    return "/".join(parts) or None

@@ -27,7 +27,6 @@ _INCLUDE = re.compile(r"(?:-r|--requirement|-c|--constraint)(?:\s*=?\s*)(?P<targ
 _EDITABLE = re.compile(r"(?:-e\s*|--editable(?:\s+|=))(?P<target>.*)$")
 _PER_REQUIREMENT = re.compile(r"\s+--?[A-Za-z]")
 _SELF = re.compile(r"(?:\.|\./|file:\.|file:\./)(?:\[[^\]]*\])?(?:\s*;.*)?$")
-_NOT_PIP = frozenset({"requires.txt", "top_level.txt"})
 
 
 class RequirementsTxt(SpanFormat):
@@ -38,7 +37,7 @@ class RequirementsTxt(SpanFormat):
 
     def recognises(self, path: PurePosixPath) -> bool:
         """Whether its name or folder says requirements or constraints; not what setuptools generates."""
-        if path.suffix not in _SUFFIXES or path.name in _NOT_PIP or path.parent.name.endswith(".egg-info"):
+        if path.suffix not in _SUFFIXES or path.parent.name.endswith(".egg-info"):
             return False
         if _NAMED.search(path.stem.lower()):
             return True
