@@ -162,7 +162,8 @@ def _listed(source: Text, block: _Block, match: re.Match[str], key: SectionKey) 
     brackets = None
     if match["value"] in ("{}", "[]") and not block.below:
         start = block.span.start + len(block.indent)
-        brackets = Span(start + match.end("key") + 1, start + match.end("value"))
+        colon = block.text.index(":", match.end("key"))
+        brackets = Span(start + colon + 1, start + match.end("value"))
     else:
         _refuse_value(source, block, match)
     entries = [Entry(_dependency(source, item, key), item.span) for item in block.below]
