@@ -168,11 +168,14 @@ def footprints(source: Text, element: Element, spans: Iterable[Span]) -> list[Sp
     return [_widened(source, span, element.inner) for span in joined]
 
 
-def unit_of(source: Text, root: Element) -> str:
-    """Return the blanks of one level of indentation."""
-    first = next(iter(root.children), None)
-    indent = source.indent_at(first.start) if first else ""
-    return indent if first and source.line_start(first.start) + len(indent) == first.start and indent else "  "
+def unit_of(source: Text, element: Element) -> str:
+    """Return the blanks of one level of indentation, as the first child of *element* shows it."""
+    first = next(iter(element.children), None)
+    if first is None:
+        return "  "
+    base, indent = source.indent_at(element.start), source.indent_at(first.start)
+    leads = source.line_start(first.start) + len(indent) == first.start
+    return indent.removeprefix(base) if leads and len(indent) > len(base) else "  "
 
 
 def _widened(source: Text, span: Span, bounds: Span) -> Span:
