@@ -134,7 +134,11 @@ def test_a_recipe_that_protects_what_is_not_there_is_at_fault() -> None:
         plan([], [], HIDDEN)
 
 
-@given(st.lists(st.from_regex(r"[a-z.]{1,8}(/[a-z._]{1,12}){0,3}", fullmatch=True), max_size=20))
+_FOLDER = st.sampled_from(["calc", "tests", "pytest", "src", "__pycache__", "calc.egg-info", "data"])
+_FILE = st.sampled_from(["conftest.py", "a.py", "x.pth", "setup.cfg", "json.py", "test_a.py", "b.pyc", "c.txt"])
+
+
+@given(st.lists(st.builds(lambda above, name: "/".join([*above, name]), st.lists(_FOLDER, max_size=3), _FILE)))
 def test_everything_is_either_kept_or_left_out(paths: list[str]) -> None:
     """No entry gets lost on the way, and nothing below a protected path is ever kept."""
     composed = _plan(*paths)

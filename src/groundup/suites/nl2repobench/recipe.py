@@ -5,7 +5,7 @@ keys.
 """
 
 from enum import StrEnum
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -14,7 +14,8 @@ from groundup.domain.records import Record
 from groundup.environments.requests import PythonRequest, SourceRequest
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 
-FORMAT = 1
+Pin = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9._+!-]*$")]
+Hash = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 
 
 class Why(StrEnum):
@@ -50,7 +51,7 @@ class Environment(Record):
     exclude_newer: str = Field(description="index cut-off of the lock, RFC 3339")
     wants: tuple[str, ...] = Field(min_length=1, description="what a person asked for; the lock follows from it")
     compiler: bool = Field(default=False, description="whether tests need a C compiler")
-    lock: dict[str, tuple[str, ...]] = Field(default={}, description="`name==version` -> hashes")
+    lock: dict[Pin, tuple[Hash, ...]] = Field(default={}, description="`name==version` -> hashes")
 
     def request(self) -> PythonRequest:
         """Return what to ask of the environment builder."""

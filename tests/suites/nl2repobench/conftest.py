@@ -1,0 +1,27 @@
+"""Trials in real sandboxes."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.errors import SandboxError
+from groundup.domain.limits import Limits
+from groundup.sandbox.bubblewrap import create
+from groundup.sandbox.protocol import Command, SandboxSpec
+from groundup.settings import load
+from tests.suites.nl2repobench.trials import Trial
+
+
+@pytest.fixture
+async def trial(tmp_path: Path) -> AsyncIterator[Trial]:
+    """Return a place to grade submissions; skips where this machine can open no sandbox."""
+    async with create(load()) as provider:
+        workspace = tmp_path / "probe"
+        workspace.mkdir()
+        try:
+            async with await provider.open(SandboxSpec(workspace=workspace, limits=Limits())) as sandbox:
+                await sandbox.run(Command(argv=("true",)))
+        except SandboxError as error:
+            pytest.skip(f"this machine opens no sandbox: {error}")
+        yield Trial(provider, tmp_path)

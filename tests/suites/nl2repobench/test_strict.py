@@ -1,0 +1,145 @@
+"""Strict grading of honest, broken and dying submissions, in real sandboxes."""
+
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.errors import InfrastructureError, SandboxError, TaskError
+from groundup.domain.verdicts import Reason, Stage, Status
+from groundup.grading.bench import Bench
+from groundup.sandbox.protocol import Pod, Sandbox, SandboxSpec
+from groundup.suites.nl2repobench.strict import StrictGrader
+from tests.grading.library.laboratory import EXPECTED_TESTS, LIBRARY, ORIGINAL, HostBuilder, write_tree
+from tests.suites.nl2repobench.trials import BROKEN, BROKEN_PASSES, RECIPE, TASK, Trial, passed
+
+pytestmark = pytest.mark.end_to_end
+
+
+async def test_the_oracle_passes_everything(trial: Trial) -> None:
+    """The original's own tree gets a full score, with programs, metadata, data and conftest in their places."""
+    graded = await trial.grade(ORIGINAL)
+
+    assert graded.verdict.status is Status.GRADED
+    assert passed(graded) == EXPECTED_TESTS
+    assert graded.verdict.reasons == ()
+    assert graded.verdict.scores["of_declared"].value == pytest.approx(8 / 9)
+    assert len(graded.verdict.model_dump_json()) < 2048
+
+
+async def test_a_library_without_tests_or_metadata_of_its_own_passes_everything(trial: Trial) -> None:
+    """Only the package is asked of a submission."""
+    assert passed(await trial.grade({"calc/__init__.py": LIBRARY})) == EXPECTED_TESTS
+
+
+async def test_nothing_gets_nothing(trial: Trial) -> None:
+    """An empty submission scores 0 because the package cannot be imported, and the verdict says so."""
+    graded = await trial.grade({})
+
+    assert passed(graded) == 0
+    assert graded.verdict.status is Status.GRADED
+    assert Stage.IMPORT in {reason.stage for reason in graded.verdict.reasons}
+    assert {test.outcome for test in graded.tests if test.expected} == {"missing"}
+
+
+async def test_a_broken_library_loses_what_is_broken(trial: Trial) -> None:
+    """Each expected test is judged by itself."""
+    graded = await trial.grade({"calc/__init__.py": BROKEN})
+
+    assert passed(graded) == BROKEN_PASSES
+    assert {test.id for test in graded.tests if test.outcome == "failed"} == {
+        "tests/test_calc.py::test_multiply",
+        "tests/test_more.py::test_large",
+    }
+    assert [reason.stage for reason in graded.verdict.reasons] == [Stage.TEST]
+
+
+DYING = {
+    "a module that is missing": ("import nothing_of_this_name\n", Stage.IMPORT),
+    "a signal": ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", Stage.CRASH),
+    "a quiet exit": ("import os\nos._exit(0)\n", Stage.CRASH),
+    "an endless loop": ("while True: pass\n", Stage.TIMEOUT),
+    "a memory bomb": ("hoard = []\nwhile True: hoard.append(bytearray(16 * 2**20))\n", None),
+}
+
+
+@pytest.mark.parametrize("name", DYING)
+async def test_the_ways_to_die_are_told_apart(trial: Trial, name: str) -> None:
+    """Import failure, crash and timeout each have their own reason, and none of them is tampering."""
+    code, stage = DYING[name]
+    graded = await trial.grade({"calc/__init__.py": code}, timeout_s=3 if stage is Stage.TIMEOUT else None)
+    stages = {reason.stage for reason in graded.verdict.reasons}
+
+    assert (graded.verdict.status, passed(graded)) == (Status.GRADED, 0)
+    # A memory bomb meets a limit, or its own MemoryError where the limit is one on address space.
+    assert stages & ({stage} if stage else {Stage.LIMIT, Stage.IMPORT, Stage.CRASH})
+    assert graded.verdict.cacheable is (stage is not Stage.TIMEOUT)
+
+
+async def test_a_file_that_cannot_be_collected_costs_its_own_tests(trial: Trial) -> None:
+    """A missing name loses the file that imports it, and the reason is collection."""
+    graded = await trial.grade({"calc/__init__.py": LIBRARY.replace("def multiply", "def times")})
+    stages = [reason.stage for reason in graded.verdict.reasons]
+
+    assert passed(graded) == EXPECTED_TESTS - 2
+    assert stages == [Stage.COLLECTION, Stage.TEST]
+    assert "tests/test_more.py" in graded.verdict.reasons[0].message
+
+
+async def test_a_crash_half_way_is_worth_nothing(trial: Trial) -> None:
+    """Tests that had passed before the process died do not count, and are told as a fact."""
+    graded = await trial.grade({"calc/__init__.py": LIBRARY.replace("return a * b", "import os; os.abort()")})
+
+    assert passed(graded) == 0
+    assert graded.verdict.facts["passed_before_end"] == 2
+    assert "test_multiply" in graded.verdict.reasons[0].message
+
+
+class BrokenProvider:
+    """A machine on which no sandbox opens."""
+
+    name = "broken"
+
+    async def open(self, spec: SandboxSpec) -> Sandbox:
+        """Fail."""
+        raise SandboxError("no sandbox today; see `groundup doctor`")
+
+    async def pod(self) -> Pod:
+        """Fail."""
+        raise SandboxError("no pod today; see `groundup doctor`")
+
+
+async def test_an_infrastructure_failure_is_raised(tmp_path: Path) -> None:
+    """When the machine is at fault there is no verdict, and so no zero; what was laid out is removed."""
+    submission = write_tree(tmp_path / "submission", ORIGINAL)
+    scratch = tmp_path / "scratch"
+    bench = Bench(provider=BrokenProvider(), builder=HostBuilder(tmp_path), scratch=scratch)  # type: ignore[arg-type]  # no more of the protocol is reached
+
+    with pytest.raises(InfrastructureError):
+        await StrictGrader({"calc": RECIPE}).grade(TASK, submission, bench)
+    assert not list(scratch.iterdir())
+
+
+def test_what_could_not_be_taken_in_is_a_zero_over_the_expected_tests() -> None:
+    """A refused submission stays in the denominator, test by test."""
+    reason = Reason(stage=Stage.INTAKE, message="a zip bomb")
+    graded = StrictGrader({"calc": RECIPE}).zero(TASK, reason)
+
+    assert graded.verdict.score is not None
+    assert (graded.verdict.score.numerator, graded.verdict.score.denominator) == (0, EXPECTED_TESTS)
+    assert graded.verdict.reasons == (reason,)
+    assert len(graded.tests) == EXPECTED_TESTS
+
+
+def test_a_task_without_a_frozen_recipe_is_the_tasks_fault() -> None:
+    """Nobody's submission is blamed for a recipe that is not there."""
+    with pytest.raises(TaskError, match="no frozen recipe"):
+        StrictGrader({}).reservation_mb(TASK)
+
+
+def test_what_decides_a_verdict_is_its_identity() -> None:
+    """A changed recipe or data version makes a verdict of its own, so a cache cannot mix them up."""
+    grader = StrictGrader({"calc": RECIPE})
+    changed = RECIPE.model_copy(update={"tests": RECIPE.tests.model_copy(update={"timeout_s": 61.0})})
+
+    assert grader.identity(TASK) != StrictGrader({"calc": changed}).identity(TASK)
+    assert grader.identity(TASK) != grader.identity(TASK.model_copy(update={"data_version": "ae9fb81"}))
