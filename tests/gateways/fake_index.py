@@ -188,7 +188,10 @@ def serving() -> Iterator[FakeIndex]:
             if status != 304:
                 self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            if self.command != "HEAD":
+                self.wfile.write(body)
+
+        do_HEAD = do_GET  # noqa: N815  # so the base class names it
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # so the base class names it
             pass

@@ -33,6 +33,7 @@ _CACHE = f"{ENVIRONMENT_TARGET}/.uv-cache"
 """In the layer's own folder, so that files are linked and not copied; gone before the layer is done."""
 _TEMPORARY = "temporary"
 LIMITS = Limits(cpus=2.0, memory_mb=4096, processes=512, disk_mb=16 * 1024, wall_clock_s=3600.0, command_s=1800.0)
+"""Of one build."""
 
 
 class Ask(Record):
@@ -122,6 +123,7 @@ async def build_sandbox(
     provider: SandboxProvider,
     registry: PyPIRegistry,
     store: LayerStore,
+    limits: Limits = LIMITS,
 ) -> AsyncIterator[BuildSandbox]:
     """Yield a sandbox that fills `room/tree`, seen inside as the environment."""
     tree = room / "tree"
@@ -144,7 +146,7 @@ async def build_sandbox(
             "UV_HTTP_RETRIES": "0",
             "UV_HTTP_TIMEOUT": "900",
         },
-        limits=LIMITS,
+        limits=limits,
         label=f"build {ask.what}",
     )
     cutoff = cutoff_instant(ask.exclude_newer) if ask.exclude_newer else None

@@ -1,6 +1,6 @@
 """Finding interpreters of the host, and showing one to a sandbox without anything that was installed into it."""
 
-import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -88,6 +88,9 @@ async def find_interpreter(minor: str, fetched: Path) -> Interpreter:
         found = await _found(minor, variables)
         if found:
             return found
+    running = await _probed(Path(sys.executable), minor, own)
+    if running:  # it need not be on PATH
+        return running
     result = await _uv(["python", "install", f"cpython@{minor}"], {**environment(), **inside_cache}, _FETCH_S)
     found = await _found(minor, own | inside_cache) if result.ok else None
     if found is None:
@@ -143,8 +146,11 @@ def _installed(folder: Path) -> Iterator[Path]:
 async def _found(minor: str, variables: dict[str, str]) -> Interpreter | None:
     result = await _uv(["python", "find", f"cpython@{minor}", "--system", "--no-project"], variables, _FIND_S)
     path = result.stdout.decode(errors="replace").strip()
-    if not result.ok or not path:
-        return None
+    return await _probed(Path(path), minor, variables) if result.ok and path else None
+
+
+async def _probed(path: Path, minor: str, variables: dict[str, str]) -> Interpreter | None:
+    """Return the interpreter behind *path*; None when it is another version or kind."""
     probe = await run_program(
         [path, "-I", "-S", "-c", _PROBE], cwd=Path("/"), environment=variables, timeout_s=_FIND_S
     )
@@ -173,5 +179,5 @@ async def _uv(arguments: list[str], variables: dict[str, str], timeout_s: float)
 
 
 def _last_words(result: ProgramResult) -> str:
-    text = re.sub(r"\s+", " ", result.stderr.decode(errors="replace")).strip()
-    return text[-200:] if text else "it said nothing"
+    lines = [line.strip() for line in result.stderr.decode(errors="replace").splitlines() if line.strip()]
+    return lines[-1].removeprefix("cause:").strip()[:200] if lines else "it said nothing"

@@ -15,6 +15,7 @@ import fcntl
 import os
 import secrets
 import stat
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -94,6 +95,7 @@ class LayerStore:
         try:
             with disk_errors(self.root):
                 self._make_folder(room)
+                await asyncio.to_thread(_sweep, room.parent)
             yield room
         finally:
             await asyncio.to_thread(remove_tree, room)
@@ -166,6 +168,15 @@ class LayerStore:
     def _make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
         path.chmod(0o755)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what killed processes left: nothing is worked on for a day."""
+    oldest = time.time() - 24 * 3600
+    for abandoned in folder.glob(".building-*"):
+        with contextlib.suppress(FileNotFoundError):  # somebody else removed it
+            if abandoned.stat().st_mtime < oldest:
+                remove_tree(abandoned)
 
 
 def open_to_all(tree: Path) -> None:

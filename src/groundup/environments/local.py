@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Self
 
 from groundup.domain.digests import digest_of
-from groundup.domain.errors import SubmissionError, TaskError, UsageError
-from groundup.environments.build_sandbox import Ask, BuildSandbox, build_sandbox
+from groundup.domain.errors import InfrastructureError, SubmissionError, TaskError, UsageError
+from groundup.domain.limits import Limits
+from groundup.environments.build_sandbox import LIMITS, Ask, BuildSandbox, build_sandbox
 from groundup.environments.interpreters import Interpreter, find_interpreter, interpreter_mounts
 from groundup.environments.layer_store import Built, LayerStore
 from groundup.environments.locking import named_requirements
@@ -44,15 +45,22 @@ class LocalBuilder:
     """Implements `EnvironmentBuilder`. Belongs to one event loop; `close` ends its connections."""
 
     def __init__(
-        self, settings: Settings, provider: SandboxProvider, configuration: ClientConfiguration | None = None
+        self,
+        settings: Settings,
+        provider: SandboxProvider,
+        configuration: ClientConfiguration | None = None,
+        limits: Limits = LIMITS,
     ) -> None:
         self._settings = settings
         self._provider = provider
         self._configuration = configuration
+        self._limits = limits
         self._store = LayerStore(settings.cache_dir / "layers")
         self._registry: PyPIRegistry | None = None
         self._users = 0
         self._interpreters: dict[str, Interpreter] = {}
+        self._missing: dict[str, InfrastructureError] = {}
+        """Interpreters that could not be found or fetched: trying again would cost every attempt the same time."""
         self._finding: SharedWork[Interpreter] = SharedWork()
         self._layers: SharedWork[Layer] = SharedWork()
         self._slots = asyncio.Semaphore(_BUILDS_AT_ONCE)
@@ -65,7 +73,9 @@ class LocalBuilder:
         key = layer_key(request, interpreter)
         layer = self._store.find(KIND, key)
         if layer is None:
-            layer = await self._once(key, lambda: self._build_python(request, interpreter, key))
+            layer = await self._once(
+                f"{key} for a {request.on_behalf_of}", lambda: self._build_python(request, interpreter, key)
+            )
         mounts = interpreter_mounts(interpreter, self._store.empty_folder())
         return PythonEnvironment(
             layer=layer,
@@ -128,9 +138,15 @@ class LocalBuilder:
 
     async def interpreter(self, minor: str) -> Interpreter:
         """Return the host's interpreter of this minor version, found or fetched."""
+        if minor in self._missing:
+            raise InfrastructureError(str(self._missing[minor]))
         if minor not in self._interpreters:
             fetched = self._settings.cache_dir / "interpreters"
-            found = await self._finding.get(minor, lambda: find_interpreter(minor, fetched))
+            try:
+                found = await self._finding.get(minor, lambda: find_interpreter(minor, fetched))
+            except InfrastructureError as error:
+                self._missing[minor] = error
+                raise
             self._interpreters[minor] = found
         return self._interpreters[minor]
 
@@ -185,7 +201,13 @@ class LocalBuilder:
             self._slots,
             self._open_registry() as registry,
             build_sandbox(
-                room, ask, interpreter, provider=self._provider, registry=registry, store=self._store
+                room,
+                ask,
+                interpreter,
+                provider=self._provider,
+                registry=registry,
+                store=self._store,
+                limits=self._limits,
             ) as build,
         ):
             yield build

@@ -9,6 +9,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from groundup.domain.errors import NetworkError, TaskError, UsageError
 from groundup.gateways.indexes import ClientConfiguration, Index, client_configuration
+from groundup.gateways.simple_pages import cutoff_instant
 from groundup.gateways.uv import uv_program
 from groundup.sandbox.programs import run_program
 from groundup.settings import environment
@@ -34,7 +35,7 @@ async def lock_requirements(
         return ()
     argv = ["pip", "compile", "-", "--python-version", python, "--generate-hashes", "--no-header", "--no-annotate"]
     argv += ["--no-emit-index-url", "--no-emit-find-links", "--no-sources", "--quiet"]
-    argv += ["--exclude-newer", exclude_newer] if exclude_newer else []
+    argv += ["--exclude-newer", cutoff_instant(exclude_newer).isoformat()] if exclude_newer else []
     argv += [] if run_setup_code else ["--no-build"]
     configuration = await client_configuration(environment())
     with tempfile.TemporaryDirectory(prefix="groundup-lock-") as folder:

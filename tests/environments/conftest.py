@@ -1,0 +1,75 @@
+"""Fixtures for environments: a local index, a real sandbox provider, and builders that use both."""
+
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.errors import SandboxError
+from groundup.domain.limits import Limits
+from groundup.environments.build_sandbox import LIMITS
+from groundup.environments.local import LocalBuilder
+from groundup.environments.requests import PythonEnvironment
+from groundup.gateways.indexes import ClientConfiguration
+from groundup.sandbox.bubblewrap import create
+from groundup.sandbox.protocol import Command, SandboxProvider, SandboxSpec
+from groundup.settings import Settings
+from tests.gateways.fake_index import FakeIndex, serving
+
+MINOR = f"3.{sys.version_info.minor}"
+"""The Python that runs the tests is there for sure."""
+
+MakeBuilder = Callable[..., LocalBuilder]
+
+
+@pytest.fixture
+def index() -> Iterator[FakeIndex]:
+    """An empty package index on loopback."""
+    with serving() as found:
+        yield found
+
+
+@pytest.fixture
+async def provider(tmp_path: Path) -> AsyncIterator[SandboxProvider]:
+    """The default sandbox provider; skips where this machine cannot open sandboxes."""
+    async with create(Settings(cache_dir=tmp_path / "cache")) as found:
+        (tmp_path / "try").mkdir()
+        try:
+            await (await found.open(SandboxSpec(workspace=tmp_path / "try"))).close()
+        except SandboxError as error:
+            pytest.skip(f"no sandbox can be opened on this machine: {error}")
+        yield found
+
+
+@pytest.fixture
+async def make_builder(index: FakeIndex, provider: SandboxProvider, tmp_path: Path) -> AsyncIterator[MakeBuilder]:
+    """Make builders on one cache, which use the local index unless told otherwise."""
+    async with AsyncExitStack() as stack:
+
+        def make(configuration: ClientConfiguration | None = None, limits: Limits = LIMITS) -> LocalBuilder:
+            settings = Settings(cache_dir=tmp_path / "cache")
+            builder = LocalBuilder(settings, provider, configuration or index.configuration(), limits)
+            stack.push_async_callback(builder.close)
+            return builder
+
+        yield make
+
+
+@pytest.fixture
+def builder(make_builder: MakeBuilder) -> LocalBuilder:
+    """A builder with an empty cache and the local index."""
+    return make_builder()
+
+
+async def inside(provider: SandboxProvider, environment: PythonEnvironment, code: str, folder: Path) -> str:
+    """Run Python *code* in a sandbox that has *environment*; return what it printed."""
+    folder.mkdir(exist_ok=True)
+    spec = SandboxSpec(
+        workspace=folder, mounts=environment.mounts, path=environment.path, environment=environment.environment
+    )
+    async with await provider.open(spec) as sandbox:
+        result = await sandbox.run(Command(argv=(environment.executable, "-c", code)))
+    assert result.ok, result.stderr.decode()
+    return result.stdout.decode().strip()

@@ -1,0 +1,90 @@
+"""Tests of groundup.environments.interpreters."""
+
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.errors import InfrastructureError
+from groundup.environments.interpreters import Interpreter, find_interpreter, interpreter_mounts
+from tests.environments.conftest import MINOR
+
+
+def installation(prefix: Path, *folders: str) -> Interpreter:
+    """Lay out a prefix as some system does, and return its interpreter."""
+    for folder in ("bin", "lib/python3.11", "include/python3.11", *folders):
+        (prefix / folder).mkdir(parents=True, exist_ok=True)
+    (prefix / "bin/python3.11").touch()
+    return Interpreter(
+        version="3.11.9",
+        prefix=prefix,
+        executable=prefix / "bin/python3.11",
+        standard_library=(prefix / "lib/python3.11",),
+        include=prefix / "include/python3.11",
+        abi="cpython-311",
+        shared_library=None,
+    )
+
+
+async def test_the_running_python_is_found_beyond_its_virtual_environment(tmp_path: Path) -> None:
+    """The base interpreter is found, with its micro version; never the virtual environment around the tests."""
+    found = await find_interpreter(MINOR, tmp_path)
+    assert found.version.startswith(f"{MINOR}.")
+    assert not (found.prefix / "pyvenv.cfg").exists()
+    assert found.executable.is_file()
+    assert all(folder.is_dir() for folder in found.standard_library)
+
+
+async def test_a_python_that_cannot_be_had_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without an interpreter and without permission to fetch one it is infrastructure, with a way out."""
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    with pytest.raises(InfrastructureError, match=r"install python3\.99, put it on PATH"):
+        await find_interpreter("3.99", tmp_path)
+
+
+def test_what_was_installed_into_an_interpreter_is_hidden(tmp_path: Path) -> None:
+    """Each folder with packages is covered by an empty one, after the folder that it is in."""
+    interpreter = installation(
+        tmp_path,
+        "lib/python3.11/site-packages",
+        "lib/python3/dist-packages",
+        "lib64/python3.11/site-packages",
+        "share",
+    )
+    mounts = interpreter_mounts(interpreter, Path("/empty"))
+    hidden = [mount.target for mount in mounts if mount.source == Path("/empty")]
+    assert sorted(hidden) == [
+        "/opt/python/lib/python3.11/site-packages",
+        "/opt/python/lib/python3/dist-packages",
+        "/opt/python/lib64/python3.11/site-packages",
+    ]
+    targets = [mount.target for mount in mounts]
+    assert targets.index("/opt/python/lib") < targets.index(hidden[0])
+    assert "/opt/python/bin/python3.11" in targets
+    assert not any("share" in target for target in targets)
+    assert not any(mount.writable for mount in mounts)
+
+
+def test_a_link_to_a_library_folder_is_not_shown_twice(tmp_path: Path) -> None:
+    """lib64 that points to lib adds nothing, so nothing can be seen through it."""
+    interpreter = installation(tmp_path, "lib/python3.11/site-packages")
+    (tmp_path / "lib64").symlink_to("lib")
+    targets = [mount.target for mount in interpreter_mounts(interpreter, Path("/empty"))]
+    assert not any(target.startswith("/opt/python/lib64") for target in targets)
+
+
+def test_of_the_systems_prefix_only_pythons_part_is_shown() -> None:
+    """An interpreter in /usr does not bring the rest of /usr along."""
+    interpreter = Interpreter(
+        version="3.11.9",
+        prefix=Path("/usr"),
+        executable=Path("/usr/bin/python3"),
+        standard_library=(Path("/usr/bin"),),
+        include=None,
+        abi="x",
+        shared_library=None,
+    )
+    sources = {mount.source for mount in interpreter_mounts(interpreter, Path("/empty"))}
+    assert Path("/usr/lib") not in sources
+    assert Path("/usr/bin") in sources
