@@ -9,7 +9,7 @@ from pathlib import Path
 from groundup.domain.errors import UsageError
 from groundup.runs import api
 from groundup.runs.options import RunOptions
-from groundup.runs.progress import Event, Warned
+from groundup.runs.progress import Event, RunEnded, Warned
 from groundup.settings import Settings
 from groundup.store.records import Predictions, RunConfiguration
 from tests.runs.configurations import BUILDER, SUITE
@@ -35,6 +35,8 @@ def main(folder: Path, provider: str) -> int:
 
 def tell(event: Event) -> None:
     """Print warnings and the names of other events."""
+    if isinstance(event, RunEnded):
+        assert event.standing.running == 0
     print(event.message if isinstance(event, Warned) else type(event).__name__, flush=True)
 
 

@@ -170,7 +170,11 @@ class _Owed:
         self._tally.began()
         self._progress(AttemptBegan(attempt=key, standing=self._tally.standing()))
         trial = Trial(self._workplace, key, number)
-        line = await trial.settle()
+        try:
+            line = await trial.settle()
+        except BaseException:
+            self._tally.abandoned()
+            raise
         self._tries[key] = number
         tries_now = number - self._tries_before.get(key, 0)
         again = not line.settles and trial.repeatable and tries_now <= self._options.retries

@@ -29,6 +29,10 @@ class Tally:
         """Count an attempt that goes on now."""
         self._running += 1
 
+    def abandoned(self) -> None:
+        """Count an attempt as not going on any more: somebody stopped the run."""
+        self._running -= 1
+
     def ended(self, line: VerdictLine) -> None:
         """Count a line of this start."""
         self._running -= 1
