@@ -1,0 +1,99 @@
+"""Freezing a recipe from its draft."""
+
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.errors import TaskError
+from groundup.grading.bench import Bench
+from groundup.suites.nl2repobench.freezing import count_lines, freeze
+from groundup.suites.nl2repobench.recipe import Recipe, Why
+from tests.grading.library.laboratory import ORIGINAL, HostBuilder, write_tree
+from tests.suites.nl2repobench.trials import EXPECTED, RECIPE, Trial
+
+pytestmark = pytest.mark.end_to_end
+
+DRAFT = RECIPE.model_copy(update={"frozen": None, "expected": frozenset(), "excluded": ()})
+ODD_TESTS = """
+import pathlib, pytest, random
+
+def test_skipped(): pytest.skip("no display")
+
+@pytest.mark.xfail
+def test_known(): assert False
+
+def test_online(): raise ConnectionError("no network")
+
+def test_now_and_then():
+    marker = pathlib.Path("/opt/groundup/pytest.ini").stat().st_mtime_ns
+    assert marker % 2 == 2
+"""
+
+
+def _bench(trial: Trial, files: dict[str, str]) -> Bench:
+    write_tree(trial.folder / "original", files)
+    scratch = trial.folder / "scratch"
+    scratch.mkdir()
+    return Bench(provider=trial.provider, builder=HostBuilder(trial.folder), scratch=scratch)
+
+
+async def test_what_passes_every_time_is_expected(trial: Trial) -> None:
+    """A draft of the tiny library freezes to the ids of all its tests, with what was measured beside them."""
+    frozen = await freeze(DRAFT, _bench(trial, ORIGINAL), runs=2)
+
+    assert frozen.expected == EXPECTED
+    assert frozen.excluded == ()
+    assert frozen.frozen is not None
+    assert frozen.frozen.runs == 2
+    assert frozen.environment.python_micro is not None
+
+
+async def test_what_does_not_pass_is_left_out_with_a_reason(trial: Trial) -> None:
+    """Skips and expected failures explain themselves; other failures need a reason that a person gave."""
+    odd = {**ORIGINAL, "tests/test_odd.py": ODD_TESTS}
+    draft = DRAFT.model_copy(update={"reasons": {"*::test_online": Why.NETWORK, "*now_and_then": Why.FLAKY}})
+    frozen = await freeze(draft, _bench(trial, odd), runs=1)
+
+    assert {excluded.id.partition("::")[2]: excluded.why for excluded in frozen.excluded} == {
+        "test_skipped": Why.SKIPPED,
+        "test_known": Why.EXPECTED_FAILURE,
+        "test_online": Why.NETWORK,
+        "test_now_and_then": Why.FLAKY,
+    }
+    assert frozen.expected == EXPECTED
+
+
+async def test_a_failure_without_a_reason_stops_the_freezing(trial: Trial) -> None:
+    """No test of the original is dropped from the denominator in silence."""
+    odd = {**ORIGINAL, "tests/test_odd.py": ODD_TESTS}
+
+    with pytest.raises(TaskError, match=r"does not pass with the original itself.*\[reasons\]"):
+        await freeze(DRAFT, _bench(trial, odd), runs=1)
+
+
+async def test_an_original_that_cannot_be_imported_stops_the_freezing(trial: Trial) -> None:
+    """A recipe with a wrong import root or a missing dependency is never frozen; the reason is in the error."""
+    broken = {**ORIGINAL, "calc/__init__.py": "import missing_dependency\n"}
+
+    with pytest.raises(TaskError, match="missing_dependency"):
+        await freeze(DRAFT, _bench(trial, broken), runs=1)
+
+
+async def test_an_environment_that_holds_the_library_stops_the_freezing(trial: Trial) -> None:
+    """When an empty submission passes a test, the recipe would reward empty work, and is refused."""
+    generous = {**ORIGINAL, "tests/test_free.py": "def test_free(): pass\n"}
+
+    with pytest.raises(TaskError, match="an empty submission passes 1 test"):
+        await freeze(DRAFT, _bench(trial, generous), runs=1)
+
+
+def test_lines_are_those_of_the_packages(tmp_path: Path) -> None:
+    """The size of an original is that of its packages, whether folder or single file, without protected tests."""
+    original = write_tree(
+        tmp_path, {"calc/a.py": "1\n2\n", "calc/tests/test_a.py": "1\n", "single.py": "1\n", "setup.py": "1\n"}
+    )
+    tests = Recipe.model_validate(DRAFT).tests.model_copy(
+        update={"packages": ("calc", "single"), "protected": ("calc/tests",)}
+    )
+
+    assert count_lines(original, tests) == 3

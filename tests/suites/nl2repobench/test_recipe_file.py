@@ -1,0 +1,72 @@
+"""Recipes as files."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundup.domain.errors import TaskError
+from groundup.grading.library.hidden import NumberedTest
+from groundup.suites.nl2repobench.recipe import Excluded, Why
+from groundup.suites.nl2repobench.recipe_file import parse_recipe, recipe_text
+from tests.suites.nl2repobench.trials import RECIPE
+
+_TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
+_TESTS = st.builds(
+    lambda file, name, ordinal: NumberedTest(f"{file}::{name}" if name else file, ordinal),
+    _TEXT,
+    _TEXT | st.just("") | st.just("test_x #2"),
+    st.integers(min_value=1, max_value=3),
+)
+
+
+@given(
+    st.frozensets(_TESTS, min_size=1, max_size=10),
+    st.lists(st.builds(Excluded, id=_TEXT, why=st.sampled_from(Why), note=_TEXT), max_size=3),
+    _TEXT,
+    st.lists(_TEXT, max_size=4),
+)
+def test_a_written_recipe_reads_back(
+    expected: frozenset[NumberedTest], excluded: list[Excluded], notes: str, ini: list[str]
+) -> None:
+    """Whatever test ids, notes and configuration lines hold, the file says the same as the record."""
+    recipe = RECIPE.model_copy(
+        update={
+            "expected": expected,
+            "excluded": tuple(excluded),
+            "notes": notes,
+            "tests": RECIPE.tests.model_copy(update={"ini": tuple(ini)}),
+            "reasons": {notes: Why.NETWORK},
+        }
+    )
+
+    assert parse_recipe(recipe_text(recipe), "x.toml") == recipe
+
+
+def test_a_written_recipe_shows_one_test_per_line() -> None:
+    """A diff of two recipes shows which tests came and went."""
+    lines = recipe_text(RECIPE).splitlines()
+
+    assert '"tests/test_calc.py::" = [' in lines
+    assert '    "test_add",' in lines
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("format = ", "not valid TOML"),
+        ("format = 2\n", "format"),
+        ("format = 1\n", "Field required"),
+        ("[expected]\na = 1\n", "expected"),
+        ("expected = 1\n", "expected"),
+        ("[expected]\na = [1]\n", "expected"),
+        (recipe_text(RECIPE).replace('python = "3.11"', 'python = "2.7"'), "environment.python"),
+        (recipe_text(RECIPE).replace("[source]", "[source]\ncolour = 1"), "source.colour"),
+        (recipe_text(RECIPE).replace("0" * 64, "0" * 63), "sha256"),
+        (recipe_text(RECIPE).partition("[expected]")[0], "frozen recipe has expected ids"),
+    ],
+)
+def test_a_wrong_recipe_is_named_with_its_place(text: str, message: str) -> None:
+    """Whoever edits a recipe is told the file, the key and what to read; it is never a submission's fault."""
+    with pytest.raises(TaskError, match=message) as caught:
+        parse_recipe(text, "calc.toml")
+    assert str(caught.value).startswith("calc.toml: ")

@@ -1,0 +1,84 @@
+"""The suite as runs and the command line see it."""
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from groundup.domain.limits import Limits
+from groundup.grading.bench import Bench
+from groundup.sandbox.protocol import SandboxProvider
+from groundup.settings import Settings
+from groundup.suites.nl2repobench.published import PublishedData, PublishedTask
+from groundup.suites.nl2repobench.suite import Nl2RepoBench, create
+from groundup.trees.digest import tree_digest
+from tests.grading.library.laboratory import ORIGINAL, HostBuilder, write_tree
+from tests.suites.nl2repobench.trials import RECIPE
+
+SPECIFIED = PublishedData(
+    version="ae9fb81",
+    tasks=(
+        PublishedTask(
+            id="calc", specification="Write calc.", commands=("pytest",), test_files=("tests",), declared=7
+        ),
+        PublishedTask(id="other", specification="Other.", commands=("pytest",), test_files=(), declared=3),
+    ),
+)
+
+
+def test_without_data_a_task_has_no_instruction_and_can_still_be_graded(tmp_path: Path) -> None:
+    """A machine that has only the package evaluates submissions; declared counts are those of the named data."""
+    suite = create(Settings(cache_dir=tmp_path))
+    tasks = {task.id: task for task in suite.tasks()}
+
+    assert tasks["sqlparse"].instruction is None
+    assert tasks["sqlparse"].data_version == "781a1da"
+    assert tasks["sqlparse"].metadata["declared"] == 461
+    assert list(tasks) == sorted(tasks)
+    assert suite.default_grader in suite.graders()
+
+
+def test_with_data_a_task_names_its_version_and_count() -> None:
+    """The specification, the declared count and the data version come from the data that is at hand."""
+    (task,) = Nl2RepoBench({"calc": RECIPE}, SPECIFIED).tasks()
+
+    assert (task.instruction, task.data_version, task.metadata["declared"]) == ("Write calc.", "ae9fb81", 7)
+
+
+def test_a_task_holds_nothing_of_its_oracle() -> None:
+    """What an agent gets to see names no hidden test and no source of the original."""
+    (task,) = Nl2RepoBench({"calc": RECIPE}, SPECIFIED).tasks()
+    text = task.model_dump_json()
+
+    assert "test_multiply" not in text
+    assert RECIPE.source.sha256 not in text
+    assert task.limits == Limits(cpus=1, memory_mb=2048)
+
+
+def test_rows_show_what_is_at_hand() -> None:
+    """The list of tasks tells expected and declared counts apart, and whether the specification is there."""
+    columns, rows = Nl2RepoBench({"calc": RECIPE}, SPECIFIED).task_rows()
+    (row,) = rows
+    shown = dict(zip(columns, row, strict=True))
+
+    assert shown == {
+        "task": "calc",
+        "band": "easy",
+        "specification": "yes",
+        "original": "calc-lab 1.2.3",
+        "python": "3.11",
+        "expected": "8",
+        "declared": "7",
+    }
+
+
+@pytest.mark.parametrize(("kind", "files"), [("oracle", len(ORIGINAL)), ("nop", 0)])
+async def test_references_are_the_original_and_nothing(tmp_path: Path, kind: str, files: int) -> None:
+    """The oracle hands in the original's whole tree, the no-op an empty folder."""
+    suite = Nl2RepoBench({"calc": RECIPE})
+    destination = write_tree(tmp_path / "submission", {})
+    # Writing a reference opens no sandbox.
+    bench = Bench(provider=cast(SandboxProvider, None), builder=HostBuilder(tmp_path), scratch=tmp_path)
+    await suite.reference(suite.tasks()[0], "oracle" if kind == "oracle" else "nop", destination, bench)
+
+    assert tree_digest(destination).files == files
