@@ -1,6 +1,5 @@
 """Tests of the builder against the package index that this user's clients are configured for."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -23,17 +22,17 @@ CUTOFF = "2024-01-31"
 
 
 @pytest.fixture
-async def configuration(tmp_path: Path) -> AsyncIterator[ClientConfiguration]:
+async def configuration(tmp_path: Path) -> ClientConfiguration:
     """The user's own configuration; skips where its index cannot be reached."""
     found = await client_configuration(environment())
-    registry = PyPIRegistry(found, FetchCache(tmp_path / "try"))
+    registry = PyPIRegistry(found, FetchCache(tmp_path / "asking"))
     try:
         await registry.page("six")
     except NetworkError as error:
         pytest.skip(f"no package index can be reached: {error}")
     finally:
         await registry.close()
-    yield found
+    return found
 
 
 async def test_a_real_environment_is_built_and_needs_no_network_the_second_time(
