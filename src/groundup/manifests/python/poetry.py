@@ -50,10 +50,10 @@ def rendered_key(dependencies: Sequence[Dependency]) -> tuple[str, str]:
     """Return the key and the value of the declarations of one name."""
     tables = [_table(item) for item in dependencies]
     if len(tables) > 1:
-        return dependencies[0].name, "[" + ", ".join(_inline(item) for item in tables) + "]"
+        return dependencies[0].name, "[" + ", ".join(inline_table(item) for item in tables) + "]"
     if tables[0].keys() == {"version"}:
         return dependencies[0].name, toml.quoted(str(tables[0]["version"]))
-    return dependencies[0].name, _inline(tables[0])
+    return dependencies[0].name, inline_table(tables[0])
 
 
 def _table(dependency: Dependency) -> dict[str, object]:
@@ -70,15 +70,15 @@ def _table(dependency: Dependency) -> dict[str, object]:
         table["extras"] = list(dependency.extras)
     if dependency.marker:
         table["markers"] = dependency.marker
-    table.update({name: _value(name, text) for name, text in details.items()})
+    table.update({name: detail_value(name, text) for name, text in details.items()})
     if dependency.kind is Kind.OPTIONAL:
         table["optional"] = True
     return table
 
 
-def _value(name: str, text: str) -> object:
+def detail_value(name: str, text: str) -> object:
     """Return a detail as TOML would have it: a number, a boolean or a list again, else the text."""
-    if name in ("rev", "tag", "branch", "python", "platform", "source", "subdirectory"):
+    if name in ("rev", "tag", "branch", "python", "platform", "source", "subdirectory", "index"):
         return text
     try:
         return json.loads(text)
@@ -86,7 +86,8 @@ def _value(name: str, text: str) -> object:
         return text
 
 
-def _inline(table: Mapping[str, object]) -> str:
+def inline_table(table: Mapping[str, object]) -> str:
+    """Return *table* as TOML on one line."""
     return "{ " + ", ".join(f"{toml.key(key)} = {_toml(item)}" for key, item in table.items()) + " }"
 
 
@@ -96,5 +97,5 @@ def _toml(value: object) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(_toml(item) for item in value) + "]"
     if isinstance(value, dict):
-        return _inline(value)
+        return inline_table(value)
     return str(value) if isinstance(value, int | float) else toml.quoted(str(value))

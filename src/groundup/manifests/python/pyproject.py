@@ -1,14 +1,21 @@
 """pyproject.toml: PEP 621 and PEP 735, Poetry 1 and 2, PDM, uv, Flit and Hatch, read and edited by span."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from groundup.manifests import toml
-from groundup.manifests.brackets import BracketSection, rearranged
+from groundup.manifests.brackets import BracketSection
 from groundup.manifests.editing import Edit, Text
 from groundup.manifests.python import poetry
+from groundup.manifests.python.pyproject_companions import (
+    ExtrasCompanion,
+    Refinements,
+    extras_of,
+    find_refinements,
+    refined,
+    with_what_is_told_elsewhere,
+    without_source,
+)
 from groundup.manifests.python.pyproject_places import (
     HATCH_ENVS,
     POETRY,
@@ -16,22 +23,17 @@ from groundup.manifests.python.pyproject_places import (
     dynamic,
     notes,
     places,
-    refined_by_poetry,
     table,
 )
 from groundup.manifests.python.requirement import (
     details_of,
-    normalised,
     parse_requirement,
     render_checked,
 )
-from groundup.manifests.records import Dependency, Kind, Language, Note, SectionKey, Source
-from groundup.manifests.sections import Companion, Entry, Scan, Section, SpanFormat
+from groundup.manifests.records import Dependency, Kind, Language, Note, SectionKey
+from groundup.manifests.sections import Entry, Scan, Section, SpanFormat
 from groundup.manifests.toml import Document, Value
-from groundup.manifests.toml_sections import KeyCompanion, KeySection, assignments
-
-Refinements = Mapping[str, Mapping[str, object]]
-"""What another table says about dependencies, by normalised name."""
+from groundup.manifests.toml_sections import KeySection, assignments
 
 
 class Pyproject(SpanFormat):
@@ -48,8 +50,8 @@ class Pyproject(SpanFormat):
     def scan(self, source: Text) -> Scan:
         """Find all sections. Raises `ManifestError`."""
         document = toml.parse(source)
-        refinements, companions = _refinements(document)
-        extras = _poetry_extras(document)
+        refinements, companions = find_refinements(document)
+        extras = extras_of(document)
         sections: list[Section] = []
         found = list(notes(document))
         for place in places(document):
@@ -60,7 +62,7 @@ class Pyproject(SpanFormat):
                 sections.append(_keys(document, place, extras))
             elif value is not None:
                 found.append(_unclear(document, place, value))
-        return Scan(source, sections, found, [*companions, _ExtrasCompanion(document)])
+        return Scan(source, sections, found, [*companions, ExtrasCompanion(document)])
 
     def home_in(self, scan: Scan, dependency: Dependency) -> SectionKey:
         """Return where a new declaration goes; Poetry keeps optional ones among the others."""
@@ -70,6 +72,13 @@ class Pyproject(SpanFormat):
         if dependency.kind is Kind.OPTIONAL and key not in known and (*POETRY, "dependencies") in tables:
             return SectionKey(Kind.RUNTIME)
         return key
+
+    def write(
+        self, data: bytes, dependencies: Sequence[Dependency], path: str, kinds: Collection[Kind] | None = None
+    ) -> bytes:
+        """Write declarations, then what Poetry's extras and uv's sources say of them. Raises `ManifestError`."""
+        written = super().write(data, dependencies, path, kinds)
+        return data if written == data else with_what_is_told_elsewhere(written, dependencies, path, self.read)
 
     def create(self, scan: Scan, key: SectionKey, added: Sequence[Dependency]) -> list[Edit]:
         """Make the section where this project's tool expects it. Raises `ManifestError`."""
@@ -81,7 +90,9 @@ class Pyproject(SpanFormat):
         if name is None:
             return assignments(document, path, [poetry.rendered_key([item]) for item in added])
         step = "    "
-        body = "".join(f"\n{step}{toml.quoted(render_checked(item, scan.source))}," for item in added)
+        body = "".join(
+            f"\n{step}{toml.quoted(render_checked(without_source(item), scan.source))}," for item in added
+        )
         return assignments(document, path, [(name, f"[{body}\n]")])
 
 
@@ -130,7 +141,7 @@ def _array(document: Document, place: Place, value: Value, refinements: Refineme
             text=source.text[item.span.start : item.span.end],
             location=source.location(item.span),
         )
-        entries.append(Entry(_refined(dependency, refinements), item.span))
+        entries.append(Entry(refined(dependency, refinements), item.span))
     render = _array_renderer(source, entries)
     return BracketSection(source, place.key, entries, value.inner, render, fixed)
 
@@ -139,7 +150,7 @@ def _array_renderer(source: Text, entries: Sequence[Entry]) -> Callable[[Depende
     literal = bool(entries) and entries[0].dependency.text.startswith("'")
 
     def render(dependency: Dependency) -> str:
-        text = render_checked(dependency, source)
+        text = render_checked(without_source(dependency), source)
         if dict(dependency.details).get("editable") == "true":
             text = f"-e {text}"
         return f"'{text}'" if literal and "'" not in text else toml.quoted(text)
@@ -171,69 +182,3 @@ def _unclear(document: Document, place: Place, value: Value) -> Note:
         kind=place.key.kind,
         group=place.key.group,
     )
-
-
-def _refinements(document: Document) -> tuple[dict[str, Mapping[str, object]], list[Companion]]:
-    """Return what uv's sources and Poetry's table add to the standard declarations, and both as companions."""
-    found: dict[str, Mapping[str, object]] = {}
-    companions: list[Companion] = []
-    paths: list[toml.Path] = [("tool", "uv", "sources")]
-    if refined_by_poetry(document):
-        paths.append((*POETRY, "dependencies"))
-    for path in paths:
-        children = {normalised(child.name): child for child in document.children(*path) if child.name != "python"}
-        companions.append(KeyCompanion(document, path, children))
-        for name, child in children.items():
-            value = document.plain(*path, child.name)
-            first = value[0] if isinstance(value, list) and value else value
-            if isinstance(first, dict):
-                found[name] = first
-    return found, companions
-
-
-def _refined(dependency: Dependency, refinements: Refinements) -> Dependency:
-    """Return *dependency* with the source that another table gives it."""
-    about = refinements.get(dependency.normalised)
-    if about is None or dependency.source is not Source.REGISTRY:
-        return dependency
-    rest = {key: item if isinstance(item, str) else json.dumps(item, default=str) for key, item in about.items()}
-    for key, source in (("git", Source.GIT), ("path", Source.PATH), ("url", Source.URL)):
-        if key in about:
-            update = {"source": source, "origin": str(rest.pop(key))}
-            break
-    else:
-        update = {"source": Source.WORKSPACE} if about.get("workspace") is True else {}
-        rest.pop("workspace", None)
-    details = {**dict(dependency.details), **{key: item for key, item in rest.items() if key != "version"}}
-    return dependency.model_copy(update={**update, "details": details_of(details)})
-
-
-def _poetry_extras(document: Document) -> dict[str, str]:
-    """Return, by normalised name, which of Poetry's extras ask for a dependency, joined by commas."""
-    found: dict[str, list[str]] = {}
-    for extra, names in table(document, *POETRY, "extras").items():
-        for name in names if isinstance(names, list) else ():
-            found.setdefault(normalised(str(name)), []).append(extra)
-    return {name: ",".join(extras) for name, extras in found.items()}
-
-
-@dataclass(frozen=True)
-class _ExtrasCompanion(Companion):
-    """Poetry's extras: lists of names of optional dependencies."""
-
-    document: Document
-
-    def pruning(self, is_gone: Callable[[str], bool]) -> list[Edit]:
-        """Return the edits that take the names that are gone out of the lists."""
-        edits = []
-        for extra in table(self.document, *POETRY, "extras"):
-            value = self.document.value(*POETRY, "extras", extra)
-            items = value.items if value else None
-            if value is None or items is None:
-                continue
-            gone = [item.span for item in items if is_gone(normalised(str(item.plain)))]
-            if gone and len(gone) == len(items):
-                edits.append(Edit(*value.inner))
-            elif gone:
-                edits.append(rearranged(self.document.source, value.inner, [i.span for i in items], gone, ()))
-        return edits

@@ -148,7 +148,7 @@ def render_line(dependency: Dependency) -> str:
     located = location_text(plain)
     extras = f"[{','.join(plain.extras)}]" if plain.extras else ""
     marker = f" ; {plain.marker}" if plain.marker else ""
-    if plain.source is Source.PATH and "://" not in plain.origin:
+    if plain.source is Source.PATH and ":" not in plain.origin:
         text = f"{located}{extras}{marker}"
     elif editable and plain.name and plain.source is not Source.REGISTRY:
         text = f"{located}{'&' if '#' in located else '#'}egg={plain.name}{extras}{marker}"

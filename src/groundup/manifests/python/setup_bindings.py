@@ -1,5 +1,6 @@
 """What the names of a setup.py are bound to, and the small questions asked of its expressions."""
 
+import re
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -16,6 +17,7 @@ class Bindings:
     appended: dict[str, list[cst.Call]] = field(default_factory=dict)
     keyed: dict[str, list[tuple[cst.BaseExpression, cst.BaseExpression]]] = field(default_factory=dict)
     functions: dict[str, list[cst.BaseExpression]] = field(default_factory=dict)
+    bodies: dict[str, cst.FunctionDef] = field(default_factory=dict)
     calls: list[cst.Call] = field(default_factory=list)
 
 
@@ -29,6 +31,7 @@ class _Binder(cst.CSTVisitor):
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:  # noqa: N802 - libcst names it
         self._functions.append(node.name.value)
         self.found.functions.setdefault(node.name.value, [])
+        self.found.bodies[node.name.value] = node
 
     def leave_FunctionDef(self, original_node: cst.FunctionDef) -> None:  # noqa: N802 - libcst names it
         self._functions.pop()
@@ -111,11 +114,14 @@ def literal(node: cst.BaseExpression) -> str | None:
 
 
 def files_in(node: cst.CSTNode) -> list[str]:
-    """Return the files of requirements that the literals of an expression name, with the folders before them."""
+    """Return the files of requirements that the literals of an expression name, with the folders before them.
+
+    `{…}` stands for what a formatted string computes.
+    """
     files: list[str] = []
     folders: list[str] = []
-    for found in m.findall(node, m.SimpleString()):
-        text = literal(found) if isinstance(found, cst.SimpleString) else None
+    for found in m.findall(node, m.SimpleString() | m.FormattedString()):
+        text = formatted(found) if isinstance(found, cst.BaseExpression) else None
         if text is None or any(char in text for char in "<>=\n; "):
             continue
         if text.endswith(_FILES):
@@ -124,3 +130,12 @@ def files_in(node: cst.CSTNode) -> list[str]:
         elif text.replace("_", "").replace("-", "").isalnum():
             folders.append(text)
     return files
+
+
+def formatted(node: cst.BaseExpression) -> str | None:
+    """Return the text of a string with `{…}` for what it computes; None for what is no string."""
+    if isinstance(node, cst.FormattedString):
+        parts = [part.value if isinstance(part, cst.FormattedStringText) else "{…}" for part in node.parts]
+        return "".join(parts)
+    text = literal(node)
+    return None if text is None else re.sub(r"%s|\{\w*\}", "{…}", text)

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from groundup.manifests.brackets import rearranged
 from groundup.manifests.editing import Edit, Span, Text
 from groundup.manifests.python.requirement import Requirement508, is_valid, parse_requirement
 from groundup.manifests.python.setup_sections import (
@@ -58,8 +59,13 @@ class SetupPy(SpanFormat):
                 found.take(key, place)
         return Scan(source, found.apart(), found.notes)
 
-    def home(self, dependency: Dependency) -> SectionKey:
-        """Return the argument, or the extra, that a new declaration belongs to."""
+    def home_in(self, scan: Scan, dependency: Dependency) -> SectionKey:
+        """Return the argument or the extra, one for the marker (`"extra:python_version < '3'"`) where there is one."""
+        for section in scan.sections:
+            key = section.key
+            fits = (key.kind, key.group) == (dependency.kind, dependency.group)
+            if fits and key.marker and dependency.marker.endswith(key.marker):
+                return key
         return SectionKey(dependency.kind, dependency.group)
 
     def create(self, scan: Scan, key: SectionKey, added: Sequence[Dependency]) -> list[Edit]:
@@ -70,8 +76,10 @@ class SetupPy(SpanFormat):
 
         module = SetupModule(scan.source)
         call = module.setup_call()
-        if key.kind not in names or call is None or names[key.kind] in call.keywords:
+        if key.kind not in names or call is None:
             return super().create(scan, key, added)
+        if names[key.kind] in call.keywords:
+            return self._new_extra(scan, module, key, added)
         indent = call.indent or "    "
         body = "".join(f"{indent}    {quoted_checked(scan.source, item)},\n" for item in added)
         value = f"[\n{body}{indent}]"
@@ -80,6 +88,17 @@ class SetupPy(SpanFormat):
         lead = "" if call.comma else ","
         text = f"{lead}\n{indent}{names[key.kind]}={value},".replace("\n", scan.source.newline)
         return [Edit(call.insertion, call.insertion, text)]
+
+    def _new_extra(
+        self, scan: Scan, module: "SetupModule", key: SectionKey, added: Sequence[Dependency]
+    ) -> list[Edit]:
+        """Return the edit that adds a key to the dictionary of extras. Raises `ManifestError` where there is none."""
+        found = module.extras_dictionary() if key.kind is Kind.OPTIONAL else None
+        if found is None:
+            return super().create(scan, key, added)
+        inner, items = found
+        texts = ", ".join(quoted_checked(scan.source, item) for item in added)
+        return [rearranged(scan.source, inner, items, (), [f"{quoted(key.group)}: [{texts}]"])]
 
 
 class _Findings:
@@ -92,7 +111,8 @@ class _Findings:
         self._taken: dict[Span, SectionKey] = {}
 
     def take(self, key: SectionKey, place: "Found") -> None:
-        """Add one place."""
+        """Add one place; a list that others pick from holds versions, not requests."""
+        key = SectionKey(Kind.CONSTRAINT) if place.shape == "pool" else key
         if place.span in self._taken:
             other = self._taken[place.span]
             if other != key:

@@ -92,6 +92,9 @@ def quoted(text: str) -> str:
     return repr(text) if '"' in text or "\\" in text else f'"{text}"'
 
 
-def quoted_checked(source: Text, dependency: Dependency) -> str:
-    """Return *dependency* as a literal of PEP 508 text. Raises `ManifestError`."""
+def quoted_checked(source: Text, dependency: Dependency, section_marker: str = "") -> str:
+    """Return *dependency* as a literal of PEP 508 text; its section says a marker already. Raises `ManifestError`."""
+    if section_marker:
+        marker = dependency.marker.removesuffix(section_marker).removesuffix(" and ")
+        dependency = dependency.model_copy(update={"marker": marker})
     return quoted(render_checked(dependency, source))

@@ -4,6 +4,7 @@ Finds places: lists, strings, single arguments of `append`, files that are read,
 the file would tell. Decides nothing about kinds and edits nothing; `setup_py.py` does.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -13,12 +14,14 @@ from libcst import matchers as m
 from libcst.metadata import ByteSpanPositionProvider, CodeSpan, MetadataWrapper
 
 from groundup.manifests.editing import Span, Text
-from groundup.manifests.python.setup_bindings import alternatives, bind, called, files_in, literal
+from groundup.manifests.python.requirement import normalised
+from groundup.manifests.python.setup_bindings import alternatives, bind, called, files_in, formatted, literal
 
 _WRAPPERS = frozenset({"list", "sorted", "set", "tuple", "frozenset", "map", "filter", "dedent", "deepcopy"})
 _SPLITTERS = frozenset({"split", "splitlines", "strip", "rstrip", "lstrip", "format", "copy", "keys", "values"})
 _DICTIONARIES = frozenset({"dict", "defaultdict", "deepcopy"})
 _DEEPEST = 12
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 Member = tuple[str, cst.BaseExpression]
 """A literal key and its value."""
@@ -28,7 +31,7 @@ Member = tuple[str, cst.BaseExpression]
 class Found:
     """One place that a value leads to."""
 
-    shape: Literal["list", "bare", "text", "argument", "file", "opaque"]
+    shape: Literal["list", "bare", "pool", "text", "argument", "file", "opaque"]
     span: Span
     """Of the list with brackets (`bare`: a tuple without), the string, the call of `append`, or the rest."""
     items: tuple["Item", ...] = ()
@@ -108,6 +111,15 @@ class SetupModule:
         keywords = frozenset(item.keyword.value for item in calls[0].args if item.keyword is not None)
         return SetupCall(keywords, end, comma, self.source.indent_at(self.span(last.value).start))
 
+    def extras_dictionary(self) -> tuple[Span, list[Span]] | None:
+        """Return the span between the braces of the extras' dictionary and those of its elements, if it is one."""
+        for name, value in self.arguments():
+            known = self._bindings.values.get(value.value, []) if isinstance(value, cst.Name) else [value]
+            if name == "extras_require" and len(known) == 1 and isinstance(known[0], cst.Dict):
+                start, end = self.span(known[0])
+                return Span(start + 1, end - 1), [self.span(item) for item in known[0].elements]
+        return None
+
     def members(self, node: cst.BaseExpression, depth: int = 0) -> Iterator[Member]:
         """Yield the keys and values of a dictionary, as far as keys are literal."""
         if depth > _DEEPEST:
@@ -185,6 +197,8 @@ class SetupModule:
                 yield from self._follow(element.value, seen, depth + 1)
                 continue
             text = self._text(element.value)
+            if isinstance(element.value, cst.Subscript) and text is not None:
+                yield from self._pools(element.value.value)
             files = self._files_behind(element.value) if text is None else []
             items.append(Item(text, span, reference=bool(files)))
             if files:
@@ -224,19 +238,63 @@ class SetupModule:
         elif isinstance(node.func, cst.Attribute) and name in _SPLITTERS:
             yield from self._follow(node.func.value, seen, depth + 1)
         elif name in self._bindings.functions and isinstance(node.func, cst.Name) and name not in seen:
-            returned = self._bindings.functions[name]
-            if node.args or not returned:
-                yield self._opaque(node)
-            yield from self._each(returned, seen | {name}, depth)
+            yield from self._own_function(node, name, seen, depth)
         else:
             yield self._opaque(node)
+
+    def _own_function(self, node: cst.Call, name: str, seen: frozenset[str], depth: int) -> Iterator[Found]:
+        """Follow a function of the file: what it returns, the file it reads, or the list that it picks from."""
+        arguments = [literal(argument.value) for argument in node.args]
+        texts = [text for text in arguments if text is not None]
+        body = self._bindings.bodies[name]
+        files = [file.replace("{…}", texts[0]) for file in files_in(body)] if len(texts) == 1 else []
+        if files:
+            yield Found("file", self.span(node), files=tuple(files))
+        elif texts and len(texts) == len(arguments):
+            pool = self._pool(body)
+            items = [
+                Item(pool.get(_name_in(text)), self.span(argument))
+                for text, argument in zip(texts, node.args, strict=True)
+            ]
+            picked = any(item.text for item in items)
+            yield Found("list", self._arguments(node), tuple(items)) if picked else self._opaque(node)
+            yield from self._pools(body) if picked else ()
+        elif arguments or not self._bindings.functions[name]:
+            yield self._opaque(node)
+        else:
+            yield from self._each(self._bindings.functions[name], seen | {name}, depth)
+
+    def _arguments(self, node: cst.Call) -> Span:
+        """Return the span of a call's arguments with the parentheses around them."""
+        start = self.span(node.func).end
+        return Span(self.source.text.index("(", start), self.span(node).end)
+
+    def _pool_lists(self, node: cst.CSTNode, depth: int = 0) -> Iterator[cst.List | cst.Tuple]:
+        """Yield the lists of nothing but strings that the names in *node* lead to."""
+        for found in m.findall(node, m.Name()):
+            for value in self._bindings.values.get(found.value if isinstance(found, cst.Name) else "", ()):
+                if isinstance(value, cst.List | cst.Tuple):
+                    if value.elements and all(literal(item.value) is not None for item in value.elements):
+                        yield value
+                elif depth < 2 and value is not node:
+                    yield from self._pool_lists(value, depth + 1)
+
+    def _pool(self, node: cst.CSTNode) -> dict[str, str]:
+        """Return the requirements that *node* can pick from, by normalised name."""
+        texts = [literal(item.value) or "" for found in self._pool_lists(node) for item in found.elements]
+        return {_name_in(text): text for text in reversed(texts) if _name_in(text)}
+
+    def _pools(self, node: cst.CSTNode) -> Iterator[Found]:
+        for found in self._pool_lists(node):
+            items = tuple(Item(literal(item.value), self.span(item)) for item in found.elements)
+            yield Found("pool", self._bracketed(found), items)
 
     def _subscript(self, node: cst.Subscript, seen: frozenset[str], depth: int) -> Iterator[Found]:
         index = node.slice[0].slice
         if isinstance(index, cst.Slice):
             yield from self._follow(node.value, seen, depth + 1)
             return
-        key = literal(index.value) if isinstance(index, cst.Index) else None
+        key = _key(node)
         mark = f"{self._module.code_for_node(node.value)}[{key}]"
         values = [value for name, value in self.members(node.value) if name == key]
         if key is None or not values:
@@ -252,8 +310,9 @@ class SetupModule:
         if depth > _DEEPEST:
             return None
         if isinstance(node, cst.FormattedString):
-            parts = [p.value if isinstance(p, cst.FormattedStringText) else "{…}" for p in node.parts]
-            return "".join(parts)
+            return formatted(node)
+        if isinstance(node, cst.Subscript):
+            return self._pool(node.value).get(_name_in(_key(node) or ""))
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add | cst.Modulo):
             left = self._text(node.left, depth + 1)
             right = self._text(node.right, depth + 1) if isinstance(node.operator, cst.Add) else ""
@@ -281,6 +340,17 @@ class SetupModule:
                     if value is not node:
                         files += self._files_behind(value, depth + 1)
         return list(dict.fromkeys(files))
+
+
+def _key(node: cst.Subscript) -> str | None:
+    index = node.slice[0].slice
+    return literal(index.value) if isinstance(index, cst.Index) else None
+
+
+def _name_in(text: str) -> str:
+    """Return the normalised name that a requirement starts with, or an empty string."""
+    match = _NAME.match(text)
+    return normalised(match[0]) if match else ""
 
 
 def _character_offsets(text: str) -> Sequence[int]:
