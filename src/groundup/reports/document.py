@@ -73,6 +73,11 @@ class RunReport(Record):
     attempts: tuple[AttemptRow, ...]
 
     @property
+    def several(self) -> bool:
+        """Whether some task has more than one attempt."""
+        return any(row.index for row in self.attempts)
+
+    @property
     def headline(self) -> Figure:
         """The figure that `--fail-under` looks at."""
         return self.figures[0]

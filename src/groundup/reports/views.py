@@ -9,6 +9,7 @@ from groundup.reports.intervals import Interval
 from groundup.trees.limits import printable
 
 UNATTEMPTED_SHOWN = 8
+REASONS_SHOWN = 8
 
 
 class View(Record):
@@ -67,13 +68,12 @@ def _attempts(run: RunReport) -> View:
     missing = [row for row in run.attempts if row.standing == "not_attempted"]
     if len(missing) <= UNATTEMPTED_SHOWN:
         shown, missing = list(run.attempts), []
-    several = any(row.index for row in run.attempts)
     below = [f"{len(missing)} more attempts were not made"] if missing else []
     return View(
         title=f"{run.suite} · {run.run_id}",
         above=_origin(run),
         columns=("task", "score", "verdict", "why"),
-        rows=tuple((_label(row, several), share(row.score), _standing(row), _why(row)) for row in shown),
+        rows=tuple((_label(row, run.several), share(row.score), _standing(row), _why(row)) for row in shown),
         below=(*below, *run.warnings),
     )
 
@@ -152,8 +152,17 @@ def _side_by_side(report: Report) -> View:
         above=tuple(f"{run.run_id}: {line}" for run in report.runs for line in _origin(run)),
         columns=("task", *(run.run_id for run in report.runs)),
         rows=tuple(rows),
-        below=tuple(f"{run.run_id}: {warning}" for run in report.runs for warning in run.warnings),
+        below=tuple(_remarks(report)),
     )
+
+
+def _remarks(report: Report) -> Iterator[str]:
+    """Yield why points were lost, as long as that stays readable, and every warning."""
+    for run in report.runs:
+        lost = [row for row in run.attempts if row.reasons and row.counted != 1.0]
+        if len(lost) <= REASONS_SHOWN:
+            yield from (f"{run.run_id}, {_label(row, run.several)}: {_why(row)}" for row in lost)
+    yield from (f"{run.run_id}: {warning}" for run in report.runs for warning in run.warnings)
 
 
 def _cell(run: RunReport, task: str) -> str:
