@@ -315,3 +315,14 @@ def test_a_damaged_submission_record_is_made_again(settings: Settings, predict: 
     RunFolder(folder).attempt(FIRST).submission_file.write_text("")
     assert api.resume(folder, QUICK, settings).exit_code == 0
     assert RunFolder(folder).attempt(FIRST).record() is not None
+
+
+def test_a_damaged_run_is_not_resumed(settings: Settings) -> None:
+    """A damaged line in the middle is named, and nothing is added to the run."""
+    folder = api.run(oracle(), QUICK, settings, run_id="one").folder
+    verdicts = folder / "verdicts.jsonl"
+    lines = verdicts.read_text().splitlines(keepends=True)
+    verdicts.write_text("".join(["garbage\n", *lines[1:]]))
+    with pytest.raises(UsageError, match=r"verdicts\.jsonl, line 1 is damaged"):
+        api.resume(folder, QUICK, settings)
+    assert len(RunFolder(folder).lock().starts) == 1

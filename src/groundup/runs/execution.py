@@ -78,7 +78,9 @@ def _writer(job: Job, tools: Equipment) -> RunWriter:
     identity = tools.provider.identity()
     pinned = {**plan.pinned, "sandbox": " ".join(f"{name} {identity[name]}" for name in sorted(identity))}
     if job.resumed:
-        refuse_changes(RunFolder(job.path).config(), plan, pinned)
+        folder = RunFolder(job.path)
+        refuse_changes(folder.config(), plan, pinned)
+        folder.latest()  # a damaged file is refused before anything is done
         return RunWriter.open(job.path)
     config = ConfigFile(
         run_id=job.path.name,

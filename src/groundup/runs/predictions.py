@@ -5,7 +5,6 @@ What is wrong with the whole is a `UsageError` at once; what is wrong with one p
 `SubmissionError`, and the others go on.
 """
 
-import asyncio
 import hashlib
 import json
 import os
@@ -23,6 +22,7 @@ from groundup.domain.names import unknown
 from groundup.domain.subjects import AttemptKey, Provenance, Submission
 from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
+from groundup.runs.interrupts import in_thread
 from groundup.store.records import Predictions
 from groundup.trees.archives import extract_archive
 from groundup.trees.copy import copy_tree
@@ -71,8 +71,9 @@ class PredictionSource:
         found = self._found[attempt]
         if found.place is None:
             raise SubmissionError(found.refusal or f"{found.name} cannot be used")
-        taken = await asyncio.to_thread(_take, found.place, destination, self._limits)
-        digest = await asyncio.to_thread(tree_digest, destination)
+        place = found.place
+        taken = await in_thread(lambda: _take(place, destination, self._limits))
+        digest = await in_thread(lambda: tree_digest(destination))
         return Submission(
             digest=digest.digest,
             files=digest.files,
