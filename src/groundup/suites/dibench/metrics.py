@@ -1,0 +1,253 @@
+"""Textual metrics: what a prediction declares against what the original declared, per build file, summed up.
+
+Pure: records in, counts out. This is the `strict` reading; `published.py` reproduces the published one.
+
+Two declarations are equal (`exact`) when everything that matters to a build is: name, constraint, extras or
+features in any order, target or condition, kind, group, source, and what else is said. `name_only` compares names,
+in lower case, with `-`, `_` and `.` taken for the same in Python, `-` and `_` in the others; a project's path is
+compared with `/`. Within one file a declaration counts once.
+"""
+
+import re
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from itertools import pairwise
+
+from pydantic import Field
+
+from groundup.domain.records import Record
+from groundup.domain.verdicts import Score
+from groundup.manifests.records import Dependency, Kind, Language, Source
+
+
+class Counts(Record):
+    """How many declarations are right, wrong and missing."""
+
+    true_positives: int = Field(default=0, ge=0)
+    false_positives: int = Field(default=0, ge=0)
+    false_negatives: int = Field(default=0, ge=0)
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(
+            true_positives=self.true_positives + other.true_positives,
+            false_positives=self.false_positives + other.false_positives,
+            false_negatives=self.false_negatives + other.false_negatives,
+        )
+
+    @property
+    def precision(self) -> Score:
+        """Right ones among those declared."""
+        return Score(numerator=self.true_positives, denominator=self.true_positives + self.false_positives)
+
+    @property
+    def recall(self) -> Score:
+        """Right ones among those that should have been declared."""
+        return Score(numerator=self.true_positives, denominator=self.true_positives + self.false_negatives)
+
+    @property
+    def f1(self) -> Score:
+        """The harmonic mean of both, as 2 TP over 2 TP + FP + FN."""
+        right = 2 * self.true_positives
+        return Score(numerator=right, denominator=right + self.false_positives + self.false_negatives)
+
+
+class Comparison(Record):
+    """Counts under both notions of equality."""
+
+    exact: Counts = Counts()
+    name_only: Counts = Counts()
+
+    def __add__(self, other: "Comparison") -> "Comparison":
+        return Comparison(exact=self.exact + other.exact, name_only=self.name_only + other.name_only)
+
+
+class FileAnswer(Record):
+    """One build file: what it should declare, and what the prediction makes it declare."""
+
+    path: str
+    expected: tuple[Dependency, ...]
+    predicted: tuple[Dependency, ...] | None = Field(
+        description="None: no prediction, or a file that cannot be read; all that is expected is then missing"
+    )
+
+
+class InstanceAnswer(Record):
+    """All build files of one instance, with what results are grouped by."""
+
+    id: str
+    language: Language
+    subset: str
+    files: tuple[FileAnswer, ...]
+    lines: int | None = Field(default=None, ge=0, description="of source code in the repository")
+
+
+class InstanceScore(Record):
+    """The counts of one instance."""
+
+    id: str
+    language: Language
+    subset: str
+    expected: int = Field(ge=0, description="declarations that should be there")
+    lines: int | None = None
+    total: Comparison
+    kinds: dict[Kind, Comparison] = {}
+
+
+class Rates(Record):
+    """Precision, recall and F1 of several instances."""
+
+    precision: Score
+    recall: Score
+    f1: Score
+
+
+class Aggregate(Record):
+    """Several instances together: micro sums counts, macro averages the instances' own rates.
+
+    A rate that is undefined for an instance (0/0) is left out of its macro average, which the denominator shows;
+    an instance that should declare something and declares nothing has precision 0.
+    """
+
+    instances: int
+    exact_micro: Rates
+    exact_macro: Rates
+    name_only_micro: Rates
+    name_only_macro: Rates
+
+
+def compare(expected: Collection[Hashable], predicted: Collection[Hashable]) -> Counts:
+    """Return the counts of two collections taken as sets."""
+    wanted, found = set(expected), set(predicted)
+    return Counts(
+        true_positives=len(wanted & found),
+        false_positives=len(found - wanted),
+        false_negatives=len(wanted - found),
+    )
+
+
+def score_instance(answer: InstanceAnswer, kinds: Collection[Kind] | None = None) -> InstanceScore:
+    """Compare all build files, each by itself, in the dependencies of *kinds* (None: all kinds)."""
+    present = {item.kind for file in answer.files for item in (*file.expected, *(file.predicted or ()))}
+    counted = present if kinds is None else present & set(kinds)
+    return InstanceScore(
+        id=answer.id,
+        language=answer.language,
+        subset=answer.subset,
+        expected=sum(
+            len({exact_key(item) for item in file.expected if item.kind in counted}) for file in answer.files
+        ),
+        lines=answer.lines,
+        total=_compared(answer.files, counted),
+        kinds={kind: _compared(answer.files, {kind}) for kind in sorted(counted)},
+    )
+
+
+def aggregate(comparisons: Iterable[Comparison]) -> Aggregate:
+    """Sum up and average over instances."""
+    rows = list(comparisons)
+    exact, names = [row.exact for row in rows], [row.name_only for row in rows]
+    return Aggregate(
+        instances=len(rows),
+        exact_micro=_micro(exact),
+        exact_macro=_macro(exact),
+        name_only_micro=_micro(names),
+        name_only_macro=_macro(names),
+    )
+
+
+def aggregate_by(
+    scores: Iterable[InstanceScore], group: Callable[[InstanceScore], str]
+) -> Mapping[str, Aggregate]:
+    """Return an aggregate for each group, such as `lambda score: f"{score.language}/{score.subset}"`."""
+    groups: dict[str, list[Comparison]] = {}
+    for score in scores:
+        groups.setdefault(group(score), []).append(score.total)
+    return {name: aggregate(groups[name]) for name in sorted(groups)}
+
+
+def aggregate_by_kind(scores: Iterable[InstanceScore]) -> Mapping[Kind, Aggregate]:
+    """Return an aggregate for each kind, over the instances where it is expected or predicted."""
+    groups: dict[Kind, list[Comparison]] = {}
+    for score in scores:
+        for kind, comparison in score.kinds.items():
+            groups.setdefault(kind, []).append(comparison)
+    return {kind: aggregate(groups[kind]) for kind in sorted(groups)}
+
+
+def band(value: int | None, edges: Sequence[int]) -> str:
+    """Return the name of the band of *value*: `1-5` for edges 1, 6, 11; for plots by dependencies or by lines."""
+    if value is None:
+        return "unknown"
+    if value < edges[0]:
+        return f"<{edges[0]}"
+    for low, high in pairwise(edges):
+        if value < high:
+            return f"{low}-{high - 1}" if high - low > 1 else str(low)
+    return f">={edges[-1]}"
+
+
+def name_key(dependency: Dependency) -> str:
+    """Return what `name_only` compares."""
+    name = dependency.normalised or dependency.name or dependency.origin
+    if dependency.source is Source.PROJECT:
+        return name
+    return re.sub("[-_.]+" if dependency.language == "python" else "[-_]", "_", name.lower())
+
+
+def exact_key(dependency: Dependency) -> Hashable:
+    """Return what `exact` compares."""
+    origin = dependency.origin.replace("\\", "/") if dependency.source is not Source.PROJECT else ""
+    return (
+        name_key(dependency),
+        _constraint_key(dependency),
+        frozenset(dependency.extras),
+        " ".join(dependency.marker.replace('"', "'").split()),
+        dependency.kind,
+        dependency.group,
+        dependency.source,
+        origin,
+        dependency.alias,
+        dependency.details,
+    )
+
+
+def _constraint_key(dependency: Dependency) -> str:
+    """Return a constraint in one spelling: blanks and order mean nothing; Cargo reads `1` as `^1`."""
+    text = dependency.constraint
+    if dependency.language in ("javascript", "csharp"):
+        return " ".join(text.split())
+    clauses = ["".join(clause.split()) for clause in text.split(",")]
+    if dependency.language == "rust":
+        clauses = [clause.removeprefix("^") for clause in clauses]
+    return ",".join(sorted(clause for clause in clauses if clause))
+
+
+def _compared(files: Sequence[FileAnswer], kinds: Collection[Kind]) -> Comparison:
+    total = Comparison()
+    for file in files:
+        expected = [item for item in file.expected if item.kind in kinds]
+        predicted = [item for item in file.predicted or () if item.kind in kinds]
+        total += Comparison(
+            exact=compare([*map(exact_key, expected)], [*map(exact_key, predicted)]),
+            name_only=compare([*map(name_key, expected)], [*map(name_key, predicted)]),
+        )
+    return total
+
+
+def _micro(counts: Sequence[Counts]) -> Rates:
+    total = sum(counts, Counts())
+    return Rates(precision=total.precision, recall=total.recall, f1=total.f1)
+
+
+def _macro(counts: Sequence[Counts]) -> Rates:
+    def mean(values: Iterable[float | None]) -> Score:
+        known = [value for value in values if value is not None]
+        return Score(numerator=sum(known), denominator=len(known))
+
+    return Rates(
+        precision=mean(
+            0.0 if item.precision.value is None and item.false_negatives else item.precision.value
+            for item in counts
+        ),
+        recall=mean(item.recall.value for item in counts),
+        f1=mean(item.f1.value for item in counts),
+    )

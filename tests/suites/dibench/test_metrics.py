@@ -1,0 +1,157 @@
+"""Strict textual metrics: counts, rates, groups."""
+
+from groundup.manifests.csharp.msbuild import MsBuild
+from groundup.manifests.javascript.package_json import PackageJson
+from groundup.manifests.records import Dependency, Kind, Source
+from groundup.manifests.rust.cargo_toml import CargoToml
+from groundup.suites.dibench.metrics import (
+    Comparison,
+    Counts,
+    FileAnswer,
+    InstanceAnswer,
+    InstanceScore,
+    aggregate,
+    aggregate_by,
+    aggregate_by_kind,
+    band,
+    exact_key,
+    name_key,
+    score_instance,
+)
+
+
+def npm(name: str, constraint: str = "^1", kind: Kind = Kind.RUNTIME) -> Dependency:
+    """Return a dependency of a package.json."""
+    return Dependency(language="javascript", name=name, normalised=name, constraint=constraint, kind=kind)
+
+
+def answer(*files: FileAnswer, subset: str = "regular") -> InstanceAnswer:
+    """Return an instance with these build files."""
+    return InstanceAnswer(id="one", language="javascript", subset=subset, files=files, lines=120)
+
+
+def test_counts_per_file_and_sums_them() -> None:
+    """A name in another build file than expected is wrong there and missing here."""
+    score = score_instance(
+        answer(
+            FileAnswer(path="a", expected=(npm("x"), npm("y")), predicted=(npm("x"), npm("y", "^2"))),
+            FileAnswer(path="b", expected=(npm("z"),), predicted=(npm("x"),)),
+        )
+    )
+    assert score.total.exact == Counts(true_positives=1, false_positives=2, false_negatives=2)
+    assert score.total.name_only == Counts(true_positives=2, false_positives=1, false_negatives=1)
+    assert score.expected == 3
+
+
+def test_a_missing_prediction_counts_as_missing_everything() -> None:
+    """No prediction, or a file that cannot be read, is all false negatives; other files keep their counts."""
+    missing = FileAnswer(path="a", expected=(npm("x"), npm("y")), predicted=None)
+    there = FileAnswer(path="b", expected=(npm("z"),), predicted=(npm("z"),))
+    score = score_instance(answer(missing, there))
+    assert score.total.exact == Counts(true_positives=1, false_negatives=2)
+    assert score_instance(answer(missing)).total.exact.precision.value is None
+    assert aggregate([score_instance(answer(missing)).total]).exact_macro.precision.value == 0
+
+
+def test_kinds_are_counted_apart() -> None:
+    """The right name under the wrong kind is wrong in one and missing in the other, yet the right name."""
+    score = score_instance(
+        answer(FileAnswer(path="a", expected=(npm("x"),), predicted=(npm("x", kind=Kind.DEV),)))
+    )
+    assert score.kinds[Kind.RUNTIME].name_only == Counts(false_negatives=1)
+    assert score.kinds[Kind.DEV].name_only == Counts(false_positives=1)
+    assert score.total.name_only == Counts(true_positives=1)
+    assert score.total.exact == Counts(false_positives=1, false_negatives=1)
+    assert set(aggregate_by_kind([score])) == {Kind.RUNTIME, Kind.DEV}
+
+
+def test_kinds_can_be_left_out() -> None:
+    """Only the kinds asked for are counted."""
+    file = FileAnswer(path="a", expected=(npm("x"),), predicted=(npm("x"), npm("y", kind=Kind.DEV)))
+    assert score_instance(answer(file), {Kind.RUNTIME}).total.exact == Counts(true_positives=1)
+
+
+def test_duplicates_count_once() -> None:
+    """A prediction gains and loses nothing by saying a thing twice."""
+    file = FileAnswer(path="a", expected=(npm("x"),), predicted=(npm("x"), npm("x"), npm("y"), npm("y")))
+    assert score_instance(answer(file)).total.exact == Counts(true_positives=1, false_positives=1)
+
+
+def test_micro_and_macro() -> None:
+    """Micro rates sum counts; macro rates average instances, without those that have no rate."""
+    rows = [
+        Comparison(exact=Counts(true_positives=9, false_positives=1)),
+        Comparison(exact=Counts(true_positives=0, false_positives=0, false_negatives=1)),
+        Comparison(),
+    ]
+    found = aggregate(rows)
+    assert found.instances == 3
+    assert (found.exact_micro.precision.value, found.exact_micro.recall.value) == (0.9, 0.9)
+    assert found.exact_micro.f1.value == 0.9
+    assert (found.exact_macro.recall.numerator, found.exact_macro.recall.denominator) == (1.0, 2)
+    assert found.exact_macro.precision.value == 0.45
+    assert found.exact_macro.f1.denominator == 2
+
+
+def test_groups_and_bands() -> None:
+    """Results are grouped by anything that an instance is known by, and by bands of a number."""
+    file = FileAnswer(path="a", expected=(npm("x"),), predicted=(npm("x"),))
+    scores = [score_instance(answer(file)), score_instance(answer(file, subset="large"))]
+
+    def language_and_subset(score: InstanceScore) -> str:
+        return f"{score.language}/{score.subset}"
+
+    assert list(aggregate_by(scores, language_and_subset)) == ["javascript/large", "javascript/regular"]
+    assert list(aggregate_by(scores, lambda score: band(score.lines, (1, 100, 1000)))) == ["100-999"]
+    assert [band(value, (1, 2, 6)) for value in (0, 1, 5, 6, None)] == ["<1", "1", "2-5", ">=6", "unknown"]
+
+
+def test_equal_rust_dependencies_are_equal() -> None:
+    """Spelling, the order of features, blanks and the caret that Cargo implies make no difference."""
+    data = b'[dependencies]\n%s = { version = "%s", features = [%s] }\n'
+    one, two = (
+        CargoToml().read(data % parts, "Cargo.toml").dependencies[0]
+        for parts in ((b"serde_json", b">=1, <2", b'"a", "b"'), (b"serde-json", b"<2,>=1", b'"b", "a"'))
+    )
+    assert exact_key(one) == exact_key(two)
+    plain, caret = (
+        CargoToml().read(b'[dependencies]\na = "%s"\n' % text, "Cargo.toml").dependencies[0]
+        for text in (b"1", b"^1")
+    )
+    assert exact_key(plain) == exact_key(caret)
+
+
+def test_equal_csharp_references_are_equal() -> None:
+    """Separators in paths, cases in names, and whether the version is a child make no difference."""
+    one, two = (
+        MsBuild().read(b"<Project><ItemGroup>" + text + b"</ItemGroup></Project>", "A.csproj").dependencies
+        for text in (
+            b'<PackageReference Include="A" Version="1"/><ProjectReference Include="..\\B\\B.csproj"/>',
+            b'<PackageReference Include="a"><Version>1</Version></PackageReference>'
+            b'<ProjectReference Include="../B/B.csproj"/>',
+        )
+    )
+    assert [*map(exact_key, one)] == [*map(exact_key, two)]
+    assert name_key(one[1]) == "../B/B.csproj"
+    assert one[1].source is Source.PROJECT
+
+
+def test_javascript_names_and_ranges() -> None:
+    """Blanks in a range make no difference; the kind does."""
+    one, two, dev = (
+        PackageJson()
+        .read(
+            b'{"dependencies": {"a-b": ">=1  <2", "a_b": ">=1 <2"}, "devDependencies": {"a-b": ">=1 <2"}}',
+            "package.json",
+        )
+        .dependencies
+    )
+    assert exact_key(one) == exact_key(two) != exact_key(dev)
+    assert name_key(one) == name_key(dev)
+
+
+def test_python_names_fold_all_separators() -> None:
+    """`-`, `_` and `.` are the same in a Python name, in runs and in any case."""
+    names = ("Ruamel.yaml", "ruamel_yaml", "ruamel--yaml")
+    keys = {name_key(Dependency(language="python", name=name, normalised=name)) for name in names}
+    assert keys == {"ruamel_yaml"}
