@@ -90,6 +90,11 @@ class BubblewrapProvider:
             raise
         return sandbox
 
+    async def remove_when_killed(self, folder: Path, *, guarded: bool = True) -> None:
+        """Have the launcher remove *folder* when groundup is killed; *guarded* False takes that back."""
+        link, _ = await self._launcher()
+        await link.ask({"op": "guard", "key": str(folder.absolute()), "guarded": guarded})
+
     def enforcement(self) -> Enforcement:
         """Say what enforces the limits."""
         from groundup.sandbox.launcher.cgroups import find_places

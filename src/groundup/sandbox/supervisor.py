@@ -90,13 +90,27 @@ class Processes:
         return found
 
 
+class Earlier:
+    """Which processes existed when a command began. Start times alone are too coarse, numbers are used again."""
+
+    def __init__(self) -> None:
+        self._numbers = {int(name) for name in os.listdir("/proc") if name.isdigit()}
+        with open("/proc/uptime", "rb", buffering=0) as file:
+            seconds = float(file.read(100).split()[0])
+        self._ticks = int(seconds * os.sysconf("SC_CLK_TCK")) + 2
+
+    def has(self, pid: int, start: int) -> bool:
+        """Whether process *pid*, which began at *start* (in ticks), was one of them."""
+        return pid in self._numbers and start <= self._ticks
+
+
 class Supervisor:
     """Serves one control socket."""
 
     def __init__(self, control: "_socket.socket", limits: "dict[int, int]") -> None:
         self._control = control
         self._limits = limits
-        self._commands: dict[int, tuple[bytes, int]] = {}
+        self._commands: dict[int, tuple[bytes, Earlier]] = {}
         self._sessions: dict[int, bytes] = {}
 
     def serve(self, wake: int) -> None:
@@ -156,7 +170,7 @@ class Supervisor:
             self._connect(key, int(fields[0]))
 
     def _fork(self, key: bytes, work: "object") -> None:
-        since = _now_ticks()
+        earlier = Earlier()
         pid = os.fork()
         if pid == 0:
             code = NOT_RUNNABLE
@@ -165,7 +179,7 @@ class Supervisor:
                 code = work()  # type: ignore[operator]  # `Callable` lives in a module that is slow to import
             finally:
                 os._exit(code)
-        self._commands[pid] = (key, since)
+        self._commands[pid] = (key, earlier)
         self._sessions[pid] = key
 
     def _reap(self) -> None:
@@ -190,7 +204,7 @@ class Supervisor:
         if not roots:
             self._send([b"ended", key])
             return
-        since = min(self._commands[pid][1] for pid in roots)
+        earlier = next(self._commands[pid][1] for pid in roots)
         foreign = {pid for pid, name in self._sessions.items() if name != key}
         stopped: set[int] = set()
         for _ in range(_ROUNDS):
@@ -198,9 +212,8 @@ class Supervisor:
             doomed = processes.under(roots)
             if everything:
                 spared = processes.under(foreign)
-                doomed |= {
-                    pid for pid, (_, _, start) in processes.table.items() if pid not in spared and start >= since
-                }
+                table = processes.table
+                doomed |= {pid for pid in table if pid not in spared and not earlier.has(pid, table[pid][2])}
             if not doomed:
                 break
             if doomed == processes.table.keys():
@@ -240,12 +253,6 @@ class Supervisor:
             self._send([b"socket", key], (connection.fileno(),))
         finally:
             connection.close()
-
-
-def _now_ticks() -> int:
-    with open("/proc/uptime", "rb", buffering=0) as file:
-        seconds = float(file.read(100).split()[0])
-    return int(seconds * os.sysconf("SC_CLK_TCK")) - 1
 
 
 def _kill(pid: int, number: int) -> None:

@@ -1,0 +1,22 @@
+"""The bubblewrap provider keeps its contracts for an ordinary user, too, without control groups."""
+
+import os
+import sys
+
+import pytest
+
+from tests.sandbox.ordinary import run_as_ordinary
+
+pytestmark = pytest.mark.end_to_end
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the other tests already run as an ordinary user")
+@pytest.mark.timeout(600)
+def test_contracts_as_an_ordinary_user() -> None:
+    """Whatever holds for root holds for an ordinary user, who can make no control group."""
+    arguments = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-x"]
+    result = run_as_ordinary([*arguments, "tests/sandbox/test_bubblewrap.py"], {}, timeout_s=590)
+    output = result.stdout.decode(errors="replace")
+    assert result.returncode == 0, output + result.stderr.decode(errors="replace")
+    assert " passed" in output
+    assert "skipped" not in output, output

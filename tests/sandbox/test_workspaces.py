@@ -1,0 +1,77 @@
+"""Lending, taking back and measuring folders stays inside them, whatever strangers put there."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from groundup.sandbox.launcher.workspaces import MAX_DEPTH, TooLargeError, lend, measure, take_back
+
+
+def opened(path: Path) -> int:
+    """Return a descriptor of a folder."""
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def test_take_back_repairs_modes(tmp_path: Path) -> None:
+    """Folders and files of mode 000 become readable for their owner; other bits stay."""
+    deep = tmp_path / "a" / "b"
+    deep.mkdir(parents=True)
+    (deep / "file").write_text("x")
+    (deep / "program").write_text("x")
+    (deep / "program").chmod(0o111)
+    for path in (deep / "file", deep, tmp_path / "a"):
+        path.chmod(0)
+    folder = opened(tmp_path)
+    take_back(folder, os.geteuid(), os.getegid())
+    os.close(folder)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o700
+    assert stat.S_IMODE((deep / "file").stat().st_mode) == 0o400
+    assert stat.S_IMODE((deep / "program").stat().st_mode) == 0o511
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_lending_follows_no_link(tmp_path: Path) -> None:
+    """Links are given away as links: what they point at keeps owner and mode."""
+    outside, inside = tmp_path / "outside", tmp_path / "inside"
+    outside.mkdir()
+    inside.mkdir()
+    (outside / "secret").write_text("x")
+    (outside / "secret").chmod(0)
+    (inside / "file").symlink_to(outside / "secret")
+    (inside / "folder").symlink_to(outside)
+    (inside / "own").write_text("x")
+    folder = opened(inside)
+    lend(folder, 61234, 61234)
+    assert (inside / "own").stat().st_uid == (inside / "file").lstat().st_uid == 61234
+    assert (outside / "secret").stat().st_uid == outside.stat().st_uid == 0
+    take_back(folder, 0, 0)
+    os.close(folder)
+    assert (inside / "own").stat().st_uid == (inside / "file").lstat().st_uid == 0
+    assert stat.S_IMODE((outside / "secret").stat().st_mode) == 0
+
+
+def test_measuring(tmp_path: Path) -> None:
+    """The sum of what lies on disk is found, and links are not followed."""
+    (tmp_path / "file").write_bytes(b"x" * 1_000_000)
+    (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / "usr").symlink_to("/usr")
+    folder = opened(tmp_path)
+    assert 1_000_000 <= list(measure(folder))[-1] < 1_100_000
+    os.close(folder)
+
+
+def test_measuring_a_pit(tmp_path: Path) -> None:
+    """A tree that is deeper than anybody needs is told apart, not followed for ever."""
+    top = opened(tmp_path)
+    folder = os.dup(top)
+    for _ in range(MAX_DEPTH + 5):
+        os.mkdir("d", dir_fd=folder)
+        below = os.open("d", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = below
+    os.close(folder)
+    with pytest.raises(TooLargeError):
+        list(measure(top))
+    os.close(top)
