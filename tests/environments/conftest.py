@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -44,17 +43,14 @@ async def provider(tmp_path: Path) -> AsyncIterator[SandboxProvider]:
 
 
 @pytest.fixture
-async def make_builder(index: FakeIndex, provider: SandboxProvider, tmp_path: Path) -> AsyncIterator[MakeBuilder]:
+def make_builder(index: FakeIndex, provider: SandboxProvider, tmp_path: Path) -> MakeBuilder:
     """Make builders on one cache, which use the local index unless told otherwise."""
-    async with AsyncExitStack() as stack:
 
-        def make(configuration: ClientConfiguration | None = None, limits: Limits = LIMITS) -> LocalBuilder:
-            settings = Settings(cache_dir=tmp_path / "cache")
-            builder = LocalBuilder(settings, provider, configuration or index.configuration(), limits)
-            stack.push_async_callback(builder.close)
-            return builder
+    def make(configuration: ClientConfiguration | None = None, limits: Limits = LIMITS) -> LocalBuilder:
+        settings = Settings(cache_dir=tmp_path / "cache")
+        return LocalBuilder(settings, provider, configuration or index.configuration(), limits)
 
-        yield make
+    return make
 
 
 @pytest.fixture

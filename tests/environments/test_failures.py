@@ -39,7 +39,7 @@ def result(text: str = "", ending: Ending = Ending.EXITED) -> CommandResult:
 )
 def test_what_uv_says_is_understood(text: str, kind: Kind) -> None:
     """Unknown names, conflicts, hashes and builds are told apart by uv's own words."""
-    assert classify(result(text), (), waiting=0, host_free_bytes=ROOM).kind is kind
+    assert classify(result(text), (), waiting_s=1.0, host_free_bytes=ROOM).kind is kind
 
 
 @pytest.mark.parametrize(
@@ -56,25 +56,27 @@ def test_what_uv_says_is_understood(text: str, kind: Kind) -> None:
 def test_limits_are_told_whatever_was_printed(ending: Ending, kind: Kind) -> None:
     """How the command ended counts more than its words, which the built code can forge."""
     forged = result("error: No solution found: was not found in the package registry", ending)
-    assert classify(forged, (), waiting=0, host_free_bytes=ROOM).kind is kind
+    assert classify(forged, (), waiting_s=1.0, host_free_bytes=ROOM).kind is kind
 
 
 def test_a_build_that_waits_for_the_index_is_not_slow_itself() -> None:
     """A timeout while the registry owes an answer is the network's."""
-    assert classify(result(ending=Ending.TIMEOUT), (), waiting=1, host_free_bytes=ROOM).kind is Kind.NETWORK
+    assert classify(result(ending=Ending.TIMEOUT), (), waiting_s=60.0, host_free_bytes=ROOM).kind is Kind.NETWORK
 
 
 def test_what_the_gateway_knows_counts_more_than_what_was_printed() -> None:
     """The gateway's record comes from outside the sandbox; of two records the network's explains the other."""
-    assert classify(result("x"), [REFUSED], waiting=0, host_free_bytes=ROOM) == Failure(
+    assert classify(result("x"), [REFUSED], waiting_s=1.0, host_free_bytes=ROOM) == Failure(
         kind=Kind.REFUSED, message=REFUSED.message
     )
-    assert classify(result("x"), [REFUSED, UNREACHABLE], waiting=0, host_free_bytes=ROOM).kind is Kind.NETWORK
+    assert classify(result("x"), [REFUSED, UNREACHABLE], waiting_s=1.0, host_free_bytes=ROOM).kind is Kind.NETWORK
 
 
 def test_a_full_host_disk_is_infrastructure() -> None:
     """No submission is blamed for the machine's disk."""
-    assert classify(result("No space left on device"), (), waiting=0, host_free_bytes=1000).kind is Kind.HOST_DISK
+    assert (
+        classify(result("No space left on device"), (), waiting_s=1.0, host_free_bytes=1000).kind is Kind.HOST_DISK
+    )
 
 
 @pytest.mark.parametrize("kind", Kind)

@@ -12,6 +12,7 @@ from groundup.environments.local import LocalBuilder
 from groundup.environments.requests import PythonRequest, ResolvedRequest
 from groundup.gateways.indexes import ClientConfiguration, Credentials, Index
 from groundup.sandbox.protocol import SandboxProvider
+from groundup.settings import Settings
 from groundup.trees.removal import remove_tree
 from tests.environments.conftest import MINOR, MakeBuilder, inside
 from tests.gateways.fake_index import FakeIndex, make_sdist, make_wheel, sha256
@@ -233,3 +234,16 @@ async def test_a_cancelled_build_leaves_nothing(index: FakeIndex, builder: Local
     with pytest.raises(asyncio.CancelledError):
         await asking
     assert [path for path in (tmp_path / "cache/layers/python").iterdir() if path.is_dir()] == []
+
+
+async def test_without_a_registry_cache_nothing_fetched_is_kept(
+    index: FakeIndex, provider: SandboxProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user who wants no fetched files kept finds none, neither in the cache nor among temporary files."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    settings = Settings(cache_dir=tmp_path / "cache", registry_cache=False)
+    builder = LocalBuilder(settings, provider, index.configuration())
+    await builder.python(request(index.add(make_wheel("demo", "1.0"))))
+    assert not (tmp_path / "cache/registry").exists()
+    assert list((tmp_path / "tmp").iterdir()) == []

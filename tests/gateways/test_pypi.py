@@ -149,7 +149,21 @@ async def test_the_cutoff_hides_what_is_younger(index: FakeIndex, registry: PyPI
     assert [(trouble.kind, trouble.name) for trouble in gateway.troubles] == [("unknown", "young")]
 
 
-async def test_a_guest_cannot_fetch_without_end(index: FakeIndex, registry: PyPIRegistry) -> None:
+async def test_a_guest_cannot_make_the_host_fetch_without_end(index: FakeIndex, registry: PyPIRegistry) -> None:
+    """What is fetched counts once, whether it is taken or only its head is asked for; beyond the limit is 403."""
+    for version in ("1.0", "2.0", "3.0"):
+        index.add(make_wheel("demo", version))
+    gateway = PyPIGateway(registry, max_bytes=900)
+    async with guest(gateway) as client:
+        urls = [file["url"] for file in (await client.get("/simple/demo/")).json()["files"]]
+        statuses = [(await client.head(url)).status_code for url in urls * 2]
+    assert statuses[:2] == [200, 200]
+    assert statuses[2] == 403
+    assert len(index.files_asked()) == 2
+    assert [trouble.kind for trouble in gateway.troubles] == ["budget"]
+
+
+async def test_a_guest_cannot_be_sent_bytes_without_end(index: FakeIndex, registry: PyPIRegistry) -> None:
     """Beyond its bytes a guest gets 403, and the record says why."""
     index.add(make_sdist("demo", "1.0"))
     gateway = PyPIGateway(registry, limits=ServerLimits(total_bytes=1500))

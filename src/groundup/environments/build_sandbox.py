@@ -71,7 +71,9 @@ class BuildSandbox:
         if not result.ok:
             free = shutil.disk_usage(self._store.root).free
             troubles = self.gateway.troubles
-            raise self.error(classify(result, troubles, waiting=self.gateway.waiting, host_free_bytes=free))
+            raise self.error(
+                classify(result, troubles, waiting_s=self.gateway.longest_wait_s(), host_free_bytes=free)
+            )
         return result
 
     async def attempt(self, *argv: str, environment: dict[str, str] | None = None) -> CommandResult:

@@ -48,6 +48,8 @@ class Failure(Record):
     message: str
 
 
+_SILENCE_S = 20.0
+"""A registry that owes an answer for longer is to blame for a timeout; a build cannot bring that about itself."""
 _ENDINGS = {
     Ending.MEMORY: (Kind.MEMORY, "the build needed more memory than it may have"),
     Ending.PROCESSES: (Kind.MEMORY, "the build started more processes than it may"),
@@ -64,12 +66,14 @@ _SAID = (
 )  # fmt: skip
 
 
-def classify(result: CommandResult, troubles: Iterable[Trouble], *, waiting: int, host_free_bytes: int) -> Failure:
-    """Say why a build command failed. *waiting*: how many answers of a registry were outstanding when it ended."""
+def classify(
+    result: CommandResult, troubles: Iterable[Trouble], *, waiting_s: float, host_free_bytes: int
+) -> Failure:
+    """Say why a build command failed. *waiting_s*: how long a registry already owed an answer when it ended."""
     if host_free_bytes < 64 * 1024 * 1024:
         return Failure(kind=Kind.HOST_DISK, message="no room is left on the disk of the cache")
     if result.ending in {Ending.TIMEOUT, Ending.WALL_CLOCK}:
-        if waiting:
+        if waiting_s > _SILENCE_S:
             return Failure(kind=Kind.NETWORK, message="the package index did not answer in time")
         return Failure(kind=Kind.TIMEOUT, message="the build did not end in time")
     if result.ending in _ENDINGS:

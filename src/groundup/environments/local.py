@@ -2,10 +2,10 @@
 
 import asyncio
 import json
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Self
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, SubmissionError, TaskError, UsageError
@@ -42,7 +42,7 @@ def create(settings: Settings, provider: SandboxProvider) -> "LocalBuilder":
 
 
 class LocalBuilder:
-    """Implements `EnvironmentBuilder`. Belongs to one event loop; `close` ends its connections."""
+    """Implements `EnvironmentBuilder`. Belongs to one event loop; holds no connection while nothing is built."""
 
     def __init__(
         self,
@@ -155,17 +155,6 @@ class LocalBuilder:
         found = {f"python{minor}": interpreter.version for minor, interpreter in self._interpreters.items()}
         return {"uv": uv_version(), **found}
 
-    async def close(self) -> None:
-        """Close connections. The builder opens new ones when it is used again."""
-        if self._registry is not None:
-            await self._registry.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()
-
     async def _once(self, key: str, build: Callable[[], Awaitable[Layer]]) -> Layer:
         failed = self._refused.get(key)
         if failed is not None:
@@ -215,13 +204,22 @@ class LocalBuilder:
     @asynccontextmanager
     async def _open_registry(self) -> AsyncIterator[PyPIRegistry]:
         """Yield the registry; its connections are closed when nobody uses it any more."""
+        self._configuration = self._configuration or await client_configuration(environment())
         if self._registry is None:
-            configuration = self._configuration or await client_configuration(environment())
-            self._registry = PyPIRegistry(configuration, FetchCache(self._settings.cache_dir / "registry"))
+            self._registry = PyPIRegistry(self._configuration, self._fetch_cache())
+        registry = self._registry
         self._users += 1
         try:
-            yield self._registry
+            yield registry
         finally:
             self._users -= 1
             if self._users == 0:
-                await self._registry.close()
+                self._registry = None
+                await registry.close()
+                if not self._settings.registry_cache:
+                    await asyncio.to_thread(remove_tree, registry.cache.root)
+
+    def _fetch_cache(self) -> FetchCache:
+        if self._settings.registry_cache:
+            return FetchCache(self._settings.cache_dir / "registry")
+        return FetchCache(Path(tempfile.mkdtemp(prefix="groundup-registry-")))

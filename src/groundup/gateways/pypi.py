@@ -5,7 +5,9 @@ Serves the Simple API (PEP 503 and PEP 691 with PEP 658 metadata). Addresses, ce
 """
 
 import hashlib
+import itertools
 import re
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from typing import Self
@@ -30,6 +32,8 @@ _PAGE = re.compile(r"/simple/([^/]{1,200})/?")
 _FILE = re.compile(r"/files/([0-9a-f]{32})/([^/]{1,300})")
 _TOLD = 2000
 """How many records of one kind are kept: a sandbox can ask without end."""
+MAX_BYTES = 8 * 1024**3
+"""How much one sandbox may make the host fetch."""
 _PROJECTS = 3000
 """How many projects one sandbox may ask for."""
 
@@ -44,13 +48,18 @@ class PyPIGateway:
         refused: Iterable[str] = (),
         cutoff: datetime | None = None,
         limits: ServerLimits | None = None,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         self.refused = frozenset(normalised(name) for name in refused)
-        self.waiting = 0
-        """How many answers wait for a registry at this moment."""
         self._registry = registry
+        self._max_bytes = max_bytes
+        self._taken: dict[str, int] = {}
+        """Sizes of what was fetched, by address inside: asking again, or for a head only, changes nothing."""
+        self._waiting: dict[int, float] = {}
+        """When each question was asked that has no answer yet."""
         self._cutoff = cutoff
         self._server = GatewayServer(self._handle, limits)
+        self._tickets = itertools.count()
         self._named: dict[str, tuple[str, ProjectFile]] = {}
         self._projects: set[str] = set()
         self._fetched: dict[tuple[str, str, str | None], Fetched] = {}
@@ -72,6 +81,10 @@ class PyPIGateway:
                 Trouble(kind="budget", name="", message=f"more than {limit} bytes would have been fetched"),
             )
         return found
+
+    def longest_wait_s(self) -> float:
+        """Return how long the oldest question has waited for its answer."""
+        return time.monotonic() - min(self._waiting.values()) if self._waiting else 0.0
 
     async def attach(self, sandbox: Sandbox) -> str:
         """Serve *sandbox* on a port of its own loopback; return the index address to use inside."""
@@ -109,7 +122,8 @@ class PyPIGateway:
 
     async def _guarded(self, name: str, work: Callable[[], Awaitable[Response]]) -> Response:
         """Turn what can go wrong into an answer and a record."""
-        self.waiting += 1
+        ticket = next(self._tickets)
+        self._waiting[ticket] = time.monotonic()
         try:
             return await work()
         except UnknownPackageError as error:
@@ -119,7 +133,7 @@ class PyPIGateway:
         except InfrastructureError as error:
             return self._denied(503, Trouble(kind="network", name=name[:200], message=str(error)))
         finally:
-            self.waiting -= 1
+            del self._waiting[ticket]
 
     async def _page(self, name: str, request: Request) -> Response:
         try:
@@ -154,14 +168,17 @@ class PyPIGateway:
         project, file = self._named.get(token, ("", None))
         if file is None or filename not in {file.filename, f"{file.filename}.metadata"}:
             return _text(404, "no page of this gateway named such a file")
-        if filename == file.filename:
-            found = await self._registry.file(file)
-            self._note(_fetched("file", project, file, found))
-        elif file.metadata is not None:
-            found = await self._registry.metadata(file)
-            self._note(_fetched("metadata", project, file, found))
-        else:
+        whole = filename == file.filename
+        if not whole and file.metadata is None:
             return _text(404, "the index offers no separate metadata for this file")
+        place = f"{token}/{filename}"
+        self._taken.setdefault(place, (file.size or 0) if whole else 0)
+        if sum(self._taken.values()) > self._max_bytes:
+            message = f"more than {self._max_bytes} bytes would have been fetched"
+            return self._denied(403, Trouble(kind="budget", name="", message=message))
+        found = await (self._registry.file(file) if whole else self._registry.metadata(file))
+        self._taken[place] = found.size
+        self._note(_fetched("file" if whole else "metadata", project, file, found))
         return Response(200, found.path, content_type="application/octet-stream")
 
     # --- records

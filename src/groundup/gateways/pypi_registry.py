@@ -62,7 +62,7 @@ class PyPIRegistry:
 
     def __init__(self, configuration: ClientConfiguration, cache: FetchCache) -> None:
         self.configuration = configuration
-        self._cache = cache
+        self.cache = cache
         self._upstream = Upstream(configuration)
         self._pages: SharedWork[PageFound] = SharedWork()
         self._files: SharedWork[FileFound] = SharedWork()
@@ -106,11 +106,11 @@ class PyPIRegistry:
 
         For use on the host. What is in the cache needs no network. Raises as `page` does.
         """
-        kept = self._cache.file(sha256)
+        kept = self.cache.file(sha256)
         if kept is not None:
             if _sha256(kept) == sha256:
                 return kept
-            self._cache.forget_file(sha256)
+            self.cache.forget_file(sha256)
         page = (await self.page(name)).page
         of_version = [file for file in page.files if _same_version(file.version, version)]
         wanted = [file for file in of_version if (file.filename == filename if filename else file.is_source)]
@@ -130,7 +130,7 @@ class PyPIRegistry:
 
     async def _page(self, index: Index, project: str, cutoff: datetime | None) -> PageFound:
         key = {"index": index.url, "project": project}
-        kept = self._cache.record("pypi-pages", key, _KeptPage)
+        kept = self.cache.record("pypi-pages", key, _KeptPage)
         url = f"{index.url}/{project}/"
         if kept and (_is_fresh(kept, cutoff) or self._upstream.seems_down(url)):
             return PageFound(kept.page, from_cache=True, stale=not _is_fresh(kept, cutoff))
@@ -151,7 +151,7 @@ class PyPIRegistry:
             return PageFound(kept.page, from_cache=True, stale=True)
         if kept is None:
             raise NetworkError(f"{shown(url)} answers that nothing changed, though nothing was known")
-        self._cache.keep_record("pypi-pages", key, kept)
+        self.cache.keep_record("pypi-pages", key, kept)
         return PageFound(kept.page, from_cache=answer.status == 304)
 
     # --- files
@@ -159,16 +159,16 @@ class PyPIRegistry:
     async def _stored(self, url: str, hashes: Mapping[str, str]) -> FileFound:
         sha256 = hashes.get("sha256")
         if sha256 is None:
-            alias = self._cache.record("pypi-files", url, _KeptFile)
+            alias = self.cache.record("pypi-files", url, _KeptFile)
             sha256 = alias.sha256 if alias else None
-        path = self._cache.file(sha256) if sha256 else None
+        path = self.cache.file(sha256) if sha256 else None
         if path is not None and sha256 is not None:
             return FileFound(path, sha256, path.stat().st_size, from_cache=True, verified=bool(hashes))
         key = (url, tuple(sorted(hashes.items())))
         return await self._files.get(key, lambda: self._downloaded(url, hashes))
 
     async def _downloaded(self, url: str, hashes: Mapping[str, str]) -> FileFound:
-        with self._cache.incoming() as incoming:
+        with self.cache.incoming() as incoming:
             incoming.expect(hashes)
             if not await self._upstream.download(url, incoming, MAX_FILE_BYTES):
                 raise UnknownPackageError(f"{shown(url)} is named by the package index and does not exist")
@@ -181,7 +181,7 @@ class PyPIRegistry:
                     )
             path = incoming.keep()
         if "sha256" not in hashes:
-            self._cache.keep_record("pypi-files", url, _KeptFile(sha256=digests["sha256"]))
+            self.cache.keep_record("pypi-files", url, _KeptFile(sha256=digests["sha256"]))
         return FileFound(path, digests["sha256"], incoming.size, from_cache=False, verified=bool(hashes))
 
 

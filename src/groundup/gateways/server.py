@@ -31,7 +31,7 @@ class ServerLimits(Record):
     """From the first wish for a request to its last byte; also how long an idle connection is kept."""
     write_s: float = 60.0
     """For each piece of an answer to be taken."""
-    total_bytes: int = 8 * 1024**3
+    total_bytes: int = 16 * 1024**3
     """Of all answers together."""
 
 

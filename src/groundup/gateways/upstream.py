@@ -29,7 +29,6 @@ _SILENCE_S = 60.0
 _DOWN_S = 30.0
 """How long a registry that could not be reached counts as down for those who have something older at hand."""
 _TRY_AGAIN = {408, 425, 429}
-_ABSENT = {404, 410}
 
 
 class Answer(Record):
@@ -65,7 +64,7 @@ class Upstream:
         async def ask() -> Answer:
             async with self._answer(url, headers) as response:
                 found = str(response.url)
-                if response.status_code == 304 or response.status_code in _ABSENT:
+                if response.status_code != 200:
                     return Answer(status=304 if response.status_code == 304 else 404, url=found)
                 body = bytearray()
                 async for chunk in response.aiter_bytes():
@@ -89,7 +88,7 @@ class Upstream:
         async def ask() -> bool:
             incoming.restart()
             async with self._answer(url, {"Accept-Encoding": "identity"}) as response:
-                if response.status_code in _ABSENT:
+                if response.status_code != 200:
                     return False
                 async for chunk in response.aiter_raw():
                     incoming.write(chunk)
@@ -107,7 +106,10 @@ class Upstream:
 
     @asynccontextmanager
     async def _answer(self, url: str, headers: dict[str, str]) -> "AsyncIterator[httpx.Response]":
-        """Yield a response with status 200, 304, 404 or 410; else raise `NetworkError` or `_TryAgainError`."""
+        """Yield a response that is a success, 304, or says that there is no such thing (any other 4xx).
+
+        Raises `NetworkError` and `_TryAgainError`.
+        """
         credentials = self.configuration.credentials_for(url)
         auth = (credentials.username, credentials.password.get_secret_value()) if credentials else None
         async with self._http().stream("GET", url, headers=headers, auth=auth) as response:
@@ -119,7 +121,7 @@ class Upstream:
                     f"{shown(url)} refuses access (HTTP {status}); check the credentials in "
                     f"{self.configuration.origin}, netrc or the proxy's address"
                 )
-            if status not in {200, 304} | _ABSENT:
+            if status not in {200, 304} and not 400 <= status < 500:
                 raise NetworkError(f"{shown(url)} answers with HTTP {status}; check that it is a package index")
             yield response
 
