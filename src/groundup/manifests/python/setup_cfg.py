@@ -86,6 +86,8 @@ class ValueSection(Section):
     def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
         """Return the edits that leave *kept*, then *added* on lines of their own."""
         new = [render_checked(item, self.source) for item in added]
+        if self.option.inline and kept and not added:
+            return deletions([self._footprint(i) for i in range(len(self.entries)) if i not in kept])
         if self.option.inline:
             texts = [self._text(self.entries[i].span) for i in sorted(kept)]
             return [Edit(self.option.value_start, self.option.end, self._laid_out([*texts, *new]))]
@@ -96,6 +98,17 @@ class ValueSection(Section):
         return deletions(gone) + inserted_lines(
             self.source, self._line(self.entries[-1].span).end, [indent + t for t in new]
         )
+
+    def _footprint(self, index: int) -> Span:
+        """Return what goes with an entry of a value that starts on the line of its key."""
+        span = self.entries[index].span
+        if self._line(span).start > self.option.value_start:
+            return self._line(span)
+        if len(self.option.lines) > 1:
+            return span
+        if index + 1 < len(self.entries):
+            return Span(span.start, self.entries[index + 1].span.start)
+        return Span(self.entries[index - 1].span.end, span.end)
 
     def clearing(self) -> list[Edit]:
         """Return the edits that empty the value, comments between and directly below its lines included."""

@@ -60,7 +60,7 @@ class SetupPy(SpanFormat):
         return Scan(source, found.apart(), found.notes)
 
     def home_in(self, scan: Scan, dependency: Dependency) -> SectionKey:
-        """Return the argument or the extra, one for the marker (`"extra:python_version < '3'"`) where there is one."""
+        """Return the argument or the extra, that for its marker (`"extra:marker"`) where there is one."""
         for section in scan.sections:
             key = section.key
             fits = (key.kind, key.group) == (dependency.kind, dependency.group)
@@ -92,7 +92,7 @@ class SetupPy(SpanFormat):
     def _new_extra(
         self, scan: Scan, module: "SetupModule", key: SectionKey, added: Sequence[Dependency]
     ) -> list[Edit]:
-        """Return the edit that adds a key to the dictionary of extras. Raises `ManifestError` where there is none."""
+        """Return the edit that adds a key to the dictionary of extras. Raises `ManifestError` without one."""
         found = module.extras_dictionary() if key.kind is Kind.OPTIONAL else None
         if found is None:
             return super().create(scan, key, added)
@@ -130,17 +130,22 @@ class _Findings:
         elif place.shape == "argument":
             self._add(place.span, ArgumentSection(self.source, key, self._entries(key, place.items), place.span))
         else:
-            entries = self._entries(key, place.items)
-            declared = {entry.span for entry in entries}
-            others = [item.span for item in place.items if item.span not in declared]
-            bare = place.shape == "bare"
-            inner = place.span if bare else Span(place.span.start + 1, place.span.end - 1)
-            self._add(
-                place.span,
-                ListSection(
-                    self.source, key, entries, inner, partial(quoted_checked, self.source), others, bare=bare
-                ),
-            )
+            self._add(place.span, self._list(key, place))
+
+    def _list(self, key: SectionKey, place: "Found") -> Section:
+        entries = self._entries(key, place.items)
+        declared = {entry.span for entry in entries}
+        bare = place.shape == "bare"
+        return ListSection(
+            self.source,
+            key,
+            entries,
+            inner=place.span if bare else Span(place.span.start + 1, place.span.end - 1),
+            render=partial(quoted_checked, self.source, section_marker=key.marker),
+            fixed=[item.span for item in place.items if item.span not in declared],
+            references=[item.span for item in place.items if item.reference],
+            bare=bare,
+        )
 
     def _add(self, span: Span, section: Section) -> None:
         self._spans.append((span, section))

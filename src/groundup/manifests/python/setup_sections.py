@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from groundup.manifests.brackets import BracketSection
+from groundup.manifests.brackets import BracketSection, rearranged
 from groundup.manifests.editing import Edit, Span, Text
 from groundup.manifests.python.requirement import render_checked, render_requirement
 from groundup.manifests.records import Dependency, SectionKey
@@ -12,8 +12,9 @@ from groundup.manifests.sections import Entry, Section
 
 @dataclass(frozen=True)
 class ListSection(BracketSection):
-    """A list, tuple or set; what a mask takes out is all that stands in it."""
+    """A list, tuple or set. A mask takes out all that stands in it but references to other places."""
 
+    references: Sequence[Span] = ()
     bare: bool = False
     """Whether it is a tuple without parentheses."""
 
@@ -29,6 +30,10 @@ class ListSection(BracketSection):
 
     def clearing(self) -> list[Edit]:
         """Return the edits that leave nothing declared."""
+        if self.references and not self.bare:
+            items = sorted({entry.span for entry in self.entries} | set(self.fixed))
+            gone = [span for span in items if span not in self.references]
+            return [rearranged(self.source, self.inner, items, gone, ())] if gone else []
         inside = self.source.text[self.inner.start : self.inner.end]
         return [Edit(*self.inner, "()" if self.bare else "")] if inside.strip() else []
 
@@ -93,7 +98,7 @@ def quoted(text: str) -> str:
 
 
 def quoted_checked(source: Text, dependency: Dependency, section_marker: str = "") -> str:
-    """Return *dependency* as a literal of PEP 508 text; its section says a marker already. Raises `ManifestError`."""
+    """Return *dependency* as a literal of PEP 508 text, without the marker that its section says for it."""
     if section_marker:
         marker = dependency.marker.removesuffix(section_marker).removesuffix(" and ")
         dependency = dependency.model_copy(update={"marker": marker})
