@@ -1,0 +1,37 @@
+"""One question for all languages: which dependencies does this source speak for?"""
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from groundup.sources.csharp_inference import infer_csharp
+from groundup.sources.files import SUFFIXES, Tree, read_tree
+from groundup.sources.javascript_inference import infer_javascript
+from groundup.sources.python_inference import infer_python
+from groundup.sources.records import Inference, Language
+from groundup.sources.rust_inference import infer_rust
+
+INFERERS: dict[Language, Callable[[Tree], Inference]] = {
+    "python": infer_python,
+    "rust": infer_rust,
+    "javascript": infer_javascript,
+    "csharp": infer_csharp,
+}
+"""Language -> what infers its dependencies."""
+
+
+def infer(path: Path, languages: Collection[str] | None = None) -> tuple[Inference, ...]:
+    """Infer from a repository, a source file, a notebook or a diff, one answer per language found.
+
+    Declarations of dependencies are never read. Raises `UsageError` when *path* holds nothing to read.
+    """
+    return infer_tree(read_tree(path), languages)
+
+
+def infer_tree(tree: Tree, languages: Collection[str] | None = None) -> tuple[Inference, ...]:
+    """Infer from files that are already read."""
+    present = {language for language, suffixes in SUFFIXES.items() if any(s.suffix in suffixes for s in tree.sources)}
+    return tuple(
+        inferer(tree)
+        for language, inferer in INFERERS.items()
+        if language in present and (languages is None or language in languages)
+    )

@@ -1,0 +1,205 @@
+"""JavaScript and TypeScript: from specifiers to packages, by where and how they are imported."""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from groundup.sources.files import SUFFIXES, SourceFile, Tree, as_utf8
+from groundup.sources.javascript_imports import Specifier, javascript_imports
+from groundup.sources.records import (
+    EVIDENCE_KEPT,
+    Evidence,
+    Inference,
+    InferredDependency,
+    Kind,
+    Manner,
+    Place,
+)
+
+BUILT_IN = frozenset(
+    (
+        "assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns domain events "
+        "fs http http2 https inspector module net os path perf_hooks process punycode querystring readline repl stream "
+        "string_decoder sys timers tls trace_events tty url util v8 vm wasi worker_threads zlib sqlite sea test bun "
+        "freelist _stream_readable _stream_writable _stream_duplex _stream_transform _stream_passthrough _http_agent "
+        "_http_client _http_common _http_incoming _http_outgoing _http_server _tls_common _tls_wrap _linklist "
+        "electron vscode smalloc tracing"
+    ).split()
+)
+_NESTED = frozenset("assert dns fs inspector path readline stream timers util test sea".split())
+"""Built-in modules that have modules inside."""
+_PACKAGE = re.compile(r"(@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*")
+_TEST = re.compile(
+    r"(^|/)(__tests__|__mocks__|__fixtures__|tests?|specs?|e2e|fixtures?|cypress|testing|test-\w+|\w+-tests?)/|"
+    r"[._-](test|spec|e2e|stories|story|cy|test-d|bench)\.[cm]?[jt]sx?$|(^|/)(test|tests|spec|karma\.conf|wallaby)\.[cm]?[jt]sx?$|"
+    r"(^|/)(setupTests|jest\.[\w.-]+|vitest\.[\w.-]+)\.[cm]?[jt]s$"
+)
+_EXAMPLE = re.compile(
+    r"(^|/)(examples?|demos?|samples?|docs?|website|bench(marks?)?|perf|playground|sandbox|stories|\.storybook|fuzz)/|"
+    r"(^|/)(example|demo|bench(mark)?|perf)\.[cm]?js$"
+)
+_BUILD = re.compile(
+    r"(^|/)([\w.-]+\.config(\.\w+)?|gulpfile(\.\w+)?|Gruntfile|gruntfile|rollup\.[\w.-]+|webpack\.[\w.-]+|babel\.[\w.-]+|make|Makefile|Jakefile|"
+    r"\.eslintrc|\.prettierrc|\.babelrc|\.\w+rc|karma\.[\w.-]+|esbuild\.[\w.-]+|tsup\.[\w.-]+|vite\.[\w.-]+|build|release|copy-files)\.[cm]?[jt]s$|"
+    r"(^|/)(scripts?|tools?|build-tools|\.github|\.circleci|tasks|\.yarn|\.pnp)/"
+)
+_GENERATED = re.compile(r"(^|/)(dist|build|bundles?|umd|browser|_bundles|vendor|third[_-]?party)/|\.min\.js$|[.-]bundle\.js$")
+_LIMITS = (
+    "Packages that only configuration, JSX pragmas, loaders or command lines name leave no import and are missing.",
+    "Versions are not inferred.",
+    "Which packages a caller must bring (peerDependencies) cannot be told from dependencies by the source.",
+)
+
+
+class Use(NamedTuple):
+    """One import of a package."""
+
+    path: str
+    item: Specifier
+    place: Place
+
+
+def package_of(specifier: str) -> str | None:
+    """Return the package a specifier names; None for files, aliases, URLs and what Node itself provides."""
+    text = specifier.split("!")[-1].split("?")[0]
+    if not text or text.startswith((".", "/", "#", "~", "@/", "$", "node:", "bun:", "virtual:", "file:", "data:")):
+        return None
+    if re.match(r"[a-z][a-z0-9+]*:", text):
+        prefix, _, rest = text.partition(":")
+        text = rest if prefix in {"npm", "jsr"} else ""
+    parts = text.split("/")
+    name = "/".join(parts[:2]) if text.startswith("@") else parts[0]
+    if text.startswith("npm:") or ("@" in name[1:]):
+        name = name[0] + name[1:].partition("@")[0]
+    if not _PACKAGE.fullmatch(name) or len(name) > 214:
+        return None
+    if name in BUILT_IN:  # `events/` and `url/url.js` name the package that stands in for Node's own
+        inside = text.removeprefix(name)
+        return name if inside == "/" or (inside and name not in _NESTED) else None
+    return name
+
+
+def place_of(path: str, whole: bool = True) -> Place:
+    """Decide by folder and file name."""
+    if not whole:
+        return Place.PACKAGE
+    if _TEST.search(path):
+        return Place.TEST
+    if _EXAMPLE.search(path):
+        return Place.EXAMPLE
+    if _BUILD.search(path):
+        return Place.BUILD
+    return Place.PACKAGE
+
+
+class Project(NamedTuple):
+    """What package.json and tsconfig say, apart from dependencies."""
+
+    names: frozenset[str]
+    aliases: tuple[str, ...]
+    folders: frozenset[str]
+    """Names that a `baseUrl` makes importable without a dot."""
+
+
+def read_project(tree: Tree) -> Project:
+    """Read names of the workspace's own packages, path aliases and base folders."""
+    names: set[str] = set()
+    aliases: list[str] = []
+    bases: list[str] = []
+    for path, data in tree.manifests.items():
+        document = _json(data)
+        base = PurePosixPath(path).parent
+        if path.endswith("package.json"):
+            names.add(str(document.get("name", "")))
+        elif path.endswith("config.json"):
+            options = document.get("compilerOptions")
+            if isinstance(options, dict):
+                paths = options.get("paths")
+                aliases += [str(key).rstrip("*") for key in paths] if isinstance(paths, dict) else []
+                if isinstance(options.get("baseUrl"), str):
+                    bases.append((base / options["baseUrl"]).as_posix())
+    folders = {
+        PurePosixPath(source.path).relative_to(base).parts[0].split(".")[0]
+        for base in bases
+        for source in tree.sources
+        if source.suffix in SUFFIXES["javascript"] and PurePosixPath(source.path).is_relative_to(base)
+    }
+    return Project(frozenset(names - {""}), tuple(alias for alias in aliases if alias), frozenset(folders))
+
+
+def _json(data: bytes) -> Mapping[str, object]:
+    text = as_utf8(data).decode("utf-8")
+    for attempt in (text, re.sub(r"//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])", "", text, flags=re.DOTALL)):
+        try:
+            loaded = json.loads(attempt)
+        except (ValueError, RecursionError):
+            continue
+        return loaded if isinstance(loaded, dict) else {}
+    return {}
+
+
+def infer_javascript(tree: Tree) -> Inference:
+    """Infer the packages that the JavaScript and TypeScript part of *tree* needs."""
+    project = read_project(tree)
+    sources = [source for source in tree.sources if source.suffix in SUFFIXES["javascript"]]
+    grouped: dict[str, list[Use]] = defaultdict(list)
+    for source in sources:
+        for item in _counted(source):
+            name = package_of(item.text)
+            local = name is None or name in project.names or name in project.folders
+            if not local and name and not any(item.text.startswith(alias) for alias in project.aliases):
+                grouped[name].append(Use(source.path, item, place_of(source.path, tree.whole)))
+    dependencies = [_judge(name, uses) for name, uses in grouped.items()]
+    return Inference(
+        language="javascript",
+        dependencies=tuple(sorted(dependencies, key=lambda item: (list(Kind).index(item.kind), item.name))),
+        local=tuple(sorted(project.names)),
+        files=len(sources),
+        cannot_know=_LIMITS,
+    )
+
+
+def _counted(source: SourceFile) -> list[Specifier]:
+    items = javascript_imports(source.data, source.suffix)
+    return items if source.lines is None else [item for item in items if item.line in source.lines]
+
+
+def _strength(use: Use) -> tuple[int, int, bool, str, int]:
+    return (list(Place).index(use.place), len(use.item.manners), bool(_GENERATED.search(use.path)), use.path, use.item.line)
+
+
+def _judge(name: str, uses: list[Use]) -> InferredDependency:
+    uses = sorted(uses, key=_strength)
+    return InferredDependency(
+        name=name,
+        kind=_kind(uses),
+        imported=tuple(sorted({use.item.text for use in uses})[:20]),
+        evidence=tuple(
+            Evidence(
+                path=use.path,
+                line=use.item.line,
+                imported=use.item.text,
+                place=use.place,
+                manners=tuple(sorted(use.item.manners)),
+            )
+            for use in uses[:EVIDENCE_KEPT]
+        ),
+        uses=len(uses),
+    )
+
+
+_SOFT = frozenset({Manner.GUARDED, Manner.FALLBACK})
+
+
+def _kind(uses: list[Use]) -> Kind:
+    package = [use for use in uses if use.place is Place.PACKAGE]
+    if not package:
+        return Kind.BUILD if all(use.place is Place.BUILD for use in uses) else Kind.DEV
+    real = [use for use in package if not use.item.manners & {Manner.TYPING, Manner.TEST}]
+    if not real:
+        return Kind.DEV
+    firm = [use for use in real if not use.item.manners & _SOFT]
+    return Kind.RUNTIME if firm else Kind.OPTIONAL

@@ -1,0 +1,73 @@
+"""From the name that code imports to the name that a registry knows."""
+
+import json
+import re
+import sys
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+_OLD_STANDARD = frozenset(
+    "__builtin__ __main__ asynchat asyncore audioop binhex BaseHTTPServer Bastion CGIHTTPServer ConfigParser Cookie "
+    "cPickle cStringIO cgi cgitb chunk cookielib commands copy_reg crypt distutils dummy_thread dummy_threading dl "
+    "exceptions formatter gdbm htmlentitydefs HTMLParser httplib imghdr imp lib2to3 macpath mailcap md5 mimetools "
+    "msilib nis nntplib ossaudiodev parser pipes popen2 Queue repr rexec robotparser sets sha SimpleHTTPServer "
+    "SimpleXMLRPCServer smtpd SocketServer sndhdr spwd StringIO sunau symbol telnetlib thread Tkinter tkMessageBox "
+    "tkFileDialog ttk urllib2 urlparse user UserDict UserList UserString uu whichdb xdrlib xmlrpclib _winreg "
+    "_typeshed compression annotationlib tkinter java org javax com test __future__ "
+    "dbhash bsddb anydbm dumbdbm fpformat future_builtins ihooks imputil mhlib mimify multifile new os2emxpath "
+    "posixfile pwd rfc822 sgmllib statvfs sv symtable toaiff xmllib js pyodide clr System".split()
+)
+
+
+NAMESPACES = frozenset(
+    "google azure zope backports jaraco sphinxcontrib opentelemetry ruamel plone collective repoze paste".split()
+)
+"""Import roots that many distributions share; the part below decides."""
+
+
+def normalised(name: str) -> str:
+    """Return a Python distribution's name as PEP 503 spells it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def is_standard(module: str) -> bool:
+    """Whether Python itself provides the top of *module*, in any version from 2.7 on."""
+    top = module.partition(".")[0]
+    return top in sys.stdlib_module_names or top in _OLD_STANDARD
+
+
+class Provider(NamedTuple):
+    """Who provides an imported module."""
+
+    name: str
+    """Normalised distribution name."""
+    known: bool
+    """False: no data names it, and the import's own name is the guess."""
+
+
+@cache
+def table(name: str) -> dict[str, str]:
+    """Return the `names` of the data file *name*."""
+    text = files("groundup.sources").joinpath(f"data/{name}.json").read_text(encoding="utf-8")
+    loaded: dict[str, str] = json.loads(text)["names"]
+    return loaded
+
+
+@cache
+def companions() -> dict[str, list[str]]:
+    """Return well-known distributions with the distributions that they require themselves."""
+    text = files("groundup.sources").joinpath("data/python_companions.json").read_text(encoding="utf-8")
+    loaded: dict[str, list[str]] = json.loads(text)["requires"]
+    return loaded
+
+
+def python_provider(module: str) -> Provider:
+    """Return the distribution that provides *module*: the longest known prefix decides."""
+    known = table("python_names")
+    parts = module.split(".")
+    for length in range(len(parts), 0, -1):
+        found = known.get(".".join(parts[:length]))
+        if found:
+            return Provider(found, known=True)
+    return Provider(normalised(".".join(parts[: 2 if parts[0] in NAMESPACES else 1])), known=False)

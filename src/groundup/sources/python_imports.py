@@ -1,0 +1,213 @@
+"""Every import of one Python file, and how it is made."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from groundup.sources.grammars import ancestors, captures, line_of, parse, text_of
+from groundup.sources.records import Manner
+
+_QUERY = """
+(import_statement) @import
+(import_from_statement) @from
+(call function: [(identifier) (attribute)] @function arguments: (argument_list . (string) @literal))
+"""
+_DYNAMIC = re.compile(r"(^|\.)(import_module|__import__|importorskip|import_string|optional_import|try_import)$")
+_MODULE = re.compile(r"\.*[^\W\d]\w*(\.[^\W\d]\w*)*")
+_IMPORT_ERRORS = re.compile(r"\b(ImportError|ModuleNotFoundError|Exception|BaseException)\b")
+_VERSION = re.compile(r"version_info|hexversion|\bPY[23]|python_version|\bPY3?\d\d+|VERSION")
+_PLATFORM = re.compile(r"platform|os\.name|\bWINDOWS\b|\bIS_WIN|\bWIN32\b|_windows\b", re.IGNORECASE)
+_VERSION_TEST = re.compile(
+    r"(?:sys\.)?version_info\s*(?:\[:2\]|\[:3\])?\s*(>=|<=|<|>)\s*\(\s*(\d+)\s*,?\s*(\d*)[^)]*\)"
+)
+_OPPOSITE = {">=": "<", "<": ">=", ">": "<=", "<=": ">"}
+
+
+class Import(NamedTuple):
+    """One imported module."""
+
+    module: str
+    """Dotted, as written, without leading dots."""
+    level: int
+    """Number of leading dots."""
+    names: tuple[str, ...]
+    """What `from` takes; `*` for everything."""
+    line: int
+    manners: frozenset[Manner]
+    marker: str = ""
+    """What a test of the interpreter's version around it implies."""
+    blames: str = ""
+    """For a fallback: the module whose import failed."""
+
+
+def python_imports(source: bytes) -> list[Import]:
+    """Return the imports of UTF-8 *source* in order. Never fails: what cannot be parsed is left out."""
+    found: list[Import] = []
+    function = ""
+    for name, node in captures("python", _QUERY, parse("python", source).root_node):
+        if name == "function":
+            function = text_of(node)
+        elif name == "literal":
+            found.extend(_dynamic(function, node))
+        else:
+            found.extend(_statement(node))
+    return found
+
+
+def _statement(node: Node) -> Iterator[Import]:
+    manners, marker, blames = _context(node)
+    if node.type == "import_statement":
+        for item in node.children_by_field_name("name"):
+            target = item.child_by_field_name("name") if item.type == "aliased_import" else item
+            module = _dotted(target)
+            if module:
+                yield Import(module, 0, (), line_of(item), manners, marker, blames)
+        return
+    target = node.child_by_field_name("module_name")
+    if target is None:
+        return
+    written = "".join(text_of(target).split())
+    module = written.lstrip(".")
+    if module and not _MODULE.fullmatch(module):
+        return
+    taken = []
+    for item in node.children_by_field_name("name"):
+        inner = item.child_by_field_name("name") if item.type == "aliased_import" else item
+        taken.append(_dotted(inner))
+    if any(child.type == "wildcard_import" for child in node.children):
+        taken.append("*")
+    yield Import(module, len(written) - len(module), tuple(filter(None, taken)), line_of(node), manners, marker, blames)
+
+
+def _dotted(node: Node | None) -> str:
+    if node is None:
+        return ""
+    text = "".join(text_of(node).split())
+    return text if _MODULE.fullmatch(text) else ""
+
+
+def _dynamic(function: str, literal: Node) -> Iterator[Import]:
+    if not _DYNAMIC.search(function):
+        return
+    text = "".join(text_of(child) for child in literal.children if child.type == "string_content")
+    if any(child.type == "interpolation" for child in literal.children) or not _MODULE.fullmatch(text):
+        return
+    manners, marker, blames = _context(literal)
+    if function.endswith("importorskip"):
+        manners |= {Manner.GUARDED}
+    module = text.lstrip(".")
+    yield Import(
+        module, len(text) - len(module), (), line_of(literal), manners | {Manner.DYNAMIC}, marker, blames
+    )
+
+
+def _context(node: Node) -> tuple[frozenset[Manner], str, str]:
+    manners: set[Manner] = set()
+    marker, blames = "", ""
+    for parent, child in ancestors(node):
+        kind = parent.type
+        if kind in {"function_definition", "lambda"}:
+            manners.add(Manner.LAZY)
+        elif kind == "try_statement":
+            manner, blamed = _tried(parent, child)
+            if manner:
+                manners.add(manner)
+                blames = blames or blamed
+        elif kind in {"if_statement", "elif_clause", "else_clause"}:
+            manner, implied = _branch(parent, child)
+            if manner:
+                manners.add(manner)
+                marker = marker or implied
+        elif kind == "with_statement" and re.search(r"suppress\(.*(ImportError|ModuleNotFound|Exception)", _head(parent)):
+            manners.add(Manner.GUARDED)
+    return frozenset(manners), marker, blames
+
+
+def _head(node: Node) -> str:
+    body = node.child_by_field_name("body")
+    whole = node.text or b""
+    return (whole[: body.start_byte - node.start_byte] if body else whole[:400]).decode("utf-8", "replace")
+
+
+def _catches_import_errors(clause: Node) -> bool:
+    head = " ".join(text_of(child) for child in clause.children if child.type not in {"block", "comment"})
+    return head.replace(" ", "") in {"except:", "except*"} or _IMPORT_ERRORS.search(head) is not None
+
+
+def _tried(statement: Node, child: Node) -> tuple[Manner | None, str]:
+    handlers = [part for part in statement.children if part.type == "except_clause" and _catches_import_errors(part)]
+    if not handlers:
+        return None, ""
+    if child.type == "except_clause":
+        return (Manner.FALLBACK, _first_import(statement)) if child in handlers else (None, "")
+    if child.type == "finally_clause":
+        return None, ""
+    raising = all(_raises(handler) for handler in handlers)
+    return (Manner.DEMANDED if raising else Manner.GUARDED), ""
+
+
+def _first_import(statement: Node) -> str:
+    body = statement.child_by_field_name("body")
+    for _, item in captures("python", "[(import_statement) (import_from_statement)] @i", body) if body else []:
+        target = item.child_by_field_name("module_name") or item.child_by_field_name("name")
+        if target is not None:
+            if target.type == "aliased_import":
+                target = target.child_by_field_name("name")
+            return _dotted(target)
+    return ""
+
+
+def _raises(handler: Node) -> bool:
+    block = next((child for child in handler.children if child.type == "block"), None)
+    if block is None or not block.named_children:
+        return False
+    last = block.named_children[-1]
+    if last.type == "raise_statement":
+        return True
+    return last.type == "expression_statement" and re.match(r"(sys\.)?exit\(", text_of(last)) is not None
+
+
+def _branch(clause: Node, child: Node) -> tuple[Manner | None, str]:
+    """Judge the branch of an `if` that *child* is in. The `else` belongs to the whole statement."""
+    if clause.type in {"if_statement", "elif_clause"} and child.type in {"elif_clause", "else_clause"}:
+        return None, ""  # judged at the clause itself
+    negated = clause.type == "else_clause"
+    owner = clause.parent if negated else clause
+    if owner is None or owner.type not in {"if_statement", "elif_clause"}:
+        return None, ""
+    if negated:  # the last test before the `else` is the one that says most
+        owner = next((part for part in reversed(owner.children) if part.type == "elif_clause"), owner)
+    condition = owner.child_by_field_name("condition")
+    if condition is None or (not negated and child == condition):
+        return None, ""
+    text = text_of(condition)
+    if text.strip().startswith("not "):
+        negated, text = not negated, text.strip()[4:]
+    return _condition(text, negated)
+
+
+def _condition(text: str, negated: bool) -> tuple[Manner | None, str]:
+    if "TYPE_CHECKING" in text:
+        return (None if negated else Manner.TYPING), ""
+    if "__name__" in text:
+        return (None if negated else Manner.LAZY), ""
+    test = _VERSION_TEST.search(text)
+    if test and not re.search(r"\b(and|or)\b", text):
+        operator = _OPPOSITE[test.group(1)] if negated else test.group(1)
+        return Manner.VERSION, f'python_version {operator} "{test.group(2)}.{test.group(3) or 0}"'
+    if _VERSION.search(text):
+        return Manner.VERSION, ""
+    if _PLATFORM.search(text):
+        return Manner.PLATFORM, _platform_marker(text, negated)
+    return Manner.CONDITIONAL, ""
+
+
+def _platform_marker(text: str, negated: bool) -> str:
+    test = re.fullmatch(r"\(?\s*(sys\.platform|os\.name)\s*(==|!=)\s*['\"](\w+)['\"]\s*\)?", text.strip())
+    if not test:
+        return ""
+    operator = test.group(2) if not negated else {"==": "!=", "!=": "=="}[test.group(2)]
+    name = {"sys.platform": "sys_platform", "os.name": "os_name"}[test.group(1)]
+    return f'{name} {operator} "{test.group(3)}"'

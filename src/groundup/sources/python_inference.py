@@ -1,0 +1,210 @@
+"""Python: from imports to dependencies, each required, optional or for development, with its evidence."""
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from groundup.sources.files import SourceFile, Tree
+from groundup.sources.names import NAMESPACES, Provider, companions, is_standard, python_provider
+from groundup.sources.python_features import NAMES, Use, optional_words, row, setting_of
+from groundup.sources.python_imports import Import, python_imports
+from groundup.sources.python_layout import Layout, lay_out
+from groundup.sources.python_syntax import oldest_python
+from groundup.sources.reachability import Reach, Reached, is_eager, local_targets, walk
+from groundup.sources.records import (
+    EVIDENCE_KEPT,
+    Evidence,
+    Inference,
+    InferredDependency,
+    Kind,
+    Manner,
+    Place,
+)
+
+
+class Weights(NamedTuple):
+    """The fitted decision; see `docs/inference.md`."""
+
+    values: Mapping[str, float]
+    priors: Mapping[str, float]
+    threshold: float
+
+
+class Candidate(NamedTuple):
+    """A distribution that some import speaks for."""
+
+    name: str
+    known: bool
+    uses: tuple[Use, ...]
+    features: list[float]
+
+
+class Candidates(NamedTuple):
+    """All that is known of a repository before any decision."""
+
+    layout: Layout
+    candidates: tuple[Candidate, ...]
+    requires_python: str | None
+    files: int
+
+
+_LIMITS = (
+    "Distributions that no source file imports (plugins found by entry point, data packages, command-line tools) "
+    "leave no trace and are missing.",
+    "Versions are not inferred: an import does not say which release it was written for.",
+    "Extras of a dependency (name[extra]) are not inferred.",
+)
+
+
+@cache
+def weights() -> Weights:
+    """Load the fitted decision that ships with the package."""
+    text = files("groundup.sources").joinpath("data/python_weights.json").read_text(encoding="utf-8")
+    loaded = json.loads(text)
+    return Weights(loaded["weights"], loaded["priors"], loaded["threshold"])
+
+
+def infer_python(tree: Tree) -> Inference:
+    """Infer the dependencies of the Python part of *tree*."""
+    fitted = weights()
+    found = collect(tree, fitted.priors)
+    dependencies = [_judge(candidate, fitted, tree.whole) for candidate in found.candidates]
+    return Inference(
+        language="python",
+        dependencies=tuple(sorted(dependencies, key=lambda item: (list(Kind).index(item.kind), item.name))),
+        unknown=tuple(
+            sorted({module for item in dependencies if not item.known for module in item.imported})
+        ),
+        local=found.layout.roots,
+        requires_python=found.requires_python,
+        files=found.files,
+        cannot_know=_LIMITS,
+    )
+
+
+def collect(tree: Tree, priors: Mapping[str, float]) -> Candidates:
+    """Read all imports and describe every distribution behind them."""
+    layout = lay_out(tree)
+    sources = [source for source in tree.sources if source.path in layout.places]
+    imports = {source.path: _counted(source) for source in sources}
+    reached = walk(layout, imports)
+    grouped: dict[str, list[Use]] = defaultdict(list)
+    known: dict[str, bool] = {}
+    for path, items in imports.items():
+        for item in items:
+            for provider, module in _foreign(path, item, layout):
+                if provider.name != layout.project.name:
+                    known[provider.name] = provider.known
+                    grouped[provider.name].append(_use(path, item._replace(module=module), layout, reached, tree.whole))
+    words = optional_words(source.data for source in sources)
+    setting = setting_of(layout, reached, words, _brought(grouped))
+    candidates = [
+        Candidate(name, known[name], tuple(uses), row(name, known[name], uses, setting, priors))
+        for name, uses in sorted(grouped.items())
+    ]
+    package = [source.data for source in sources if layout.places[source.path] is Place.PACKAGE]
+    return Candidates(layout, tuple(candidates), oldest_python(package), len(sources))
+
+
+def _brought(grouped: Mapping[str, list[Use]]) -> dict[str, frozenset[str]]:
+    """Tell which distributions come along with others that the package imports eagerly."""
+    eager = {
+        name
+        for name, uses in grouped.items()
+        if any(use.place is Place.PACKAGE and is_eager(use.item) for use in uses)
+    }
+    bringers: dict[str, set[str]] = defaultdict(set)
+    for name in eager:
+        for other in companions().get(name, ()):
+            bringers[other].add(name)
+    return {name: frozenset(found) for name, found in bringers.items()}
+
+
+def _counted(source: SourceFile) -> list[Import]:
+    items = python_imports(source.data)
+    return items if source.lines is None else [item for item in items if item.line in source.lines]
+
+
+def _foreign(path: str, item: Import, layout: Layout) -> Iterator[tuple[Provider, str]]:
+    """Yield who provides what *item* imports, unless Python or the repository itself does."""
+    top = item.module.partition(".")[0]
+    if item.level or not top or is_standard(top):
+        return
+    if local_targets(item, "", is_package=False, modules=layout.modules):
+        return
+    if top in layout.roots and top not in NAMESPACES:
+        return
+    modules = [item.module]
+    if top in NAMESPACES:
+        modules = [f"{item.module}.{name}" for name in item.names if name != "*"] or [item.module]
+        modules = [module for module in modules if "." in module]
+    for module in modules:
+        provider = python_provider(module)
+        beside = PurePosixPath(path).parent / f"{top}.py"
+        if top in layout.siblings and (not provider.known or beside.as_posix() in layout.places):
+            continue
+        yield provider, module
+
+
+def _use(path: str, item: Import, layout: Layout, reached: Reached, whole: bool) -> Use:
+    module = layout.names.get(path)
+    if not whole:
+        return Use(path, item, Place.PACKAGE, Reach.ROOT, 0)
+    if module is None:
+        return Use(path, item, layout.places[path], Reach.NEVER, 0)
+    return Use(path, item, layout.places[path], reached.reach.get(module, Reach.NEVER), reached.depth.get(module, 9))
+
+
+def _judge(candidate: Candidate, fitted: Weights, whole: bool) -> InferredDependency:
+    score = sum(fitted.values.get(name, 0.0) * value for name, value in zip(NAMES, candidate.features, strict=True))
+    confidence = 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))
+    uses = sorted(candidate.uses, key=_strength)
+    markers = {use.item.marker for use in uses if use.place is Place.PACKAGE}
+    if whole:
+        kind = Kind.RUNTIME if confidence >= fitted.threshold else _lesser(uses)
+    else:
+        kind = Kind.RUNTIME if any(is_eager(use.item) for use in uses) else Kind.OPTIONAL
+    return InferredDependency(
+        name=candidate.name,
+        kind=kind,
+        marker=next(iter(markers)) if len(markers) == 1 else "",
+        imported=tuple(sorted({use.item.module.partition(".")[0] for use in uses})),
+        confidence=round(confidence, 3) if whole else None,
+        known=candidate.known,
+        evidence=tuple(_evidence(use) for use in uses[:EVIDENCE_KEPT]),
+        uses=len(uses),
+    )
+
+
+def _lesser(uses: list[Use]) -> Kind:
+    places = {use.place for use in uses}
+    if Place.PACKAGE in places:
+        typing_only = all(Manner.TYPING in use.item.manners for use in uses if use.place is Place.PACKAGE)
+        return Kind.DEV if typing_only else Kind.OPTIONAL
+    if Place.SCRIPT in places:
+        return Kind.OPTIONAL
+    return Kind.BUILD if places == {Place.BUILD} else Kind.DEV
+
+
+_PLACES = list(Place)
+
+
+def _strength(use: Use) -> tuple[int, int, int, int, str, int]:
+    eager = 0 if is_eager(use.item) else 1
+    return (_PLACES.index(use.place), eager, -use.reach, use.depth, use.path, use.item.line)
+
+
+def _evidence(use: Use) -> Evidence:
+    return Evidence(
+        path=use.path,
+        line=use.item.line,
+        imported=use.item.module,
+        place=use.place,
+        manners=tuple(sorted(use.item.manners)),
+        reached=use.reach >= Reach.ENTRY if use.place is Place.PACKAGE else None,
+    )

@@ -1,0 +1,255 @@
+"""Where a Python repository keeps what: packages, import roots, local modules, entry points, tests, docs.
+
+Reads project files for names, layout and entry points only; declarations of dependencies are never looked at.
+"""
+
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from configparser import ConfigParser
+from configparser import Error as ConfigError
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from groundup.sources.files import Tree, as_utf8
+from groundup.sources.names import normalised
+from groundup.sources.records import Place
+
+_TEST_FOLDERS = frozenset("test tests testing_tests unit_tests integration_tests e2e testdata test_data".split())
+_DOCS_FOLDERS = frozenset("doc docs documentation website site_docs".split())
+_EXAMPLE_FOLDERS = frozenset(
+    "example examples sample samples demo demos tutorial tutorials notebooks notebook benchmark benchmarks bench perf "
+    "asv_bench playground recipes cookbook examples_src".split()
+)
+_BUILD_FOLDERS = frozenset(
+    "scripts script tools tool ci .github .circleci dev devtools maintainer build_tools hack release "
+    "packaging news changelog extra utils_dev .devcontainer bin contrib docker".split()
+)
+_BUILD_FILES = re.compile(
+    r"^(setup|noxfile|tasks|fabfile|conf|pavement|bootstrap|build|hatch_build|_?version_?info|release|dodo|"
+    r"versioneer|ez_setup|__pkginfo__|SConstruct|pdm_build|dev_bot|test_?runner|runtests|run_?tests)\.py$"
+)
+_TEST_FILES = re.compile(r"^(conftest|test_\w+|\w+_tests?|tests?|\w+_testcase)\.py$")
+_SOURCE_FOLDERS = ("src", "lib", "python", "source", "py", "Lib", "lib3")
+_SETUP_ENTRY = re.compile(r"[\"']\s*[\w.\- ]+?\s*=\s*([A-Za-z_][\w.]*)\s*(?::\s*[\w.]+)?\s*(?:\[[^\]\"']*\])?\s*[\"']")
+_SETUP_NAME = re.compile(r"\bname\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
+_SETUP_FOLDER = re.compile(r"package_dir\s*=\s*\{[^}]*[\"'][\"']\s*:\s*[\"']([\w./-]+)[\"']")
+
+
+class Project(NamedTuple):
+    """What the project files say, apart from dependencies."""
+
+    name: str
+    """Normalised; empty when unknown."""
+    source_folders: tuple[str, ...]
+    scripts: tuple[str, ...]
+    """Modules behind console scripts."""
+    plugins: tuple[str, ...]
+    """Modules behind other entry points."""
+
+
+class Layout(NamedTuple):
+    """Every Python file's place, and the module names of the package's files."""
+
+    project: Project
+    places: dict[str, Place]
+    modules: dict[str, str]
+    """Dotted name -> path, of files that can be imported from an import root."""
+    names: dict[str, str]
+    """Path -> dotted name, the inverse."""
+    roots: tuple[str, ...]
+    """Top-level importable names that the project installs."""
+    siblings: frozenset[str]
+    """Every other name that some file of the repository can import from beside it."""
+
+
+def read_project(tree: Tree) -> Project:
+    """Read names, layout and entry points from the project files at the top."""
+    folders: list[str] = []
+    scripts: list[str] = []
+    plugins: list[str] = []
+    name = ""
+    document = _toml(tree.manifests.get("pyproject.toml", b""))
+    for table in (_table(document, "project"), _table(document, "tool", "poetry"), _table(document, "tool", "flit", "metadata")):
+        name = name or str(table.get("name", "") or table.get("module", ""))
+        for key in ("scripts", "gui-scripts"):
+            scripts += _targets(_table(table, key).values())
+        for key in ("entry-points", "plugins"):
+            for group, points in _table(table, key).items():
+                (scripts if "script" in group else plugins).extend(
+                    _targets(points.values() if isinstance(points, dict) else ())
+                )
+    folders += _declared_folders(document)
+    config = _config(tree.manifests.get("setup.cfg", b""))
+    if config is not None:
+        name = name or config.get("metadata", "name", fallback="")
+        for group, text in config["options.entry_points"].items() if "options.entry_points" in config else ():
+            (scripts if "script" in group else plugins).extend(
+                _targets(line.partition("=")[2] for line in text.splitlines())
+            )
+        for section, key in (("options.packages.find", "where"), ("options", "package_dir")):
+            folders += re.findall(r"[\w./-]+", config.get(section, key, fallback="").split("=")[-1])
+    setup = as_utf8(tree.manifests.get("setup.py", b"")).decode("utf-8", "replace")
+    if setup:
+        found = _SETUP_NAME.search(setup)
+        name = name or (found.group(1) if found else "")
+        folders += _SETUP_FOLDER.findall(setup) + re.findall(r"find_packages\(\s*(?:where\s*=\s*)?[\"']([\w./-]+)[\"']", setup)
+        entries = setup.partition("entry_points")[2] if "entry_points" in setup else ""
+        scripts += _targets(_SETUP_ENTRY.findall(entries))
+    clean = [folder.strip("./") for folder in folders]
+    return Project(normalised(name) if name else "", tuple(dict.fromkeys(clean)), tuple(scripts), tuple(plugins))
+
+
+def _toml(data: bytes) -> dict[str, object]:
+    try:
+        return tomllib.loads(as_utf8(data).decode("utf-8"))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
+
+
+def _table(value: object, *keys: str) -> dict[str, object]:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _config(data: bytes) -> ConfigParser | None:
+    parser = ConfigParser(interpolation=None, strict=False, delimiters=("=",))
+    try:
+        parser.read_string(as_utf8(data).decode("utf-8", "replace"))
+    except ConfigError:
+        return None
+    return parser
+
+
+def _targets(values: Iterable[object]) -> list[str]:
+    texts = [value.get("callable", value.get("reference", "")) if isinstance(value, dict) else value for value in values]
+    modules = [str(text).partition(":")[0].partition("[")[0].strip() for text in texts]
+    return [module for module in modules if re.fullmatch(r"[A-Za-z_][\w.]*", module)]
+
+
+def _declared_folders(document: dict[str, object]) -> list[str]:
+    setuptools = _table(document, "tool", "setuptools")
+    folders: list[object] = []
+    where = _table(setuptools, "packages", "find").get("where", [])
+    folders += where if isinstance(where, list) else []
+    folders += [value for key, value in _table(setuptools, "package-dir").items() if key == ""]
+    poetry = _table(document, "tool", "poetry").get("packages")
+    folders += [item.get("from", "") for item in poetry if isinstance(item, dict)] if isinstance(poetry, list) else []
+    wheel = _table(document, "tool", "hatch", "build", "targets", "wheel").get("packages")
+    folders += [str(PurePosixPath(str(item)).parent) for item in wheel] if isinstance(wheel, list) else []
+    folders.append(_table(document, "tool", "pdm", "build").get("package-dir", ""))
+    return [str(folder) for folder in folders if folder]
+
+
+def lay_out(tree: Tree) -> Layout:
+    """Find import roots and give each Python file its place."""
+    project = read_project(tree)
+    paths = [source.path for source in tree.sources if source.suffix in {".py", ".pyi", ".pyw", ".ipynb"}]
+    importable = [path for path in paths if path.endswith(".py")]
+    folder = _source_folder(project, importable)
+    tops = _top_names(importable, folder)
+    roots = _installed(project, tops, importable, folder)
+    modules: dict[str, str] = {}
+    for path in importable:
+        dotted = _dotted(path, folder)
+        if dotted is not None and dotted.partition(".")[0] in roots:
+            modules.setdefault(dotted, path)
+    names = {path: dotted for dotted, path in modules.items()}
+    places = {path: _place(path, names, tree.whole) for path in paths}
+    return Layout(project, places, modules, names, tuple(sorted(roots)), frozenset(_siblings(importable)))
+
+
+def _source_folder(project: Project, paths: list[str]) -> str:
+    for candidate in (*project.source_folders, *_SOURCE_FOLDERS):
+        prefix = f"{candidate}/" if candidate else ""
+        if candidate and any(path.startswith(prefix) for path in paths) and f"{candidate}/__init__.py" not in paths:
+            return candidate
+    return ""
+
+
+def _dotted(path: str, folder: str) -> str | None:
+    parts = list(PurePosixPath(path).parts)
+    if folder:
+        depth = len(PurePosixPath(folder).parts)
+        if parts[:depth] != list(PurePosixPath(folder).parts):
+            return None
+        parts = parts[depth:]
+    parts[-1] = parts[-1].removesuffix(".py")
+    if parts[-1] == "__init__":
+        parts.pop()
+    if not parts or not all(part.isidentifier() for part in parts):
+        return None
+    return ".".join(parts)
+
+
+def _top_names(paths: list[str], folder: str) -> dict[str, int]:
+    """Return each top-level name below the source folder with the number of its files."""
+    count: dict[str, int] = defaultdict(int)
+    for path in paths:
+        dotted = _dotted(path, folder)
+        if dotted:
+            count[dotted.partition(".")[0]] += 1
+    return dict(count)
+
+
+def _installed(project: Project, tops: dict[str, int], paths: list[str], folder: str) -> set[str]:
+    """Choose which top-level names the project installs, rather than keeps beside."""
+    prefix = f"{folder}/" if folder else ""
+    known = set(paths)
+    wanted = {target.partition(".")[0] for target in (*project.scripts, *project.plugins)} & tops.keys()
+    flat = {re.sub(r"^(python|py|django|flask)-|-(python|py)$|-", "", project.name), project.name.replace("-", "")}
+    for name in tops:
+        if name.replace("_", "").lower() in flat:
+            wanted.add(name)
+    candidates = {
+        name
+        for name in tops
+        if name.lower() not in _TEST_FOLDERS | _DOCS_FOLDERS | _EXAMPLE_FOLDERS | _BUILD_FOLDERS
+        and not _BUILD_FILES.match(f"{name}.py")
+        and not _TEST_FILES.match(f"{name}.py")
+    }
+    packages = {name for name in candidates if f"{prefix}{name}/__init__.py" in known}
+    if folder:
+        return wanted | candidates
+    if wanted:
+        largest = max(tops[name] for name in wanted)
+        return wanted | {name for name in packages if largest < 3 or tops[name] >= largest / 4}
+    if packages:
+        return packages
+    namespaces = {name for name in candidates if any(f"{name}/" in path and path.endswith("__init__.py") for path in paths)}
+    first = project.name.partition("-")[0]
+    if first in tops and first in candidates:
+        return {first}
+    return namespaces or candidates
+
+
+def _place(path: str, names: dict[str, str], whole: bool) -> Place:
+    """Decide by folder and file name; tests inside the package are tests."""
+    parts = PurePosixPath(path).parts
+    lowered = [part.lower() for part in parts[:-1]]
+    if not whole:
+        return Place.PACKAGE
+    if any(part in _TEST_FOLDERS for part in lowered) or _TEST_FILES.match(parts[-1]):
+        return Place.TEST
+    if path in names:
+        return Place.PACKAGE if not (len(parts) == 1 and _BUILD_FILES.match(parts[-1])) else Place.BUILD
+    if any(part in _DOCS_FOLDERS for part in lowered):
+        return Place.DOCS
+    if any(part in _EXAMPLE_FOLDERS for part in lowered) or path.endswith(".ipynb"):
+        return Place.EXAMPLE
+    if any(part in _BUILD_FOLDERS for part in lowered) or _BUILD_FILES.match(parts[-1]):
+        return Place.BUILD
+    return Place.SCRIPT
+
+
+def _siblings(paths: list[str]) -> Iterator[str]:
+    """Yield the names that a script finds beside itself, and of packages anywhere (paths are set at run time)."""
+    known = set(paths)
+    for path in paths:
+        pure = PurePosixPath(path)
+        if pure.name == "__init__.py":
+            yield pure.parent.name
+        elif f"{pure.parent.as_posix()}/__init__.py".removeprefix("./") not in known:
+            yield pure.stem

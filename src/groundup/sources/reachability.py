@@ -1,0 +1,141 @@
+"""Which modules of a package run when it is imported, and which only later or never."""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+from groundup.sources.python_imports import Import
+from groundup.sources.python_layout import Layout
+from groundup.sources.records import Manner, Place
+
+
+class Reach(IntEnum):
+    """How surely loading the package runs a module; higher is surer."""
+
+    NEVER = 0
+    LATER = 1
+    """Only through an import that is lazy, guarded or conditional."""
+    ENTRY = 2
+    """Eagerly from an entry point."""
+    ROOT = 3
+    """Eagerly from the package root."""
+
+
+class Reached(NamedTuple):
+    """The reach of each module, and its distance from where the walk began."""
+
+    reach: Mapping[str, Reach]
+    depth: Mapping[str, int]
+
+
+_HARD = frozenset({Manner.VERSION, Manner.DEMANDED})
+"""Manners that do not keep an import from happening."""
+
+
+def is_eager(item: Import) -> bool:
+    """Whether the import happens whenever its module is loaded."""
+    return not item.manners - _HARD
+
+
+def local_targets(item: Import, importer: str, is_package: bool, modules: Mapping[str, str]) -> list[str]:
+    """Return the repository's own modules that *item* loads, parents first; empty when it is not local."""
+    base = item.module
+    if item.level:
+        parts = importer.split(".") if importer else []
+        keep = len(parts) - item.level + (1 if is_package else 0)
+        if keep < 0:
+            return []
+        base = ".".join(filter(None, [*parts[:keep], item.module]))
+    top = base.partition(".")[0]
+    if not base or not any(name == top or name.startswith(f"{top}.") for name in _tops(modules, top)):
+        return []
+    found = [base, *(f"{base}.{name}" for name in item.names if name != "*")]
+    chain: dict[str, None] = {}
+    for name in found:
+        pieces = name.split(".")
+        for length in range(1, len(pieces) + 1):
+            candidate = ".".join(pieces[:length])
+            if candidate in modules:
+                chain[candidate] = None
+    return list(chain)
+
+
+def _tops(modules: Mapping[str, str], top: str) -> Iterable[str]:
+    return (top,) if top in modules else (name for name in modules if name.startswith(f"{top}."))
+
+
+def walk(layout: Layout, imports: Mapping[str, list[Import]]) -> Reached:
+    """Walk from the package roots, then from entry points, then along everything that is not typing-only.
+
+    A package that loads its names lazily by a stub (`lazy_loader.attach_stub`) offers what its stub imports.
+    """
+    stubs = {
+        path: imports.get(f"{path}i", [])
+        for path, items in imports.items()
+        if path.endswith("__init__.py") and any(item.module == "lazy_loader" for item in items)
+    }
+    reach = dict.fromkeys(layout.modules, Reach.NEVER)
+    depth: dict[str, int] = {}
+    edges = {
+        name: _edges(name, path, [*imports.get(path, []), *stubs.get(path, [])], layout)
+        for name, path in layout.modules.items()
+    }
+    roots = [name for name in layout.roots if name in layout.modules]
+    if not roots:  # a namespace: the outermost packages inside it
+        inside = [name for name in layout.modules if _is_package(name, layout)]
+        roots = [name for name in inside if name.rpartition(".")[0] not in layout.modules]
+    starts = (
+        (Reach.ROOT, roots, False),
+        (Reach.ENTRY, _entries(layout), False),
+        (Reach.LATER, [name for name in layout.modules], True),
+    )
+    for level, names, later in starts:
+        if later:
+            names = [name for name in names if reach[name] > Reach.NEVER]
+        queue = deque((name, depth.get(name, 0)) for name in _with_parents(names, layout))
+        seen = set(names) if later else set()
+        while queue:
+            name, distance = queue.popleft()
+            if reach[name] < level:
+                reach[name] = level
+                depth.setdefault(name, distance)
+            elif not later or (name in seen and distance != depth.get(name, 0)):
+                continue
+            for target, eager in edges[name]:
+                if (eager or later) and reach[target] < level:
+                    queue.append((target, distance + 1))
+    return Reached(reach, depth)
+
+
+def _with_parents(names: Iterable[str], layout: Layout) -> list[str]:
+    result: dict[str, None] = {}
+    for name in names:
+        pieces = name.split(".")
+        for length in range(1, len(pieces) + 1):
+            candidate = ".".join(pieces[:length])
+            if candidate in layout.modules:
+                result[candidate] = None
+    return list(result)
+
+
+def _is_package(name: str, layout: Layout) -> bool:
+    return layout.modules[name].endswith("__init__.py")
+
+
+def _entries(layout: Layout) -> list[str]:
+    entries = [*layout.project.scripts, *layout.project.plugins]
+    entries += [f"{root}.__main__" for root in layout.roots]
+    return [name for name in entries if name in layout.modules]
+
+
+def _edges(name: str, path: str, items: list[Import], layout: Layout) -> list[tuple[str, bool]]:
+    found: list[tuple[str, bool]] = []
+    for item in items:
+        if Manner.TYPING in item.manners:
+            continue
+        eager = is_eager(item)
+        for target in local_targets(item, name, _is_package(name, layout), layout.modules):
+            if layout.places.get(layout.modules[target]) is not Place.TEST:
+                found.append((target, eager))
+    return found

@@ -1,0 +1,189 @@
+"""Every crate that one Rust file names as the root of a path, and under which conditions."""
+
+import re
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from groundup.sources.grammars import ancestors, captures, line_of, parse, text_of
+from groundup.sources.records import Manner
+
+_QUERY = """
+(use_declaration argument: (_) @use)
+(extern_crate_declaration) @extern
+(mod_item name: (identifier) @module)
+(scoped_identifier path: [(identifier) (scoped_identifier)]) @path
+(scoped_type_identifier path: [(identifier) (scoped_identifier)]) @path
+(macro_invocation (token_tree) @tokens)
+(macro_rule right: (token_tree) @tokens)
+(attribute_item) @attribute
+(inner_attribute_item) @inner
+"""
+KEYWORDS = frozenset("crate self super Self std core alloc proc_macro test r#".split())
+"""Path roots that name no crate of a registry."""
+_PRIMITIVES = frozenset(
+    "u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f16 f32 f64 f128 bool char str slice array never fn pointer tuple".split()
+)
+_TOKEN_PATH = re.compile(r"(?<![\w:$.#'])(?:r#)?([a-z_][a-z0-9_]*)\s*::(?!<)")
+_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+
+
+class Root(NamedTuple):
+    """One crate named at the root of a path."""
+
+    crate: str
+    """As the source spells it: with `_`."""
+    line: int
+    manners: frozenset[Manner]
+    weak: bool
+    """Seen in macro tokens, or by a path whose root may be something local."""
+
+
+class RustFile(NamedTuple):
+    """What one file says."""
+
+    roots: list[Root]
+    modules: frozenset[str]
+    """Modules that it declares."""
+    gated: dict[str, frozenset[Manner]]
+    """Of these, the conditional ones."""
+    conditions: frozenset[Manner]
+    """Of the whole file, by inner attributes."""
+
+
+class _Scope(NamedTuple):
+    bound: set[str]
+    """Names that `use` brings into the file's scope."""
+    modules: set[str]
+
+
+def rust_imports(source: bytes) -> RustFile:
+    """Return the crates that UTF-8 *source* names. Never fails: what cannot be parsed is left out."""
+    found = captures("rust", _QUERY, parse("rust", source).root_node)
+    modules = {text_of(node) for name, node in found if name == "module"}
+    bound: set[str] = set()
+    roots: list[tuple[str, Node, bool]] = []
+    for name, node in found:
+        if name == "use":
+            roots += [(root, node, False) for root in _use_roots(node, "")]
+            bound |= set(_bound(node))
+        elif name == "extern":
+            crate = node.child_by_field_name("name")
+            alias = node.child_by_field_name("alias")
+            if crate is not None:
+                roots.append((text_of(crate), node, False))
+                bound.add(text_of(alias or crate))
+    scope = _Scope(bound | {root for root, _, _ in roots}, modules)
+    known = {root for root, _, _ in roots}
+    for name, node in found:
+        if name == "path" and (node.parent is None or node.parent.type not in {"scoped_identifier", "scoped_type_identifier"}):
+            roots += [(root, node, True) for root in _path_root(node, scope, known)]
+        elif name in {"tokens", "attribute"} and (node.parent is None or node.parent.type != "token_tree"):
+            text = _STRINGS.sub(" ", text_of(node))
+            roots += [(root, node, True) for root in _TOKEN_PATH.findall(text) if root not in scope.bound | modules or root in known]
+    return RustFile(
+        _unique(roots, modules),
+        frozenset(modules),
+        {text_of(node): gate for name, node in found if name == "module" and (gate := _conditions(node))},
+        frozenset().union(*(_attribute(text_of(node)) for name, node in found if name == "inner")),
+    )
+
+
+def _unique(roots: list[tuple[str, Node, bool]], modules: set[str]) -> list[Root]:
+    """Keep per crate the occurrences that add something: firmer, or under fewer conditions."""
+    kept: dict[str, list[Root]] = {}
+    tries: dict[str, int] = {}
+    for crate, node, weak in roots:
+        name = crate.removeprefix("r#")
+        if name in KEYWORDS or name in _PRIMITIVES or name in modules or not name or name[0].isupper():
+            continue
+        before = kept.setdefault(name, [])
+        tries[name] = tries.get(name, 0) + 1
+        if tries[name] > 30 or any(not root.manners and root.weak <= weak for root in before):
+            continue
+        item = Root(name, line_of(node), _conditions(node), weak)
+        if not any(root.manners <= item.manners and root.weak <= weak for root in before):
+            before.append(item)
+    return [root for roots_of in kept.values() for root in roots_of]
+
+
+def _use_roots(node: Node, prefix: str) -> list[str]:
+    """Return the first segments of a use tree."""
+    if node.type in {"use_list", "use_wildcard"}:
+        return [root for child in node.named_children for root in _use_roots(child, prefix)]
+    if node.type == "use_as_clause":
+        path = node.child_by_field_name("path")
+        return _use_roots(path, prefix) if path is not None else []
+    if node.type in {"scoped_use_list", "scoped_identifier"}:
+        path = node.child_by_field_name("path")
+        if path is not None:
+            return _use_roots(path, prefix)
+        inner = node.child_by_field_name("list") or node.child_by_field_name("name")
+        return _use_roots(inner, prefix) if inner is not None else []
+    return [text_of(node)] if node.type == "identifier" else []
+
+
+def _bound(node: Node) -> list[str]:
+    """Return the names that a use tree brings into scope; `self` in a list binds its parent."""
+    if node.type == "use_as_clause":
+        alias = node.child_by_field_name("alias")
+        return [text_of(alias)] if alias is not None else []
+    if node.type == "scoped_use_list":
+        path, inner = node.child_by_field_name("path"), node.child_by_field_name("list")
+        names = [name for child in inner.named_children for name in _bound(child)] if inner is not None else []
+        if "self" in names and path is not None:
+            names.append(text_of(path).rpartition("::")[2])
+        return names
+    if node.type == "use_list":
+        return [name for child in node.named_children for name in _bound(child)]
+    if node.type == "scoped_identifier":
+        name = node.child_by_field_name("name")
+        return [text_of(name)] if name is not None else []
+    return [text_of(node)] if node.type in {"identifier", "self"} else []
+
+
+def _path_root(node: Node, scope: _Scope, known: set[str]) -> list[str]:
+    path: Node | None = node
+    while path is not None and path.type in {"scoped_identifier", "scoped_type_identifier"}:
+        inner = path.child_by_field_name("path")
+        if inner is None:  # `::name`
+            name = path.child_by_field_name("name")
+            return [text_of(name)] if name is not None else []
+        path = inner
+    if path is None or path.type != "identifier":
+        return []
+    root = text_of(path)
+    return [] if root in scope.modules or (root in scope.bound and root not in known) else [root]
+
+
+def _conditions(node: Node) -> frozenset[Manner]:
+    manners: set[Manner] = set()
+    item: Node | None = node
+    for parent, child in [*ancestors(node)]:
+        before = child.prev_named_sibling
+        while before is not None and before.type in {"attribute_item", "line_comment", "block_comment"}:
+            if before.type == "attribute_item":
+                manners |= _attribute(text_of(before))
+            before = before.prev_named_sibling
+        item = parent
+        if parent.type in {"declaration_list", "mod_item"} or item is None:
+            continue
+    return frozenset(manners)
+
+
+def _attribute(text: str) -> frozenset[Manner]:
+    inside = "".join(text.split())
+    if re.match(r"#!?\[(test|bench|tokio::test|async_std::test|rstest|proptest|quickcheck|test_case)", inside):
+        return frozenset({Manner.TEST})
+    if not re.match(r"#!?\[cfg(_attr)?\(", inside):
+        return frozenset()
+    if inside.startswith(("#[cfg_attr", "#![cfg_attr")):
+        return frozenset()
+    manners = set()
+    if re.search(r"(?<!not)\((all\()?test\b|[(,]test[,)]", inside) and "not(test)" not in inside and not re.search(r"any\([^)]*feature", inside):
+        manners.add(Manner.TEST)
+    if "feature=" in inside and not re.fullmatch(r"#!?\[cfg\(not\(feature=\"[^\"]*\"\)\)\]", inside):
+        manners.add(Manner.FEATURE)
+    if re.search(r"target_|windows|unix|wasm", inside):
+        manners.add(Manner.PLATFORM)
+    return frozenset(manners)

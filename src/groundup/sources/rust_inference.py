@@ -1,0 +1,182 @@
+"""Rust: from path roots to crates, by crate of the workspace, place and condition."""
+
+import tomllib
+from collections import defaultdict
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from groundup.sources.files import SourceFile, Tree, as_utf8
+from groundup.sources.names import table
+from groundup.sources.records import (
+    EVIDENCE_KEPT,
+    Evidence,
+    Inference,
+    InferredDependency,
+    Kind,
+    Manner,
+    Place,
+)
+from groundup.sources.rust_imports import Root, RustFile, rust_imports
+
+_LIMITS = (
+    "Whether a crate's registry name has `-` or `_` cannot be seen; names not known get `-`.",
+    "Renamed dependencies (`package = ...`) appear under the name the code uses.",
+    "Crates that only features, build profiles or link attributes name leave no path and are missing; features and "
+    "versions are not inferred.",
+    "A path that only stands in macro tokens counts when its root is a known crate.",
+)
+
+
+class Use(NamedTuple):
+    """One occurrence of a crate."""
+
+    path: str
+    item: Root
+    place: Place
+
+
+class Crate(NamedTuple):
+    """One Cargo package."""
+
+    folder: str
+    names: frozenset[str]
+    edition_2015: bool
+
+
+def crates_of(tree: Tree) -> list[Crate]:
+    """Return the packages of the repository, innermost folders first."""
+    found = []
+    for path, data in tree.manifests.items():
+        if not path.endswith("Cargo.toml"):
+            continue
+        try:
+            document = tomllib.loads(as_utf8(data).decode("utf-8"))
+        except (tomllib.TOMLDecodeError, RecursionError):
+            continue
+        package, library = document.get("package"), document.get("lib")
+        names = {str(part["name"]).replace("-", "_") for part in (package, library) if isinstance(part, dict) and "name" in part}
+        edition = package.get("edition", "2015") if isinstance(package, dict) else "2021"
+        folder = PurePosixPath(path).parent.as_posix()
+        found.append(Crate("" if folder == "." else folder, frozenset(names), edition == "2015"))
+    return sorted(found, key=lambda crate: -len(crate.folder))
+
+
+def place_of(inside: str, whole: bool) -> Place:
+    """Decide by the path inside the package."""
+    parts = PurePosixPath(inside).parts
+    if not whole or not parts:
+        return Place.PACKAGE
+    if inside == "build.rs" or parts[0] == "build":
+        return Place.BUILD
+    if parts[0] in {"tests", "benches", "fuzz", "test", "bench", "testing"}:
+        return Place.TEST
+    if parts[0] in {"examples", "docs", "example", "ci"}:
+        return Place.EXAMPLE
+    if parts[-1] in {"tests.rs", "test.rs"} or "tests" in parts[1:-1]:
+        return Place.TEST
+    return Place.PACKAGE
+
+
+def infer_rust(tree: Tree) -> Inference:
+    """Infer the crates that the Rust part of *tree* needs."""
+    crates = crates_of(tree)
+    own = frozenset().union(*(crate.names for crate in crates)) if crates else frozenset[str]()
+    sources = [source for source in tree.sources if source.suffix == ".rs"]
+    owners: dict[str, list[SourceFile]] = defaultdict(list)
+    by_folder = {crate.folder: crate for crate in crates}
+    for source in sources:
+        owners[next((c.folder for c in crates if _inside(source.path, c.folder) is not None), "")].append(source)
+    grouped: dict[str, list[Use]] = defaultdict(list)
+    for folder, members in owners.items():
+        for use in _uses(members, by_folder.get(folder, Crate(folder, frozenset(), edition_2015=False)), tree.whole):
+            if use.item.crate not in own:
+                grouped[use.item.crate].append(use)
+    known = table("rust_names")
+    dependencies = [_judge(name, uses, known) for name, uses in grouped.items() if _counts(name, uses, known)]
+    return Inference(
+        language="rust",
+        dependencies=tuple(sorted(dependencies, key=lambda item: (list(Kind).index(item.kind), item.name))),
+        unknown=tuple(sorted(name for name, uses in grouped.items() if name not in known and _counts(name, uses, known))),
+        local=tuple(sorted(own)),
+        files=len(sources),
+        cannot_know=_LIMITS,
+    )
+
+
+def _inside(path: str, folder: str) -> str | None:
+    if not folder:
+        return path
+    return path[len(folder) + 1 :] if path.startswith(f"{folder}/") else None
+
+
+def _uses(members: list[SourceFile], crate: Crate, whole: bool) -> list[Use]:
+    """Return the crates that the files of one package name, minus its own modules."""
+    files = {source.path: rust_imports(source.data) for source in members}
+    counted = {source.path: source.lines for source in members}
+    gates = _gates(files)
+    everywhere = frozenset().union(*(file.modules for file in files.values())) if files else frozenset[str]()
+    roots_modules = frozenset().union(
+        *(file.modules for path, file in files.items() if PurePosixPath(path).name in {"lib.rs", "main.rs"})
+    )
+    found = []
+    for path, file in files.items():
+        inside = _inside(path, crate.folder) or path
+        extra = file.conditions | gates.get(path, frozenset())
+        for item in file.roots:
+            if (item.weak and item.crate in everywhere) or (crate.edition_2015 and item.crate in roots_modules):
+                continue
+            lines = counted[path]
+            if lines is None or item.line in lines:
+                found.append(Use(path, item._replace(manners=item.manners | extra), place_of(inside, whole)))
+    return found
+
+
+def _gates(files: dict[str, RustFile]) -> dict[str, frozenset[Manner]]:
+    """Return the conditions under which files are modules at all, by their parents' `mod` declarations."""
+    found: dict[str, frozenset[Manner]] = {}
+    for path, file in files.items():
+        pure = PurePosixPath(path)
+        home = pure.parent if pure.name in {"lib.rs", "main.rs", "mod.rs"} else pure.with_suffix("")
+        for module, manners in file.gated.items():
+            below = f"{(home / module).as_posix()}/"
+            for other in files:
+                if other == f"{below[:-1]}.rs" or other.startswith(below):
+                    found[other] = found.get(other, frozenset()) | manners
+    return found
+
+
+def _counts(name: str, uses: list[Use], known: dict[str, str]) -> bool:
+    return name in known or any(not use.item.weak for use in uses)
+
+
+def _strength(use: Use) -> tuple[int, bool, int, str, int]:
+    return (list(Place).index(use.place), use.item.weak, len(use.item.manners), use.path, use.item.line)
+
+
+def _judge(name: str, uses: list[Use], known: dict[str, str]) -> InferredDependency:
+    uses = sorted(uses, key=_strength)
+    return InferredDependency(
+        name=known.get(name, name.replace("_", "-")),
+        kind=_kind(uses),
+        imported=(name,),
+        known=name in known,
+        evidence=tuple(
+            Evidence(
+                path=use.path,
+                line=use.item.line,
+                imported=name,
+                place=use.place,
+                manners=tuple(sorted(use.item.manners)),
+            )
+            for use in uses[:EVIDENCE_KEPT]
+        ),
+        uses=len(uses),
+    )
+
+
+def _kind(uses: list[Use]) -> Kind:
+    package = [use for use in uses if use.place is Place.PACKAGE and Manner.TEST not in use.item.manners]
+    if not package:
+        return Kind.BUILD if all(use.place is Place.BUILD for use in uses) else Kind.DEV
+    firm = [use for use in package if Manner.FEATURE not in use.item.manners]
+    return Kind.RUNTIME if firm else Kind.OPTIONAL
