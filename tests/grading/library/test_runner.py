@@ -149,8 +149,8 @@ def test_leaving_while_tests_are_collected_is_told(tmp_path: Path) -> None:
     """A module that raises SystemExit in collection breaks the session off; no end record calls it complete."""
     report, code = _run(tmp_path, {"calc.py": "raise SystemExit(0)\n", "tests/test_a.py": "import calc\n"})
 
-    # From version 9 on, pytest itself turns this into an internal error.
-    assert (report.exit_code, code) in ((None, 70), (3, 0))
+    # Versions of pytest differ: some let it pass, some call it an interruption, some an internal error.
+    assert (report.exit_code, code) in ((None, 70), (2, 0), (3, 0))
     assert "SystemExit" in (report.broken_off or "") + (report.imports["calc"].error or "")
 
 

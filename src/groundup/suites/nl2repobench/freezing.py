@@ -19,7 +19,9 @@ from groundup.grading.library.report import Result
 from groundup.suites.nl2repobench.recipe import Excluded, Frozen, Recipe, Why
 
 RUNS = 3
-_LEAST_TIMEOUT_S = 60
+_LEAST_TIMEOUT_S = 60.0
+_SLOWNESS = 10
+"""How much slower than the oracle a submission, or the machine on which it is graded, may be."""
 
 
 async def freeze(draft: Recipe, bench: Bench, *, runs: int = RUNS, relock: bool = False) -> Recipe:
@@ -40,11 +42,10 @@ async def freeze(draft: Recipe, bench: Bench, *, runs: int = RUNS, relock: bool 
     await _require_nothing_for_nothing(recipe, expected, original, environment, bench)
     duration_s = max(execution.result.duration_s for execution in executions)
     peaks = [execution.peak_memory_mb for execution in executions if execution.peak_memory_mb is not None]
-    timeout_s = max(_LEAST_TIMEOUT_S, math.ceil(duration_s * 20 / 60) * 60)
     return recipe.model_copy(
         update={
             "environment": recipe.environment.model_copy(update={"python_micro": environment.python_version}),
-            "tests": recipe.tests.model_copy(update={"timeout_s": float(timeout_s)}),
+            "tests": recipe.tests.model_copy(update={"timeout_s": _timeout_s(duration_s)}),
             "frozen": Frozen(
                 pytest=executions[0].report.pytest or "unknown",
                 runs=runs,
@@ -82,6 +83,11 @@ def _require_sound(execution: Execution, recipe: Recipe) -> None:
         told = "; ".join(reason.message for reason in decision.reasons) or "nothing was collected"
         log = (execution.result.stdout + execution.result.stderr)[-1500:].decode(errors="replace")
         raise TaskError(f"the original of {recipe.task} passes none of its own tests: {told}\n{log}")
+
+
+def _timeout_s(duration_s: float) -> float:
+    """Return whole minutes."""
+    return max(_LEAST_TIMEOUT_S, math.ceil(duration_s * _SLOWNESS / 60) * 60.0)
 
 
 def _passing(executions: Sequence[Execution]) -> frozenset[NumberedTest]:
