@@ -7,8 +7,9 @@ import pytest
 from groundup.domain.errors import TaskError
 from groundup.manifests.records import Language
 from groundup.suites.dibench.metrics import Counts
-from groundup.suites.dibench.published import PublishedFailureError, Reader, official_comparison
+from groundup.suites.dibench.published import PublishedFailureError, official_comparison
 from groundup.suites.dibench.published_poetry import specifier
+from groundup.suites.dibench.published_python import Reader
 
 RIGHT = Counts(true_positives=1)
 WRONG = Counts(false_positives=1, false_negatives=1)
@@ -85,7 +86,9 @@ def test_what_the_other_parsers_refuse_counts_as_empty() -> None:
     assert official("rust", "Cargo.toml", b'[dependencies]\na = "1"', b"[dependencies") == Counts(
         false_negatives=1
     )
-    assert official("python", "setup.py", b'setup(install_requires=["a"])', b"setup(") == Counts(false_negatives=1)
+    assert official("python", "setup.py", b'setup(install_requires=["a"])', b"setup(install_requires=R") == Counts(
+        false_negatives=1
+    )
 
 
 def test_mixed_arrays_fail() -> None:
@@ -235,8 +238,23 @@ def test_csharp_counts_updates_as_references() -> None:
         (">=1, <2", ">=1,<2"),
         ("~=1.4", "~=1.4"),
         ("!=1.*", "!=1.*"),
+        ("^1 || ^2.1 | ^2", ">=1,<3"),
+        ("^1 || >=2", ">=1"),
     ],
 )
 def test_poetry_constraints(constraint: str, expected: str) -> None:
     """Carets, tildes and wildcards become the ranges that they mean."""
     assert specifier(constraint) == expected
+
+
+@pytest.mark.parametrize("constraint", ["^1 || ^3", "1 || 2", "latest"])
+def test_poetry_constraints_that_fail(constraint: str) -> None:
+    """Alternatives with a gap have no form that the published code could compare: it raises."""
+    with pytest.raises(ValueError, match=r"alternatives|latest"):
+        specifier(constraint)
+
+
+def test_an_unknown_option_zeroes_a_requirements_file() -> None:
+    """pip stops at an option that it does not know, and the published code with it."""
+    found = official("python", "requirements.txt", b"a\n", b"a\n--allow-external b\n")
+    assert found == Counts(false_negatives=1)

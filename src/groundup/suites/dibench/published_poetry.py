@@ -1,7 +1,7 @@
 """Poetry's constraints as the published code sees them: names and versions only, turned into requirements."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from packaging.requirements import Requirement
 from packaging.version import Version
@@ -29,12 +29,33 @@ def poetry_requirements(table: Mapping[str, object]) -> list[Requirement]:
 def specifier(text: str) -> str:
     """Return a Poetry constraint as a version specifier. Raises `ValueError`.
 
-    Alternatives (`||`) have no such form; they are kept apart from everything else as an arbitrary version.
+    Alternatives that touch or overlap (`^1 || ^2`) are one range; others have no such form, and the published code
+    raises.
     """
-    if "||" in text or "|" in text:
-        return "===" + "_or_".join("_".join(part.split()) for part in re.split(r"\|\|?", text))
-    clauses = [_clause(match["operator"] or "", match["version"]) for match in _CLAUSE.finditer(text)]
-    return ",".join(clause for clause in clauses if clause)
+    alternatives = [_clauses(part) for part in re.split(r"\|\|?", text)]
+    return ",".join(alternatives[0] if len(alternatives) == 1 else _united(alternatives))
+
+
+def _clauses(text: str) -> list[str]:
+    found = (_clause(match["operator"] or "", match["version"]) for match in _CLAUSE.finditer(text))
+    return [clause for whole in found for clause in whole.split(",") if clause]
+
+
+def _united(alternatives: Sequence[Sequence[str]]) -> list[str]:
+    ranges: list[tuple[Version, Version | None]] = []
+    for clauses in alternatives:
+        low = [Version(clause[2:]) for clause in clauses if clause.startswith(">=")]
+        high = [Version(clause[1:]) for clause in clauses if re.match(r"<(?!=)", clause)]
+        if len(low) != 1 or len(low) + len(high) != len(clauses) or len(high) > 1:
+            raise ValueError(f"alternatives that are no ranges: {alternatives}")
+        ranges.append((low[0], high[0] if high else None))
+    ranges.sort(key=lambda item: item[0])
+    start, end = ranges[0]
+    for low_end, high_end in ranges[1:]:
+        if end is not None and low_end > end:
+            raise ValueError(f"alternatives with a gap: {alternatives}")
+        end = None if end is None or high_end is None else max(end, high_end)
+    return [f">={start}", *([f"<{end}"] if end else [])]
 
 
 def _clause(operator: str, version: str) -> str:
