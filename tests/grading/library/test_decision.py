@@ -176,9 +176,10 @@ def test_a_dead_sandbox_is_never_a_zero() -> None:
 
 def test_reasons_stay_short() -> None:
     """However much is wrong and however long its message, a verdict's line stays small."""
-    errors = {f"tests/test_{number}.py": "x" * 300 for number in range(50)}
-    imports = {"calc": ImportCheck(file=None, error="y" * 300)}
+    errors = {f"tests/test_{number}.py": "\u20ac" * 300 for number in range(50)}
+    imports = {"calc": ImportCheck(file=None, error="\x1b" * 300)}
     decision = _decide(_report({"t::a": "failed"}, collection_errors=errors, imports=imports))
 
     assert len(decision.reasons) <= 4
-    assert all(len(reason.message) <= 400 for reason in decision.reasons)
+    assert all(len(reason.model_dump_json().encode()) <= 400 for reason in decision.reasons)
+    assert all(reason.message.isprintable() for reason in decision.reasons)

@@ -14,8 +14,11 @@ from groundup.grading.library.canary import Canary
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import Report
 from groundup.sandbox.protocol import WORKSPACE, CommandResult, Ending
+from groundup.trees.limits import printable
 
 MAX_REASONS = 4
+MAX_REASON_BYTES = 240
+"""So that a verdict with all its reasons and facts stays under 2 KB; whole messages are in the list of tests."""
 _COMPLETE = frozenset([0, 1, 5])
 """pytest's exit codes of a session that came to its end: all passed, some failed, nothing collected."""
 _LIMITS = {
@@ -179,4 +182,7 @@ def _result(key: NumberedTest, report: Report, *, expected: bool) -> TestResult:
 
 
 def _reason(stage: Stage, message: str) -> Reason:
-    return Reason(stage=stage, message=message if len(message) <= 400 else message[:397] + "...")
+    text = printable(message)
+    if len(text.encode()) > MAX_REASON_BYTES:
+        text = text.encode()[: MAX_REASON_BYTES - 3].decode(errors="ignore") + "..."
+    return Reason(stage=stage, message=text)

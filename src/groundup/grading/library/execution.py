@@ -79,7 +79,7 @@ def sandbox_spec(
     return SandboxSpec(
         workspace=staged.workspace,
         mounts=(*environment.mounts, *staged.mounts),
-        environment={**variables, **hidden.environment},
+        environment={**environment.environment, **variables, **hidden.environment},
         path=(f"{TRUSTED}/bin", *environment.path),
         limits=Limits(
             memory_mb=hidden.memory_mb,
