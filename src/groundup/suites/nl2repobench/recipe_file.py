@@ -70,8 +70,9 @@ def _table(name: str, fields: Mapping[str, Any]) -> list[str]:
     if not fields:
         return []
     tables = {key: value for key, value in fields.items() if isinstance(value, dict)}
-    lines = ["", f"[{name}]"]
-    lines += [f"{_key(key)} = {_value(value)}" for key, value in fields.items() if key not in tables]
+    lines = [f"{_key(key)} = {_value(value)}" for key, value in fields.items() if key not in tables]
+    if lines or not tables:
+        lines = ["", f"[{name}]", *lines]
     for key, value in tables.items():
         lines += _table(f"{name}.{_key(key)}", value)
     return lines
