@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import InfrastructureError
-from groundup.environments.interpreters import Interpreter, find_interpreter, interpreter_mounts
+from groundup.environments.interpreters import Interpreter, find_interpreter, interpreter_mounts, pyenv_folders
 from tests.environments.conftest import MINOR
 
 
@@ -41,6 +41,26 @@ async def test_a_python_that_cannot_be_had_says_what_to_do(
     monkeypatch.setenv("UV_OFFLINE", "1")
     with pytest.raises(InfrastructureError, match=r"install python3\.99, put it on PATH"):
         await find_interpreter("3.99", tmp_path)
+
+
+async def test_versions_that_pyenv_keeps_inactive_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind a shim that does not answer the installed interpreter itself is used, the newest micro first."""
+    own = await find_interpreter(MINOR, tmp_path)
+    for micro in ("2", "10"):
+        programs = tmp_path / f"pyenv/versions/{MINOR}.{micro}/bin"
+        programs.mkdir(parents=True)
+        for name in ("python3", f"python{MINOR}"):
+            (programs / name).symlink_to(own.executable)
+    (tmp_path / "pyenv/shims").mkdir()
+    monkeypatch.setenv("PATH", f"{tmp_path}/pyenv/shims")
+    monkeypatch.delenv("PYENV_ROOT", raising=False)
+    assert [folder.parent.name for folder in pyenv_folders(MINOR, {"PATH": f"{tmp_path}/pyenv/shims"})] == [
+        f"{MINOR}.10",
+        f"{MINOR}.2",
+    ]
+    assert (await find_interpreter(MINOR, tmp_path)).version == own.version
 
 
 def test_what_was_installed_into_an_interpreter_is_hidden(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Finding interpreters of the host, and showing one to a sandbox without anything that was installed into it."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -79,11 +79,13 @@ class _Probed(Record):
 async def find_interpreter(minor: str, fetched: Path) -> Interpreter:
     """Return a CPython *minor* (`3.11`): one that uv finds, else one that uv fetches into the folder *fetched*.
 
-    Raises `InfrastructureError` with what to do.
+    Between the two come those that pyenv installed without activating, and the one that runs groundup. Raises
+    `InfrastructureError` with what to do.
     """
     own = {**environment(), "UV_PYTHON_DOWNLOADS": "never"}
     inside_cache = {"UV_PYTHON_INSTALL_DIR": str(fetched), "UV_PYTHON_INSTALL_BIN": "0"}
     places = [own, *([own | inside_cache] if fetched.is_dir() else [])]
+    places += [own | {"PATH": f"{folder}:{own.get('PATH', '')}"} for folder in pyenv_folders(minor, own)]
     for variables in places:
         found = await _found(minor, variables)
         if found:
@@ -99,6 +101,19 @@ async def find_interpreter(minor: str, fetched: Path) -> Interpreter:
             f"install python{minor}, put it on PATH and run again"
         )
     return found
+
+
+def pyenv_folders(minor: str, variables: Mapping[str, str]) -> list[Path]:
+    """Return where pyenv keeps programs of *minor*, newest first. Its shims answer for activated versions only."""
+    shims = [Path(place).parent for place in variables.get("PATH", "").split(":") if Path(place).name == "shims"]
+    roots = [Path(variables["PYENV_ROOT"])] if variables.get("PYENV_ROOT") else shims
+    found = {}
+    for root in roots:
+        for folder in root.glob(f"versions/{minor}.*/bin"):
+            micro = folder.parent.name.rpartition(".")[2]
+            if micro.isdigit():
+                found[folder] = int(micro)
+    return sorted(found, key=lambda folder: found[folder], reverse=True)
 
 
 def interpreter_mounts(interpreter: Interpreter, empty: Path) -> tuple[Mount, ...]:
