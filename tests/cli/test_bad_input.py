@@ -107,7 +107,7 @@ def test_a_zip_bomb(groundup: Groundup, predict: Predict) -> None:
     (folder / "task-0000").mkdir()
     info = member("zeros")
     info.size = 1024**3
-    packed = gzip.compress(info.tobuf() + bytes(128 * 1024**2))
+    packed = gzip.compress(info.tobuf() + bytes(72 * 1024**2))
     (folder / "task-0000" / "submission.tar.gz").write_bytes(packed)
     assert "bomb" in prediction(groundup, folder)[0]
 

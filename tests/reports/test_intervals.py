@@ -1,7 +1,7 @@
 """How sure a figure is."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundup.reports.intervals import bootstrap, wilson
@@ -60,6 +60,7 @@ def test_what_resampling_cannot_tell_has_no_interval(groups: list[list[float]]) 
 
 
 @given(groups=st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=3), min_size=2, max_size=6))
+@settings(max_examples=25, deadline=None)
 def test_the_bootstrap_is_the_same_each_time_and_stays_in_range(groups: list[list[float]]) -> None:
     """A report can be made again, number for number."""
     first, second = bootstrap(groups), bootstrap(groups)

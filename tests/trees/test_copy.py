@@ -16,7 +16,7 @@ from tests.trees.hostile import Tree, snapshot, stays_inside, trees, write
 
 
 @given(tree=trees)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_a_copy_is_faithful_and_no_link_of_it_leads_out(tree: Tree) -> None:
     """Files and folders come over unchanged, links only when they stay inside; what is missing was named."""
     with tempfile.TemporaryDirectory() as place:
@@ -32,7 +32,7 @@ def test_a_copy_is_faithful_and_no_link_of_it_leads_out(tree: Tree) -> None:
 
 
 @given(tree=trees)
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_a_copy_of_a_copy_has_the_same_digest(tree: Tree) -> None:
     """Whatever was taken in once is a fixed point: it copies whole and digests the same."""
     with tempfile.TemporaryDirectory() as place:

@@ -129,7 +129,7 @@ def _take_hard_link(parts: Parts, earlier: Parts | None, writer: TreeWriter, str
             raise FileNotFoundError(parts)
         descriptor = writer.open_file(earlier[strip:])
     except (OSError, ValueError):
-        writer.drop(parts, "hard link to nothing in the archive")
+        writer.drop(parts, "hard link to no file of the archive")
         return
     try:
         found = os.fstat(descriptor)

@@ -116,9 +116,11 @@ class TreeWriter:
         self._links[parts] = target
 
     def open_file(self, parts: Parts) -> int:
-        """Open a file that was written before, for reading; raises `OSError`."""
+        """Open a file that was written before, for reading; raises `OSError`, also when it is a folder."""
         parent = self._descend(parts[:-1], make=False)
         try:
+            if not stat.S_ISREG(os.stat(parts[-1], dir_fd=parent, follow_symlinks=False).st_mode):
+                raise IsADirectoryError(parts[-1])
             return os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
         finally:
             os.close(parent)
