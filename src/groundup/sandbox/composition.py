@@ -140,9 +140,7 @@ def compose(
     """Return what makes the sandbox of *spec*. Raises `UsageError`, `SubmissionError` and `SandboxError`."""
     box = Composition(state, staged=staged)
     number = 0 if spec.user == "root" else 1000
-    box.add(
-        "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session", "--as-pid-1"
-    )
+    box.add("--unshare-all", "--unshare-user", "--disable-userns", "--new-session", "--as-pid-1")
     if shared_network:
         box.add("--share-net")
     box.add("--cap-drop", "ALL", "--uid", number, "--gid", number, "--hostname", "groundup", "--info-fd", INFO)

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from groundup.domain.errors import SandboxError
 from groundup.domain.records import Record
-from groundup.sandbox.host_state import HostState
+from groundup.sandbox.host_state import HostState, clean_stale_state
 from groundup.sandbox.launcher import wire
 from groundup.sandbox.pipes import close_all
 
@@ -107,11 +107,14 @@ class LauncherLink:
     async def close(self) -> None:
         """Make the launcher end everything, and wait for it."""
         self._disconnect()
-        process, self._process = self._process, None
+        process, self._process, lost = self._process, None, False
         if process is not None:
             while process.poll() is None:  # noqa: ASYNC110  # it is no asyncio child: it outlives event loops
                 await asyncio.sleep(0.002)
+            lost = process.returncode != 0
         self.state.release()
+        if lost:
+            await asyncio.to_thread(clean_stale_state)
 
     def _disconnect(self) -> None:
         if self._channel is not None:

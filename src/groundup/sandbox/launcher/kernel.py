@@ -39,7 +39,7 @@ def mount(source: str, target: str, kind: str, flags: int, options: str = "") ->
 
 
 def die_with_parent(number: int) -> None:
-    """Get signal *number* when the parent dies. A change of user undoes this."""
+    """Get signal *number* (0: none) when the parent dies."""
     _checked(_libc.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0), "prctl")
 
 

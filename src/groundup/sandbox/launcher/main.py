@@ -104,7 +104,10 @@ class Launcher:
         return TICK_S * 1000 if self.boxes else None
 
     def _receive(self) -> bool:
-        packet, descriptors = wire.receive(self.channel)
+        try:
+            packet, descriptors = wire.receive(self.channel)
+        except ConnectionResetError:  # groundup was killed before it read all that we said
+            return False
         if not packet:
             return False
         request = json.loads(packet)
@@ -270,13 +273,13 @@ class Launcher:
             self.tell("placed", key=key)
 
     def _kill(self, box: Box, cause: str) -> None:
+        """End a sandbox by its first process; while that is not known yet, `_read_info` will do it.
+
+        Bubblewrap itself is not killed: before it has set up its child, that child would stay for ever.
+        """
         box.cause = box.cause or cause
-        for pid in (box.init, None if box.init else box.outer):
-            if pid:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
+        if box.init:
+            _kill(box.init)
 
     def _end_all(self) -> None:
         self.ending = True
@@ -300,6 +303,7 @@ class Launcher:
     def _ended(self, box: Box) -> None:
         """All processes are gone: give the folders back in a child, so that a large tree delays nobody."""
         del self.boxes[box.key]
+        self._end_strays()
         self._forget_info(box)
         message = os.pread(box.errors, 4096, 0).decode(errors="replace").strip()
         self.tell(
@@ -327,6 +331,13 @@ class Launcher:
         for number in box.processors:
             self.load[number] -= 1
         self.finishing[fork(clean)] = finished
+
+    def _end_strays(self) -> None:
+        """End what bubblewrap left behind when somebody else killed it: such orphans become our children."""
+        ours = {self.placer.pid, *self.finishing, *(box.outer for box in self.boxes.values())}
+        for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+            if int(child) not in ours:
+                _kill(int(child))
 
     def _watch(self) -> None:
         now = time.monotonic()
@@ -360,6 +371,11 @@ class Launcher:
                     default=box,
                 )
                 self._kill(largest, "disk")
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 def _folders(group: Group) -> list[str]:

@@ -13,7 +13,6 @@ import signal
 import socket
 import stat
 import struct
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,7 +81,6 @@ def fork(work: Callable[[], object], errors: int | None = None) -> int:
 
 def become_sandbox(spawn: Spawn) -> NoReturn:
     """Execute bubblewrap as the guest's user."""
-    launcher = os.getppid()
     Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE)
     if spawn.processors:
         os.sched_setaffinity(0, spawn.processors)
@@ -92,9 +90,7 @@ def become_sandbox(spawn: Spawn) -> NoReturn:
     if spawn.staging:
         _stage(spawn.sources)
     become_user(spawn.identity)
-    kernel.die_with_parent(signal.SIGKILL)  # a change of user has undone it
-    if os.getppid() != launcher:
-        sys.exit("the launcher is gone")
+    kernel.die_with_parent(0)  # bubblewrap that dies too early leaves a child; the supervisor sees our end anyway
     if spawn.namespaces:
         kernel.setns(spawn.namespaces[0], kernel.CLONE_NEWUSER)
         kernel.setns(spawn.namespaces[1], kernel.CLONE_NEWNET)
