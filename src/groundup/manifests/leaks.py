@@ -14,6 +14,7 @@ from groundup.manifests.discovery import SKIPPED_FOLDERS, files_of
 from groundup.manifests.formats import FORMATS, format_of
 from groundup.manifests.protocol import ManifestFormat
 from groundup.manifests.records import Dependency, Kind, Language, Manifest, ManifestError, Note
+from groundup.trees.removal import remove_tree
 
 LOCK_FILES: dict[Language, tuple[str, ...]] = {
     "python": (
@@ -23,11 +24,22 @@ LOCK_FILES: dict[Language, tuple[str, ...]] = {
     "rust": ("Cargo.lock", "Cargo.toml.orig", "Cargo.Bazel.lock"),
     "javascript": (
         "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb",
-        "deno.lock",
+        "deno.lock", "shrinkwrap.yaml", ".pnp.cjs", ".pnp.js", ".pnp.data.json",
     ),
-    "csharp": ("packages.lock.json", "project.assets.json", "paket.lock", "*.deps.json"),
+    "csharp": (
+        "packages.lock.json", "project.assets.json", "paket.lock", "*.deps.json", "*.nuget.g.props",
+        "*.nuget.g.targets", "*.nuget.dgspec.json", "project.nuget.cache",
+    ),
 }  # fmt: skip
 """Generated files that hold nothing but the answer, by the end of their path; they are removed."""
+
+INSTALLED_FOLDERS: dict[Language, tuple[str, ...]] = {
+    "python": (),
+    "rust": (),
+    "javascript": ("node_modules", "bower_components"),
+    "csharp": ("obj",),
+}
+"""Folders that a restore fills, by name; they are removed, at any depth, when a manifest lies beside them."""
 
 TELLTALES: dict[Language, tuple[str, ...]] = {
     "python": ("tox.ini", "noxfile.py", "tasks.py", "meta.yaml", "*.spec", "pixi.toml"),
@@ -39,10 +51,17 @@ TELLTALES: dict[Language, tuple[str, ...]] = {
 
 _TELLTALES_OF_ALL = (
     ".pre-commit-config.yaml", "Dockerfile*", "*.dockerfile", "Containerfile*", "Makefile", "justfile", "*.sh",
-    "README*", "CONTRIBUTING*", "INSTALL*", "dependabot.yml", ".readthedocs.y*ml", ".gitlab-ci.yml", ".travis.yml",
-    "appveyor.yml", "azure-pipelines.yml",
+    "dependabot.yml", ".readthedocs.y*ml", ".gitlab-ci.yml", ".travis.yml", "appveyor.yml", "azure-pipelines.yml",
 )  # fmt: skip
 _WORKFLOWS = ".github/workflows/"
+_INSTALLS = re.compile(
+    r"\b(?:pip3?|pipx|uv|conda|mamba|poetry|pdm|npm|pnpm|yarn|bun|cargo|dotnet|nuget)\b.*?\s(?:install|add|i)\s"
+    r"|\.install\(|\bdeps\s*=|additional_dependencies|\brequires\s*="
+)
+_ITEM = re.compile(
+    r"""[\s#]*(?:-\s+)?["']?(?P<name>@?[\w./-]+)(?:\[[^\]]*\])?\s*(?:[=<>~!^;].*)?["',\]]*\s*(?:\s#.*)?$"""
+)
+_WORD = re.compile(r"@?[\w./-]+")
 _METADATA = ("PKG-INFO", "METADATA")
 _REQUIRES = re.compile(rb"^(?:Requires-Dist|Requires|Provides-Extra):[^\n]*(?:\n[ \t][^\n]*)*\n?", re.MULTILINE)
 _NOT_LISTS = frozenset({".py", ".md", ".rst", ".toml", ".cfg", ".json", ".ini", ".yml", ".yaml"})
@@ -61,7 +80,7 @@ class MaskedFile(Record):
 
 
 class Leak(Record):
-    """A line that names a dependency which was masked elsewhere."""
+    """A line that installs or lists a dependency which was masked elsewhere."""
 
     path: str
     line: int
@@ -120,6 +139,7 @@ class _Masking:
         telltales: list[str] = []
         is_lock = _matcher(pattern for item in languages for pattern in LOCK_FILES[item])
         is_telltale = _matcher([*_TELLTALES_OF_ALL, *(name for item in languages for name in TELLTALES[item])])
+        self._remove_installed(languages)
         for path in list(files_of(self.root, SKIPPED_FOLDERS)):
             known = format_of(path)
             name = path.rpartition("/")[2]
@@ -137,6 +157,16 @@ class _Masking:
         return MaskReport(
             masked=tuple(self.masked), removed=tuple(self.removed), refused=tuple(self.refused), leaks=tuple(leaks)
         )
+
+    def _remove_installed(self, languages: Collection[Language]) -> None:
+        for path in list(files_of(self.root, SKIPPED_FOLDERS)):
+            known = format_of(path)
+            folder = path.rpartition("/")[0]
+            for name in INSTALLED_FOLDERS[known.language] if known and known.language in languages else ():
+                installed = self.root / folder / name
+                if installed.is_dir() and not installed.is_symlink():
+                    remove_tree(installed)
+                    self.removed.append(f"{folder}/{name}/" if folder else f"{name}/")
 
     def _remove(self, path: str) -> None:
         (self.root / path).unlink()
@@ -191,26 +221,30 @@ class _Masking:
 
 
 def find_leaks(root: Path, paths: Iterable[str], names: Collection[str]) -> Iterator[Leak]:
-    """Yield the lines of *paths* that hold one of *names* as a word; the first 500 of them."""
-    if not names:
-        return
-    spelled = sorted(map(_spellings, names), key=len, reverse=True)
-    pattern = re.compile(r"(?<![\w.-])(" + "|".join(spelled) + r")(?![\w-])", re.IGNORECASE)
+    """Yield the lines of *paths* that install one of *names* or list it as an item; the first 500 of them."""
+    known = {_folded(name): name for name in names}
     found = 0
-    for path in paths:
+    for path in paths if known else ():
         file = root / path
         if file.stat().st_size > _LARGEST:
             continue
         for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
-            match = pattern.search(line)
-            if match and found < _MOST_LEAKS:
+            told = next((word for word in _words(line) if word in known), None)
+            if told is not None and found < _MOST_LEAKS:
                 found += 1
-                yield Leak(path=path, line=number, name=match[1], text=line.strip()[:200])
+                yield Leak(path=path, line=number, name=known[told], text=line.strip()[:200])
 
 
-def _spellings(name: str) -> str:
-    """Return a pattern for *name* with any of the separators that registries take for the same."""
-    return "[-_.]+".join(re.escape(part) for part in re.split(r"[-_.]+", name))
+def _words(line: str) -> list[str]:
+    """Return what a line may name: the words of a command that installs, or the item of a list."""
+    if _INSTALLS.search(line):
+        return [_folded(word) for word in _WORD.findall(line)]
+    item = _ITEM.match(line)
+    return [_folded(item["name"])] if item else []
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:

@@ -94,6 +94,7 @@ def test_names_agree_with_another_parser(tmp_path: Path) -> None:
         ("requirements-dev.txt", Kind.DEV, "requirements-dev"),
         ("test_requirements.in", Kind.TEST, "test_requirements"),
         ("requirements/tests.txt", Kind.TEST, "tests"),
+        ("requirements/extras/redis.txt", Kind.GROUP, "redis"),
         ("constraints.txt", Kind.CONSTRAINT, "constraints"),
         ("docs/requirements.txt", Kind.GROUP, "docs"),
     ],
@@ -108,6 +109,12 @@ def test_the_name_says_the_kind(path: str, kind: Kind, group: str) -> None:
 def test_other_files_are_not_recognised(path: str) -> None:
     """What setuptools generates, prose and programs are no requirements files."""
     assert not FORMAT.recognises(PurePosixPath(path))
+
+
+def test_odd_addresses() -> None:
+    """An address that no URL parser would take is still an address."""
+    (found,) = FORMAT.read(b"https://[x/y-1.0.tar.gz\n", PATH).dependencies
+    assert (found.name, found.source) == ("y", Source.URL)
 
 
 def test_nonsense_is_kept_as_invalid() -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
@@ -141,7 +141,7 @@ def _is_path(text: str) -> bool:
 
 def name_of_file(address: str) -> str:
     """Return the project that a wheel or an sdist is named after, or an empty string."""
-    file = unquote(urlsplit(address).path.rpartition("/")[2]) if "://" in address else address.rpartition("/")[2]
+    file = unquote(address.partition("?")[0].rpartition("/")[2])
     if file.endswith(".whl"):
         try:
             return str(parse_wheel_filename(file)[0])

@@ -41,7 +41,7 @@ class RequirementsTxt(SpanFormat):
             return False
         if _NAMED.search(path.stem.lower()):
             return True
-        return path.parent.name.lower() in ("requirements", "reqs")
+        return any(folder.lower() in ("requirements", "reqs") for folder in path.parts[-3:-1])
 
     def scan(self, source: Text) -> Scan:
         """Find the requirements; nothing here is too malformed to be read."""
