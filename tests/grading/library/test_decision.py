@@ -116,6 +116,14 @@ def test_a_package_must_come_from_the_submission(check: ImportCheck) -> None:
     assert decision.reasons[0].stage is Stage.IMPORT
 
 
+def test_a_failing_import_is_told_before_what_follows_from_it() -> None:
+    """When a conftest cannot import the package, pytest gives up; the import is the reason, not a crash."""
+    check = ImportCheck(file=None, error="ModuleNotFoundError: No module named 'calc'")
+    decision = _decide(_report({}, exit_code=4, imports={"calc": check}))
+
+    assert [reason.stage for reason in decision.reasons][:2] == [Stage.IMPORT, Stage.CRASH]
+
+
 def test_a_package_that_nothing_was_told_of_is_not_imported() -> None:
     """Leaving the import check out of a report gains nothing."""
     assert _decide(_report(ALL_PASSED, imports={"other": FROM_SUBMISSION["calc"]})).passed == 0

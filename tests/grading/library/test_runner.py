@@ -134,6 +134,18 @@ def test_the_place_of_the_package_is_told(tmp_path: Path) -> None:
     assert report.imports["calc"].file == str(tmp_path / "calc/__init__.py")
 
 
+def test_a_folder_is_not_a_package(tmp_path: Path) -> None:
+    """Where the hidden tests lie inside the package, their folder alone does not look like the submission."""
+    files = {
+        "calc/tests/test_a.py": "def test_x(): pass\n",
+        "tests/test_a.py": "import calc\n\ndef test_x(): pass\n",
+    }
+    report, _ = _run(tmp_path, files)
+
+    assert report.imports["calc"].file is None
+    assert report.imports["calc"].error is None
+
+
 @pytest.mark.parametrize("statement", ["raise SystemExit(0)", "raise KeyboardInterrupt", "1/0", "import nowhere"])
 def test_a_package_that_cannot_be_imported_is_told(tmp_path: Path, statement: str) -> None:
     """Whatever the submission raises while it is imported, the runner lives to tell it."""

@@ -59,7 +59,7 @@ def decide(
     strangers = _imports_that_fail(hidden, report)
     lying = _canary_that_lied(canaries, report, complete=unfinished is None)
     counted = passed & expected
-    reasons = [reason for reason in (lying, unfinished, *strangers) if reason is not None]
+    reasons = [reason for reason in (lying, *strangers, unfinished) if reason is not None]
     worth_nothing = bool(reasons)
     if not _restrained(canaries, report):
         worth_nothing = True
@@ -111,7 +111,9 @@ def _imports_that_fail(hidden: HiddenTests, report: Report) -> list[Reason]:
         if check is None or check.error is not None:
             problem = check.error if check is not None else "nothing was told of it"
             reasons.append(_reason(Stage.IMPORT, f"{name} cannot be imported: {problem}"))
-        elif check.file is None or not any(PurePosixPath(check.file).is_relative_to(root) for root in roots):
+        elif check.file is None:
+            reasons.append(_reason(Stage.IMPORT, f"{name} cannot be imported: the submission has no file for it"))
+        elif not any(PurePosixPath(check.file).is_relative_to(root) for root in roots):
             reasons.append(
                 _reason(Stage.IMPORT, f"{name} was imported from {check.file}, not from the submission")
             )
