@@ -15,7 +15,6 @@ from groundup.manifests.formats import FORMATS, format_of
 from groundup.manifests.protocol import ManifestFormat
 from groundup.manifests.records import Dependency, Kind, Language, Manifest, ManifestError, Note
 from groundup.trees.removal import remove_tree
-from groundup.trees.removal import remove_tree
 
 LOCK_FILES: dict[Language, tuple[str, ...]] = {
     "python": (
@@ -33,14 +32,6 @@ LOCK_FILES: dict[Language, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 """Generated files that hold nothing but the answer, by the end of their path; they are removed."""
-
-INSTALLED_FOLDERS: dict[Language, tuple[str, ...]] = {
-    "python": (),
-    "rust": (),
-    "javascript": ("node_modules", "bower_components"),
-    "csharp": ("obj",),
-}
-"""Folders that a restore fills, by name; they are removed, at any depth, when a manifest lies beside them."""
 
 INSTALLED_FOLDERS: dict[Language, tuple[str, ...]] = {
     "python": (),
@@ -149,7 +140,6 @@ class _Masking:
         is_lock = _matcher(pattern for item in languages for pattern in LOCK_FILES[item])
         is_telltale = _matcher([*_TELLTALES_OF_ALL, *(name for item in languages for name in TELLTALES[item])])
         self._remove_installed(languages)
-        self._remove_installed(languages)
         for path in list(files_of(self.root, SKIPPED_FOLDERS)):
             known = format_of(path)
             name = path.rpartition("/")[2]
@@ -167,16 +157,6 @@ class _Masking:
         return MaskReport(
             masked=tuple(self.masked), removed=tuple(self.removed), refused=tuple(self.refused), leaks=tuple(leaks)
         )
-
-    def _remove_installed(self, languages: Collection[Language]) -> None:
-        for path in list(files_of(self.root, SKIPPED_FOLDERS)):
-            known = format_of(path)
-            folder = path.rpartition("/")[0]
-            for name in INSTALLED_FOLDERS[known.language] if known and known.language in languages else ():
-                installed = self.root / folder / name
-                if installed.is_dir() and not installed.is_symlink():
-                    remove_tree(installed)
-                    self.removed.append(f"{folder}/{name}/" if folder else f"{name}/")
 
     def _remove_installed(self, languages: Collection[Language]) -> None:
         for path in list(files_of(self.root, SKIPPED_FOLDERS)):
