@@ -50,7 +50,6 @@ class Environment(Record):
     python_micro: str | None = Field(default=None, description="what the frozen ids were found with")
     exclude_newer: str = Field(description="index cut-off of the lock, RFC 3339")
     wants: tuple[str, ...] = Field(min_length=1, description="what a person asked for; the lock follows from it")
-    compiler: bool = Field(default=False, description="whether tests need a C compiler")
     lock: dict[Pin, tuple[Hash, ...]] = Field(default={}, description="`name==version` -> hashes")
 
     def request(self) -> PythonRequest:
