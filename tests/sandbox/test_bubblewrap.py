@@ -1,14 +1,19 @@
 """The bubblewrap provider keeps both contracts; `test_bubblewrap_ordinary.py` repeats this as an ordinary user."""
 
+import asyncio
+import os
+import signal
 import sysconfig
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from groundup.domain.errors import SandboxError, UsageError
 from groundup.sandbox.bubblewrap import BubblewrapProvider, find_bubblewrap
 from groundup.sandbox.composition import INSIDE, PYTHON
-from tests.sandbox.contract import SandboxContract
+from groundup.sandbox.protocol import Mount, SandboxSpec
+from tests.sandbox.contract import SandboxContract, sh
 from tests.sandbox.isolation import IsolationContract
 
 pytestmark = [
@@ -30,6 +35,64 @@ def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "workspace"
     folder.mkdir()
     return folder
+
+
+async def test_launcher_that_is_killed(provider: BubblewrapProvider, workspace: Path) -> None:
+    """When the launcher is killed, the sandbox's commands fail as infrastructure, and the next one opens."""
+    before = {int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
+    sandbox = await provider.open(SandboxSpec(workspace=workspace))
+    after = {int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
+    await sandbox.write_file("file", b"x")
+    running = asyncio.ensure_future(sandbox.run(sh("sleep 300")))
+    await asyncio.sleep(0.1)
+    (launcher,) = after - before
+    os.kill(launcher, signal.SIGKILL)
+    with pytest.raises(SandboxError, match="lost"):
+        await running
+    with pytest.raises(SandboxError, match="closed"):
+        await sandbox.run(sh("true"))
+    await sandbox.close()
+    again = await provider.open(SandboxSpec(workspace=workspace))
+    assert (await again.run(sh("cat file; rm file"))).stdout == b"x"
+
+
+async def test_a_workspace_that_is_none(provider: BubblewrapProvider, tmp_path: Path) -> None:
+    """A workspace that is missing or a file is the caller's fault, and costs nothing."""
+    (tmp_path / "file").write_text("x")
+    for name in ("file", "missing"):
+        with pytest.raises(UsageError, match="workspace"):
+            await provider.open(SandboxSpec(workspace=tmp_path / name))
+    with pytest.raises(SandboxError, match="does not exist"):
+        await provider.open(
+            SandboxSpec(workspace=tmp_path, mounts=(Mount(source=tmp_path / "no", target="/opt/x"),))
+        )
+
+
+async def test_many_mounts(provider: BubblewrapProvider, workspace: Path, tmp_path: Path) -> None:
+    """Hundreds of mounts are no problem."""
+    mounts = []
+    for number in range(300):
+        (tmp_path / f"m{number}").write_text(str(number))
+        mounts.append(Mount(source=tmp_path / f"m{number}", target=f"/opt/m/{number}"))
+    sandbox = await provider.open(SandboxSpec(workspace=workspace, mounts=tuple(mounts)))
+    assert (await sandbox.run(sh("cat /opt/m/0 /opt/m/150 /opt/m/299"))).stdout == b"0150299"
+
+
+async def test_shared_by_a_pod(provider: BubblewrapProvider, workspace: Path, tmp_path: Path) -> None:
+    """Two sandboxes of a pod may write one folder; it is given back when the second closes."""
+    other = tmp_path / "other"
+    other.mkdir()
+    mounts = (Mount(source=other, target="/opt/shared", writable=True),)
+    (tmp_path / "w2").mkdir()
+    async with await provider.pod() as pod:
+        one = await pod.open(SandboxSpec(workspace=workspace, mounts=mounts))
+        two = await pod.open(SandboxSpec(workspace=tmp_path / "w2", mounts=mounts))
+        assert (await one.run(sh("echo 1 > /opt/shared/1"))).ok
+        await one.close()
+        assert (await two.run(sh("echo 2 >> /opt/shared/1; echo 2 > /opt/shared/2"))).ok
+        await two.close()
+        assert (other / "1").read_text() == "1\n2\n"
+        assert {path.stat().st_uid for path in (other, *other.iterdir())} == {os.geteuid()}
 
 
 class TestBehaviour(SandboxContract):

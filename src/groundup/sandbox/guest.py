@@ -323,7 +323,7 @@ class BubblewrapSandbox:
         return _CAUSES.get(event.cause or "", Ending.SANDBOX_DIED)
 
     def _infrastructure(self) -> bool:
-        return self._ended.done() and self._ended.result().cause in ("launcher", "failed")
+        return self._ended.done() and self._ended.result().cause in ("launcher", "failed", "placing")
 
     def _because(self) -> str:
         if not self._ended.done():

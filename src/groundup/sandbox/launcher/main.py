@@ -335,9 +335,10 @@ class Launcher:
     def _end_strays(self) -> None:
         """End what bubblewrap left behind when somebody else killed it: such orphans become our children."""
         ours = {self.placer.pid, *self.finishing, *(box.outer for box in self.boxes.values())}
-        for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
-            if int(child) not in ours:
-                _kill(int(child))
+        with contextlib.suppress(FileNotFoundError):  # a kernel without CONFIG_PROC_CHILDREN
+            for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+                if int(child) not in ours:
+                    _kill(int(child))
 
     def _watch(self) -> None:
         now = time.monotonic()
