@@ -88,7 +88,7 @@ def test_an_undefined_score_is_in_no_mean_and_is_told() -> None:
     """0/0 is neither 0 nor 1."""
     report = report_run(*run_of("r", {"a": [(0, 0)], "b": [(1, 1)]}))
     assert parts(report.headline) == (1, 1)
-    assert report.warnings == ("1 graded attempts have an undefined score (0/0) and are in no mean",)
+    assert report.warnings == ("graded with an undefined score (0/0), which is in no mean: 1",)
 
 
 def test_a_run_without_any_verdict_has_a_headline_without_value() -> None:

@@ -56,7 +56,8 @@ def worked(begin: Callable[[Progress], RunResult], talk: Talk) -> int:
     report = read_report([result.folder])
     print_report(report, talk.report_format)
     if result.exit_code:
-        say(f"groundup: {result.owed} attempts have no verdict; finish with `groundup resume {result.folder}`")
+        missing = "1 attempt has" if result.owed == 1 else f"{result.owed} attempts have"
+        say(f"groundup: {missing} no verdict; finish with `groundup resume {result.folder}`")
         return result.exit_code
     say(f"groundup: the run lies in {result.folder}")
     if failed := below(report, talk.fail_under):

@@ -151,7 +151,7 @@ def _warnings(rows: Sequence[AttemptRow], graders: Sequence[GraderIdentity]) -> 
         warnings.append(f"{unknown} of {len(rows)} attempts have no verdict and are in no mean; resume the run")
     undefined = sum(row.standing == "graded" and row.counted is None for row in rows)
     if undefined:
-        warnings.append(f"{undefined} graded attempts have an undefined score (0/0) and are in no mean")
+        warnings.append(f"graded with an undefined score (0/0), which is in no mean: {undefined}")
     return tuple(warnings)
 
 

@@ -1,0 +1,69 @@
+"""What people see while a run goes on."""
+
+from datetime import UTC, datetime, timedelta
+
+from groundup.cli.progress import duration, standing_words, words
+from groundup.domain.subjects import AttemptKey, Outcome
+from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
+from groundup.runs.progress import AttemptEnded, RunBegan, RunEnded, Standing, Warned
+from groundup.store.records import VerdictLine
+
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+NOW = Standing(
+    total=10,
+    settled=5,
+    running=2,
+    graded=3,
+    tampered=1,
+    not_attempted=1,
+    infrastructure=1,
+    failed={"import": 1, "test": 2},
+    left_s=1234.0,
+)
+
+
+def ended(status: Status, score: Score | None, reason: Reason | None, *, again: bool = False) -> AttemptEnded:
+    """Return the event of an attempt that took two seconds."""
+    verdict = Verdict(
+        status=status,
+        score=score,
+        reasons=(reason,) if reason else (),
+        grader=GraderIdentity(name="strict", version="1"),
+    )
+    line = VerdictLine(
+        attempt=AttemptKey(task="a"),
+        outcome=Outcome.SUBMITTED,
+        submission=None,
+        verdict=verdict,
+        started_at=BEGAN,
+        finished_at=BEGAN + timedelta(seconds=2),
+    )
+    return AttemptEnded(line=line, again=again, standing=NOW)
+
+
+def test_the_standing_says_done_running_failed_by_kind_and_the_time_left() -> None:
+    """One line is enough to know whether to wait."""
+    assert standing_words(NOW) == (
+        "5/10 done, 2 running, 1 infrastructure, 1 tampered, 1 not attempted, failed: import 1, test 2, "
+        "about 21 min left"
+    )
+
+
+def test_every_event_is_one_line() -> None:
+    """Plain lines and the log file use the same words."""
+    assert (
+        words(RunBegan(run_id="r", folder="runs/r", standing=NOW)) == "run r: 10 attempts, 5 of them done before"
+    )
+    assert words(Warned(message="the cache is full")) == "warning: the cache is full"
+    assert words(RunEnded(standing=NOW, interrupted=True)).startswith("interrupted: 5/10 done")
+    graded = ended(
+        Status.GRADED, Score(numerator=3, denominator=4), Reason(stage=Stage.TEST, message="one failed")
+    )
+    assert words(graded) == "[5/10] a/0 graded 3/4 (test: one failed) in 2.0 s"
+    failed = ended(Status.INFRASTRUCTURE, None, Reason(stage=Stage.ENVIRONMENT, message="no net"), again=True)
+    assert words(failed) == "[5/10] a/0 infrastructure (environment: no net) in 2.0 s; will be tried again"
+
+
+def test_times_are_said_as_people_say_them() -> None:
+    """Seconds, minutes, hours."""
+    assert [duration(seconds) for seconds in (5, 99, 150, 7200)] == ["5 s", "99 s", "2 min", "2 h 0 min"]
