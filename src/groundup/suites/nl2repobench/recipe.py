@@ -60,6 +60,13 @@ class Environment(Record):
         return PythonRequest(python=self.python, requirements=lines, exclude_newer=self.exclude_newer)
 
 
+class PublishedRun(Record):
+    """What the published evaluator runs and deletes for a task, so that `official` needs no pulled data."""
+
+    commands: tuple[str, ...] = Field(min_length=1)
+    test_files: tuple[str, ...]
+
+
 class Excluded(Record):
     """A test of the original that is not expected of a submission."""
 
@@ -88,6 +95,9 @@ class Recipe(Record):
     environment: Environment
     tests: HiddenTests
     declared: dict[str, int] = Field(description="data version -> published count")
+    published: PublishedRun | None = Field(
+        default=None, description="the same in both data versions; None: known from pulled data only"
+    )
     reasons: dict[str, Why] = Field(
         default={}, description="shell pattern of test ids -> why they fail here; for freezing"
     )

@@ -38,7 +38,7 @@ def recipe_text(recipe: Recipe) -> str:
         lines.append(f"notes = {_value(recipe.notes)}")
     source = {"kind": recipe.source.kind, **fields.pop("source")}
     lines += _table("source", source)
-    for name in ("environment", "tests", "declared", "reasons", "frozen"):
+    for name in ("environment", "tests", "declared", "published", "reasons", "frozen"):
         lines += _table(name, fields.get(name) or {})
     if recipe.expected:
         lines += ["", "[expected]"]
