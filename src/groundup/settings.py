@@ -4,7 +4,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -38,6 +38,11 @@ class Settings(Record):
     builder: str = Field(default="local", description="who builds environments")
     memory_share: float = Field(
         default=0.8, gt=0, le=1, description="of the machine's memory that attempts may reserve"
+    )
+    official_installs: Literal["open", "no-original", "none"] = Field(
+        default="open",
+        description="what installers run by `official` graders may fetch from the package index: everything as "
+        "published, all but the task's own library, or nothing",
     )
     registry_cache: bool = Field(default=True, description="keep fetched packages for offline use")
 

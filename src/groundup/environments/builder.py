@@ -1,9 +1,13 @@
 """The protocol of the environment builder."""
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from groundup.environments.requests import Layer, PythonEnvironment, PythonRequest, SourceRequest
+
+if TYPE_CHECKING:
+    from groundup.gateways.pypi import PyPIGateway
 
 
 class EnvironmentBuilder(Protocol):
@@ -23,4 +27,15 @@ class EnvironmentBuilder(Protocol):
 
     def identity(self) -> Mapping[str, str]:
         """Tool versions, for lock files."""
+        ...
+
+
+@runtime_checkable
+class RegistryLender(Protocol):
+    """A builder that lends its package index to a sandbox, for graders that run installers there. Optional."""
+
+    def gateway(
+        self, *, refused: Iterable[str] = (), exclude_newer: str | None = None
+    ) -> AbstractAsyncContextManager["PyPIGateway"]:
+        """Yield a gateway that refuses these names and hides what is newer; attach it to one sandbox."""
         ...

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -26,8 +26,10 @@ from groundup.environments.requests import (
 from groundup.environments.sources import source_layer
 from groundup.gateways.cache import FetchCache
 from groundup.gateways.indexes import ClientConfiguration, client_configuration
+from groundup.gateways.pypi import PyPIGateway
 from groundup.gateways.pypi_registry import PyPIRegistry
 from groundup.gateways.shared_work import SharedWork
+from groundup.gateways.simple_pages import cutoff_instant
 from groundup.gateways.uv import uv_version
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.settings import Settings, environment
@@ -135,6 +137,18 @@ class LocalBuilder:
             self._building(room, ask, interpreter) as build,
         ):
             return await resolve(build, request, interpreter)
+
+    @asynccontextmanager
+    async def gateway(
+        self, *, refused: Iterable[str] = (), exclude_newer: str | None = None
+    ) -> AsyncIterator[PyPIGateway]:
+        """Yield a way to the package index for one sandbox, with these rules."""
+        cutoff = cutoff_instant(exclude_newer) if exclude_newer else None
+        async with (
+            self._open_registry() as registry,
+            PyPIGateway(registry, refused=refused, cutoff=cutoff) as gateway,
+        ):
+            yield gateway
 
     async def interpreter(self, minor: str) -> Interpreter:
         """Return the host's interpreter of this minor version, found or fetched."""
