@@ -86,6 +86,23 @@ def test_the_names_of_the_environment_are_taken() -> None:
     assert "calc/__init__.py" in composed.kept
 
 
+@pytest.mark.parametrize("path", ["tests.py", "helper.py", "helper/__init__.py", "test_a.py"])
+def test_modules_of_the_hidden_tests_cannot_be_stood_in_for(path: str) -> None:
+    """What hidden tests import from each other is theirs, wherever pytest puts their folder on the path."""
+    original = [*ORIGINAL, Found(path="tests/helper.py", kind="file")]
+    top, _, below = path.partition("/")
+    found = [Found(path=top, kind="folder" if below else "file"), Found(path="calc/helper.py", kind="file")]
+
+    assert plan(found, original, HIDDEN).kept == {"calc/helper.py"}
+
+
+def test_modules_of_a_package_of_tests_take_no_names() -> None:
+    """Where the hidden tests are a package, a submission's module that is named like a helper of theirs stays."""
+    original = [*ORIGINAL, *(Found(path=f"tests/{name}.py", kind="file") for name in ("__init__", "helper"))]
+
+    assert plan([Found(path="helper.py", kind="file")], original, HIDDEN).kept == {"helper.py"}
+
+
 def test_shadows_are_looked_for_in_every_import_root() -> None:
     """With a src layout, both the root and src are searched by the interpreter, so both are swept."""
     hidden = HIDDEN.model_copy(update={"import_roots": ("src",)})

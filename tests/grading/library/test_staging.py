@@ -1,5 +1,6 @@
 """What a grading sandbox will see, laid out on the host."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,17 @@ def test_links_out_of_the_tree_are_not_copied(tmp_path: Path, original: Path) ->
 
     assert not (staged.workspace / "calc/leak").is_symlink()
     assert (staged.workspace / "calc/inner").is_symlink()
+
+
+def test_names_that_are_no_text_come_along(tmp_path: Path, original: Path) -> None:
+    """A file name of arbitrary bytes breaks nothing, whether its file is kept or left out."""
+    submission = _write(tmp_path / "sub", {"calc/__init__.py": ""})
+    for name in (b"calc/\xff.txt", b"\xfe.pth"):
+        (submission / os.fsdecode(name)).touch()
+    staged = _stage(tmp_path, submission, original)
+
+    assert (staged.workspace / os.fsdecode(b"calc/\xff.txt")).is_file()
+    assert [entry.path for entry in staged.dropped] == ["\\xfe.pth"]
 
 
 def test_the_trusted_folder_holds_what_an_installation_would_leave(tmp_path: Path, original: Path) -> None:

@@ -4,8 +4,10 @@ The submission's sources lie below; what the recipe protects comes from the orig
 submission could speak to pytest or to the interpreter instead of being tested is absent.
 """
 
+import re
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from groundup.domain.errors import TaskError
@@ -55,6 +57,7 @@ _GONE_FROM_STDLIB = frozenset(
 _ALWAYS_TAKEN = frozenset(
     ["pytest", "_pytest", "pluggy", "iniconfig", "py", "conftest", "sitecustomize", "usercustomize"]
 )
+_IN_TEST_FOLDER = re.compile(r"conftest\.py|test.*\.py|.*_test\.py")
 _CONFTEST = frozenset(["conftest.py", "conftest.pyc", "conftest.so"])
 _PYTEST_FILES = frozenset(["pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini"])
 _PROJECT_FILES = frozenset(["setup.cfg", "pyproject.toml"])
@@ -64,24 +67,23 @@ _BYTECODE = (".pyc", ".pyo")
 _MODULE = (".py", ".so", ".pyd")
 
 
-class Found(Record):
-    """One entry of a tree, by its path relative to the root."""
+@dataclass(frozen=True)
+class Found:
+    """One entry of a tree, by its path relative to the root; names need not be valid text."""
 
     path: str
     kind: Kind
 
 
 class Dropped(Record):
-    """What was left out of a submission, and why."""
+    """What was left out of a submission, and why. The path is made printable."""
 
     path: str
     why: str
 
-    def __str__(self) -> str:
-        return f"{printable(self.path)}: {self.why}"
 
-
-class Plan(Record):
+@dataclass(frozen=True)
+class Plan:
     """The composed tree: which paths come from where."""
 
     kept: frozenset[str] = frozenset()
@@ -101,7 +103,8 @@ def plan(
     """
     kept: set[str] = set()
     dropped: dict[str, str] = {}
-    rules = _Rules(hidden, occupied)
+    restored = _restored(original, hidden)
+    rules = _Rules(hidden, occupied | _importable(restored), {path.partition("/")[0] for path in restored})
     for found in submission:
         path = PurePosixPath(found.path)
         if str(path.parent) in dropped:
@@ -114,15 +117,15 @@ def plan(
             dropped[found.path] = why
     return Plan(
         kept=frozenset(kept),
-        dropped=tuple(Dropped(path=path, why=why) for path, why in dropped.items() if why),
-        restored=_restored(original, hidden),
+        dropped=tuple(Dropped(path=printable(path), why=why) for path, why in dropped.items() if why),
+        restored=restored,
     )
 
 
 class _Rules:
     """What of a submission may not come along."""
 
-    def __init__(self, hidden: HiddenTests, occupied: frozenset[str]) -> None:
+    def __init__(self, hidden: HiddenTests, occupied: frozenset[str], folders: set[str]) -> None:
         self._withheld = frozenset(map(_normal, hidden.protected + hidden.absent))
         self._above_withheld = frozenset(
             str(above) for path in self._withheld for above in PurePosixPath(path).parents
@@ -132,13 +135,15 @@ class _Rules:
             str(up) for path in governed for up in PurePosixPath(path).parents
         }
         self._roots = frozenset(map(_normal, (*hidden.import_roots, hidden.cwd, ".")))
+        own = {name.split(".")[0] for name in hidden.packages}
+        self._folders = frozenset(folders - own)
         self._taken = (
             occupied
             | sys.stdlib_module_names
             | _GONE_FROM_STDLIB
             | _ALWAYS_TAKEN
             | {n.split(".")[0] for n in hidden.plugins}
-        ) - {name.split(".")[0] for name in hidden.packages}
+        ) - own
 
     def why_dropped(self, path: PurePosixPath, kind: Kind) -> str | None:
         """Say why *path* is left out, or None when it stays."""
@@ -169,10 +174,21 @@ class _Rules:
         if str(path.parent) not in self._roots:
             return None
         name = path.name
-        module = name.split(".")[0] if name.endswith(_MODULE) else name
-        if module in self._taken and str(path) not in self._roots:
+        is_module = name.endswith(_MODULE)
+        module = name.split(".")[0] if is_module else name
+        # A folder of tests without __init__ would come after a module of its name.
+        taken = self._taken | self._folders if is_module else self._taken
+        if module in taken and str(path) not in self._roots:
             return f"would stand in for the module {module}"
         return None
+
+
+def _importable(restored: frozenset[str]) -> frozenset[str]:
+    """Return the top-level names of restored modules: pytest searches a folder of tests that is no package."""
+    paths = [PurePosixPath(path) for path in restored if path.endswith(".py")]
+    searched = {path.parent for path in paths if _IN_TEST_FOLDER.fullmatch(path.name)}
+    searched = {folder for folder in searched if str(folder / "__init__.py") not in restored}
+    return frozenset(path.stem for path in paths if path.parent in searched)
 
 
 def _restored(original: Iterable[Found], hidden: HiddenTests) -> frozenset[str]:
