@@ -6,6 +6,7 @@ of the host's homes, /root, /var, /opt, /run and /srv, no site-packages, no cred
 """
 
 import contextlib
+import functools
 import os
 import posixpath
 import re
@@ -97,6 +98,7 @@ class Composition:
     def __init__(self, state: Path, *, staged: bool) -> None:
         self.sources: dict[str, Path] = {}
         self.command: list[str] = []
+        self._names: dict[Path, str] = {}
         self._arguments: list[str] = []
         self._state = state
         self._staged = staged
@@ -106,12 +108,10 @@ class Composition:
         path = path.absolute()
         if not self._staged:
             return str(path)
-        for name, known in self.sources.items():
-            if known == path:
-                return f"{STAGE}/{name}"
-        name = str(len(self.sources))
-        self.sources[name] = path
-        return f"{STAGE}/{name}"
+        if path not in self._names:
+            self._names[path] = str(len(self.sources))
+            self.sources[self._names[path]] = path
+        return f"{STAGE}/{self._names[path]}"
 
     def program(self, path: Path, libraries: Path) -> str:
         """Return how to execute *path*, which finds the folder *libraries* beside its own grandparent."""
@@ -184,12 +184,16 @@ def _check_no_links(target: str, spec: SandboxSpec) -> None:
             raise SubmissionError(f"cannot mount at {target!r}: the submission has a symbolic link in its place")
 
 
+@functools.cache
+def _masked_folders() -> tuple[Path, ...]:
+    found = (path for pattern in _MASKED for path in sorted(Path("/").glob(pattern)))
+    return tuple(path for path in found if path.is_dir() and not path.is_symlink())
+
+
 def _system(box: Composition, state: Path) -> None:
     box.read_only(Path("/usr"), "/usr")
-    for pattern in _MASKED:
-        for path in sorted(Path("/").glob(pattern)):
-            if path.is_dir() and not path.is_symlink():
-                box.read_only(state / "empty", str(path))
+    for path in _masked_folders():
+        box.read_only(state / "empty", str(path))
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
         path = Path("/", name)
         if path.is_symlink():
@@ -224,7 +228,8 @@ def _supervisor(box: Composition, spec: SandboxSpec, state: Path, controllers: C
     box.command += [f"{kind}={value}" for kind, value in resource_limits(spec, controllers).items()]
 
 
-def interpreter_parts() -> list[tuple[Path, str]]:
+@functools.cache
+def interpreter_parts() -> tuple[tuple[Path, str], ...]:
     """Return what the supervisor's interpreter consists of: host path and place below its prefix."""
     prefix = Path(sys.base_prefix)
     executable = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
@@ -239,7 +244,7 @@ def interpreter_parts() -> list[tuple[Path, str]]:
             parts.append((Path(folder) / shared, f"lib/{shared}"))
     else:
         parts = [(prefix / "lib", "lib")]
-    return [(executable, "bin/python3"), *parts]
+    return ((executable, "bin/python3"), *parts)
 
 
 def resource_limits(spec: SandboxSpec, controllers: Collection[str]) -> Mapping[int, int]:

@@ -361,12 +361,10 @@ def main(argv: "list[str]") -> None:
     hide_from_tracers()
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # ignored for process 1; Python would raise KeyboardInterrupt
     limits = {int(kind): int(value) for kind, _, value in (text.partition("=") for text in argv[1:])}
-    import fcntl
-
-    null = fcntl.fcntl(os.open(os.devnull, os.O_RDWR), fcntl.F_DUPFD_CLOEXEC, FIRST_FREE_DESCRIPTOR)
+    null = os.dup2(os.open(os.devnull, os.O_RDWR), FIRST_FREE_DESCRIPTOR, inheritable=False)
     for target in (0, 1):
         os.dup2(null, target)
-    number = fcntl.fcntl(int(argv[0]), fcntl.F_DUPFD_CLOEXEC, FIRST_FREE_DESCRIPTOR)
+    number = os.dup2(int(argv[0]), FIRST_FREE_DESCRIPTOR + 1, inheritable=False)
     for target in range(3, FIRST_FREE_DESCRIPTOR):
         os.dup2(null, target, inheritable=False)
     wake, waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
