@@ -1,6 +1,7 @@
 """What a provider that confines promises: a hostile guest learns nothing, reaches nothing, and cannot stay."""
 
 import asyncio
+import ctypes
 import os
 from pathlib import Path
 
@@ -53,6 +54,18 @@ class IsolationContract:
         for word in (SECRET, str(workspace), str(Path.home()), "HOST_SECRET", "pytest"):
             if word not in ("/", "/home/user"):
                 assert word.encode() not in result.stdout
+
+    async def test_keys(self, provider: SandboxProvider, workspace: Path) -> None:
+        """Keys of the user's session, such as Kerberos tickets, are not the guest's."""
+        add_key = {"x86_64": 248, "aarch64": 217}.get(os.uname().machine)
+        if add_key is None or not Path("/proc/keys").exists():
+            pytest.skip("no kernel keyrings here, or no known number of the call that fills them")
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.syscall(add_key, b"user", b"groundup-test-key", b"secret", 6, -3) < 0:
+            pytest.skip(f"keys cannot be made here: {os.strerror(ctypes.get_errno())}")
+        assert "groundup-test-key" in Path("/proc/keys").read_text()
+        sandbox = await provider.open(SandboxSpec(workspace=workspace))
+        assert b"groundup-test-key" not in (await sandbox.run(sh("cat /proc/keys"))).stdout
 
     async def test_descriptors(self, sandbox: Sandbox) -> None:
         """A command has its three streams and nothing else open."""

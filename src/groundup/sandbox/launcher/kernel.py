@@ -13,6 +13,9 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
 
+_KEYCTL = {"x86_64": 250, "aarch64": 219, "riscv64": 219, "ppc64le": 271, "s390x": 280}
+_KEYCTL_JOIN_SESSION_KEYRING = 1
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -46,6 +49,13 @@ def die_with_parent(number: int) -> None:
 def be_dumpable() -> None:
     """Own one's /proc entries again after a change of user."""
     _checked(_libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")
+
+
+def forget_keys() -> None:
+    """Leave the user's session keyring (Kerberos tickets and the like), which children would inherit."""
+    number = _KEYCTL.get(os.uname().machine)
+    if number is not None:  # a kernel without keyrings, or a container that forbids them, has none to leave
+        _libc.syscall(number, _KEYCTL_JOIN_SESSION_KEYRING, None, 0, 0, 0)
 
 
 def adopt_orphans() -> None:

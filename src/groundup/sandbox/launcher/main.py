@@ -391,6 +391,7 @@ def main(channel: int, state: str) -> None:
             with contextlib.suppress(OSError):
                 os.set_inheritable(int(name), False)  # what groundup passed on is for nobody else
     kernel.adopt_orphans()
+    kernel.forget_keys()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
