@@ -3,8 +3,9 @@
     python benchmarks/gather_manifests.py --into CACHE SOURCE [SOURCE ...]
 
 A SOURCE is a checkout, a bare git directory (read with git, at HEAD), an archive (`.tar.gz`, `.zip`, `.crate`,
-`.tgz`), or a folder of any of these, such as one that `pip download --no-deps --no-binary :all: -d FOLDER NAME ...`
-filled, or one of clones made with `git clone --bare`. Each distinct file is kept once as `CACHE/<format>/<digest>/<its path>`, at most `--per-source` files of one format from one source.
+`.tgz`), or a folder of any of these, such as one that `pip download --no-deps --no-binary :all:` or
+`git clone --bare` filled. Each distinct file is kept once as `CACHE/<format>/<digest>/<its path>`, at most
+`--per-source` files of one format from one source.
 """
 
 import argparse

@@ -2,9 +2,9 @@
 
     python benchmarks/manifest_laws.py CACHE [--language python] [--show 20]
 
-For each file: it is read or refused with one clear error; write(x, read(x)) is x; read(mask(x)) declares nothing of
-a masked kind; mask(mask(x)) is mask(x); what mask leaves is a subsequence of the file's lines, but for lines that
-hold a declaration. `restored` counts files where write(mask(x), read(x)) declares what x declared.
+For each file: it is read, or refused with one error that names it; write(x, read(x)) is x; read(mask(x)) declares
+nothing of a masked kind; mask(mask(x)) is mask(x); taking one declaration away leaves the others. Counted beside
+that: files where mask only deletes bytes, and where write(mask(x), read(x)) declares what x declared.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from groundup.manifests.protocol import ManifestFormat
 from groundup.manifests.records import Dependency, ManifestError
 
 Declared = tuple[Dependency, ...]
-COLUMNS = ("files", "refused", "broken", "declarations", "cannot say", "restorable", "restored")
+COLUMNS = ("files", "refused", "broken", "declarations", "cannot say", "only deletes", "restorable", "restored")
 
 
 def main() -> None:
@@ -80,7 +80,12 @@ def check_file(known: ManifestFormat, data: bytes, path: str, counts: Counter[st
         flaws.append(f"the mask leaves {names[:5]}")
     if known.mask(masked, path) != masked:
         flaws.append("masking twice is not masking once")
+    remaining = iter(data)
+    counts["only deletes"] += all(byte in remaining for byte in masked)
     if manifest.dependencies:
+        one_less = manifest.dependencies[1:]
+        if identities(known.read(known.write(data, one_less, path), path).dependencies) != identities(one_less):
+            flaws.append(f"taking {manifest.dependencies[0].name} away changes more than that")
         counts["restorable"] += 1
         counts["restored"] += restores(known, masked, path, manifest.dependencies, flaws)
     return flaws
@@ -94,7 +99,12 @@ def restores(known: ManifestFormat, masked: bytes, path: str, dependencies: Decl
         if "not valid" in str(error) and "PEP 508" not in str(error):
             flaws.append(f"what write made is refused: {error}")
         return False
-    return Counter(item.identity for item in again.dependencies) == Counter(item.identity for item in dependencies)
+    return identities(again.dependencies) == identities(dependencies)
+
+
+def identities(dependencies: Declared) -> Counter[tuple[object, ...]]:
+    """Return what is declared, without where."""
+    return Counter(item.identity for item in dependencies)
 
 
 if __name__ == "__main__":
