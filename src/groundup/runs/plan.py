@@ -17,7 +17,7 @@ from groundup.runs.submissions import SubmissionSource
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import ConfigFile, EarlierRun, Planned, Predictions, References, RunConfiguration
-from groundup.suites.protocol import Grader, Suite
+from groundup.suites.protocol import Grader, Partial, PatchTaking, Suite
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Plan:
     planned: Planned
     source: SubmissionSource
     pinned: dict[str, str]
+    left_out: tuple[str, ...] = ()
+    """Tasks that nobody named and that the suite cannot grade."""
 
     @property
     def missing(self) -> tuple[AttemptKey, ...]:
@@ -44,7 +46,8 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> Plan:
     grader = _grader(suite, configuration.grader)
     every = {task.id: task for task in suite.tasks()}
     source = _source(configuration, suite, sorted(every))
-    tasks = {name: every[name] for name in _selected(configuration, sorted(every))}
+    usual = sorted(suite.gradable() if isinstance(suite, Partial) else every)
+    tasks = {name: every[name] for name in _selected(configuration, sorted(every), usual)}
     planned = Planned(tasks=tuple(tasks), attempts=configuration.attempts or source.attempts())
     return Plan(
         configuration=configuration,
@@ -54,6 +57,15 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> Plan:
         planned=planned,
         source=source,
         pinned=_pinned(suite, grader, tasks, planned, source),
+        left_out=() if _named(configuration) else tuple(sorted(every.keys() - set(usual))),
+    )
+
+
+def told_left_out(plan: Plan) -> str:
+    """Return a sentence about the tasks that a run leaves out because nobody can grade them yet."""
+    return (
+        f"{len(plan.left_out)} tasks of {plan.suite.name} cannot be graded yet and are left out, such as "
+        f"{plan.left_out[0]}; `groundup tasks {plan.suite.name}` shows what they lack"
     )
 
 
@@ -83,23 +95,27 @@ def _grader(suite: Suite, name: str | None) -> Grader:
         raise UsageError(unknown("grader", name or suite.default_grader, graders)) from error
 
 
-def _selected(configuration: RunConfiguration, every: Sequence[str]) -> list[str]:
+def _selected(configuration: RunConfiguration, every: Sequence[str], usual: Sequence[str]) -> list[str]:
     for name in (*(configuration.tasks or ()), *configuration.exclude):
         if name not in every:
             raise UsageError(unknown("task", name, every))
-    wanted = configuration.tasks
-    match configuration.submissions:
-        case Predictions(task=str(task)):
-            wanted = wanted or (task,)
-        case EarlierRun(path=path):
-            wanted = wanted or RunFolder(Path(path)).config().planned.tasks
-    selected = sorted(set(wanted or every) - set(configuration.exclude))
+    selected = sorted(set(_named(configuration) or usual) - set(configuration.exclude))
     gone = [name for name in selected if name not in every]
     if gone:
         raise UsageError(unknown("task", gone[0], every))
     if not selected:
         raise UsageError(f"no task of {configuration.suite} is left to do; check --tasks and --exclude")
     return selected
+
+
+def _named(configuration: RunConfiguration) -> tuple[str, ...] | None:
+    match configuration.submissions:
+        case Predictions(task=str(task)):
+            return configuration.tasks or (task,)
+        case EarlierRun(path=path):
+            return configuration.tasks or RunFolder(Path(path)).config().planned.tasks
+        case _:
+            return configuration.tasks
 
 
 def _source(configuration: RunConfiguration, suite: Suite, tasks: Sequence[str]) -> SubmissionSource:
@@ -109,9 +125,10 @@ def _source(configuration: RunConfiguration, suite: Suite, tasks: Sequence[str])
         case EarlierRun(path=path):
             return EarlierRunSource(RunFolder(Path(path)))
         case Predictions() as predictions:
-            from groundup.runs.predictions import open_predictions
+            from groundup.runs.predictions import Layout, open_predictions
 
-            return open_predictions(predictions, tasks)
+            layout = Layout(suite.prediction_groups, patches=True) if isinstance(suite, PatchTaking) else Layout()
+            return open_predictions(predictions, tasks, layout=layout)
 
 
 def _pinned(

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from groundup.domain.digests import digest_of
+from groundup.domain.digests import digest_bytes, digest_of
 from groundup.domain.errors import SubmissionError, UsageError
 from groundup.domain.names import unknown
 from groundup.domain.subjects import AttemptKey, Provenance, Submission
@@ -24,15 +24,18 @@ from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
 from groundup.runs.interrupts import in_thread
 from groundup.store.records import Predictions
+from groundup.suites.protocol import PATCH_FILE
 from groundup.trees.archives import extract_archive
 from groundup.trees.copy import copy_tree
 from groundup.trees.digest import tree_digest, untrusted_digest
 from groundup.trees.limits import DROPPED_SHOWN, TakenIn, TreeLimits, printable
+from groundup.trees.writer import TreeWriter
 
 ARCHIVES = (".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar", ".zip")
 """Endings of packed submissions. What an archive is, its content says."""
 _INDEX = re.compile(r"0|[1-9][0-9]{0,2}")
 _LINE_BYTES = 16 * 1024 * 1024
+_PATCHES = (".diff", ".patch")
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,23 @@ class Found:
     place: Path | None = None
     refusal: str | None = None
     model_name: str | None = None
+    patch: bytes | None = None
+    """A diff from a line of JSON; there is no place then."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a suite allows besides `<predictions>/<task>/` with a tree in it."""
+
+    groups: tuple[str, ...] = ()
+    """Folders that may stand between: `<predictions>/<group>/<task>/`."""
+    patches: bool = False
+    """Whether diffs can be handed in: `<task>/patch.diff` (nothing else counts then), `model_patch` in a line."""
+
+    @property
+    def packed(self) -> tuple[str, ...]:
+        """Endings of files that are a whole submission."""
+        return (*ARCHIVES, *_PATCHES) if self.patches else ARCHIVES
 
 
 class PredictionSource:
@@ -69,12 +89,12 @@ class PredictionSource:
     async def take_in(self, task: Task, attempt: AttemptKey, destination: Path, bench: Bench) -> Submission:
         """Copy or unpack the prediction into *destination*."""
         found = self._found[attempt]
-        if found.place is None:
+        if found.place is None and found.patch is None:
             raise SubmissionError(found.refusal or f"{found.name} cannot be used")
-        place = found.place
-        taken = await in_thread(lambda: _take(place, destination, self._limits))
+        taken = await in_thread(lambda: _take(found, destination, self._limits))
         digest = await in_thread(lambda: tree_digest(destination))
         return Submission(
+            kind="patch" if _is_patch(found) else "tree",
             digest=digest.digest,
             files=digest.files,
             bytes=digest.bytes,
@@ -88,6 +108,8 @@ class PredictionSource:
         )
 
     def _digest(self, found: Found) -> str:
+        if found.patch is not None:
+            return digest_bytes(found.patch)
         if found.place is None:
             return digest_of(found.refusal)
         if found.place.is_dir():
@@ -96,22 +118,23 @@ class PredictionSource:
 
 
 def open_predictions(
-    spec: Predictions, tasks: Sequence[str], limits: TreeLimits | None = None
+    spec: Predictions, tasks: Sequence[str], limits: TreeLimits | None = None, *, layout: Layout | None = None
 ) -> PredictionSource:
     """Find the predictions that *spec* names. *tasks* are all ids of the suite, not only the run's.
 
     Raises `UsageError` when the whole cannot be read, names no task, or names an unknown one.
     """
     path = Path(spec.path)
+    layout = layout or Layout()
     if spec.task is not None and spec.task not in tasks:
         raise UsageError(unknown("task", spec.task, tasks))
     try:
         if spec.task is not None:
-            found = dict(_of_one_task(path, spec.task))
+            found = dict(_of_one_task(path, spec.task, layout))
         elif path.is_dir():
-            found = dict(_of_folder(path, tasks))
+            found = dict(_of_folder(path, tasks, layout))
         elif path.is_file():
-            found = dict(_of_lines(path, tasks, spec.model_name))
+            found = dict(_of_lines(path, tasks, spec.model_name, layout))
         else:
             raise UsageError(f"{path}: no such predictions; give a folder or a JSONL file with -p")
     except OSError as error:
@@ -130,27 +153,29 @@ def model_named_in(path: Path) -> str | None:
     return next((line.model_name_or_path for _, line in _lines(path) if line.model_name_or_path), None)
 
 
-def _of_one_task(path: Path, task: str) -> Iterator[tuple[AttemptKey, Found]]:
+def _of_one_task(path: Path, task: str, layout: Layout) -> Iterator[tuple[AttemptKey, Found]]:
     """Treat *path* as if it were `<predictions>/<task>`, except that it may be an archive and may be a link."""
     if not path.exists():
         raise UsageError(f"{path}: no such folder or archive; give one with -p")
     place = path.resolve()
     if place.is_dir():
-        yield from _attempts(place, task, place, path.name)
-    elif path.name.endswith(ARCHIVES):
+        yield from _attempts(place, task, place, path.name, layout)
+    elif path.name.endswith(layout.packed):
         yield AttemptKey(task=task), Found(path.name, place)
     else:
         raise UsageError(f"{path} is neither a folder nor an archive ({', '.join(ARCHIVES)})")
 
 
-def _of_folder(path: Path, tasks: Sequence[str]) -> Iterator[tuple[AttemptKey, Found]]:
+def _of_folder(path: Path, tasks: Sequence[str], layout: Layout) -> Iterator[tuple[AttemptKey, Found]]:
     root = path.resolve()
     for entry in sorted(root.iterdir()):
         name = entry.name
         if name in tasks:
-            yield from _of_task_entry(root, entry, name)
+            yield from _of_task_entry(root, entry, name, layout)
         elif name.startswith("."):
             continue
+        elif name in layout.groups and entry.is_dir():
+            yield from _of_folder(entry, tasks, Layout(patches=layout.patches))
         elif name.endswith(ARCHIVES):
             task = name[: -len(next(ending for ending in ARCHIVES if name.endswith(ending)))]
             hint = task if task in tasks else "<task>"
@@ -163,10 +188,10 @@ def _of_folder(path: Path, tasks: Sequence[str]) -> Iterator[tuple[AttemptKey, F
             )
 
 
-def _of_task_entry(root: Path, entry: Path, task: str) -> Iterator[tuple[AttemptKey, Found]]:
+def _of_task_entry(root: Path, entry: Path, task: str, layout: Layout) -> Iterator[tuple[AttemptKey, Found]]:
     found = _resolved(root, entry, task)
     if found.place is not None and found.place.is_dir():
-        yield from _attempts(root, task, found.place, task)
+        yield from _attempts(root, task, found.place, task, layout)
     elif found.place is not None:
         refusal = f"{task} is a file; a prediction is a folder {task}/ or an archive {task}/submission.tar.gz"
         yield AttemptKey(task=task), Found(task, refusal=refusal)
@@ -174,7 +199,9 @@ def _of_task_entry(root: Path, entry: Path, task: str) -> Iterator[tuple[Attempt
         yield AttemptKey(task=task), found
 
 
-def _attempts(root: Path, task: str, folder: Path, name: str) -> Iterator[tuple[AttemptKey, Found]]:
+def _attempts(
+    root: Path, task: str, folder: Path, name: str, layout: Layout
+) -> Iterator[tuple[AttemptKey, Found]]:
     """Yield `<index>/` folders when there is nothing else, otherwise the folder itself."""
     entries = [entry for entry in sorted(folder.iterdir()) if not entry.name.startswith(".")]
     if entries and all(_INDEX.fullmatch(entry.name) and not _is_plain_file(entry) for entry in entries):
@@ -182,14 +209,16 @@ def _attempts(root: Path, task: str, folder: Path, name: str) -> Iterator[tuple[
             inner = f"{name}/{entry.name}"
             found = _resolved(root, entry, inner)
             if found.place is not None and found.place.is_dir():
-                found = _packed_or_tree(root, found.place, inner)
+                found = _packed_or_tree(root, found.place, inner, layout)
             yield AttemptKey(task=task, index=int(entry.name)), found
     else:
-        yield AttemptKey(task=task), _packed_or_tree(root, folder, name)
+        yield AttemptKey(task=task), _packed_or_tree(root, folder, name, layout)
 
 
-def _packed_or_tree(root: Path, folder: Path, name: str) -> Found:
-    """Return `submission.<archive>` in *folder* when there is one, otherwise the folder."""
+def _packed_or_tree(root: Path, folder: Path, name: str, layout: Layout) -> Found:
+    """Return `submission.<archive>` in *folder* when there is one, otherwise the folder, or the diff in it."""
+    if layout.patches and os.path.lexists(folder / PATCH_FILE):
+        return _resolved(root, folder / PATCH_FILE, f"{name}/{PATCH_FILE}")
     packed = [folder / f"submission{ending}" for ending in ARCHIVES]
     packed = [path for path in packed if os.path.lexists(path)]
     if len(packed) > 1:
@@ -231,7 +260,9 @@ class _Line(BaseModel):
     model_patch: str | None = None
 
 
-def _of_lines(path: Path, tasks: Sequence[str], model_name: str | None) -> Iterator[tuple[AttemptKey, Found]]:
+def _of_lines(
+    path: Path, tasks: Sequence[str], model_name: str | None, layout: Layout
+) -> Iterator[tuple[AttemptKey, Found]]:
     if path.name.endswith(ARCHIVES):
         raise UsageError(f"{path} is one archive; name its task with --task")
     root = path.resolve().parent
@@ -247,17 +278,23 @@ def _of_lines(path: Path, tasks: Sequence[str], model_name: str | None) -> Itera
                 f"{place}: a second model ({', '.join(sorted(models))}); make one file and one run for each, or "
                 "name one for all with --model-name"
             )
-        if line.model_patch and not line.path:
+        if line.model_patch and not line.path and not layout.patches:
             raise UsageError(f"{place}: model_patch is not taken by suites that ask for whole trees; give a path")
         index = seen[line.instance_id] = seen.get(line.instance_id, -1) + 1
         if line.path:  # an empty one: nothing was handed in, which the index records
             key = AttemptKey(task=line.instance_id, index=index)
-            yield key, _of_line(root, line.path, line.model_name_or_path)
+            yield key, _of_line(root, line.path, line.model_name_or_path, layout)
+        elif line.model_patch is not None and layout.patches:
+            data = line.model_patch.encode(errors="surrogatepass")
+            yield (
+                AttemptKey(task=line.instance_id, index=index),
+                Found(f"{path.name}, line {number}", model_name=line.model_name_or_path, patch=data),
+            )
     if not seen:
         raise UsageError(f"{path} holds no predictions; expected one JSON object on each line")
 
 
-def _of_line(root: Path, given: str, model: str | None) -> Found:
+def _of_line(root: Path, given: str, model: str | None, layout: Layout) -> Found:
     """Resolve a line's path: a relative one must stay in the file's folder, an absolute one is the user's word."""
     name = printable(given)
     path = Path(given)
@@ -265,8 +302,8 @@ def _of_line(root: Path, given: str, model: str | None) -> Found:
         return Found(name, refusal=f"{name} is no path")
     found = _resolved(Path("/") if path.is_absolute() else root, root / path, name)
     if found.place is not None and found.place.is_dir():
-        found = _packed_or_tree(found.place, found.place, name)
-    elif found.place is not None and not path.name.endswith(ARCHIVES):
+        found = _packed_or_tree(found.place, found.place, name, layout)
+    elif found.place is not None and not path.name.endswith(layout.packed):
         found = Found(name, refusal=f"{name} is a file; a prediction is a folder or an archive")
     return Found(found.name, found.place, found.refusal, model)
 
@@ -303,10 +340,32 @@ def _parsed(data: bytes, place: str) -> _Line:
         raise UsageError(f"{place}: {field}: {first['msg']}") from error
 
 
-def _take(place: Path, destination: Path, limits: TreeLimits) -> TakenIn:
+def _is_patch(found: Found) -> bool:
+    if found.patch is not None:
+        return True
+    return found.place is not None and found.place.name.endswith(_PATCHES) and found.place.is_file()
+
+
+def _take(found: Found, destination: Path, limits: TreeLimits) -> TakenIn:
+    place = found.place
+    if found.patch is not None or _is_patch(found):
+        data = found.patch if place is None else _patch_bytes(place)
+        with TreeWriter(destination, limits) as writer:
+            writer.file((PATCH_FILE,), [data or b""], executable=False, size=len(data or b""))
+            return writer.finish()
+    assert place is not None
     if place.is_dir():
         return copy_tree(place, destination, limits)
     return extract_archive(place, destination, limits)
+
+
+def _patch_bytes(place: Path) -> bytes:
+    try:
+        if place.stat().st_size > _LINE_BYTES:
+            raise SubmissionError(f"{place.name} is larger than 16 MiB; that is no patch of build files")
+        return place.read_bytes()
+    except OSError as error:
+        raise SubmissionError(f"{place.name} cannot be read: {error.strerror}") from error
 
 
 def _told(taken: TakenIn) -> tuple[str, ...]:

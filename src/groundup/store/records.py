@@ -14,10 +14,10 @@ from groundup.domain.verdicts import Verdict
 
 
 class References(Record):
-    """Submissions come from the suite itself: its oracle's, or the empty one."""
+    """Submissions come from the suite itself: its oracle's, the empty one, or another that it offers."""
 
     kind: Literal["reference"] = "reference"
-    which: Literal["oracle", "nop"]
+    which: str
 
 
 class Predictions(Record):

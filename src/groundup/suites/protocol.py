@@ -1,14 +1,18 @@
 """What a benchmark has to offer, so that `runs` and `reports` need to know none by name."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
+
+from pydantic import Field
 
 from groundup.domain.records import Record
+from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
-from groundup.domain.verdicts import Reason, TestResult, Verdict
+from groundup.domain.verdicts import Reason, Score, TestResult, Verdict
 from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import SandboxSpec
+from groundup.suites.pulling import PublishedRepository
 
 
 class Graded(Record):
@@ -63,12 +67,115 @@ class Layered(Protocol):
         ...
 
 
+@runtime_checkable
+class Pullable(Protocol):
+    """A suite whose data its publishers offer, for `groundup data pull`. Optional."""
+
+    published: PublishedRepository
+
+    def check_data(self, folder: Path) -> str:
+        """Read pulled data strictly and return its version; raises `UsageError` naming the file that is wrong."""
+        ...
+
+
+@runtime_checkable
+class Partial(Protocol):
+    """A suite that lists tasks which it cannot grade yet. Optional."""
+
+    def gradable(self) -> Sequence[str]:
+        """Return the ids of those that it can; a run that names no tasks takes these and tells of the others."""
+        ...
+
+
 class Summary(Record):
     """What a suite makes of a run's verdicts: named figures with denominators, and rows for a table."""
 
     headline: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    scores: dict[str, dict[str, Score]] = Field(
+        default={}, description="the same for programs: a row's name, a column's name, the score"
+    )
+    notes: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Summarising(Protocol):
+    """A suite that says more of a run than means over its attempts. Optional."""
+
+    def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
+        """Return tables over a run's attempts; None where nothing was handed in. Owed attempts are not there."""
+        ...
+
+
+@runtime_checkable
+class PatchTaking(Protocol):
+    """A suite that takes edits of named files, also as a unified diff. Optional: the others take whole trees.
+
+    A diff is taken in as a tree that holds nothing but `PATCH_FILE`.
+    """
+
+    prediction_groups: tuple[str, ...]
+    """Names of folders that may stand between a folder of predictions and its tasks."""
+
+
+PATCH_FILE = "patch.diff"
+
+
+@runtime_checkable
+class SubjectOffering(Protocol):
+    """A suite that makes further submissions of its own, besides oracle and nop, without a model. Optional."""
+
+    further_subjects: tuple[str, ...]
+
+    async def submit_as(self, subject: str, task: Task, destination: Path, bench: Bench) -> None:
+        """Write what *subject* hands in for *task* into the empty folder *destination*."""
+        ...
+
+
+@runtime_checkable
+class SeedWriting(Protocol):
+    """A suite whose seeds are too large for the task's record. Optional: the others list them there."""
+
+    def write_seeds(self, task: Task, destination: Path) -> None:
+        """Write what a subject finds in its workspace into the absent or empty folder *destination*."""
+        ...
+
+
+@runtime_checkable
+class StatisticsTelling(Protocol):
+    """A suite that can describe its data in numbers. Optional."""
+
+    def statistics(self) -> Summary:
+        """Return the numbers; reads all of the data."""
+        ...
+
+
+class PackageName(NamedTuple):
+    """A package that a registry can be asked for."""
+
+    ecosystem: str
+    name: str
+
+
+@runtime_checkable
+class PackageNaming(Protocol):
+    """A suite whose grading asks registries whether packages exist. Optional."""
+
+    def packages(self, task: Task, submission: Path | None) -> Collection[PackageName]:
+        """Return what grading *submission* would ask for; None: what the original declares."""
+        ...
+
+
+@runtime_checkable
+class Ablating(Protocol):
+    """A suite whose submissions can be changed to see what one kind of mistake costs. Optional."""
+
+    ablations: tuple[str, ...]
+
+    async def ablate(self, ablation: str, task: Task, submission: Path, destination: Path) -> None:
+        """Write *submission* without that kind of mistake into the empty folder *destination*."""
+        ...
 
 
 class Suite(Protocol):
