@@ -44,6 +44,11 @@ class Settings(Record):
         description="what installers run by `official` graders may fetch from the package index: everything as "
         "published, all but the task's own library, or nothing",
     )
+    git_mirror: str | None = Field(
+        default=None,
+        description="where originals' Git repositories are fetched from instead of their own hosts: an address or "
+        "folder to which host/owner/name is appended, or a pattern with {host}, {owner} and {name}",
+    )
     registry_cache: bool = Field(default=True, description="keep fetched packages for offline use")
 
     @property

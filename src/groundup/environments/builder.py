@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from groundup.environments.requests import Layer, PythonEnvironment, PythonRequest, SourceRequest
+from groundup.environments.requests import AnySource, Layer, PythonEnvironment, PythonRequest
 
 if TYPE_CHECKING:
     from groundup.gateways.pypi import PyPIGateway
@@ -21,8 +21,8 @@ class EnvironmentBuilder(Protocol):
         """Return the environment of *request*, building its layer when it is not there."""
         ...
 
-    async def source(self, request: SourceRequest) -> Layer:
-        """Return the unpacked source tree of *request* (one top folder stripped), verified by hash."""
+    async def source(self, request: AnySource) -> Layer:
+        """Return the source tree of *request*, verified: an unpacked distribution or a commit's tree."""
         ...
 
     def identity(self) -> Mapping[str, str]:

@@ -11,17 +11,19 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, SubmissionError, TaskError, UsageError
 from groundup.domain.limits import Limits
 from groundup.environments.build_sandbox import LIMITS, Ask, BuildSandbox, build_sandbox
+from groundup.environments.git_sources import git_layer
 from groundup.environments.interpreters import Interpreter, find_interpreter, interpreter_mounts
 from groundup.environments.layer_store import Built, LayerStore
 from groundup.environments.locking import named_requirements
 from groundup.environments.python_layers import KIND, fill_environment, layer_key, resolve
 from groundup.environments.requests import (
     ENVIRONMENT_TARGET,
+    AnySource,
+    GitSource,
     Layer,
     PythonEnvironment,
     PythonRequest,
     ResolvedRequest,
-    SourceRequest,
 )
 from groundup.environments.sources import source_layer
 from groundup.gateways.cache import FetchCache
@@ -87,11 +89,13 @@ class LocalBuilder:
             environment=json.loads(layer.built.get("environment", "{}")),
         )
 
-    async def source(self, request: SourceRequest) -> Layer:
-        """Return the unpacked source tree of *request* (one top folder stripped), verified by hash."""
+    async def source(self, request: AnySource) -> Layer:
+        """Return the source tree of *request*, verified: an unpacked distribution or a commit's tree."""
         key = digest_of(request)
 
         async def build() -> Layer:
+            if isinstance(request, GitSource):
+                return await git_layer(request, self._store, self._settings.git_mirror)
             async with self._open_registry() as registry:
                 return await source_layer(request, registry, self._store)
 

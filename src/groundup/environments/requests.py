@@ -62,6 +62,21 @@ class SourceRequest(Record):
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
 
 
+class GitSource(Record):
+    """An original's repository at one commit."""
+
+    kind: Literal["git"] = "git"
+    repository: str = Field(min_length=1, description="`host/owner/name`, or an address or path taken as it is")
+    commit: str = Field(pattern=r"^[0-9a-f]{40}$")
+    tree_digest: str | None = Field(
+        default=None, pattern=r"^sha256:[0-9a-f]{64}$", description="of the tree as committed; None: not yet known"
+    )
+
+
+AnySource = SourceRequest | GitSource
+"""Where an original comes from."""
+
+
 class Layer(Record):
     """A prebuilt, read-only piece of a sandbox's file system."""
 

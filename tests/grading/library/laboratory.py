@@ -8,10 +8,10 @@ from pathlib import Path
 from groundup.environments.requests import (
     ENVIRONMENT_TARGET,
     PYTHON_TARGET,
+    AnySource,
     Layer,
     PythonEnvironment,
     PythonRequest,
-    SourceRequest,
 )
 from groundup.sandbox.protocol import Mount
 
@@ -106,7 +106,7 @@ class HostBuilder:
             python_version=sys.version.split()[0],
         )
 
-    async def source(self, request: SourceRequest) -> Layer:
+    async def source(self, request: AnySource) -> Layer:
         """Return the tiny library."""
         tree = self._folder / "original"
         if not tree.exists():

@@ -1,0 +1,121 @@
+"""Git repositories seen from the host: where they are fetched from, one commit or all of them, trees as they were.
+
+The user's own Git configuration applies (proxies, credentials, `url.<base>.insteadOf`). Nothing of a repository is
+executed: no hooks, no filters, no submodules.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from groundup.domain.errors import NetworkError, TaskError
+from groundup.sandbox.programs import ProgramResult, run_program
+from groundup.settings import environment
+from groundup.trees.archives import extract_archive
+
+_TIMEOUT_S = 1800.0
+_AS_COMMITTED = "* -export-ignore -export-subst -text -eol -ident -filter -working-tree-encoding\n"
+"""A repository's attributes would leave tests out of an archive, or change what is in its files."""
+_ANYWHERE = re.compile(r"^(/|\.|[a-z+]+://|[^/]+@)")
+
+
+class Commit(NamedTuple):
+    """One commit of a history."""
+
+    id: str
+    date: str
+    """Of the committer, RFC 3339."""
+
+
+def address_of(repository: str, mirror: str | None) -> str:
+    """Return where to fetch *repository* from.
+
+    *repository* is `host/owner/name`, or an address or path that is taken as it is. *mirror* is a base to which
+    that is appended, or a pattern with {host}, {owner} and {name}.
+    """
+    if _ANYWHERE.match(repository):
+        return repository
+    host, _, path = repository.removesuffix(".git").partition("/")
+    owner, _, name = path.rpartition("/")
+    if mirror is None:
+        return f"https://{repository}"
+    if "{" not in mirror:
+        return f"{mirror.rstrip('/')}/{host}/{path}"
+    return mirror.replace("{host}", host).replace("{owner}", owner).replace("{name}", name)
+
+
+class GitRepository:
+    """A bare repository in a folder of ours."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def create(self) -> None:
+        """Make it, empty."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        await self.run("init", "--quiet", "--bare", "--template=", ".")
+
+    async def fetch_commit(self, address: str, commit: str) -> None:
+        """Fetch one commit; servers that do not hand out single ones are asked for everything.
+
+        Raises `NetworkError`, or `TaskError` when the repository answers and has no such commit.
+        """
+        one = await self.run("fetch", "--quiet", "--depth=1", "--no-tags", address, commit)
+        if not one.ok:
+            await self.fetch_all(address)
+        if not (await self.run("cat-file", "-e", f"{commit}^{{commit}}")).ok:
+            raise TaskError(f"{address} has no commit {commit}; mend the recipe")
+
+    async def fetch_all(self, address: str) -> None:
+        """Fetch every branch and tag. Raises `NetworkError`."""
+        every = await self.run(
+            "fetch", "--quiet", address, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"
+        )
+        if not every.ok:
+            last = (every.text().strip().splitlines() or ["no answer"])[-1]
+            raise NetworkError(
+                f"cannot fetch {address}: {last[:200]}; check the network, or name a mirror "
+                "(setting git_mirror, or Git's own url.<base>.insteadOf)"
+            )
+
+    async def commits(self) -> list[Commit]:
+        """Return every commit, newest first."""
+        told = await self.run("log", "--all", "--date-order", "--format=%H %cI")
+        pairs = [line.split() for line in told.stdout.decode(errors="replace").splitlines()]
+        return [Commit(pair[0], pair[1]) for pair in pairs if len(pair) == 2]
+
+    async def resolve(self, name: str) -> str | None:
+        """Return the whole id of a commit, tag or branch; None when it is unknown."""
+        told = await self.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        return told.stdout.decode().strip() if told.ok else None
+
+    async def files(self, commit: str) -> frozenset[str]:
+        """Return the paths of a commit's files."""
+        told = await self.run("ls-tree", "-r", "-z", "--name-only", commit)
+        return frozenset(name.decode(errors="replace") for name in told.stdout.split(b"\0") if name)
+
+    async def export(self, commit: str, destination: Path, work: Path) -> None:
+        """Write the tree of *commit* into the new folder *destination*, byte for byte as it was committed."""
+        (self._folder / "info").mkdir(exist_ok=True)
+        (self._folder / "info" / "attributes").write_text(_AS_COMMITTED, encoding="utf-8")
+        archive = work / "commit.tar"
+        told = await self.run("archive", "--format=tar", "-o", str(archive), commit)
+        if not told.ok:
+            raise TaskError(
+                f"the tree of {commit} cannot be read: {told.text().strip()[:200]}; name another commit"
+            )
+        extract_archive(archive, destination)
+        archive.unlink()
+
+    async def run(self, *arguments: str) -> ProgramResult:
+        """Run git on it."""
+        variables: Mapping[str, str] = {
+            **environment(),
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_DIR": str(self._folder.resolve()),
+        }
+        safe = ("-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never", "-c", "gc.auto=0")
+        return await run_program(
+            ["git", *safe, *arguments], cwd=self._folder, environment=variables, timeout_s=_TIMEOUT_S
+        )
