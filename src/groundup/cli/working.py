@@ -9,7 +9,7 @@ from groundup.cli.reporting import below, print_report, read_report, write_repor
 from groundup.cli.settings import run_options, settings_from
 from groundup.runs import api
 from groundup.runs.api import RunResult
-from groundup.runs.plan import Plan
+from groundup.runs.plan import Plan, told_left_out
 from groundup.runs.progress import Progress
 from groundup.store.records import RunConfiguration, SubmissionsFrom
 
@@ -79,6 +79,7 @@ def print_plan(plan: Plan, wanted: Format) -> int:
                 "sandbox": plan.configuration.sandbox,
                 "attempts": attempts,
                 "missing": missing,
+                "left_out": list(plan.left_out),
             }
         )
         return 0
@@ -86,6 +87,8 @@ def print_plan(plan: Plan, wanted: Format) -> int:
     rows = [(name, "nothing handed in" if name in absent else "to be graded") for name in attempts]
     rows.sort(key=lambda row: row[1], reverse=True)
     more = [(f"... and {len(rows) - _SHOWN} more", "")] if len(rows) > _SHOWN else []
+    if plan.left_out:
+        say(f"groundup: {told_left_out(plan)}")
     print_table(f"{plan.suite.name}, grader {plan.grader.name}", ("attempt", "would be"), rows[:_SHOWN] + more)
     say(f"groundup: {len(attempts) - len(missing)} of {len(attempts)} attempts would be graded; nothing was done")
     return 0

@@ -21,8 +21,8 @@ from groundup.runs.equipment import check_trust
 from groundup.runs.execution import Finish, Job, execute, refuse
 from groundup.runs.interrupts import EXIT_CODE
 from groundup.runs.options import RunOptions
-from groundup.runs.plan import Plan, changed_fields, make_plan
-from groundup.runs.progress import Progress, Standing, silent
+from groundup.runs.plan import Plan, changed_fields, make_plan, told_left_out
+from groundup.runs.progress import Progress, Standing, Warned, silent
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import EarlierRun, RunConfiguration
@@ -65,6 +65,8 @@ def run(
     """Make the folder `settings.output / run_id` (None: a name from suite, subject and time) and work on it."""
     check_trust(configuration.sandbox, trusted=options.trusted)
     made = make_plan(configuration, settings)
+    if made.left_out:
+        progress(Warned(message=told_left_out(made)))
     name = checked_name(run_id) if run_id else _free_name(settings.output, _named_after(made))
     return _work(Job(made, settings.output / name, options, settings, progress, finish, resumed=False))
 

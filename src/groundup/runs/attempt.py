@@ -167,7 +167,11 @@ class Trial:
             self._at.warn(f"{self._key}: {error}")
 
     def _zero(self, reason: Reason) -> Graded:
-        return self._at.plan.grader.zero(self._task, reason)
+        try:
+            return self._at.plan.grader.zero(self._task, reason)
+        except TaskError as error:  # even a zero needs a denominator
+            self.repeatable = False
+            return self._infrastructure(f"the task is at fault: {error}", error)
 
     def _infrastructure(self, message: str, error: Exception) -> Graded:
         grader = self._at.plan.grader

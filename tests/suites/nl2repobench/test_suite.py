@@ -5,12 +5,14 @@ from typing import cast
 
 import pytest
 
+from groundup.domain.errors import TaskError
 from groundup.domain.limits import Limits
 from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
 from groundup.suites.nl2repobench.published import PublishedData, PublishedTask
 from groundup.suites.nl2repobench.suite import Nl2RepoBench, create
+from groundup.suites.protocol import Partial
 from groundup.trees.digest import tree_digest
 from tests.grading.library.laboratory import ORIGINAL, HostBuilder, write_tree
 from tests.suites.nl2repobench.trials import RECIPE
@@ -40,14 +42,40 @@ def test_without_data_a_task_has_no_instruction_and_can_still_be_graded(tmp_path
 
 def test_with_data_a_task_names_its_version_and_count() -> None:
     """The specification, the declared count and the data version come from the data that is at hand."""
-    (task,) = Nl2RepoBench({"calc": RECIPE}, SPECIFIED).tasks()
+    task = Nl2RepoBench({"calc": RECIPE}, SPECIFIED).tasks()[0]
 
     assert (task.instruction, task.data_version, task.metadata["declared"]) == ("Write calc.", "ae9fb81", 7)
 
 
+def test_a_task_without_a_recipe_is_listed_and_not_run_unasked() -> None:
+    """Published tasks are all there; what nobody can grade yet is not among those that a run takes by itself."""
+    suite = Nl2RepoBench({"calc": RECIPE}, SPECIFIED)
+    calc, other = suite.tasks()
+
+    assert isinstance(suite, Partial)
+    assert (calc.id, other.id, list(suite.gradable())) == ("calc", "other", ["calc"])
+    assert (other.instruction, other.metadata["declared"], other.metadata["expected"]) == ("Other.", 3, None)
+
+
+@pytest.mark.parametrize("grader", ["strict", "official"])
+async def test_a_task_without_a_recipe_says_how_to_get_one(tmp_path: Path, grader: str) -> None:
+    """Asked for by name, it is the task that is at fault, and the error says what to do."""
+    suite = Nl2RepoBench({}, SPECIFIED)
+    task = suite.tasks()[0]
+    judge = suite.graders()[grader]
+    bench = Bench(provider=cast(SandboxProvider, None), builder=HostBuilder(tmp_path), scratch=tmp_path)
+
+    assert judge.identity(task)["recipe"] is None
+    assert judge.reservation_mb(task) == 2048
+    with pytest.raises(TaskError, match="groundup recipe build calc"):
+        await judge.grade(task, tmp_path, bench)
+    with pytest.raises(TaskError, match="groundup recipe build calc"):
+        await suite.reference(task, "oracle", tmp_path, bench)
+
+
 def test_a_task_holds_nothing_of_its_oracle() -> None:
     """What an agent gets to see names no hidden test and no source of the original."""
-    (task,) = Nl2RepoBench({"calc": RECIPE}, SPECIFIED).tasks()
+    task = Nl2RepoBench({"calc": RECIPE}, SPECIFIED).tasks()[0]
     text = task.model_dump_json()
 
     assert "test_multiply" not in text
@@ -58,18 +86,20 @@ def test_a_task_holds_nothing_of_its_oracle() -> None:
 def test_rows_show_what_is_at_hand() -> None:
     """The list of tasks tells expected and declared counts apart, and whether the specification is there."""
     columns, rows = Nl2RepoBench({"calc": RECIPE}, SPECIFIED).task_rows()
-    (row,) = rows
-    shown = dict(zip(columns, row, strict=True))
+    shown, bare = (dict(zip(columns, row, strict=True)) for row in rows)
 
     assert shown == {
         "task": "calc",
         "band": "easy",
         "specification": "yes",
+        "recipe": "yes",
         "original": "calc-lab 1.2.3",
         "python": "3.11",
         "expected": "8",
         "declared": "7",
     }
+    assert {name for name, value in bare.items() if value == "-"} == {"band", "original", "python", "expected"}
+    assert (bare["recipe"], bare["declared"]) == ("no", "3")
 
 
 @pytest.mark.parametrize(("kind", "files"), [("oracle", len(ORIGINAL)), ("nop", 0)])

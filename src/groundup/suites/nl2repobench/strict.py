@@ -20,10 +20,10 @@ from groundup.grading.library.decision import Decision, decide
 from groundup.grading.library.execution import (
     Execution,
     logs_of,
-    run_hidden_tests,
     sandbox_spec,
     top_level_modules,
 )
+from groundup.grading.library.rounds import run_to_the_end
 from groundup.grading.library.staging import stage
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.nl2repobench.recipe import Recipe
@@ -45,7 +45,9 @@ class StrictGrader:
 
     def reservation_mb(self, task: Task) -> int:
         """Return the peak that the recipe recorded, with a margin; the sandbox's limit where none is known."""
-        recipe = self._recipe(task)
+        recipe = self._recipes.get(task.id)
+        if recipe is None:
+            return task.limits.memory_mb
         if recipe.frozen is None or recipe.frozen.peak_memory_mb is None:
             return recipe.tests.memory_mb
         peak = int(recipe.frozen.peak_memory_mb * 1.5) + _SUPERVISION_MB
@@ -53,8 +55,9 @@ class StrictGrader:
 
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return what decides a verdict besides the submission."""
+        recipe = self._recipes.get(task.id)
         return {
-            "recipe": digest_of(self._recipe(task)),
+            "recipe": None if recipe is None else digest_of(recipe),
             "runner": digest_bytes(runner_source()),
             "data_version": task.data_version,
         }
@@ -71,8 +74,11 @@ class StrictGrader:
         environment = await bench.builder.python(recipe.environment.request())
         original = await bench.builder.source(recipe.source_request())
         prepared = time.monotonic()
-        execution = await run_hidden_tests(submission, original.path, recipe.tests, environment, bench)
-        decision = decide(recipe.expected, recipe.tests, execution.canaries, execution.report, execution.result)
+        rounds = await run_to_the_end(submission, original.path, recipe.tests, environment, bench)
+        execution = rounds.last
+        decision = decide(
+            recipe.expected, recipe.tests, execution.canaries, execution.report, execution.result, rounds.ended
+        )
         verdict = _verdict(task, recipe, decision, execution, environment)
         timings = {
             "environment": round(prepared - began, 3),
@@ -119,7 +125,10 @@ class StrictGrader:
     def _recipe(self, task: Task) -> Recipe:
         recipe = self._recipes.get(task.id)
         if recipe is None or recipe.frozen is None:
-            raise TaskError(f"{task.id} has no frozen recipe, which strict grading needs; see docs/recipes.md")
+            raise TaskError(
+                f"{task.id} has no frozen recipe, which strict grading needs; make one with "
+                f"`groundup recipe build {task.id}` (see docs/recipes.md)"
+            )
         return recipe
 
 

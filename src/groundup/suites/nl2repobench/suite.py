@@ -4,16 +4,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from groundup.domain.errors import TaskError
 from groundup.domain.limits import Limits
 from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
 from groundup.settings import Settings
-from groundup.suites.nl2repobench.published import PublishedData, PublishedTask, read_published
+from groundup.suites.nl2repobench.official import OfficialGrader
+from groundup.suites.nl2repobench.official_environment import Installs
+from groundup.suites.nl2repobench.published import PublishedData, read_published
 from groundup.suites.nl2repobench.recipe import Recipe
 from groundup.suites.nl2repobench.shipped import shipped_recipes
 from groundup.suites.nl2repobench.strict import StrictGrader
 from groundup.suites.protocol import Grader
-from groundup.suites.pulling import data_folder
+from groundup.suites.pulling import PublishedRepository, data_folder
 from groundup.trees.copy import copy_tree
 
 NAME = "nl2repobench"
@@ -27,7 +30,8 @@ _LIMITS = Limits(cpus=1, memory_mb=2048)
 def create(settings: Settings) -> "Nl2RepoBench":
     """Return the suite, with specifications where the published data is at hand."""
     folder = data_folder(NAME, settings)
-    return Nl2RepoBench(shipped_recipes(), None if folder is None else read_published(folder))
+    published = None if folder is None else read_published(folder)
+    return Nl2RepoBench(shipped_recipes(), published, settings.official_installs)
 
 
 class Nl2RepoBench:
@@ -37,66 +41,109 @@ class Nl2RepoBench:
     version = "1"
     description = "Python libraries written from a specification, judged by the original's hidden tests"
     default_grader = "strict"
+    published = PublishedRepository(
+        address="https://github.com/multimodal-art-projection/NL2RepoBench",
+        commit=DEFAULT_DATA_VERSION,
+        folder="test_files",
+        licence="none stated in the repository",
+    )
 
-    def __init__(self, recipes: Mapping[str, Recipe], published: PublishedData | None = None) -> None:
+    def __init__(
+        self,
+        recipes: Mapping[str, Recipe],
+        published: PublishedData | None = None,
+        official_installs: Installs = "open",
+    ) -> None:
         self._recipes = recipes
+        self._official_installs: Installs = official_installs
         self._published = {} if published is None else {task.id: task for task in published.tasks}
         self._data_version = DEFAULT_DATA_VERSION if published is None else published.version
 
     def tasks(self) -> Sequence[Task]:
-        """Return the tasks that have a recipe."""
-        return [self._task(self._recipes[name]) for name in sorted(self._recipes)]
+        """Return every task of which the recipe or the published data is at hand."""
+        return [self._task(name) for name in self._names()]
+
+    def gradable(self) -> Sequence[str]:
+        """Return the tasks that have a frozen recipe."""
+        return [name for name in self._names() if self._has_recipe(name)]
 
     def graders(self) -> Mapping[str, Grader]:
         """Return the graders."""
-        return {StrictGrader.name: StrictGrader(self._recipes)}
+        official = OfficialGrader(self._recipes, self._published, self._official_installs)
+        return {StrictGrader.name: StrictGrader(self._recipes), OfficialGrader.name: official}
+
+    def check_data(self, folder: Path) -> str:
+        """Read published data and return which release it is."""
+        return read_published(folder).version
 
     async def reference(self, task: Task, kind: Literal["oracle", "nop"], destination: Path, bench: Bench) -> None:
         """Write the original's whole source tree, or nothing."""
         if kind == "oracle":
-            source = await bench.builder.source(self._recipes[task.id].source_request())
+            recipe = self._recipes.get(task.id)
+            if recipe is None:
+                raise TaskError(
+                    f"{task.id} has no recipe, which names its original; make one with "
+                    f"`groundup recipe build {task.id}`"
+                )
+            source = await bench.builder.source(recipe.source_request())
             copy_tree(source.path, destination)
 
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
-        """Return a row per task: what is at hand, and what is counted."""
-        columns = ("task", "band", "specification", "original", "python", "expected", "declared")
-        return columns, [self._row(self._recipes[name]) for name in sorted(self._recipes)]
+        """Return a row per task: what is at hand, and what is counted. "-": not known."""
+        columns = ("task", "band", "specification", "recipe", "original", "python", "expected", "declared")
+        return columns, [self._row(name) for name in self._names()]
 
-    def _row(self, recipe: Recipe) -> tuple[str, ...]:
-        published = self._published.get(recipe.task)
-        has_specification = published is not None and published.specification is not None
+    def _names(self) -> list[str]:
+        return sorted(self._recipes.keys() | self._published.keys())
+
+    def _has_recipe(self, name: str) -> bool:
+        return name in self._recipes and self._recipes[name].frozen is not None
+
+    def _row(self, name: str) -> tuple[str, ...]:
+        recipe, published = self._recipes.get(name), self._published.get(name)
+        known = (
+            ("-", "-", "-")
+            if recipe is None
+            else (
+                f"{recipe.source.name} {recipe.source.version}",
+                recipe.environment.python,
+                str(len(recipe.expected) or "-"),
+            )
+        )
         return (
-            recipe.task,
+            name,
             _band(recipe) or "-",
-            "yes" if has_specification else "no",
-            f"{recipe.source.name} {recipe.source.version}",
-            recipe.environment.python,
-            str(len(recipe.expected)),
-            str(self._declared(recipe, published) or "-"),
+            "yes" if published is not None and published.specification is not None else "no",
+            "yes" if self._has_recipe(name) else "no",
+            *known,
+            str(self._declared(name) or "-"),
         )
 
-    def _task(self, recipe: Recipe) -> Task:
-        published = self._published.get(recipe.task)
+    def _task(self, name: str) -> Task:
+        recipe, published = self._recipes.get(name), self._published.get(name)
         return Task(
-            id=recipe.task,
+            id=name,
             suite=NAME,
             instruction=None if published is None else published.specification,
             limits=_LIMITS,
             data_version=self._data_version,
             metadata={
-                "declared": self._declared(recipe, published),
+                "declared": self._declared(name),
+                "expected": len(recipe.expected) if recipe is not None and recipe.frozen is not None else None,
                 "band": _band(recipe),
-                "python": recipe.environment.python,
+                "python": None if recipe is None else recipe.environment.python,
             },
         )
 
-    def _declared(self, recipe: Recipe, published: PublishedTask | None) -> int | None:
-        return recipe.declared_count(self._data_version) if published is None else published.declared
+    def _declared(self, name: str) -> int | None:
+        if name in self._published:
+            return self._published[name].declared
+        return self._recipes[name].declared_count(self._data_version)
 
 
-def _band(recipe: Recipe) -> str | None:
+def _band(recipe: Recipe | None) -> str | None:
     """Return the benchmark's size band, computed from the original; its publishers give none per task."""
-    if recipe.frozen is None:
+    if recipe is None or recipe.frozen is None:
         return None
     lines = recipe.frozen.original_lines
     return "easy" if lines <= _EASY_LINES else "medium" if lines < _MEDIUM_LINES else "hard"

@@ -1,0 +1,223 @@
+"""The official grader: the published evaluator step by step, faults included, in a rebuilt environment.
+
+Its numbers can be compared with published ones; what is wrong with them is in docs/official.md. Joins the rules
+(`official_rules`), the container's workspace, its environment and its commands into a verdict.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from groundup.domain.digests import digest_of
+from groundup.domain.errors import TaskError
+from groundup.domain.tasks import Task
+from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
+from groundup.environments.requests import PythonEnvironment
+from groundup.grading.bench import Bench
+from groundup.sandbox.protocol import Ending, SandboxSpec
+from groundup.suites.nl2repobench.official_commands import Ran
+from groundup.suites.nl2repobench.official_environment import (
+    Installs,
+    environment_request,
+    published_spec,
+    run_published,
+)
+from groundup.suites.nl2repobench.official_rules import Counts, count, success_rate
+from groundup.suites.nl2repobench.official_workspace import LaidOut, lay_out
+from groundup.suites.nl2repobench.published import PublishedTask
+from groundup.suites.nl2repobench.recipe import PublishedRun, Recipe
+from groundup.suites.protocol import Graded
+from groundup.trees.limits import printable
+
+VERSION = "1"
+_LEAST_RESERVATION_MB = 512
+"""pip and what it builds with need about this much."""
+_LOG_BYTES = 256 * 1024
+_OUT_OF_TIME = (Ending.TIMEOUT, Ending.WALL_CLOCK)
+
+
+class OfficialGrader:
+    """Does with a submission what the published evaluator does, and counts what its commands print."""
+
+    name = "official"
+    version = VERSION
+
+    def __init__(
+        self, recipes: Mapping[str, Recipe], published: Mapping[str, PublishedTask], installs: Installs = "open"
+    ) -> None:
+        self._recipes = recipes
+        self._published = published
+        self._installs: Installs = installs
+
+    def reservation_mb(self, task: Task) -> int:
+        """Return the peak that the recipe recorded, with a margin, and room for pip."""
+        recipe = self._recipes.get(task.id)
+        if recipe is None or recipe.frozen is None or recipe.frozen.peak_memory_mb is None:
+            return task.limits.memory_mb
+        return min(recipe.tests.memory_mb, max(_LEAST_RESERVATION_MB, int(recipe.frozen.peak_memory_mb * 1.5)))
+
+    def identity(self, task: Task) -> Mapping[str, object]:
+        """Return what decides a verdict besides the submission."""
+        recipe, run = self._recipes.get(task.id), self._run(task)
+        return {
+            "recipe": None if recipe is None else digest_of(recipe),
+            "published": None if run is None else digest_of(run),
+            "installs": self._installs,
+            "data_version": task.data_version,
+        }
+
+    async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
+        """Return the layer of the environment with pip."""
+        environment = await bench.builder.python(environment_request(self._recipe(task)))
+        return {environment.layer.kind: environment.layer.digest}
+
+    async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
+        """Delete, lay over, run, count."""
+        recipe, run, declared = self._recipe(task), self._commands(task), _declared(task)
+        began = time.monotonic()
+        environment = await bench.builder.python(environment_request(recipe))
+        original = await bench.builder.source(recipe.source_request())
+        prepared = time.monotonic()
+        laid = await asyncio.to_thread(
+            lay_out, submission, original.path, recipe.tests, run.test_files, bench.scratch
+        )
+        ran: tuple[Ran, ...] = ()
+        if laid.refused is None:
+            spec = await asyncio.to_thread(
+                published_spec, laid.workspace, recipe, len(run.commands), environment, bench
+            )
+            ran = await run_published(spec, recipe, run.commands, self._installs, bench)
+        verdict = _verdict(task, declared, laid, ran, environment)
+        timings = {
+            "environment": round(prepared - began, 3),
+            "commands": round(sum(one.duration_s for one in ran), 3),
+            "total": round(time.monotonic() - began, 3),
+        }
+        return Graded(verdict=verdict.model_copy(update={"timings_s": timings}), logs=_logs(laid, ran))
+
+    def zero(self, task: Task, reason: Reason) -> Graded:
+        """Return 0 over the declared count, for a submission that could not be taken in."""
+        declared = _declared(task)
+        return Graded(
+            verdict=Verdict(
+                status=Status.GRADED,
+                score=Score(numerator=0, denominator=declared),
+                facts={"declared": declared, "passed": 0},
+                reasons=(reason,),
+                grader=_identity(task),
+            )
+        )
+
+    async def sandbox_spec(self, task: Task, workspace: Path, bench: Bench) -> SandboxSpec:
+        """Return the sandbox in which the commands ran, laid out anew; without a way to the package index."""
+        recipe, run = self._recipe(task), self._commands(task)
+        environment = await bench.builder.python(environment_request(recipe))
+        original = await bench.builder.source(recipe.source_request())
+        laid = lay_out(workspace, original.path, recipe.tests, run.test_files, bench.scratch)
+        spec = published_spec(laid.workspace, recipe, len(run.commands), environment, bench)
+        limits = spec.limits.model_copy(update={"command_s": 24 * 3600.0, "wall_clock_s": 24 * 3600.0})
+        return spec.model_copy(update={"limits": limits})
+
+    def _recipe(self, task: Task) -> Recipe:
+        recipe = self._recipes.get(task.id)
+        if recipe is None or not recipe.environment.lock:
+            raise TaskError(
+                f"{task.id} has no recipe to rebuild its environment by; make one with "
+                f"`groundup recipe build {task.id}`"
+            )
+        return recipe
+
+    def _run(self, task: Task) -> PublishedRun | None:
+        published = self._published.get(task.id)
+        if published is not None:
+            return PublishedRun(commands=published.commands, test_files=published.test_files)
+        recipe = self._recipes.get(task.id)
+        return None if recipe is None else recipe.published
+
+    def _commands(self, task: Task) -> PublishedRun:
+        run = self._run(task)
+        if run is None:
+            raise TaskError(
+                f"the published commands of {task.id} are not at hand; fetch them with "
+                "`groundup data pull nl2repobench`"
+            )
+        return run
+
+
+def _verdict(
+    task: Task, declared: int, laid: LaidOut, ran: Sequence[Ran], environment: PythonEnvironment
+) -> Verdict:
+    counts = count([one.said for one in ran])
+    facts: dict[str, str | int | float | bool | None] = {
+        "declared": declared,
+        "passed": counts.passed,
+        "failed": counts.failed,
+        "errors": counts.errors,
+        "rate": success_rate(counts.passed, declared),
+        "deleted": len(laid.deleted),
+        "exit_codes": " ".join(str(one.said.exit_code) for one in ran),
+        "python": environment.python_version,
+    }
+    if any(one.truncated for one in ran):
+        facts["output_cut"] = True
+    return Verdict(
+        status=Status.GRADED,
+        score=Score(numerator=min(counts.passed, declared), denominator=declared),
+        facts=facts,
+        reasons=_reasons(laid, ran, counts, declared),
+        grader=_identity(task),
+        cacheable=not any(one.ending in _OUT_OF_TIME for one in ran),
+    )
+
+
+def _reasons(laid: LaidOut, ran: Sequence[Ran], counts: Counts, declared: int) -> tuple[Reason, ...]:
+    """Say what went wrong on the way; it does not decide the score."""
+    if laid.refused is not None:
+        return (Reason(stage=Stage.INTAKE, message=f"the published evaluator gives up: {laid.refused}"[:400]),)
+    reasons = []
+    for one in ran:
+        command = printable(one.said.command)[:80]
+        if one.ending in _OUT_OF_TIME:
+            reasons.append(Reason(stage=Stage.TIMEOUT, message=f"`{command}` was ended after its time"))
+        elif one.ending is not Ending.EXITED:
+            reasons.append(Reason(stage=Stage.LIMIT, message=f"`{command}` was ended: {one.ending}"))
+        elif one.said.exit_code and "pytest" not in one.said.command:
+            message = f"`{command}` ended with {one.said.exit_code}, which changes nothing"
+            reasons.append(Reason(stage=Stage.INSTALL, message=message))
+        elif one.said.exit_code:
+            message = (
+                f"`{command}` ended with {one.said.exit_code}: {counts.failed} failed, {counts.errors} errors"
+            )
+            reasons.append(Reason(stage=Stage.TEST, message=message))
+    if counts.passed < declared and not reasons:
+        message = f"{counts.passed} tests passed and no command failed, but {declared} are declared"
+        reasons.append(Reason(stage=Stage.TEST, message=message))
+    return tuple(reasons[:4])
+
+
+def _logs(laid: LaidOut, ran: Sequence[Ran]) -> dict[str, bytes]:
+    """Return what each command printed, as the evaluator reads it, and what was deleted."""
+    logs = {"deleted.txt": "".join(f"{printable(path)}\n" for path in laid.deleted).encode()}
+    for number, one in enumerate(ran, 1):
+        text = one.said.output.encode(errors="replace")
+        if len(text) > _LOG_BYTES:
+            text = text[: _LOG_BYTES // 2] + b"\n... cut ...\n" + text[-_LOG_BYTES // 2 :]
+        logs[f"command-{number}.txt"] = f"$ {one.said.command}\n".encode() + text
+    return logs
+
+
+def _declared(task: Task) -> int:
+    declared = task.metadata.get("declared")
+    if not isinstance(declared, int):
+        raise TaskError(
+            f"{task.id} has no declared count in data version {task.data_version}, which official grading "
+            "divides by; fetch it with `groundup data pull nl2repobench`"
+        )
+    return declared
+
+
+def _identity(task: Task) -> GraderIdentity:
+    return GraderIdentity(
+        name=OfficialGrader.name, version=VERSION, data_version=task.data_version, environment="rebuilt"
+    )
