@@ -1,7 +1,7 @@
 """How well dependencies are inferred: groundup, pipreqs, pigar and deptry on the same files by the same script.
 
-    python benchmarks/inference_samples.py python --clones FOLDER --output SAMPLE
-    python benchmarks/inference.py --sample SAMPLE --language python --split dev [--tools FOLDER] [--errors]
+    python -m benchmarks.inference_samples python --clones FOLDER --output SAMPLE
+    python -m benchmarks.inference --sample SAMPLE --language python --split dev [--tools FOLDER] [--errors]
 
 Name-level precision, recall and F1, micro over all packages of the split, against the declared runtime
 dependencies; a name that a marker excludes here counts neither way. `--tools` is the bin folder of an environment
@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from inference_rivals import RIVALS
-from inference_truth import folded
+from benchmarks.inference_rivals import RIVALS
+from benchmarks.inference_truth import folded
 from packaging.markers import Marker
 
 from groundup.sources.inference import infer
@@ -59,7 +59,8 @@ def ours(language: str) -> Callable[[Path], set[str]]:
             return {
                 item.name if language == "javascript" else folded(item.name)
                 for item in result.of_kind(*KINDS[language])
-                if not item.marker or Marker(item.marker).evaluate({"python_version": "3.11", "sys_platform": "linux"})
+                if not item.marker
+                or Marker(item.marker).evaluate({"python_version": "3.11", "sys_platform": "linux"})
             }
         return set()
 

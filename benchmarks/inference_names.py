@@ -1,6 +1,7 @@
 """Rebuild `sources/data/python_names.json` and `python_companions.json`: who provides an import, what comes along.
 
-    python benchmarks/inference_names.py [--environment SITE_PACKAGES]... [--sample python.json] [--rust-sample rust.json]
+    python -m benchmarks.inference_names [--environment SITE_PACKAGES]... [--sample python.json]
+        [--rust-sample rust.json]
 
 Merges, in rising order of authority: what the distributions of installed environments record (`top_level.txt`,
 or RECORD), the import roots of sampled repositories of the development split, and the list written by hand.
@@ -10,17 +11,31 @@ Nothing is asked of a registry.
 import argparse
 import json
 import re
+from collections.abc import Mapping
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
+from typing import NamedTuple
 
 from packaging.requirements import Requirement
 
 from groundup.sources.files import read_tree
 from groundup.sources.names import normalised
-from groundup.sources.python_layout import lay_out, read_project
+from groundup.sources.python_layout import lay_out
 
 DATA = Path(__file__).parent.parent / "src" / "groundup" / "sources" / "data"
-SHARED = {"google", "azure", "zope", "backports", "jaraco", "sphinxcontrib", "tests", "test", "docs", "examples", "bin"}
+SHARED = {
+    "google",
+    "azure",
+    "zope",
+    "backports",
+    "jaraco",
+    "sphinxcontrib",
+    "tests",
+    "test",
+    "docs",
+    "examples",
+    "bin",
+}
 
 
 def recorded(distribution: Distribution) -> set[str]:
@@ -40,33 +55,71 @@ def recorded(distribution: Distribution) -> set[str]:
 def _plain(requirements: list[str]) -> list[str]:
     parsed = [Requirement(text) for text in requirements]
     return [
-        normalised(item.name) for item in parsed if item.marker is None or item.marker.evaluate({"extra": "", "python_version": "3.11"})
+        normalised(item.name)
+        for item in parsed
+        if item.marker is None or item.marker.evaluate({"extra": "", "python_version": "3.11"})
     ]
 
 
-def write_rust(sample: Path | None) -> None:
-    """Write crate names by the spelling that code uses: the development split's, and those written by hand."""
-    crates: set[str] = set()
+def rust_names(sample: Path | None) -> dict[str, str]:
+    """Return crate names by the spelling that code uses: the development split's, and those written by hand."""
+    crates = {word for line in _lines("rust_names") for word in line.split()}
     if sample:
         for name, entry in json.loads(sample.read_text(encoding="utf-8")).items():
             if entry["split"] == "dev":
                 crates.add(re.sub(r"-\d+\.\d+\.\d+.*$", "", name))
-    for line in (DATA / "rust_names.txt").read_text(encoding="utf-8").splitlines():
-        crates.update([] if line.startswith("#") else line.split())
-    _write("rust_names", {crate.replace("-", "_"): crate for crate in sorted(crates)})
+    return {crate.replace("-", "_"): crate for crate in sorted(crates)}
 
 
-def write_csharp() -> None:
-    """Write packages by namespace, from the list written by hand."""
-    lines = (DATA / "csharp_names.txt").read_text(encoding="utf-8").splitlines()
-    pairs = [line.split(" ") for line in lines if line and not line.startswith("#")]
-    _write("csharp_names", {namespace: package.removeprefix("-") if package == "-" else package for namespace, package in pairs})
-
-
-def _write(name: str, names: dict[str, str]) -> None:
-    document = {"provenance": "benchmarks/inference_names.py", "names": dict(sorted(names.items()))}
+def write(name: str, key: str, content: Mapping[str, object]) -> None:
+    """Write one data file with its origin."""
+    document = {"provenance": "benchmarks/inference_names.py", key: dict(sorted(content.items()))}
     (DATA / f"{name}.json").write_text(json.dumps(document, indent=0) + "\n", encoding="utf-8")
-    print(name, len(names))
+    print(name, len(content))
+
+
+class Gathered(NamedTuple):
+    """Import -> distribution, and distribution -> what it requires."""
+
+    names: dict[str, str]
+    requires: dict[str, set[str]]
+
+
+def add_installed(gathered: Gathered, environment: Path) -> None:
+    """Add what the distributions of one environment record."""
+    for distribution in distributions(path=[str(environment)]):
+        name = normalised(distribution.metadata["Name"])
+        for root in recorded(distribution):
+            gathered.names.setdefault(root, name)
+        gathered.requires.setdefault(name, set()).update(_plain(distribution.requires or []))
+
+
+def add_sample(gathered: Gathered, index: Path) -> None:
+    """Add the import roots and requirements of the development split."""
+    for entry in json.loads(index.read_text(encoding="utf-8")).values():
+        if entry["split"] != "dev":
+            continue
+        layout = lay_out(read_tree(index.parent / "python" / entry["tree"]))
+        project = layout.project.name
+        gathered.requires.setdefault(project, set()).update(entry["required"])
+        for root in layout.roots if project else ():
+            if root not in SHARED and normalised(root).replace("-", "") in project.replace("-", ""):
+                gathered.names[root] = project
+
+
+def add_hand_written(gathered: Gathered) -> None:
+    """Add the lists written by hand."""
+    for line in _lines("python_names"):
+        module, _, name = line.partition(" ")
+        gathered.names[module] = name
+    for line in _lines("python_companions"):
+        name, _, rest = line.partition(":")
+        gathered.requires.setdefault(name, set()).update(rest.split())
+
+
+def _lines(name: str) -> list[str]:
+    text = (DATA / f"{name}.txt").read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
 
 
 def main() -> None:
@@ -76,46 +129,24 @@ def main() -> None:
     parser.add_argument("--sample", type=Path, help="python.json of inference_samples.py")
     parser.add_argument("--rust-sample", type=Path, help="rust.json of inference_samples.py")
     options = parser.parse_args()
-    write_rust(options.rust_sample)
-    write_csharp()
-    names: dict[str, str] = {}
-    requires: dict[str, set[str]] = {}
-    counts = {"installed": 0, "sample": 0, "hand": 0}
+    gathered = Gathered({}, {})
     for environment in options.environment:
-        for distribution in distributions(path=[str(environment)]):
-            for root in recorded(distribution):
-                counts["installed"] += 1
-                names.setdefault(root, normalised(distribution.metadata["Name"]))
-            requires.setdefault(normalised(distribution.metadata["Name"]), set()).update(_plain(distribution.requires or []))
+        add_installed(gathered, environment)
     if options.sample:
-        index = json.loads(options.sample.read_text(encoding="utf-8"))
-        for entry in index.values():
-            if entry["split"] == "dev":
-                project = read_project(read_tree(options.sample.parent / "python" / entry["tree"])).name
-                requires.setdefault(project, set()).update(entry["required"])
-            layout = lay_out(read_tree(options.sample.parent / "python" / entry["tree"])) if entry["split"] == "dev" else None
-            for root in layout.roots if layout and layout.project.name else ():
-                spelled = normalised(root).replace("-", "")
-                if root not in SHARED and spelled in layout.project.name.replace("-", "") and layout:
-                    counts["sample"] += 1
-                    names[root] = layout.project.name
-    for line in (DATA / "python_names.txt").read_text(encoding="utf-8").splitlines():
-        if line and not line.startswith("#"):
-            module, _, distribution_name = line.partition(" ")
-            counts["hand"] += 1
-            names[module] = distribution_name
-    if not all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) for name in names.values()):
-        raise SystemExit("a distribution name is not normalised")
-    document = {"provenance": f"benchmarks/inference_names.py: {counts}", "names": dict(sorted(names.items()))}
-    (DATA / "python_names.json").write_text(json.dumps(document, indent=0) + "\n", encoding="utf-8")
-    for line in (DATA / "python_companions.txt").read_text(encoding="utf-8").splitlines():
-        if line and not line.startswith("#"):
-            name, _, rest = line.partition(":")
-            requires.setdefault(name, set()).update(rest.split())
-    kept = {name: sorted(others) for name, others in sorted(requires.items()) if name and others}
-    document = {"provenance": "benchmarks/inference_names.py", "requires": kept}
-    (DATA / "python_companions.json").write_text(json.dumps(document, indent=0) + "\n", encoding="utf-8")
-    print(counts, len(names), len(kept))
+        add_sample(gathered, options.sample)
+    add_hand_written(gathered)
+    odd = [name for name in gathered.names.values() if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name)]
+    if odd:
+        raise SystemExit(f"not normalised: {odd}")
+    write("python_names", "names", gathered.names)
+    write(
+        "python_companions",
+        "requires",
+        {name: sorted(others) for name, others in gathered.requires.items() if name and others},
+    )
+    write("rust_names", "names", rust_names(options.rust_sample))
+    pairs = [line.split(" ") for line in _lines("csharp_names")]
+    write("csharp_names", "names", {namespace: "" if package == "-" else package for namespace, package in pairs})
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Unpack the packages that `inference.py` measures: a tree with declarations taken out, and what they declared.
 
-    python benchmarks/inference_samples.py python --clones FOLDER --output FOLDER
-    python benchmarks/inference_samples.py javascript|rust --packages FOLDER --output FOLDER
+    python -m benchmarks.inference_samples python --clones FOLDER --output FOLDER
+    python -m benchmarks.inference_samples javascript|rust --packages FOLDER --output FOLDER
 
 `--clones` holds one clone per line of `samples/python_repositories.txt`, named `owner+name` (bare or not) at the
 commits in `samples/python.json`, if that file exists. `--packages` holds unpacked npm packages or crates, one
@@ -18,7 +18,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from inference_truth import (
+from benchmarks.inference_truth import (
     Truth,
     javascript_truth,
     mask_javascript,
@@ -56,8 +56,13 @@ def export(folder: Path, commit: str, target: Path) -> None:
     for line in filter(None, listing):
         mode, _, rest = line.partition(" ")
         _, blob, size_path = rest.split(" ", 2)
-        size, path = size_path.split("\t", 1)
-        if mode in ("100644", "100755") and size.strip().isdigit() and int(size) < LARGEST and TEXT.search(path):
+        length, path = size_path.split("\t", 1)
+        if (
+            mode in ("100644", "100755")
+            and length.strip().isdigit()
+            and int(length) < LARGEST
+            and TEXT.search(path)
+        ):
             wanted.append((blob, path))
     answer = _git(folder, "cat-file", "--batch", stdin="\n".join(blob for blob, _ in wanted).encode())
     position = 0
@@ -81,7 +86,14 @@ def python_trees(clones: Path, output: Path) -> Iterator[tuple[str, str, Path]]:
     pinned = json.loads(pinned_file.read_text(encoding="utf-8")) if pinned_file.is_file() else None
     for name in shuffled([line for line in lines if line and not line.startswith("#")]):
         folder = clones / name.replace("/", "+")
-        git = next((g for g in (folder / "repo" / ".git", folder / "repo", folder / ".git", folder) if (g / "HEAD").exists()), None)
+        git = next(
+            (
+                g
+                for g in (folder / "repo" / ".git", folder / "repo", folder / ".git", folder)
+                if (g / "HEAD").exists()
+            ),
+            None,
+        )
         if git is None or (pinned is not None and name not in pinned):
             continue
         commit = pinned[name]["version"] if pinned else _git(git, "rev-parse", "HEAD").decode().strip()

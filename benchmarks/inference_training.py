@@ -1,6 +1,6 @@
 """Fit the decision between required and optional: `sources/data/python_weights.json`.
 
-    python benchmarks/inference_training.py --sample FOLDER [--write]
+    python -m benchmarks.inference_training --sample FOLDER [--write]
 
 Uses the development split of the sample (`inference_samples.py python`) only. Logistic regression with an L2
 penalty, minimised by scipy's L-BFGS; penalty and threshold are chosen by cross-validation over repositories, where
@@ -169,7 +169,7 @@ def main() -> None:
     repositories = load(options.sample)
     covered = sum(repository.answers.sum() for repository in repositories)
     missing = sum(repository.missing for repository in repositories)
-    print(f"{len(repositories)} repositories, {covered:.0f} required found among candidates, {missing} never imported")
+    print(f"{len(repositories)} repositories, {covered:.0f} required among candidates, {missing} never imported")
     best = (0.0, 0.0, 0.0)
     for penalty in (0.3, 1.0, 2.0, 4.0, 8.0):
         results = cross_validated(repositories, penalty)
@@ -180,7 +180,9 @@ def main() -> None:
                 print(f"penalty {penalty} threshold {threshold:.2f}: {precision:.3f} {recall:.3f} {f1:.3f}")
     weights, priors = train(repositories, best[1])
     if options.errors:
-        for repository, probabilities in sorted(cross_validated(repositories, best[1]), key=lambda item: item[0].name):
+        for repository, probabilities in sorted(
+            cross_validated(repositories, best[1]), key=lambda item: item[0].name
+        ):
             for name, answer, chance, features in zip(
                 repository.names, repository.answers, probabilities, repository.rows, strict=True
             ):

@@ -10,7 +10,9 @@ _QUERY = """
 (namespace_declaration name: (_) @namespace)
 (file_scoped_namespace_declaration name: (_) @namespace)
 """
-_USING = re.compile(r"(?:global\s+)?using\s+(?:static\s+)?(?:unsafe\s+)?(?:\w+\s*=\s*)?(?:global::)?([A-Za-z_][\w.]*)")
+_USING = re.compile(
+    r"(?:global\s+)?using\s+(?:static\s+)?(?:unsafe\s+)?(?:\w+\s*=\s*)?(?:global::)?([A-Za-z_][\w.]*)"
+)
 _RAZOR = re.compile(rb"^\s*@(?:using|inherits|inject)\s+(?:static\s+)?([A-Za-z_][\w.]*)", re.MULTILINE)
 
 
@@ -25,7 +27,10 @@ class CSharpFile(NamedTuple):
 def csharp_imports(source: bytes, suffix: str = ".cs") -> CSharpFile:
     """Return the namespaces of UTF-8 *source*. Never fails: what cannot be parsed is left out."""
     if suffix in {".razor", ".cshtml"}:
-        found = [(match.group(1).decode("ascii"), source.count(b"\n", 0, match.start(1)) + 1) for match in _RAZOR.finditer(source)]
+        found = [
+            (match.group(1).decode("ascii"), source.count(b"\n", 0, match.start(1)) + 1)
+            for match in _RAZOR.finditer(source)
+        ]
         return CSharpFile(found, frozenset())
     usings: list[tuple[str, int]] = []
     namespaces: set[str] = set()

@@ -17,13 +17,16 @@ from groundup.sources.records import (
 )
 
 _LIMITS = (
-    "A namespace does not name its package: only well-known packages are recognised, and several packages can share "
-    "one namespace.",
-    "Analyzers, build tools, test adapters, source generators and packages reached by extension methods in a shared "
-    "namespace leave no `using` and are missing.",
+    "A namespace does not name its package: only well-known packages are recognised, and several packages can "
+    "share one namespace.",
+    "Analyzers, build tools, test adapters, source generators and packages reached by extension methods in a "
+    "shared namespace leave no `using` and are missing.",
     "Versions and target frameworks are not inferred; references between projects are not dependencies here.",
 )
-_TEST = re.compile(r"(^|[/.])(tests?|specs?|unittests?|integrationtests?|testing|benchmarks?)([/.]|$)|tests?/|tests?\.cs$", re.IGNORECASE)
+_TEST = re.compile(
+    r"(^|[/.])(tests?|specs?|unittests?|integrationtests?|testing|benchmarks?)([/.]|$)|tests?/|tests?\.cs$",
+    re.IGNORECASE,
+)
 _EXAMPLE = re.compile(r"(^|/)(samples?|examples?|demos?|docs?)/", re.IGNORECASE)
 
 
@@ -76,7 +79,10 @@ def infer_csharp(tree: Tree) -> Inference:
     return Inference(
         language="csharp",
         dependencies=tuple(
-            sorted((_judge(*item) for item in grouped.items()), key=lambda found: (list(Kind).index(found.kind), found.name))
+            sorted(
+                (_judge(*item) for item in grouped.items()),
+                key=lambda found: (list(Kind).index(found.kind), found.name),
+            )
         ),
         unknown=tuple(sorted(unknown)),
         local=tuple(sorted({namespace.partition(".")[0] for namespace in own})),

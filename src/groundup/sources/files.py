@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from groundup.domain.errors import UsageError
+from groundup.sources.words import words
 
 SUFFIXES = {
     "python": (".py", ".pyi", ".pyw", ".ipynb"),
@@ -17,11 +18,11 @@ SUFFIXES = {
 }
 """What belongs to which language."""
 
-SKIPPED_FOLDERS = frozenset(
-    (
-        ".git .hg .svn .tox .nox .venv venv env .env node_modules bower_components __pycache__ .mypy_cache "
-        ".pytest_cache .ruff_cache .eggs site-packages .idea .vscode .cargo .terraform"
-    ).split()
+SKIPPED_FOLDERS = words(
+    """
+    .git .hg .svn .tox .nox .venv venv env .env node_modules bower_components __pycache__ .mypy_cache
+    .pytest_cache .ruff_cache .eggs site-packages .idea .vscode .cargo .terraform
+    """
 )
 LARGEST = 1_500_000
 """Bytes; what is larger was generated."""
@@ -76,7 +77,9 @@ def read_tree(path: Path) -> Tree:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}; name a folder, a source file or a diff") from error
+        raise UsageError(
+            f"{path}: cannot be read: {error.strerror}; name a folder, a source file or a diff"
+        ) from error
     if path.suffix.lower() in {".diff", ".patch"} or looks_like_diff(data):
         return Tree(tuple(from_diff(data)), {}, whole=False)
     if not any(path.suffix.lower() in suffixes for suffixes in SUFFIXES.values()):

@@ -7,12 +7,14 @@ from tree_sitter import Node
 
 from groundup.sources.grammars import Grammar, ancestors, captures, line_of, parse, text_of
 from groundup.sources.records import Manner
+from groundup.sources.words import words
 
 _JAVASCRIPT = """
 (import_statement source: (string) @static)
 (export_statement source: (string) @static)
 (call_expression function: (import) arguments: (arguments . (string) @dynamic))
-(call_expression function: [(identifier) (member_expression)] @function arguments: (arguments . (string) @argument))
+(call_expression
+  function: [(identifier) (member_expression)] @function arguments: (arguments . (string) @argument))
 """
 _TYPESCRIPT = (
     _JAVASCRIPT
@@ -23,9 +25,11 @@ _TYPESCRIPT = (
 _REQUIRES = re.compile(
     r"(module\.)?require(\.resolve)?|__non_webpack_require__|(this\.)?_?require|jest\.(requireActual|mock)|vi\.(mock|importActual)|import\.meta\.resolve"
 )
-_FUNCTIONS = frozenset(
-    "function_declaration function_expression function arrow_function method_definition generator_function "
-    "generator_function_declaration".split()
+_FUNCTIONS = words(
+    """
+    function_declaration function_expression function arrow_function method_definition generator_function
+    generator_function_declaration
+    """
 )
 
 
@@ -69,7 +73,11 @@ def _manners(name: str, node: Node, function: str) -> frozenset[Manner]:
     if name == "static":
         statement = node.parent
         head = text_of(statement)[:40] if statement is not None else ""
-        return frozenset({Manner.TYPING}) if re.match(r"(import|export)\s+type\b(?!\s*(from|,))", head) else frozenset()
+        return (
+            frozenset({Manner.TYPING})
+            if re.match(r"(import|export)\s+type\b(?!\s*(from|,))", head)
+            else frozenset()
+        )
     if name == "dynamic":
         manners.add(Manner.LAZY)
     if function.startswith(("jest.", "vi.")):
@@ -90,8 +98,17 @@ def _manners(name: str, node: Node, function: str) -> frozenset[Manner]:
 def _is_wrapper(function: Node) -> bool:
     """Whether a function is called where it stands, as module wrappers are."""
     parent = function.parent
-    while parent is not None and parent.type in {"parenthesized_expression", "unary_expression", "member_expression"}:
+    while parent is not None and parent.type in {
+        "parenthesized_expression",
+        "unary_expression",
+        "member_expression",
+    }:
         parent = parent.parent
-    return parent is not None and parent.type in {"call_expression", "arguments"} and (
-        parent.parent is not None and parent.parent.type in {"expression_statement", "call_expression", "unary_expression"}
+    return (
+        parent is not None
+        and parent.type in {"call_expression", "arguments"}
+        and (
+            parent.parent is not None
+            and parent.parent.type in {"expression_statement", "call_expression", "unary_expression"}
+        )
     )

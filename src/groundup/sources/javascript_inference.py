@@ -18,20 +18,21 @@ from groundup.sources.records import (
     Manner,
     Place,
 )
+from groundup.sources.words import words
 
-BUILT_IN = frozenset(
-    (
-        "assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns domain events "
-        "fs http http2 https inspector module net os path perf_hooks process punycode querystring readline repl stream "
-        "string_decoder sys timers tls trace_events tty url util v8 vm wasi worker_threads zlib sqlite sea test bun "
-        "freelist _stream_readable _stream_writable _stream_duplex _stream_transform _stream_passthrough _http_agent "
-        "_http_client _http_common _http_incoming _http_outgoing _http_server _tls_common _tls_wrap _linklist "
-        "electron vscode smalloc tracing"
-    ).split()
+BUILT_IN = words(
+    """
+    assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns
+    domain events fs http http2 https inspector module net os path perf_hooks process punycode querystring
+    readline repl stream string_decoder sys timers tls trace_events tty url util v8 vm wasi worker_threads
+    zlib sqlite sea test bun freelist _stream_readable _stream_writable _stream_duplex _stream_transform
+    _stream_passthrough _http_agent _http_client _http_common _http_incoming _http_outgoing _http_server
+    _tls_common _tls_wrap _linklist electron vscode smalloc tracing
+    """
 )
-_NESTED = frozenset("assert dns fs inspector path readline stream timers util test sea".split())
+_NESTED = words("assert dns fs inspector path readline stream timers util test sea")
 """Built-in modules that have modules inside."""
-_PACKAGE = re.compile(r"(@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*")
+_PACKAGE = re.compile(r"(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*|JSONStream|Base64")
 _TEST = re.compile(
     r"(^|/)(__tests__|__mocks__|__fixtures__|tests?|specs?|e2e|fixtures?|cypress|testing|test-\w+|\w+-tests?)/|"
     r"[._-](test|spec|e2e|stories|story|cy|test-d|bench)\.[cm]?[jt]sx?$|(^|/)(test|tests|spec|karma\.conf|wallaby)\.[cm]?[jt]sx?$|"
@@ -46,9 +47,22 @@ _BUILD = re.compile(
     r"\.eslintrc|\.prettierrc|\.babelrc|\.\w+rc|karma\.[\w.-]+|esbuild\.[\w.-]+|tsup\.[\w.-]+|vite\.[\w.-]+|build|release|copy-files)\.[cm]?[jt]s$|"
     r"(^|/)(scripts?|tools?|build-tools|\.github|\.circleci|tasks|\.yarn|\.pnp)/"
 )
-_GENERATED = re.compile(r"(^|/)(dist|build|bundles?|umd|browser|_bundles|vendor|third[_-]?party)/|\.min\.js$|[.-]bundle\.js$")
+_GENERATED = re.compile(
+    r"(^|/)(dist|build|bundles?|umd|browser|_bundles|vendor|third[_-]?party)/|\.min\.js$|[.-]bundle\.js$"
+)
+_DECLARATIONS = re.compile(r"\.d\.[cm]?ts$")
+"""Shipped type declarations: what they import, users of the package need."""
+_TYPES_ALONE = {
+    "estree": "@types/estree",
+    "json-schema": "@types/json-schema",
+    "unist": "@types/unist",
+    "mdast": "@types/mdast",
+    "hast": "@types/hast",
+    "geojson": "@types/geojson",
+}
+"""Modules that exist as types only."""
 _LIMITS = (
-    "Packages that only configuration, JSX pragmas, loaders or command lines name leave no import and are missing.",
+    "Packages that only configuration, JSX pragmas, loaders or commands name leave no import and are missing.",
     "Versions are not inferred.",
     "Which packages a caller must bring (peerDependencies) cannot be told from dependencies by the source.",
 )
@@ -64,7 +78,7 @@ class Use(NamedTuple):
 
 def package_of(specifier: str) -> str | None:
     """Return the package a specifier names; None for files, aliases, URLs and what Node itself provides."""
-    text = specifier.split("!")[-1].split("?")[0]
+    text = specifier.rsplit("!", maxsplit=1)[-1].split("?", maxsplit=1)[0]
     if not text or text.startswith((".", "/", "#", "~", "@/", "$", "node:", "bun:", "virtual:", "file:", "data:")):
         return None
     if re.match(r"[a-z][a-z0-9+]*:", text):
@@ -151,7 +165,9 @@ def infer_javascript(tree: Tree) -> Inference:
             name = package_of(item.text)
             local = name is None or name in project.names or name in project.folders
             if not local and name and not any(item.text.startswith(alias) for alias in project.aliases):
-                grouped[name].append(Use(source.path, item, place_of(source.path, tree.whole)))
+                grouped[_TYPES_ALONE.get(name, name)].append(
+                    Use(source.path, item, place_of(source.path, tree.whole))
+                )
     dependencies = [_judge(name, uses) for name, uses in grouped.items()]
     return Inference(
         language="javascript",
@@ -168,7 +184,13 @@ def _counted(source: SourceFile) -> list[Specifier]:
 
 
 def _strength(use: Use) -> tuple[int, int, bool, str, int]:
-    return (list(Place).index(use.place), len(use.item.manners), bool(_GENERATED.search(use.path)), use.path, use.item.line)
+    return (
+        list(Place).index(use.place),
+        len(use.item.manners),
+        bool(_GENERATED.search(use.path)),
+        use.path,
+        use.item.line,
+    )
 
 
 def _judge(name: str, uses: list[Use]) -> InferredDependency:
@@ -198,7 +220,11 @@ def _kind(uses: list[Use]) -> Kind:
     package = [use for use in uses if use.place is Place.PACKAGE]
     if not package:
         return Kind.BUILD if all(use.place is Place.BUILD for use in uses) else Kind.DEV
-    real = [use for use in package if not use.item.manners & {Manner.TYPING, Manner.TEST}]
+    real = [
+        use
+        for use in package
+        if not use.item.manners & {Manner.TYPING, Manner.TEST} or _DECLARATIONS.search(use.path)
+    ]
     if not real:
         return Kind.DEV
     firm = [use for use in real if not use.item.manners & _SOFT]

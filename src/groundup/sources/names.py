@@ -7,21 +7,27 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-_OLD_STANDARD = frozenset(
-    "__builtin__ __main__ asynchat asyncore audioop binhex BaseHTTPServer Bastion CGIHTTPServer ConfigParser Cookie "
-    "cPickle cStringIO cgi cgitb chunk cookielib commands copy_reg crypt distutils dummy_thread dummy_threading dl "
-    "exceptions formatter gdbm htmlentitydefs HTMLParser httplib imghdr imp lib2to3 macpath mailcap md5 mimetools "
-    "msilib nis nntplib ossaudiodev parser pipes popen2 Queue repr rexec robotparser sets sha SimpleHTTPServer "
-    "SimpleXMLRPCServer smtpd SocketServer sndhdr spwd StringIO sunau symbol telnetlib thread Tkinter tkMessageBox "
-    "tkFileDialog ttk urllib2 urlparse user UserDict UserList UserString uu whichdb xdrlib xmlrpclib _winreg "
-    "_typeshed compression annotationlib tkinter java org javax com test __future__ "
-    "dbhash bsddb anydbm dumbdbm fpformat future_builtins ihooks imputil mhlib mimify multifile new os2emxpath "
-    "posixfile pwd rfc822 sgmllib statvfs sv symtable toaiff xmllib js pyodide clr System".split()
+from groundup.sources.words import words
+
+_OLD_STANDARD = words(
+    """
+    __builtin__ __main__ asynchat asyncore audioop binhex BaseHTTPServer Bastion CGIHTTPServer ConfigParser
+    Cookie cPickle cStringIO cgi cgitb chunk cookielib commands copy_reg crypt distutils dummy_thread
+    dummy_threading dl exceptions formatter gdbm htmlentitydefs HTMLParser httplib imghdr imp lib2to3 macpath
+    mailcap md5 mimetools msilib nis nntplib ossaudiodev parser pipes popen2 Queue repr rexec robotparser sets
+    sha SimpleHTTPServer SimpleXMLRPCServer smtpd SocketServer sndhdr spwd StringIO sunau symbol telnetlib
+    thread Tkinter tkMessageBox tkFileDialog ttk urllib2 urlparse user UserDict UserList UserString uu whichdb
+    xdrlib xmlrpclib _winreg _typeshed compression annotationlib tkinter java org javax com test __future__
+    dbhash bsddb anydbm dumbdbm fpformat future_builtins ihooks imputil mhlib mimify multifile new os2emxpath
+    posixfile pwd rfc822 sgmllib statvfs sv symtable toaiff xmllib js pyodide clr System
+    """
 )
 
 
-NAMESPACES = frozenset(
-    "google azure zope backports jaraco sphinxcontrib opentelemetry ruamel plone collective repoze paste".split()
+NAMESPACES = words(
+    """
+    google azure zope backports jaraco sphinxcontrib opentelemetry ruamel plone collective repoze paste
+    """
 )
 """Import roots that many distributions share; the part below decides."""
 

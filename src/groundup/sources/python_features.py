@@ -12,6 +12,7 @@ from groundup.sources.python_imports import Import
 from groundup.sources.python_layout import Layout
 from groundup.sources.reachability import Reach, Reached, is_eager
 from groundup.sources.records import Manner, Place
+from groundup.sources.words import words
 
 
 class Use(NamedTuple):
@@ -42,7 +43,9 @@ _TESTED_FOR = re.compile(
     rb"requires?_package|import_optional_dependency|skip_if_no|minversion|version_of|requires_backends?)"
     rb"\(\s*[\"']([A-Za-z][\w.-]*)"
 )
-_TOLD_TO_INSTALL = re.compile(rb"(?:pip3?|conda|uv|poetry|apt-get)(?: -m)? (?:install|add)((?: +-{1,2}[\w-]+)*(?: +[`'\"]?[\w.\[\]=<>-]+)+)")
+_TOLD_TO_INSTALL = re.compile(
+    rb"(?:pip3?|conda|uv|poetry|apt-get)(?: -m)? (?:install|add)((?: +-{1,2}[\w-]+)*(?: +[`'\"]?[\w.\[\]=<>-]+)+)"
+)
 
 
 def optional_words(sources: Iterable[bytes]) -> frozenset[str]:
@@ -71,18 +74,21 @@ _PLUGIN_FOLDER = re.compile(
     r"transports?|storage|storages|exporters?|formatters|loaders)(/|\.py$)"
 )
 _VENDORED = re.compile(r"(^|/)(_?vendor(ed)?|third_?party|externals?|extern|_vendor)/")
-_TOOLS = frozenset(
-    (
-        "pytest setuptools sphinx mypy nox tox coverage hypothesis mock ipython ipdb nose wheel build twine black ruff flake8 "
-        "pylint isort pre-commit ipykernel matplotlib pandas torch tensorflow django sqlalchemy jupyter notebook cython pybind11 "
-        "setuptools-scm pytest-asyncio pytest-cov docutils trio gevent eventlet uvloop tornado twisted simplejson ujson orjson "
-        "redis boto3 colorama pywin32 pip gunicorn uvicorn freezegun faker tensorboardx wandb keras jax polars pyarrow "
-        "dask xarray networkx scipy sklearn scikit-learn ipywidgets pillow moto vcrpy win32-setctime psycopg2 psycopg pymysql"
-    ).split()
+_TOOLS = words(
+    """
+    pytest setuptools sphinx mypy nox tox coverage hypothesis mock ipython ipdb nose wheel build twine black
+    ruff flake8 pylint isort pre-commit ipykernel matplotlib pandas torch tensorflow django sqlalchemy jupyter
+    notebook cython pybind11 setuptools-scm pytest-asyncio pytest-cov docutils trio gevent eventlet uvloop
+    tornado twisted simplejson ujson orjson redis boto3 colorama pywin32 pip gunicorn uvicorn freezegun faker
+    tensorboardx wandb keras jax polars pyarrow dask xarray networkx scipy sklearn scikit-learn ipywidgets
+    pillow moto vcrpy win32-setctime psycopg2 psycopg pymysql
+    """
 )
-_RARELY_REQUIRED = frozenset(
-    "pytest sphinx mypy nox tox coverage hypothesis nose wheel twine black ruff pylint ipykernel pre-commit mock cython "
-    "setuptools-scm pytest-asyncio pytest-cov freezegun faker moto vcrpy ipdb ipython".split()
+_RARELY_REQUIRED = words(
+    """
+    pytest sphinx mypy nox tox coverage hypothesis nose wheel twine black ruff pylint ipykernel pre-commit
+    mock cython setuptools-scm pytest-asyncio pytest-cov freezegun faker moto vcrpy ipdb ipython
+    """
 )
 
 NAMES = (
@@ -214,10 +220,15 @@ def row(name: str, known: bool, uses: Sequence[Use], setting: Setting, priors: M
 
 def _namesake(name: str, files: set[str], uses: Sequence[Use]) -> bool:
     """Whether every file that imports it is named after it: an integration, not a foundation."""
-    plain = {re.sub(r"[^a-z0-9]", "", word.lower()) for word in (name, *(use.item.module.split(".")[0] for use in uses))}
+    plain = {
+        re.sub(r"[^a-z0-9]", "", word.lower()) for word in (name, *(use.item.module.split(".")[0] for use in uses))
+    }
     plain = {word for word in plain if len(word) > 2}
     return bool(files) and all(
-        any(word in re.sub(r"[^a-z0-9/]", "", str(PurePosixPath(path).with_suffix("")).lower()).split("/", 1)[-1] for word in plain)
+        any(
+            word in re.sub(r"[^a-z0-9/]", "", str(PurePosixPath(path).with_suffix("")).lower()).split("/", 1)[-1]
+            for word in plain
+        )
         for path in files
     )
 
@@ -226,4 +237,6 @@ def _kin(name: str, project: str) -> bool:
     """Whether the names of distribution and project are of one family, as plugins and their hosts are."""
     if not project:
         return False
-    return project.partition("-")[0] == name.partition("-")[0] or project.startswith(name) or name.startswith(project)
+    return (
+        project.partition("-")[0] == name.partition("-")[0] or project.startswith(name) or name.startswith(project)
+    )

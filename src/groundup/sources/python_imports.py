@@ -78,7 +78,9 @@ def _statement(node: Node) -> Iterator[Import]:
         taken.append(_dotted(inner))
     if any(child.type == "wildcard_import" for child in node.children):
         taken.append("*")
-    yield Import(module, len(written) - len(module), tuple(filter(None, taken)), line_of(node), manners, marker, blames)
+    yield Import(
+        module, len(written) - len(module), tuple(filter(None, taken)), line_of(node), manners, marker, blames
+    )
 
 
 def _dotted(node: Node | None) -> str:
@@ -98,9 +100,7 @@ def _dynamic(function: str, literal: Node) -> Iterator[Import]:
     if function.endswith("importorskip"):
         manners |= {Manner.GUARDED}
     module = text.lstrip(".")
-    yield Import(
-        module, len(text) - len(module), (), line_of(literal), manners | {Manner.DYNAMIC}, marker, blames
-    )
+    yield Import(module, len(text) - len(module), (), line_of(literal), manners | {Manner.DYNAMIC}, marker, blames)
 
 
 def _context(node: Node) -> tuple[frozenset[Manner], str, str]:
@@ -120,7 +120,9 @@ def _context(node: Node) -> tuple[frozenset[Manner], str, str]:
             if manner:
                 manners.add(manner)
                 marker = marker or implied
-        elif kind == "with_statement" and re.search(r"suppress\(.*(ImportError|ModuleNotFound|Exception)", _head(parent)):
+        elif kind == "with_statement" and re.search(
+            r"suppress\(.*(ImportError|ModuleNotFound|Exception)", _head(parent)
+        ):
             manners.add(Manner.GUARDED)
     return frozenset(manners), marker, blames
 
@@ -137,7 +139,9 @@ def _catches_import_errors(clause: Node) -> bool:
 
 
 def _tried(statement: Node, child: Node) -> tuple[Manner | None, str]:
-    handlers = [part for part in statement.children if part.type == "except_clause" and _catches_import_errors(part)]
+    handlers = [
+        part for part in statement.children if part.type == "except_clause" and _catches_import_errors(part)
+    ]
     if not handlers:
         return None, ""
     if child.type == "except_clause":

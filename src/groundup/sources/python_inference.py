@@ -77,9 +77,7 @@ def infer_python(tree: Tree) -> Inference:
     return Inference(
         language="python",
         dependencies=tuple(sorted(dependencies, key=lambda item: (list(Kind).index(item.kind), item.name))),
-        unknown=tuple(
-            sorted({module for item in dependencies if not item.known for module in item.imported})
-        ),
+        unknown=tuple(sorted({module for item in dependencies if not item.known for module in item.imported})),
         local=found.layout.roots,
         requires_python=found.requires_python,
         files=found.files,
@@ -100,7 +98,9 @@ def collect(tree: Tree, priors: Mapping[str, float]) -> Candidates:
             for provider, module in _foreign(path, item, layout):
                 if provider.name != layout.project.name:
                     known[provider.name] = provider.known
-                    grouped[provider.name].append(_use(path, item._replace(module=module), layout, reached, tree.whole))
+                    grouped[provider.name].append(
+                        _use(path, item._replace(module=module), layout, reached, tree.whole)
+                    )
     words = optional_words(source.data for source in sources)
     setting = setting_of(layout, reached, words, _brought(grouped))
     candidates = [
@@ -157,11 +157,15 @@ def _use(path: str, item: Import, layout: Layout, reached: Reached, whole: bool)
         return Use(path, item, Place.PACKAGE, Reach.ROOT, 0)
     if module is None:
         return Use(path, item, layout.places[path], Reach.NEVER, 0)
-    return Use(path, item, layout.places[path], reached.reach.get(module, Reach.NEVER), reached.depth.get(module, 9))
+    return Use(
+        path, item, layout.places[path], reached.reach.get(module, Reach.NEVER), reached.depth.get(module, 9)
+    )
 
 
 def _judge(candidate: Candidate, fitted: Weights, whole: bool) -> InferredDependency:
-    score = sum(fitted.values.get(name, 0.0) * value for name, value in zip(NAMES, candidate.features, strict=True))
+    score = sum(
+        fitted.values.get(name, 0.0) * value for name, value in zip(NAMES, candidate.features, strict=True)
+    )
     confidence = 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))
     uses = sorted(candidate.uses, key=_strength)
     markers = {use.item.marker for use in uses if use.place is Place.PACKAGE}

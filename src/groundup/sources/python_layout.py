@@ -15,16 +15,21 @@ from typing import NamedTuple
 from groundup.sources.files import Tree, as_utf8
 from groundup.sources.names import normalised
 from groundup.sources.records import Place
+from groundup.sources.words import words
 
-_TEST_FOLDERS = frozenset("test tests testing_tests unit_tests integration_tests e2e testdata test_data".split())
-_DOCS_FOLDERS = frozenset("doc docs documentation website site_docs".split())
-_EXAMPLE_FOLDERS = frozenset(
-    "example examples sample samples demo demos tutorial tutorials notebooks notebook benchmark benchmarks bench perf "
-    "asv_bench playground recipes cookbook examples_src".split()
+_TEST_FOLDERS = words("test tests testing_tests unit_tests integration_tests e2e testdata test_data")
+_DOCS_FOLDERS = words("doc docs documentation website site_docs")
+_EXAMPLE_FOLDERS = words(
+    """
+    example examples sample samples demo demos tutorial tutorials notebooks notebook benchmark benchmarks
+    bench perf asv_bench playground recipes cookbook examples_src
+    """
 )
-_BUILD_FOLDERS = frozenset(
-    "scripts script tools tool ci .github .circleci dev devtools maintainer build_tools hack release "
-    "packaging news changelog extra utils_dev .devcontainer bin contrib docker".split()
+_BUILD_FOLDERS = words(
+    """
+    scripts script tools tool ci .github .circleci dev devtools maintainer build_tools hack release packaging
+    news changelog extra utils_dev .devcontainer bin contrib docker
+    """
 )
 _BUILD_FILES = re.compile(
     r"^(setup|noxfile|tasks|fabfile|conf|pavement|bootstrap|build|hatch_build|_?version_?info|release|dodo|"
@@ -32,7 +37,9 @@ _BUILD_FILES = re.compile(
 )
 _TEST_FILES = re.compile(r"^(conftest|test_\w+|\w+_tests?|tests?|\w+_testcase)\.py$")
 _SOURCE_FOLDERS = ("src", "lib", "python", "source", "py", "Lib", "lib3")
-_SETUP_ENTRY = re.compile(r"[\"']\s*[\w.\- ]+?\s*=\s*([A-Za-z_][\w.]*)\s*(?::\s*[\w.]+)?\s*(?:\[[^\]\"']*\])?\s*[\"']")
+_SETUP_ENTRY = re.compile(
+    r"[\"']\s*[\w.\- ]+?\s*=\s*([A-Za-z_][\w.]*)\s*(?::\s*[\w.]+)?\s*(?:\[[^\]\"']*\])?\s*[\"']"
+)
 _SETUP_NAME = re.compile(r"\bname\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
 _SETUP_FOLDER = re.compile(r"package_dir\s*=\s*\{[^}]*[\"'][\"']\s*:\s*[\"']([\w./-]+)[\"']")
 
@@ -71,7 +78,11 @@ def read_project(tree: Tree) -> Project:
     plugins: list[str] = []
     name = ""
     document = _toml(tree.manifests.get("pyproject.toml", b""))
-    for table in (_table(document, "project"), _table(document, "tool", "poetry"), _table(document, "tool", "flit", "metadata")):
+    for table in (
+        _table(document, "project"),
+        _table(document, "tool", "poetry"),
+        _table(document, "tool", "flit", "metadata"),
+    ):
         name = name or str(table.get("name", "") or table.get("module", ""))
         for key in ("scripts", "gui-scripts"):
             scripts += _targets(_table(table, key).values())
@@ -94,7 +105,9 @@ def read_project(tree: Tree) -> Project:
     if setup:
         found = _SETUP_NAME.search(setup)
         name = name or (found.group(1) if found else "")
-        folders += _SETUP_FOLDER.findall(setup) + re.findall(r"find_packages\(\s*(?:where\s*=\s*)?[\"']([\w./-]+)[\"']", setup)
+        folders += _SETUP_FOLDER.findall(setup) + re.findall(
+            r"find_packages\(\s*(?:where\s*=\s*)?[\"']([\w./-]+)[\"']", setup
+        )
         entries = setup.partition("entry_points")[2] if "entry_points" in setup else ""
         scripts += _targets(_SETUP_ENTRY.findall(entries))
     clean = [folder.strip("./") for folder in folders]
@@ -124,7 +137,9 @@ def _config(data: bytes) -> ConfigParser | None:
 
 
 def _targets(values: Iterable[object]) -> list[str]:
-    texts = [value.get("callable", value.get("reference", "")) if isinstance(value, dict) else value for value in values]
+    texts = [
+        value.get("callable", value.get("reference", "")) if isinstance(value, dict) else value for value in values
+    ]
     modules = [str(text).partition(":")[0].partition("[")[0].strip() for text in texts]
     return [module for module in modules if re.fullmatch(r"[A-Za-z_][\w.]*", module)]
 
@@ -136,7 +151,9 @@ def _declared_folders(document: dict[str, object]) -> list[str]:
     folders += where if isinstance(where, list) else []
     folders += [value for key, value in _table(setuptools, "package-dir").items() if key == ""]
     poetry = _table(document, "tool", "poetry").get("packages")
-    folders += [item.get("from", "") for item in poetry if isinstance(item, dict)] if isinstance(poetry, list) else []
+    folders += (
+        [item.get("from", "") for item in poetry if isinstance(item, dict)] if isinstance(poetry, list) else []
+    )
     wheel = _table(document, "tool", "hatch", "build", "targets", "wheel").get("packages")
     folders += [str(PurePosixPath(str(item)).parent) for item in wheel] if isinstance(wheel, list) else []
     folders.append(_table(document, "tool", "pdm", "build").get("package-dir", ""))
@@ -164,7 +181,11 @@ def lay_out(tree: Tree) -> Layout:
 def _source_folder(project: Project, paths: list[str]) -> str:
     for candidate in (*project.source_folders, *_SOURCE_FOLDERS):
         prefix = f"{candidate}/" if candidate else ""
-        if candidate and any(path.startswith(prefix) for path in paths) and f"{candidate}/__init__.py" not in paths:
+        if (
+            candidate
+            and any(path.startswith(prefix) for path in paths)
+            and f"{candidate}/__init__.py" not in paths
+        ):
             return candidate
     return ""
 
@@ -218,7 +239,9 @@ def _installed(project: Project, tops: dict[str, int], paths: list[str], folder:
         return wanted | {name for name in packages if largest < 3 or tops[name] >= largest / 4}
     if packages:
         return packages
-    namespaces = {name for name in candidates if any(f"{name}/" in path and path.endswith("__init__.py") for path in paths)}
+    namespaces = {
+        name for name in candidates if any(f"{name}/" in path and path.endswith("__init__.py") for path in paths)
+    }
     first = project.name.partition("-")[0]
     if first in tops and first in candidates:
         return {first}

@@ -25,8 +25,8 @@ class Reach(IntEnum):
 class Reached(NamedTuple):
     """The reach of each module, and its distance from where the walk began."""
 
-    reach: Mapping[str, Reach]
-    depth: Mapping[str, int]
+    reach: dict[str, Reach]
+    depth: dict[str, int]
 
 
 _HARD = frozenset({Manner.VERSION, Manner.DEMANDED})
@@ -81,31 +81,37 @@ def walk(layout: Layout, imports: Mapping[str, list[Import]]) -> Reached:
         name: _edges(name, path, [*imports.get(path, []), *stubs.get(path, [])], layout)
         for name, path in layout.modules.items()
     }
+    known = Reached(reach, depth)
+    _spread(known, Reach.ROOT, _roots(layout), edges)
+    _spread(known, Reach.ENTRY, _with_parents(_entries(layout), layout), edges)
+    hard = [name for name in layout.modules if reach[name] > Reach.NEVER]
+    _spread(known, Reach.LATER, hard, edges)
+    return known
+
+
+def _roots(layout: Layout) -> list[str]:
     roots = [name for name in layout.roots if name in layout.modules]
-    if not roots:  # a namespace: the outermost packages inside it
-        inside = [name for name in layout.modules if _is_package(name, layout)]
-        roots = [name for name in inside if name.rpartition(".")[0] not in layout.modules]
-    starts = (
-        (Reach.ROOT, roots, False),
-        (Reach.ENTRY, _entries(layout), False),
-        (Reach.LATER, [name for name in layout.modules], True),
-    )
-    for level, names, later in starts:
-        if later:
-            names = [name for name in names if reach[name] > Reach.NEVER]
-        queue = deque((name, depth.get(name, 0)) for name in _with_parents(names, layout))
-        seen = set(names) if later else set()
-        while queue:
-            name, distance = queue.popleft()
-            if reach[name] < level:
-                reach[name] = level
-                depth.setdefault(name, distance)
-            elif not later or (name in seen and distance != depth.get(name, 0)):
-                continue
-            for target, eager in edges[name]:
-                if (eager or later) and reach[target] < level:
-                    queue.append((target, distance + 1))
-    return Reached(reach, depth)
+    if roots:
+        return roots
+    inside = [name for name in layout.modules if _is_package(name, layout)]  # a namespace: its outermost packages
+    return [name for name in inside if name.rpartition(".")[0] not in layout.modules]
+
+
+def _spread(known: Reached, level: Reach, starts: list[str], edges: Mapping[str, list[tuple[str, bool]]]) -> None:
+    """Raise everything that *starts* load to *level*; below ENTRY, along lazy imports too."""
+    queue = deque((name, 0) for name in starts)
+    visited: set[str] = set()
+    while queue:
+        name, distance = queue.popleft()
+        if name in visited:
+            continue
+        visited.add(name)
+        if known.reach[name] < level:
+            known.reach[name] = level
+            known.depth.setdefault(name, distance)
+        for target, eager in edges[name]:
+            if (eager or level < Reach.ENTRY) and target not in visited:
+                queue.append((target, distance + 1))
 
 
 def _with_parents(names: Iterable[str], layout: Layout) -> list[str]:
@@ -135,7 +141,8 @@ def _edges(name: str, path: str, items: list[Import], layout: Layout) -> list[tu
         if Manner.TYPING in item.manners:
             continue
         eager = is_eager(item)
-        for target in local_targets(item, name, _is_package(name, layout), layout.modules):
-            if layout.places.get(layout.modules[target]) is not Place.TEST:
-                found.append((target, eager))
+        targets = local_targets(item, name, _is_package(name, layout), layout.modules)
+        found += [
+            (target, eager) for target in targets if layout.places.get(layout.modules[target]) is not Place.TEST
+        ]
     return found

@@ -101,7 +101,8 @@ class Inference(Record):
     language: Language
     dependencies: tuple[InferredDependency, ...] = Field(description="sorted by kind, then name")
     unknown: tuple[str, ...] = Field(
-        default=(), description="imports whose provider no data file names; where a name was guessed it is a dependency"
+        default=(),
+        description="imports whose provider no data file names; where a name was guessed it is a dependency",
     )
     local: tuple[str, ...] = Field(default=(), description="import roots that the repository itself provides")
     requires_python: str | None = Field(default=None, description="the oldest syntax that the package needs")

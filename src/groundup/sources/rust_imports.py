@@ -7,6 +7,7 @@ from tree_sitter import Node
 
 from groundup.sources.grammars import ancestors, captures, line_of, parse, text_of
 from groundup.sources.records import Manner
+from groundup.sources.words import words
 
 _QUERY = """
 (use_declaration argument: (_) @use)
@@ -19,10 +20,13 @@ _QUERY = """
 (attribute_item) @attribute
 (inner_attribute_item) @inner
 """
-KEYWORDS = frozenset("crate self super Self std core alloc proc_macro test r#".split())
+KEYWORDS = words("crate self super Self std core alloc proc_macro test r#")
 """Path roots that name no crate of a registry."""
-_PRIMITIVES = frozenset(
-    "u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f16 f32 f64 f128 bool char str slice array never fn pointer tuple".split()
+_PRIMITIVES = words(
+    """
+    u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f16 f32 f64 f128 bool char str slice array never fn
+    pointer tuple
+    """
 )
 _TOKEN_PATH = re.compile(r"(?<![\w:$.#'])(?:r#)?([a-z_][a-z0-9_]*)\s*::(?!<)")
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -37,6 +41,7 @@ class Root(NamedTuple):
     manners: frozenset[Manner]
     weak: bool
     """Seen in macro tokens, or by a path whose root may be something local."""
+    in_tokens: bool = False
 
 
 class RustFile(NamedTuple):
@@ -47,6 +52,8 @@ class RustFile(NamedTuple):
     """Modules that it declares."""
     gated: dict[str, frozenset[Manner]]
     """Of these, the conditional ones."""
+    aliases: dict[str, str]
+    """Names that `extern crate ... as` gives to crates, for the whole crate."""
     conditions: frozenset[Manner]
     """Of the whole file, by inner attributes."""
 
@@ -63,28 +70,47 @@ def rust_imports(source: bytes) -> RustFile:
     modules = {text_of(node) for name, node in found if name == "module"}
     bound: set[str] = set()
     roots: list[tuple[str, Node, bool]] = []
+    aliases: dict[str, str] = {}
+    uses = [node for name, node in found if name == "use"]
+    for node in uses:
+        bound |= set(_bound(node)) - set(_use_roots(node))
+    used_until = 0
     for name, node in found:
         if name == "use":
-            roots += [(root, node, False) for root in _use_roots(node, "")]
-            bound |= set(_bound(node))
+            # a lone name may be a macro of the crate itself; a name bound by another `use` is no crate
+            alone = node.type in {"identifier", "use_as_clause"} and "::" not in text_of(node)
+            roots += [(root, node, alone) for root in _use_roots(node) if root not in bound]
         elif name == "extern":
             crate = node.child_by_field_name("name")
             alias = node.child_by_field_name("alias")
             if crate is not None:
                 roots.append((text_of(crate), node, False))
                 bound.add(text_of(alias or crate))
+                if alias is not None:
+                    aliases[text_of(alias)] = text_of(crate)
     scope = _Scope(bound | {root for root, _, _ in roots}, modules)
     known = {root for root, _, _ in roots}
     for name, node in found:
-        if name == "path" and (node.parent is None or node.parent.type not in {"scoped_identifier", "scoped_type_identifier"}):
+        if name == "use":
+            used_until = node.end_byte
+        elif node.start_byte < used_until:
+            continue
+        if name == "path" and (
+            node.parent is None or node.parent.type not in {"scoped_identifier", "scoped_type_identifier"}
+        ):
             roots += [(root, node, True) for root in _path_root(node, scope, known)]
         elif name in {"tokens", "attribute"} and (node.parent is None or node.parent.type != "token_tree"):
             text = _STRINGS.sub(" ", text_of(node))
-            roots += [(root, node, True) for root in _TOKEN_PATH.findall(text) if root not in scope.bound | modules or root in known]
+            roots += [
+                (root, node, True)
+                for root in _TOKEN_PATH.findall(text)
+                if root not in scope.bound | modules or root in known
+            ]
     return RustFile(
         _unique(roots, modules),
         frozenset(modules),
         {text_of(node): gate for name, node in found if name == "module" and (gate := _conditions(node))},
+        aliases,
         frozenset().union(*(_attribute(text_of(node)) for name, node in found if name == "inner")),
     )
 
@@ -101,25 +127,26 @@ def _unique(roots: list[tuple[str, Node, bool]], modules: set[str]) -> list[Root
         tries[name] = tries.get(name, 0) + 1
         if tries[name] > 30 or any(not root.manners and root.weak <= weak for root in before):
             continue
-        item = Root(name, line_of(node), _conditions(node), weak)
+        tokens = node.type in {"token_tree", "attribute_item"}
+        item = Root(name, line_of(node), _conditions(node), weak, in_tokens=tokens)
         if not any(root.manners <= item.manners and root.weak <= weak for root in before):
             before.append(item)
     return [root for roots_of in kept.values() for root in roots_of]
 
 
-def _use_roots(node: Node, prefix: str) -> list[str]:
+def _use_roots(node: Node) -> list[str]:
     """Return the first segments of a use tree."""
     if node.type in {"use_list", "use_wildcard"}:
-        return [root for child in node.named_children for root in _use_roots(child, prefix)]
+        return [root for child in node.named_children for root in _use_roots(child)]
     if node.type == "use_as_clause":
         path = node.child_by_field_name("path")
-        return _use_roots(path, prefix) if path is not None else []
+        return _use_roots(path) if path is not None else []
     if node.type in {"scoped_use_list", "scoped_identifier"}:
         path = node.child_by_field_name("path")
         if path is not None:
-            return _use_roots(path, prefix)
+            return _use_roots(path)
         inner = node.child_by_field_name("list") or node.child_by_field_name("name")
-        return _use_roots(inner, prefix) if inner is not None else []
+        return _use_roots(inner) if inner is not None else []
     return [text_of(node)] if node.type == "identifier" else []
 
 
@@ -180,7 +207,11 @@ def _attribute(text: str) -> frozenset[Manner]:
     if inside.startswith(("#[cfg_attr", "#![cfg_attr")):
         return frozenset()
     manners = set()
-    if re.search(r"(?<!not)\((all\()?test\b|[(,]test[,)]", inside) and "not(test)" not in inside and not re.search(r"any\([^)]*feature", inside):
+    if (
+        re.search(r"(?<!not)\((all\()?test\b|[(,]test[,)]", inside)
+        and "not(test)" not in inside
+        and not re.search(r"any\([^)]*feature", inside)
+    ):
         manners.add(Manner.TEST)
     if "feature=" in inside and not re.fullmatch(r"#!?\[cfg\(not\(feature=\"[^\"]*\"\)\)\]", inside):
         manners.add(Manner.FEATURE)

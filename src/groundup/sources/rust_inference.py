@@ -16,13 +16,13 @@ from groundup.sources.records import (
     Manner,
     Place,
 )
-from groundup.sources.rust_imports import Root, RustFile, rust_imports
+from groundup.sources.rust_imports import KEYWORDS, Root, RustFile, rust_imports
 
 _LIMITS = (
     "Whether a crate's registry name has `-` or `_` cannot be seen; names not known get `-`.",
     "Renamed dependencies (`package = ...`) appear under the name the code uses.",
-    "Crates that only features, build profiles or link attributes name leave no path and are missing; features and "
-    "versions are not inferred.",
+    "Crates that only features, build profiles or link attributes name leave no path and are missing; features "
+    "and versions are not inferred.",
     "A path that only stands in macro tokens counts when its root is a known crate.",
 )
 
@@ -41,6 +41,11 @@ class Crate(NamedTuple):
     folder: str
     names: frozenset[str]
     edition_2015: bool
+    makes_macros: bool
+    """A procedural-macro crate: paths in its macro tokens are code for others."""
+
+
+_NO_CRATE = Crate("", frozenset(), edition_2015=False, makes_macros=False)
 
 
 def crates_of(tree: Tree) -> list[Crate]:
@@ -54,10 +59,15 @@ def crates_of(tree: Tree) -> list[Crate]:
         except (tomllib.TOMLDecodeError, RecursionError):
             continue
         package, library = document.get("package"), document.get("lib")
-        names = {str(part["name"]).replace("-", "_") for part in (package, library) if isinstance(part, dict) and "name" in part}
+        names = {
+            str(part["name"]).replace("-", "_")
+            for part in (package, library)
+            if isinstance(part, dict) and "name" in part
+        }
         edition = package.get("edition", "2015") if isinstance(package, dict) else "2021"
         folder = PurePosixPath(path).parent.as_posix()
-        found.append(Crate("" if folder == "." else folder, frozenset(names), edition == "2015"))
+        macros = isinstance(library, dict) and bool(library.get("proc-macro") or library.get("proc_macro"))
+        found.append(Crate("" if folder == "." else folder, frozenset(names), edition == "2015", macros))
     return sorted(found, key=lambda crate: -len(crate.folder))
 
 
@@ -88,7 +98,7 @@ def infer_rust(tree: Tree) -> Inference:
         owners[next((c.folder for c in crates if _inside(source.path, c.folder) is not None), "")].append(source)
     grouped: dict[str, list[Use]] = defaultdict(list)
     for folder, members in owners.items():
-        for use in _uses(members, by_folder.get(folder, Crate(folder, frozenset(), edition_2015=False)), tree.whole):
+        for use in _uses(members, by_folder.get(folder, _NO_CRATE), tree.whole):
             if use.item.crate not in own:
                 grouped[use.item.crate].append(use)
     known = table("rust_names")
@@ -96,7 +106,9 @@ def infer_rust(tree: Tree) -> Inference:
     return Inference(
         language="rust",
         dependencies=tuple(sorted(dependencies, key=lambda item: (list(Kind).index(item.kind), item.name))),
-        unknown=tuple(sorted(name for name, uses in grouped.items() if name not in known and _counts(name, uses, known))),
+        unknown=tuple(
+            sorted(name for name, uses in grouped.items() if name not in known and _counts(name, uses, known))
+        ),
         local=tuple(sorted(own)),
         files=len(sources),
         cannot_know=_LIMITS,
@@ -115,6 +127,7 @@ def _uses(members: list[SourceFile], crate: Crate, whole: bool) -> list[Use]:
     counted = {source.path: source.lines for source in members}
     gates = _gates(files)
     everywhere = frozenset().union(*(file.modules for file in files.values())) if files else frozenset[str]()
+    aliases = {alias: name for file in files.values() for alias, name in file.aliases.items()}
     roots_modules = frozenset().union(
         *(file.modules for path, file in files.items() if PurePosixPath(path).name in {"lib.rs", "main.rs"})
     )
@@ -123,11 +136,15 @@ def _uses(members: list[SourceFile], crate: Crate, whole: bool) -> list[Use]:
         inside = _inside(path, crate.folder) or path
         extra = file.conditions | gates.get(path, frozenset())
         for item in file.roots:
-            if (item.weak and item.crate in everywhere) or (crate.edition_2015 and item.crate in roots_modules):
+            if item.weak and (item.crate in everywhere or (item.in_tokens and crate.makes_macros)):
                 continue
+            if crate.edition_2015 and item.crate in roots_modules:
+                continue
+            name = aliases.get(item.crate, item.crate)
             lines = counted[path]
-            if lines is None or item.line in lines:
-                found.append(Use(path, item._replace(manners=item.manners | extra), place_of(inside, whole)))
+            if name not in KEYWORDS and (lines is None or item.line in lines):
+                meant = item._replace(crate=name, manners=item.manners | extra)
+                found.append(Use(path, meant, place_of(inside, whole)))
     return found
 
 
