@@ -56,6 +56,16 @@ async def test_launcher_that_is_killed(provider: BubblewrapProvider, workspace: 
     assert (await again.run(sh("cat file; rm file"))).stdout == b"x"
 
 
+async def test_pod_that_is_gone(provider: BubblewrapProvider, workspace: Path) -> None:
+    """A sandbox of a pod that is gone is refused: never does it get the host's network instead."""
+    pod = await provider.pod()
+    await pod.close()
+    with pytest.raises(SandboxError, match="closed"):
+        await pod.open(SandboxSpec(workspace=workspace))
+    with pytest.raises(SandboxError, match="its pod is gone"):
+        await provider.open_in(SandboxSpec(workspace=workspace), pod="pod0")
+
+
 async def test_a_workspace_that_is_none(provider: BubblewrapProvider, tmp_path: Path) -> None:
     """A workspace that is missing or a file is the caller's fault, and costs nothing."""
     (tmp_path / "file").write_text("x")

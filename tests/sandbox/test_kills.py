@@ -1,5 +1,6 @@
 """Killing groundup, or its launcher, at any moment leaves no process, mount, control group or stray folder."""
 
+import contextlib
 import os
 import random
 import signal
@@ -61,14 +62,12 @@ def processes_of(top: Path) -> list[str]:
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and int(folder.name) != os.getpid():
+            texts = []
             for name in ("cmdline", "mountinfo"):
-                try:
-                    text = (folder / name).read_bytes()
-                except OSError:
-                    continue
-                if os.fsencode(top) in text:
-                    found.append(f"{folder.name} {(folder / 'cmdline').read_bytes()!r}")
-                    break
+                with contextlib.suppress(OSError):  # it has ended, or is not ours to look at
+                    texts.append((folder / name).read_bytes())
+            if any(os.fsencode(top) in text for text in texts):
+                found.append(f"{folder.name} {texts[0]!r}")
     return found
 
 

@@ -157,7 +157,7 @@ class BubblewrapPod:
 
     async def open(self, spec: SandboxSpec) -> Sandbox:
         """Open a sandbox inside the pod."""
-        if self._closed:
+        if self._closed or not self._link.alive:
             raise SandboxError("the pod is closed; open another one")
         member = await self._provider.open_in(spec, self._key)
         self._members.append(member)

@@ -57,10 +57,10 @@ def clean_stale_state() -> int:
             continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for record in sorted((folder / "sandboxes").glob("*")):
-                _undo(record)
-            shutil.rmtree(folder, ignore_errors=True)
-            cleaned += 1
+            undone = [_undo(record) for record in sorted((folder / "sandboxes").glob("*"))]
+            if all(undone):
+                shutil.rmtree(folder, ignore_errors=True)
+                cleaned += 1
         except BlockingIOError:
             continue
         finally:
@@ -68,16 +68,22 @@ def clean_stale_state() -> int:
     return cleaned
 
 
-def _undo(record: Path) -> None:
-    with contextlib.suppress(OSError, ValueError, KeyError):
+def _undo(record: Path) -> bool:
+    """Return whether nothing is left of a sandbox; its last processes may need another moment."""
+    try:
         entry = json.loads(record.read_text())
-        Group(0, {path: Path(path) for path in entry["groups"]}).remove()
-        for path, uid, gid in entry["folders"]:
+    except ValueError:  # killed while it was written: nothing had been done yet
+        return True
+    if not Group(0, {path: Path(path) for path in entry["groups"]}).remove():
+        return False
+    for path, uid, gid in entry["folders"]:
+        with contextlib.suppress(OSError):  # the folder is gone
             folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 take_back(folder, uid, gid)
             finally:
                 os.close(folder)
+    return True
 
 
 def _root() -> Path:

@@ -49,13 +49,15 @@ class Group:
         self.paths = paths
 
     @classmethod
-    def make(cls, places: Places, name: str, *, memory_bytes: int, processes: int, cpus: float) -> "Group":
+    def named(cls, places: Places, name: str) -> "Group":
+        """Return groups that are not made yet."""
+        return cls(places.version, {key: folder / name for key, folder in places.folders.items()})
+
+    def make(self, *, memory_bytes: int, processes: int, cpus: float) -> None:
         """Make the groups and set their limits. Raises `OSError`."""
-        group = cls(places.version, {key: folder / name for key, folder in places.folders.items()})
-        for path in set(group.paths.values()):
+        for path in set(self.paths.values()):
             path.mkdir(exist_ok=True)
-        group._limit(memory_bytes, processes, cpus)
-        return group
+        self._limit(memory_bytes, processes, cpus)
 
     def remove(self) -> bool:
         """Remove the groups; return whether they are gone. The last process may need a moment to leave."""

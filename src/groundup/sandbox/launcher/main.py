@@ -123,20 +123,25 @@ class Launcher:
     def _on_open(self, request: dict[str, Any], given: list[int]) -> None:
         key, limits = request["key"], request["limits"]
         arguments, control, errors, sources, *folders = given
-        writable = tuple(os.dup(folder) for folder in folders)
         network = self.networks.get(request["pod"])
+        if request["pod"] and network is None:
+            raise RuntimeError("its pod is gone")  # without the pod's network it would have the host's
         identity = network[0] if network else self.users.take()
-        memory, processes = limits["memory_mb"] * 2**20, limits["processes"]
-        group = Group.make(
-            self.places,
-            f"groundup-{self.state.name}-{key}",
-            memory_bytes=memory + _OWN_MEMORY_BYTES,
-            processes=processes + _OWN_PROCESSES,
-            cpus=limits["cpus"],
-        )
-        self._lend(writable)
-        self._record(key, writable, group)
         info, info_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        box = Box(
+            key=key,
+            outer=0,
+            info=info,
+            errors=os.dup(errors),
+            group=Group.named(self.places, f"groundup-{self.state.name}-{key}"),
+            lent=tuple(os.dup(folder) for folder in folders),
+            processors=self._processors(limits["cpus"]),
+            memory_bytes=limits["memory_mb"] * 2**20,
+            processes=limits["processes"],
+            deadline=time.monotonic() + limits["wall_clock_s"],
+            disks=[],
+        )
+        box.disks = [DiskWatch(folder, limits["disk_mb"] * 2**20) for folder in box.lent]
         spawn = Spawn(
             identity=identity,
             staging=self.staging,
@@ -147,30 +152,33 @@ class Launcher:
             info=info_end,
             errors=errors,
             sources=sources,
-            lent=writable,
+            lent=box.lent,
             namespaces=network[1] if network else None,
-            processors=self._processors(limits["cpus"]),
+            processors=box.processors,
         )
-        outer = fork(lambda: become_sandbox(spawn), errors)
-        os.close(info_end)
-        self.placer.order(key, _folders(group), outer)
-        box = Box(
-            key=key,
-            outer=outer,
-            info=info,
-            errors=os.dup(errors),
-            group=group,
-            lent=writable,
-            processors=spawn.processors,
-            memory_bytes=memory,
-            processes=processes,
-            deadline=time.monotonic() + limits["wall_clock_s"],
-            disks=[DiskWatch(folder, limits["disk_mb"] * 2**20) for folder in writable],
-        )
-        self.boxes[key] = self.starting[info] = box
-        self.poller.register(info, select.POLLIN)
-        groups = {controller: str(path) for controller, path in group.paths.items()}
-        self.tell("opening", key=key, version=group.version, groups=groups, uid=identity.uid)
+        try:
+            self._start(box, spawn, limits["cpus"])
+        finally:
+            os.close(info_end)
+        groups = {controller: str(path) for controller, path in box.group.paths.items()}
+        self.tell("opening", key=key, version=box.group.version, groups=groups, uid=identity.uid)
+
+    def _start(self, box: Box, spawn: Spawn, cpus: float) -> None:
+        """Make the child; what cannot be started leaves nothing."""
+        self._lend(box.lent)
+        self.boxes[box.key] = self.starting[box.info] = box
+        self.poller.register(box.info, select.POLLIN)
+        try:
+            self._record(box)
+            memory, processes = box.memory_bytes + _OWN_MEMORY_BYTES, box.processes + _OWN_PROCESSES
+            box.group.make(memory_bytes=memory, processes=processes, cpus=cpus)
+            box.outer = fork(lambda: become_sandbox(spawn), spawn.errors)
+        except OSError as error:
+            os.write(box.errors, f"{error}\n".encode())
+            box.cause = "placing"
+            self._ended(box)
+            return
+        self.placer.order(box.key, _folders(box.group), box.outer)
 
     def _on_close(self, request: dict[str, Any], given: list[int]) -> None:
         box = self.boxes.get(request["key"])
@@ -221,15 +229,14 @@ class Launcher:
                 returned.append((folder, loan[1], loan[2]))
         return returned
 
-    def _record(self, key: str, writable: tuple[int, ...], group: Group) -> None:
-        """Write down what to undo, in case that the launcher itself is killed."""
-        owners = [(os.fstat(folder).st_dev, os.fstat(folder).st_ino) for folder in writable]
-        folders = [
-            [os.readlink(f"/proc/self/fd/{folder}"), *self.loans[owner][1:]]
-            for folder, owner in zip(writable, owners, strict=True)
-        ]
-        text = json.dumps({"folders": folders, "groups": _folders(group)})
-        (self.state / "sandboxes" / key).write_text(text)
+    def _record(self, box: Box) -> None:
+        """Write down what to undo, before doing it, in case that the launcher itself is killed."""
+        folders = []
+        for folder in box.lent:
+            status = os.fstat(folder)
+            folders.append([os.readlink(f"/proc/self/fd/{folder}"), *self.loans[status.st_dev, status.st_ino][1:]])
+        text = json.dumps({"folders": folders, "groups": _folders(box.group)})
+        (self.state / "sandboxes" / box.key).write_text(text)
 
     def _processors(self, cpus: float) -> frozenset[int]:
         """Choose the least used processors where no control group limits CPU time."""
