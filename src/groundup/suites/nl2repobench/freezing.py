@@ -16,6 +16,7 @@ from groundup.grading.library.decision import decide
 from groundup.grading.library.execution import Execution, run_hidden_tests
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import Result
+from groundup.suites.nl2repobench.originals import original_tree
 from groundup.suites.nl2repobench.recipe import Excluded, Frozen, Recipe, Why
 
 RUNS = 3
@@ -32,7 +33,7 @@ async def freeze(draft: Recipe, bench: Bench, *, runs: int = RUNS, relock: bool 
     """
     recipe = draft if draft.environment.lock and not relock else await _locked(draft)
     environment = await bench.builder.python(recipe.environment.request())
-    original = (await bench.builder.source(recipe.source_request())).path
+    original = await original_tree(recipe, bench)
     executions = [
         await run_hidden_tests(original, original, recipe.tests, environment, bench) for _ in range(runs)
     ]
@@ -52,6 +53,7 @@ async def freeze(draft: Recipe, bench: Bench, *, runs: int = RUNS, relock: bool 
                 duration_s=round(duration_s, 1),
                 peak_memory_mb=math.ceil(max(peaks)) if peaks else None,
                 original_lines=count_lines(original, recipe.tests),
+                collected=_collected(executions[0]),
             ),
             "expected": expected,
             "excluded": tuple(_exclusions(recipe, expected, executions)),
@@ -83,6 +85,11 @@ def _require_sound(execution: Execution, recipe: Recipe) -> None:
         told = "; ".join(reason.message for reason in decision.reasons) or "nothing was collected"
         log = (execution.result.stdout + execution.result.stderr)[-1500:].decode(errors="replace")
         raise TaskError(f"the original of {recipe.task} passes none of its own tests: {told}\n{log}")
+
+
+def _collected(execution: Execution) -> int:
+    """Return how many tests of the original's were run, our canaries left out."""
+    return len(execution.report.results.keys() - {canary.key for canary in execution.canaries})
 
 
 def _timeout_s(duration_s: float) -> float:

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from groundup.domain.ids import Name
 from groundup.domain.records import Record
-from groundup.environments.requests import PythonRequest, SourceRequest
+from groundup.environments.requests import AnySource, GitSource, PythonRequest, SourceRequest
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 
 Pin = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9._+!-]*$")]
@@ -34,13 +34,51 @@ class Why(StrEnum):
 
 
 class Source(Record):
-    """Where the original comes from."""
+    """An original that comes from a source distribution."""
 
     kind: Literal["sdist"] = "sdist"
     name: str
     version: str
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     licence: str
+    generated: dict[str, str] = Field(
+        default={},
+        description="path -> text of files that building the original makes; only its own copy has them",
+    )
+
+    def request(self) -> AnySource:
+        """Return what to ask of the environment builder."""
+        return SourceRequest(name=self.name, version=self.version, sha256=self.sha256)
+
+    @property
+    def label(self) -> str:
+        """What to call it in a table."""
+        return f"{self.name} {self.version}"
+
+
+class RepositorySource(Record):
+    """An original that comes from a Git repository, at one commit."""
+
+    kind: Literal["git"] = "git"
+    name: str = Field(description="of the distribution that is made of it")
+    version: str = Field(description="that it has, or pretends to have")
+    repository: str = Field(description="`host/owner/name`; where it is fetched from is the user's configuration")
+    commit: str = Field(pattern=r"^[0-9a-f]{40}$")
+    tree_digest: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
+    licence: str
+    generated: dict[str, str] = Field(
+        default={},
+        description="path -> text of files that building the original makes; only its own copy has them",
+    )
+
+    def request(self) -> AnySource:
+        """Return what to ask of the environment builder."""
+        return GitSource(repository=self.repository, commit=self.commit, tree_digest=self.tree_digest)
+
+    @property
+    def label(self) -> str:
+        """What to call it in a table."""
+        return f"{self.name} {self.version} ({self.commit[:10]})"
 
 
 class Environment(Record):
@@ -75,6 +113,15 @@ class Excluded(Record):
     note: str = ""
 
 
+class Difference(Record):
+    """Why a published count is not the number of expected tests."""
+
+    data_version: str
+    why: Why
+    tests: int = Field(description="how many more the published count has; negative: fewer")
+    note: str = Field(description="the proof: counts of collected tests, or a line of the log")
+
+
 class Frozen(Record):
     """What was measured when the expected ids were found."""
 
@@ -83,6 +130,10 @@ class Frozen(Record):
     duration_s: float = Field(ge=0, description="of the slowest run")
     peak_memory_mb: float | None = Field(default=None, description="None where the machine could not say")
     original_lines: int = Field(ge=0, description="lines of Python in the original's packages, tests left out")
+    collected: int | None = Field(default=None, description="tests that pytest collected, ids that repeat counted")
+    controls: dict[str, int] = Field(
+        default={}, description="worthless submission -> expected tests that it passes; `stub` is the floor"
+    )
 
 
 class Recipe(Record):
@@ -91,7 +142,7 @@ class Recipe(Record):
     format: Literal[1] = 1
     task: Name
     notes: str = ""
-    source: Source
+    source: Annotated[Source | RepositorySource, Field(discriminator="kind")]
     environment: Environment
     tests: HiddenTests
     declared: dict[str, int] = Field(description="data version -> published count")
@@ -100,6 +151,9 @@ class Recipe(Record):
     )
     reasons: dict[str, Why] = Field(
         default={}, description="shell pattern of test ids -> why they fail here; for freezing"
+    )
+    differences: tuple[Difference, ...] = Field(
+        default=(), description="per data version, adding up to its declared count minus the expected tests"
     )
     frozen: Frozen | None = Field(default=None, description="None: a draft")
     expected: frozenset[NumberedTest] = frozenset()
@@ -111,9 +165,9 @@ class Recipe(Record):
             raise ValueError("a frozen recipe has expected ids and a lock")
         return self
 
-    def source_request(self) -> SourceRequest:
+    def source_request(self) -> AnySource:
         """Return what to ask of the environment builder for the original."""
-        return SourceRequest(name=self.source.name, version=self.source.version, sha256=self.source.sha256)
+        return self.source.request()
 
     def declared_count(self, data_version: str) -> int | None:
         """Return the published count; None for a data version that the recipe does not know."""

@@ -12,6 +12,8 @@ from groundup.grading.library.hidden import NumberedTest
 from groundup.suites.nl2repobench.recipe import Recipe
 
 _SEPARATOR = "::"
+_KINDS = ("sdist", "git")
+"""Of sources: which of them it is stands in a place of an error, and not in the file."""
 
 
 def parse_recipe(text: str, origin: str) -> Recipe:
@@ -24,7 +26,7 @@ def parse_recipe(text: str, origin: str) -> Recipe:
         raise TaskError(f"{origin}: not valid TOML: {error}; mend the recipe") from error
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
+        where = ".".join(str(part) for part in first["loc"] if part not in _KINDS)
         raise TaskError(f"{origin}: {where}: {first['msg']}; see docs/recipes.md") from error
     except (TypeError, AttributeError) as error:
         raise TaskError(f"{origin}: [expected] must hold one list of test names per file") from error
@@ -32,7 +34,7 @@ def parse_recipe(text: str, origin: str) -> Recipe:
 
 def recipe_text(recipe: Recipe) -> str:
     """Return the file of *recipe*: the same text for the same record, one test per line."""
-    fields = recipe.model_dump(mode="json", exclude={"expected", "excluded"}, exclude_defaults=True)
+    fields = recipe.model_dump(mode="json", exclude={"expected", "excluded", "differences"}, exclude_defaults=True)
     lines = [f"format = {recipe.format}", f"task = {_value(recipe.task)}"]
     if recipe.notes:
         lines.append(f"notes = {_value(recipe.notes)}")
@@ -44,9 +46,10 @@ def recipe_text(recipe: Recipe) -> str:
         lines += ["", "[expected]"]
         for file, names in _grouped(recipe.expected).items():
             lines += [f"{_value(file)} = [", *(f"    {_value(name)}," for name in names), "]"]
-    for excluded in recipe.excluded:
-        lines += ["", "[[excluded]]"]
-        lines += [f"{key} = {_value(value)}" for key, value in excluded.model_dump(mode="json").items() if value]
+    for name, records in (("differences", recipe.differences), ("excluded", recipe.excluded)):
+        for record in records:
+            lines += ["", f"[[{name}]]"]
+            lines += [f"{key} = {_value(value)}" for key, value in record.model_dump(mode="json").items() if value]
     return "\n".join(lines) + "\n"
 
 

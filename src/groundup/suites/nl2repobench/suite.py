@@ -11,13 +11,13 @@ from groundup.grading.bench import Bench
 from groundup.settings import Settings
 from groundup.suites.nl2repobench.official import OfficialGrader
 from groundup.suites.nl2repobench.official_environment import Installs
+from groundup.suites.nl2repobench.originals import write_original
 from groundup.suites.nl2repobench.published import PublishedData, read_published
 from groundup.suites.nl2repobench.recipe import Recipe
 from groundup.suites.nl2repobench.shipped import shipped_recipes
 from groundup.suites.nl2repobench.strict import StrictGrader
 from groundup.suites.protocol import Grader
 from groundup.suites.pulling import PublishedRepository, data_folder
-from groundup.trees.copy import copy_tree
 
 NAME = "nl2repobench"
 DEFAULT_DATA_VERSION = "781a1da"
@@ -85,8 +85,7 @@ class Nl2RepoBench:
                     f"{task.id} has no recipe, which names its original; make one with "
                     f"`groundup recipe build {task.id}`"
                 )
-            source = await bench.builder.source(recipe.source_request())
-            copy_tree(source.path, destination)
+            await write_original(recipe, destination, bench)
 
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
         """Return a row per task: what is at hand, and what is counted. "-": not known."""
@@ -105,7 +104,7 @@ class Nl2RepoBench:
             ("-", "-", "-")
             if recipe is None
             else (
-                f"{recipe.source.name} {recipe.source.version}",
+                recipe.source.label,
                 recipe.environment.python,
                 str(len(recipe.expected) or "-"),
             )
