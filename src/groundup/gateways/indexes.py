@@ -82,7 +82,7 @@ async def client_configuration(environment: Mapping[str, str]) -> ClientConfigur
     proxy = pip.get("proxy")
     return ClientConfiguration(
         indexes=(*found.extra, default),
-        ca_bundle=_ca_bundle(environment, pip),
+        ca_bundle=certificates(environment, pip),
         proxy=SecretStr(proxy) if proxy else None,
         netrc_file=_netrc_file(environment),
         origin=origin,
@@ -229,9 +229,10 @@ def _pip_indexes(settings: Mapping[str, str]) -> _Found:
 # --- certificates, netrc
 
 
-def _ca_bundle(environment: Mapping[str, str], pip: Mapping[str, str]) -> Path | None:
+def certificates(environment: Mapping[str, str], pip: Mapping[str, str] | None = None) -> Path | None:
+    """Return the bundle of certificates that the user's clients trust; None: the default. Raises `UsageError`."""
     named = [(name, environment[name]) for name in _CA_VARIABLES if environment.get(name)]
-    if pip.get("cert"):
+    if pip and pip.get("cert"):
         named.append(("pip's setting 'cert'", pip["cert"]))
     for name, value in named:
         if not Path(value).is_file():

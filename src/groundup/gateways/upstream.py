@@ -11,6 +11,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
+from pydantic import Field
+
+from groundup import __version__
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.domain.records import Record
 from groundup.gateways.cache import Incoming
@@ -35,6 +38,7 @@ class Answer(Record):
     """A registry's answer to a question for a page. Its status is 200, 304 or 404."""
 
     status: int
+    code: int = Field(default=200, description="as the registry said it: 404 and 410 alone mean that it has none")
     url: str
     content_type: str = ""
     etag: str | None = None
@@ -65,7 +69,8 @@ class Upstream:
             async with self._answer(url, headers) as response:
                 found = str(response.url)
                 if response.status_code != 200:
-                    return Answer(status=304 if response.status_code == 304 else 404, url=found)
+                    code = response.status_code
+                    return Answer(status=304 if code == 304 else 404, code=code, url=found)
                 body = bytearray()
                 async for chunk in response.aiter_bytes():
                     body += chunk
@@ -158,6 +163,7 @@ class Upstream:
                 proxy=proxy,
                 trust_env=configuration.trust_environment,
                 follow_redirects=True,
+                headers={"User-Agent": f"groundup/{__version__}"},
                 timeout=httpx.Timeout(_SILENCE_S, connect=_CONNECT_S, pool=None),
                 limits=httpx.Limits(max_connections=16),
             )
