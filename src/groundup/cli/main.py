@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from groundup import __version__
-from groundup.cli import clean, doctor, evaluate, regrade, report, resume, run, shell, suites, tasks
+from groundup.cli import clean, data, doctor, evaluate, regrade, report, resume, run, shell, suites, tasks
 from groundup.cli.console import print_document, say
 from groundup.cli.options import Examples, command
 
@@ -22,6 +22,8 @@ COMMANDS: dict[str, tuple[Callable[..., int], Examples]] = {
     "doctor": (doctor.doctor, doctor.EXAMPLES),
     "suites": (suites.suites, suites.EXAMPLES),
     "tasks": (tasks.tasks, tasks.EXAMPLES),
+    "data pull": (data.pull, data.PULL_EXAMPLES),
+    "data list": (data.list_data, data.LIST_EXAMPLES),
     "run": (run.run, run.EXAMPLES),
     "evaluate": (evaluate.evaluate, evaluate.EXAMPLES),
     "resume": (resume.resume, resume.EXAMPLES),
@@ -30,7 +32,11 @@ COMMANDS: dict[str, tuple[Callable[..., int], Examples]] = {
     "shell": (shell.shell, shell.EXAMPLES),
     "clean": (clean.clean, clean.EXAMPLES),
 }
-"""Every command with the examples that its help shows."""
+"""Every command with the examples that its help shows. Two words: a group and its command."""
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+GROUPS = {"data": "Bring benchmarks' published data onto this machine."}
+"""What each group of commands is about."""
 
 ABOUT = """Measure software built from the ground up.
 
@@ -49,11 +55,18 @@ def create_app() -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings=_HELP,
     )
     app.callback()(_callback)
+    groups = {
+        name: typer.Typer(help=about, no_args_is_help=True, context_settings=_HELP)
+        for name, about in GROUPS.items()
+    }
     for name, (function, examples) in COMMANDS.items():
-        app.command(name)(command(function, examples))
+        group, _, own = name.rpartition(" ")
+        if group and not groups[group].registered_commands:
+            app.add_typer(groups[group], name=group)
+        (groups[group] if group else app).command(own)(command(function, examples))
     return app
 
 

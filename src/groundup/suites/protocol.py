@@ -71,6 +71,7 @@ class Layered(Protocol):
 class Pullable(Protocol):
     """A suite whose data its publishers offer, for `groundup data pull`. Optional."""
 
+    name: str
     published: PublishedRepository
 
     def check_data(self, folder: Path) -> str:

@@ -4,12 +4,13 @@ The data lands under `settings.data/<suite>`, whole or not at all, beside `origi
 from. Nothing in the data is executed. Git's own configuration (proxies, `insteadOf` mirrors) applies.
 """
 
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import mkdtemp
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from groundup.domain.errors import InfrastructureError, NetworkError, UsageError
 from groundup.domain.records import Record
@@ -34,38 +35,53 @@ class PublishedRepository(Record):
     folder: str = Field(default="", description="the part of the repository that is the data")
     licence: str = Field(description="as its publishers state it, for the user to read")
 
+    def at(self, commit: str) -> "PublishedRepository":
+        """Return the same repository at another commit; raises `UsageError` when that is no commit's name."""
+        if not re.fullmatch(r"[0-9a-f]{7,40}", commit):
+            raise UsageError(f"{commit!r} names no commit; give 7 to 40 hexadecimal digits, in lower case")
+        return self.model_copy(update={"commit": commit})
+
 
 class Origin(Record):
     """Where the data at hand came from."""
 
     source: str
-    commit: str | None
+    commit: str | None = Field(description="in full; None: a folder was taken")
+    version: str | None = Field(default=None, description="which release the suite found it to be")
     digest: str
     files: int
 
 
-async def pull(suite: str, published: PublishedRepository, settings: Settings) -> Origin:
-    """Fetch *published* and put its folder in place of the suite's data.
+Check = Callable[[Path], str]
+"""Reads a folder as the suite will, and returns the data's version; raises `UsageError`."""
+
+
+async def pull(
+    suite: str, published: PublishedRepository, settings: Settings, check: Check | None = None
+) -> Origin:
+    """Fetch *published* and put its folder in place of the suite's data, once *check* has read it.
 
     Raises `NetworkError` when the repository cannot be fetched, `UsageError` when it lacks the commit or folder.
     """
     _parent(settings)
     work = Path(mkdtemp(prefix=".pull-", dir=settings.data))
     try:
-        await _fetch(published, work)
+        commit = await _fetch(published, work)
         archive = work / "data.tar"
         wanted = [published.folder] if published.folder else []
-        result = await _git(work, "archive", "--format=tar", "-o", str(archive), published.commit, "--", *wanted)
+        result = await _git(work, "archive", "--format=tar", "-o", str(archive), commit, "--", *wanted)
         if not result.ok:
             raise UsageError(f"{published.address} at {published.commit} has no folder {published.folder!r}")
         extract_archive(archive, work / "data", _LIMITS, strip_components=len(Path(published.folder).parts))
-        return _put_in_place(suite, work / "data", published.address, published.commit, settings)
+        origin = _origin(work / "data", published.address, commit, check)
+        _put_in_place(suite, work / "data", origin, settings)
+        return origin
     finally:
         remove_tree(work)
 
 
-def take_folder(suite: str, folder: Path, settings: Settings) -> Origin:
-    """Copy *folder* (somebody's checkout or download) in place of the suite's data."""
+def take_folder(suite: str, folder: Path, settings: Settings, check: Check | None = None) -> Origin:
+    """Copy *folder* (somebody's checkout or download) in place of the suite's data, once *check* has read it."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder; --from takes a checkout or an unpacked download")
     _parent(settings)
@@ -75,9 +91,24 @@ def take_folder(suite: str, folder: Path, settings: Settings) -> Origin:
         git = work / "data" / ".git"
         if git.exists():
             remove_tree(git)
-        return _put_in_place(suite, work / "data", str(folder), None, settings)
+        origin = _origin(work / "data", str(folder.absolute()), None, check)
+        _put_in_place(suite, work / "data", origin, settings)
+        return origin
     finally:
         remove_tree(work)
+
+
+def origin_of(suite: str, settings: Settings) -> Origin | None:
+    """Return where the suite's data came from, or None when it was never pulled. Raises `UsageError`."""
+    path = settings.data / suite / ORIGIN_FILE
+    try:
+        return Origin.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValidationError) as error:
+        raise UsageError(
+            f"{path} cannot be read; fetch the data again with `groundup data pull {suite}`"
+        ) from error
 
 
 def data_folder(suite: str, settings: Settings) -> Path | None:
@@ -95,12 +126,15 @@ def _parent(settings: Settings) -> None:
         ) from error
 
 
-async def _fetch(published: PublishedRepository, work: Path) -> None:
-    """Fetch the one commit; servers that do not hand out single commits are asked for their branches."""
+async def _fetch(published: PublishedRepository, work: Path) -> str:
+    """Fetch the one commit and return its full name.
+
+    Servers that do not hand out single commits, or that are given a short name, are asked for their branches.
+    """
     await _git(work, "init", "--quiet", "--bare", ".")
     one = await _git(work, "fetch", "--quiet", "--depth=1", published.address, published.commit)
     if one.ok:
-        return
+        return published.commit
     every = await _git(work, "fetch", "--quiet", published.address, "+refs/heads/*:refs/remotes/origin/*")
     if not every.ok:
         last = (every.text().strip().splitlines() or ["no answer"])[-1]
@@ -108,9 +142,10 @@ async def _fetch(published: PublishedRepository, work: Path) -> None:
             f"cannot fetch {published.address}: {last[:200]}; clone it elsewhere and use --from FOLDER, "
             "or point Git at a mirror with url.<base>.insteadOf"
         )
-    known = await _git(work, "cat-file", "-e", f"{published.commit}^{{commit}}")
+    known = await _git(work, "rev-parse", "--verify", "--quiet", f"{published.commit}^{{commit}}")
     if not known.ok:
         raise UsageError(f"{published.address} has no commit {published.commit}; name another with --commit")
+    return known.stdout.decode().strip()
 
 
 async def _git(work: Path, *arguments: str) -> ProgramResult:
@@ -118,9 +153,16 @@ async def _git(work: Path, *arguments: str) -> ProgramResult:
     return await run_program(["git", *arguments], cwd=work, environment=variables, timeout_s=_FETCH_S)
 
 
-def _put_in_place(suite: str, data: Path, source: str, commit: str | None, settings: Settings) -> Origin:
+def _origin(data: Path, source: str, commit: str | None, check: Check | None) -> Origin:
+    try:
+        version = None if check is None else check(data)
+    except UsageError as error:  # name what the user knows, not the folder of the moment
+        raise UsageError(str(error).replace(str(data), source)) from error
     digest, files, _ = tree_digest(data)
-    origin = Origin(source=source, commit=commit, digest=digest, files=files)
+    return Origin(source=source, commit=commit, version=version, digest=digest, files=files)
+
+
+def _put_in_place(suite: str, data: Path, origin: Origin, settings: Settings) -> None:
     fresh = data.parent / "fresh"
     fresh.mkdir()
     data.rename(fresh / "data")
@@ -129,4 +171,3 @@ def _put_in_place(suite: str, data: Path, source: str, commit: str | None, setti
     if target.exists():
         target.rename(data.parent / "replaced")  # removed with the work folder
     shutil.move(fresh, target)
-    return origin

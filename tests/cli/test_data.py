@@ -1,0 +1,105 @@
+"""`groundup data`: published data comes onto the machine whole, and is named."""
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import TWO, Groundup
+
+TASK = {
+    "start.md": "Write calc.",
+    "test_commands.json": '["pip install -e .", "pytest tests"]',
+    "test_files.json": '["tests"]',
+    "test_case_count.txt": "7\n",
+}
+ADDRESS = "https://github.com/multimodal-art-projection/NL2RepoBench"
+
+
+def write(folder: Path, files: Mapping[str, str] = TASK) -> Path:
+    """Write a release of the data that has one task."""
+    task = folder / "test_files" / "calc"
+    task.mkdir(parents=True)
+    for name, text in files.items():
+        (task / name).write_text(text)
+    return folder
+
+
+@pytest.fixture
+def commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Publish a release of the data where Git's configuration finds it; return its commit."""
+    folder = write(tmp_path / "upstream")
+    git = ("git", "-c", "user.name=t", "-c", "user.email=t@example.invalid")
+    for arguments in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-qm", "data")):
+        subprocess.run([*git, *arguments], cwd=folder, check=True)
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.{folder}.insteadOf")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", ADDRESS)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, check=True, capture_output=True, text=True)
+    return head.stdout.strip()
+
+
+def test_a_pull_brings_specifications(groundup: Groundup, commit: str) -> None:
+    """After a pull, from a mirror that Git knows and by a short name, tasks have their specification."""
+    pulled = groundup("data", "pull", "nl2repobench", "--commit", commit[:7], "--json")
+
+    assert pulled.code == 0
+    assert json.loads(pulled.out)["commit"] == commit
+    (listed,) = [
+        row for row in json.loads(groundup("tasks", "nl2repobench", "--json").out)["tasks"] if row["id"] == "calc"
+    ]
+    assert listed["metadata"]["declared"] == 7
+    assert listed["data_version"].startswith("sha256-"), "a release that nobody named is called by its digest"
+
+
+def test_a_folder_is_taken_and_named(groundup: Groundup, tmp_path: Path) -> None:
+    """`--from` takes a checkout; `data list` says what is at hand and where it is from."""
+    assert json.loads(groundup("data", "list", "--json").out)["suites"]
+    folder = write(tmp_path / "checkout")
+    assert groundup("data", "pull", "nl2repobench", "--from", folder).code == 0
+
+    suites = {one["suite"]: one for one in json.loads(groundup("data", "list", "--json").out)["suites"]}
+    assert suites["nl2repobench"]["at_hand"]["source"] == str(folder)
+    assert str(folder) in groundup("data", "list").out
+
+
+def test_wrong_data_replaces_nothing(groundup: Groundup, tmp_path: Path) -> None:
+    """Data is read strictly before it is put in place; the error names the user's own file."""
+    good = write(tmp_path / "good")
+    bad = write(tmp_path / "bad", {**TASK, "test_case_count.txt": "seven"})
+    groundup("data", "pull", "nl2repobench", "--from", good)
+    refused = groundup("data", "pull", "nl2repobench", "--from", bad)
+
+    assert refused.code == 2
+    assert f"{bad}/test_files/calc/test_case_count.txt" in refused.err
+    assert str(good) in groundup("data", "list").out
+
+
+def test_damaged_data_can_be_pulled_again(groundup: Groundup, tmp_path: Path) -> None:
+    """A suite whose data cannot be read any more is mended by the command that its error names."""
+    good = write(tmp_path / "good")
+    groundup("data", "pull", "nl2repobench", "--from", good)
+    (tmp_path / "cache/data/nl2repobench/data/test_files/calc/test_files.json").unlink()
+    assert groundup("tasks", "nl2repobench").code == 2
+    assert groundup("data", "pull", "nl2repobench", "--from", good).code == 0
+    assert groundup("tasks", "nl2repobench").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("nl2repobench", "--commit", "HEAD"), "names no commit"),
+        (("nl2repobench", "--commit", "0000000"), "has no commit 0000000"),
+        (("nl2repobench", "--commit", "0000000", "--from", "."), "exclude each other"),
+        (("nl2repobench", "--from", "missing"), "no such folder"),
+        ((TWO,), "no published data"),
+    ],
+)
+@pytest.mark.usefixtures("commit")
+def test_what_cannot_be_pulled_is_said(groundup: Groundup, arguments: tuple[str, ...], says: str) -> None:
+    """Each wrong request ends with 2 and one sentence."""
+    ended = groundup("data", "pull", *arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert says in ended.err
