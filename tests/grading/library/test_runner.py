@@ -1,7 +1,9 @@
 """The trusted runner, run by the interpreter that runs these tests, outside of any sandbox."""
 
+import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +37,9 @@ def _run(tree: Path, files: dict[str, str], **changes: object) -> tuple[Report, 
         "folders": [],
         "cwd": str(tree),
         "stdin": "empty",
+        "test_timeout_s": 60.0,
+        "left_out_tests": [],
+        "left_out_files": [],
         **changes,
     }
     with os.fdopen(reading, "rb") as pipe:
@@ -265,3 +270,28 @@ def test_x():
 
     assert report.foreign == 0
     assert report.exit_code == 0
+
+
+def test_what_is_to_be_left_out_is_not_run(tmp_path: Path) -> None:
+    """Single tests are named by digest and ordinal, files by path; all others run."""
+    tests = "def test_x(): pass\ndef test_y(): pass\n"
+    node = hashlib.sha256(b"tests/test_a.py::test_x").hexdigest()
+    report, _ = _run(
+        tmp_path,
+        {"calc.py": "", "tests/test_a.py": tests, "tests/test_b.py": tests},
+        left_out_tests=[(node, 1)],
+        left_out_files=["tests/test_b.py"],
+    )
+
+    assert [key.id for key in report.results] == ["tests/test_a.py::test_y"]
+    assert report.exit_code == 0
+
+
+def test_a_test_that_hangs_ends_the_process(tmp_path: Path) -> None:
+    """The watchdog needs no help from the interpreter, and the report says which test was running."""
+    tests = "def test_x(): sum(range(10**15))\n"
+    report, exit_code = _run(tmp_path, {"calc.py": "", "tests/test_a.py": tests}, test_timeout_s=1.0)
+
+    assert exit_code == -signal.SIGXCPU
+    assert report.running_node == "tests/test_a.py::test_x"
+    assert report.exit_code is None

@@ -91,13 +91,28 @@ async def test_a_file_that_cannot_be_collected_costs_its_own_tests(trial: Trial)
     assert "tests/test_more.py" in graded.verdict.reasons[0].message
 
 
-async def test_a_crash_half_way_is_worth_nothing(trial: Trial) -> None:
-    """Tests that had passed before the process died do not count, and are told as a fact."""
-    graded = await trial.grade({"calc/__init__.py": LIBRARY.replace("return a * b", "import os; os.abort()")})
+ENDING_A_TEST = {
+    "aborts": ("import os; os.abort()", Stage.CRASH),
+    "exits": ("import os; os._exit(0)", Stage.CRASH),
+    "hangs in the interpreter": ("[None for _ in iter(int, 1)]", Stage.TIMEOUT),
+    "hangs outside of it": ("sum(range(10**15))", Stage.TIMEOUT),
+}
 
-    assert passed(graded) == 0
-    assert graded.verdict.facts["passed_before_end"] == 2
-    assert "test_multiply" in graded.verdict.reasons[0].message
+
+@pytest.mark.parametrize("name", ENDING_A_TEST)
+async def test_a_test_that_ends_the_process_costs_itself_only(trial: Trial, name: str) -> None:
+    """The others are run again without it, in a run that is complete; it counts as failed, with its reason."""
+    code, stage = ENDING_A_TEST[name]
+    graded = await trial.grade(
+        {"calc/__init__.py": LIBRARY.replace("return a * b", code)},
+        timeout_s=6 if stage is Stage.TIMEOUT else None,
+    )
+    lost = {test.id for test in graded.tests if test.expected and test.outcome != "passed"}
+
+    assert "tests/test_calc.py::test_multiply" in lost
+    assert passed(graded) == EXPECTED_TESTS - len(lost) > 0
+    assert graded.verdict.reasons[0].stage is stage
+    assert graded.verdict.cacheable is (stage is not Stage.TIMEOUT)
 
 
 class BrokenProvider:

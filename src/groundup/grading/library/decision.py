@@ -12,20 +12,26 @@ from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason, Stage, Status, TestResult
 from groundup.grading.library.canary import Canary
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
-from groundup.grading.library.report import Report
+from groundup.grading.library.report import COMPLETE, Report
 from groundup.sandbox.protocol import WORKSPACE, CommandResult, Ending
 from groundup.trees.limits import printable
 
 MAX_REASONS = 4
 MAX_REASON_BYTES = 240
 """So that a verdict with all its reasons and facts stays under 2 KB; whole messages are in the list of tests."""
-_COMPLETE = frozenset([0, 1, 5])
-"""pytest's exit codes of a session that came to its end: all passed, some failed, nothing collected."""
 _LIMITS = {
     Ending.MEMORY: "memory",
     Ending.DISK: "disk space",
     Ending.PROCESSES: "processes",
 }
+
+
+class Ended(Record):
+    """A test that ended the process that ran it, so that it was left out of the run that counts."""
+
+    test: NumberedTest
+    by_timeout: bool
+    whole_file: bool = False
 
 
 class Decision(Record):
@@ -47,8 +53,12 @@ def decide(
     canaries: Sequence[Canary],
     report: Report,
     result: CommandResult,
+    ended: Sequence[Ended] = (),
 ) -> Decision:
-    """Judge one run. Raises `SandboxError` when the sandbox failed, which says nothing of the submission."""
+    """Judge the run that came last; *ended* were left out of it and count as failed.
+
+    Raises `SandboxError` when the sandbox failed, which says nothing of the submission.
+    """
     if result.ending is Ending.SANDBOX_DIED:
         raise SandboxError(
             "the sandbox died while the hidden tests ran; repeat the attempt, and see `groundup doctor`"
@@ -58,12 +68,12 @@ def decide(
     unfinished = _why_unfinished(report, result)
     strangers = _imports_that_fail(hidden, report)
     lying = _canary_that_lied(canaries, report, complete=unfinished is None)
-    counted = passed & expected
+    counted = (passed & expected) - {culprit.test for culprit in ended}
     reasons = [reason for reason in (lying, *strangers, unfinished) if reason is not None]
     worth_nothing = bool(reasons)
     if not _restrained(canaries, report):
         worth_nothing = True
-    reasons += _losses(expected, counted, report, own)
+    reasons += _ends(ended) + _losses(expected, counted, report, own)
     return Decision(
         status=Status.TAMPERED if lying is not None else Status.GRADED,
         passed=0 if worth_nothing else len(counted),
@@ -71,8 +81,8 @@ def decide(
         extra_passed=len(passed - expected),
         passed_before_end=len(counted),
         reasons=tuple(reasons[:MAX_REASONS]),
-        results=_results(expected, report, own),
-        timed_out=result.ending in (Ending.TIMEOUT, Ending.WALL_CLOCK),
+        results=_results(expected, report, own, ended),
+        timed_out=result.ending in (Ending.TIMEOUT, Ending.WALL_CLOCK) or any(end.by_timeout for end in ended),
     )
 
 
@@ -89,7 +99,7 @@ def _why_unfinished(report: Report, result: CommandResult) -> Reason | None:
         return _reason(
             Stage.CRASH, f"the test process {_death(result.exit_code)} before the tests had ended{where}"
         )
-    if report.exit_code not in _COMPLETE:
+    if report.exit_code not in COMPLETE:
         return _reason(Stage.CRASH, f"pytest gave up with exit code {report.exit_code}{where}")
     return None
 
@@ -161,16 +171,32 @@ def _losses(
     return reasons
 
 
+def _ends(ended: Sequence[Ended]) -> list[Reason]:
+    """Say which tests ended the process: those that hung and those that crashed it, one reason each."""
+    reasons = []
+    for stage, verb in ((Stage.TIMEOUT, "hung"), (Stage.CRASH, "ended the test process")):
+        tests = [end.test for end in ended if end.by_timeout == (stage is Stage.TIMEOUT)]
+        if tests:
+            reasons.append(_reason(stage, f"{len(tests)} tests {verb} and count as failed, first {tests[0]}"))
+    return reasons
+
+
 def _is_own(place: str, own: set[NumberedTest]) -> bool:
     return any(key.id.startswith(f"{place}::") for key in own)
 
 
-def _results(expected: frozenset[NumberedTest], report: Report, own: set[NumberedTest]) -> tuple[TestResult, ...]:
+def _results(
+    expected: frozenset[NumberedTest], report: Report, own: set[NumberedTest], ended: Sequence[Ended]
+) -> tuple[TestResult, ...]:
     known = sorted(expected | (report.results.keys() - own))
-    return tuple(_result(key, report, expected=key in expected) for key in known)
+    culprits = {end.test: end for end in ended}
+    return tuple(_result(key, report, culprits.get(key), expected=key in expected) for key in known)
 
 
-def _result(key: NumberedTest, report: Report, *, expected: bool) -> TestResult:
+def _result(key: NumberedTest, report: Report, end: Ended | None, *, expected: bool) -> TestResult:
+    if end is not None:
+        message = "hung" if end.by_timeout else "ended the test process"
+        return TestResult(id=str(key), outcome="error", expected=expected, message=message)
     said = report.results.get(key)
     if said is None:
         return TestResult(id=str(key), outcome="missing", expected=expected)

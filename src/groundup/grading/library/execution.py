@@ -1,9 +1,12 @@
 """Running the hidden tests once in a sandbox of their own, and reading what came back."""
 
 import asyncio
+import hashlib
 import json
 import secrets
 from pathlib import Path
+
+from pydantic import Field
 
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
@@ -31,8 +34,20 @@ class Execution(Record):
     peak_memory_mb: float | None
 
 
+class LeftOut(Record):
+    """What an earlier run of the same submission did not survive, and is not tried again."""
+
+    tests: tuple[tuple[str, int], ...] = Field(default=(), description="whole node ids with their ordinals")
+    files: tuple[str, ...] = ()
+
+
 async def run_hidden_tests(
-    submission: Path, original: Path, hidden: HiddenTests, environment: PythonEnvironment, bench: Bench
+    submission: Path,
+    original: Path,
+    hidden: HiddenTests,
+    environment: PythonEnvironment,
+    bench: Bench,
+    left_out: LeftOut = LeftOut(),  # noqa: B008 - a frozen record
 ) -> Execution:
     """Compose *submission* with *original*'s tests and run them; what was laid out is removed afterwards."""
     canaries = draw_canaries(hidden)
@@ -53,12 +68,21 @@ async def run_hidden_tests(
         async with await bench.provider.open(
             sandbox_spec(staged, hidden, environment, bench.timeout_s)
         ) as sandbox:
-            result = await sandbox.run(_command(hidden, environment, canaries, token))
+            result = await sandbox.run(
+                _command(
+                    hidden, environment, canaries, token, left_out, test_timeout_s=test_timeout_s(hidden, bench)
+                )
+            )
             peak = sandbox.usage().peak_memory_mb
     finally:
         await asyncio.to_thread(remove_tree, scratch)
     report = await asyncio.to_thread(parse_report, result.report, token)
     return Execution(canaries=canaries, staged=staged, report=report, result=result, peak_memory_mb=peak)
+
+
+def test_timeout_s(hidden: HiddenTests, bench: Bench) -> float:
+    """Return how long one test may take: a third of what all may, so that time is left when it hangs."""
+    return (bench.timeout_s or hidden.timeout_s) / 3
 
 
 def sandbox_spec(
@@ -126,7 +150,13 @@ def _middle_cut(text: bytes) -> bytes:
 
 
 def _command(
-    hidden: HiddenTests, environment: PythonEnvironment, canaries: tuple[Canary, Canary], token: str
+    hidden: HiddenTests,
+    environment: PythonEnvironment,
+    canaries: tuple[Canary, Canary],
+    token: str,
+    left_out: LeftOut,
+    *,
+    test_timeout_s: float,
 ) -> Command:
     named = [canary.path for canary in canaries if canary.named]
     arguments = [
@@ -147,6 +177,9 @@ def _command(
         "folders": [HOME],
         "cwd": inside(hidden.cwd),
         "stdin": hidden.stdin,
+        "test_timeout_s": test_timeout_s,
+        "left_out_tests": [(_digest(node), ordinal) for node, ordinal in left_out.tests],
+        "left_out_files": left_out.files,
     }
     return Command(
         argv=(environment.executable, "-I", "-B", f"{TRUSTED}/runner.py"),
@@ -154,3 +187,7 @@ def _command(
         stdin=json.dumps(spec).encode(),
         report_fd=REPORT_FD,
     )
+
+
+def _digest(node_id: str) -> str:
+    return hashlib.sha256(node_id.encode("utf-8", "surrogatepass")).hexdigest()

@@ -89,6 +89,8 @@ class HiddenTests(Record):
     user: Literal["ordinary", "root"] = "ordinary"
     locale: str = "C.UTF-8"
     stdin: Literal["empty", "closed"] = "empty"
-    timeout_s: float = Field(default=300.0, gt=0)
+    timeout_s: float = Field(
+        default=300.0, gt=0, description="of one run of all tests; a third of it for one test"
+    )
     memory_mb: int = Field(default=2048, ge=64)
     processes: int = Field(default=512, ge=8)

@@ -15,6 +15,9 @@ from groundup.grading.library.hidden import NumberedTest
 MAX_LINE_BYTES = 1024 * 1024
 MAX_EVENTS = 400_000
 
+COMPLETE = frozenset([0, 1, 5])
+"""pytest's exit codes of a session that came to its end: all passed, some failed, nothing collected."""
+
 Outcome = Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
 
 
@@ -101,6 +104,7 @@ class Report(Record):
     imports: dict[str, ImportCheck] = {}
     collected: int | None = None
     running: NumberedTest | None = Field(default=None, description="begun and not finished")
+    running_node: str | None = Field(default=None, description="its whole node id")
     broken_off: str | None = None
     exit_code: int | None = Field(default=None, description="pytest's, from the end record; None: there was none")
     python: str | None = None
@@ -142,6 +146,7 @@ class _State:
         self.imports: dict[str, ImportCheck] = {}
         self.collected: int | None = None
         self.running: NumberedTest | None = None
+        self.running_node: str | None = None
         self.broken_off: str | None = None
         self.exit_code: int | None = None
         self.start: _Start | None = None
@@ -153,7 +158,7 @@ class _State:
             case _Test():
                 self._add_test(event)
             case _Begin():
-                self.running = _key(event)
+                self.running, self.running_node = _key(event), event.id
             case _CollectionError():
                 self.collection_errors.setdefault(_text(event.id, 500), _text(event.message, 300))
             case _Import():
@@ -171,7 +176,7 @@ class _State:
 
     def _add_test(self, event: _Test) -> None:
         key = _key(event)
-        self.running = None
+        self.running = self.running_node = None
         said = Result(outcome=event.outcome, message=_text(event.message, 300), duration_s=event.duration)
         before = self.results.get(key)
         # Said twice, the worse counts: no honest runner repeats itself.
@@ -186,6 +191,7 @@ class _State:
             imports=self.imports,
             collected=self.collected,
             running=self.running,
+            running_node=self.running_node and _text(self.running_node),
             broken_off=self.broken_off,
             exit_code=self.exit_code,
             python=self.start and self.start.python,
