@@ -10,7 +10,7 @@ from groundup.trees.copy import copy_tree
 
 
 async def original_tree(recipe: Recipe, bench: Bench) -> Path:
-    """Return the original of *recipe* to read: its layer, or a copy with what is generated in the scratch folder."""
+    """Return the original of *recipe* to read: its layer, or a copy in the scratch folder with generated files."""
     if not recipe.source.generated:
         return (await bench.builder.source(recipe.source_request())).path
     copy = bench.scratch / f"original-{secrets.token_hex(4)}"
