@@ -51,6 +51,11 @@ class Settings(Record):
     )
     registry_cache: bool = Field(default=True, description="keep fetched packages for offline use")
 
+    registry: str = Field(
+        default="live",
+        description="who says which packages exist: live (the registries), none, or a snapshot's path",
+    )
+
     @property
     def data(self) -> Path:
         """Where pulled suite data lies."""

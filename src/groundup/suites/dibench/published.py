@@ -74,6 +74,19 @@ _RAISED = (
 """What reading a malformed file may raise here."""
 
 
+def official_names(language: Language, build_files: Sequence[str], read: Reader) -> Mapping[str, Sequence[Seen]]:
+    """Return what the published code would look up, by build file; nothing where it raises."""
+    try:
+        return _seen(language, build_files, read)
+    except _RAISED:
+        return {}
+
+
+def is_project(seen: Seen) -> bool:
+    """Whether the published code looks for a path instead of asking a registry (C# project references)."""
+    return isinstance(seen.exact, tuple) and seen.exact[-1] is False
+
+
 def _folded(seen: Seen) -> str:
     return seen.name.lower().replace("-", "_")
 

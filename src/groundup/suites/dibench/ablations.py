@@ -1,0 +1,87 @@
+"""Submissions changed to see what one kind of mistake costs: right names with wrong versions, and invented names.
+
+`oracle-metadata`: where a name is right, everything else of the declaration is the original's; wrong names stay.
+`without-fakes`: what a registry that was asked does not have, and paths that the repository does not have, are
+taken out; what nobody could be asked about stays.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from groundup.domain.errors import UsageError
+from groundup.gateways.names import Names
+from groundup.manifests.formats import FORMATS, format_of
+from groundup.manifests.records import Dependency, ManifestError
+from groundup.suites.dibench.answers import Edited, declared, original, submitted
+from groundup.suites.dibench.dataset import Problem
+from groundup.suites.dibench.metrics import name_key
+from groundup.suites.dibench.registry_check import Existence, Repository, check
+
+ORACLE_METADATA = "oracle-metadata"
+WITHOUT_FAKES = "without-fakes"
+ABLATIONS = (ORACLE_METADATA, WITHOUT_FAKES)
+_GONE = (Existence.FAKE, Existence.INTERNAL_MISSING)
+
+
+async def ablate(ablation: str, problem: Problem, submission: Path, destination: Path, names: Names) -> None:
+    """Write the build files of *submission*, changed, into *destination*. Raises `UsageError`."""
+    edited = submitted(problem, submission)
+    for path in problem.instance.build_files:
+        data = edited.read(path)
+        if data is None or path in edited.broken:
+            continue
+        content = data
+        known = format_of(path) or FORMATS["requirements.txt"]
+        try:
+            present = known.read(data, path).dependencies
+            if ablation == ORACLE_METADATA:
+                kept = _with_oracle_metadata(problem, path, present)
+            else:
+                kept = await _without_fakes(problem, path, present, edited, names)
+            if kept != list(present):
+                content = known.write(data, kept, path)
+        except ManifestError:
+            pass  # a file that cannot be read stays as it is: its dependencies are missing either way
+        file = destination / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+
+
+def check_ablation(ablation: str) -> None:
+    """Raise `UsageError` for an unknown one."""
+    if ablation not in ABLATIONS:
+        raise UsageError(f"unknown ablation {ablation!r}; choose from: {', '.join(ABLATIONS)}")
+
+
+def _with_oracle_metadata(problem: Problem, path: str, present: Sequence[Dependency]) -> list[Dependency]:
+    """Take the original's declarations of a name instead of the prediction's."""
+    given = _unless_broken(problem, path)
+    wanted: dict[str, list[Dependency]] = {}
+    for item in declared(path, original(problem), problem):
+        wanted.setdefault(name_key(item), []).append(item)
+    kept: list[Dependency] = []
+    for item in present:
+        if item.identity in given:
+            kept.append(item)
+            continue
+        kept += wanted.pop(name_key(item), [item] if name_key(item) not in _names(kept) else [])
+    return list({item.identity: item for item in kept}.values())
+
+
+def _names(items: Sequence[Dependency]) -> set[str]:
+    return {name_key(item) for item in items}
+
+
+def _unless_broken(problem: Problem, path: str) -> set[object]:
+    try:
+        return {item.identity for item in declared(path, problem.read, problem)}
+    except ManifestError:
+        return set()
+
+
+async def _without_fakes(
+    problem: Problem, path: str, present: Sequence[Dependency], edited: Edited, names: Names
+) -> list[Dependency]:
+    async with names.asking() as asking:
+        checked = await check({path: present}, Repository(problem, edited.read), asking)
+    return [item.dependency for item in checked if item.existence not in _GONE]

@@ -1,0 +1,194 @@
+"""What one submission says of one problem: the build files before and after, and what they declare.
+
+A submission is a tree that is laid over the masked repository: a file in it stands in the place of the masked one.
+A tree that holds nothing but `patch.diff` is a unified diff against the masked repository. Only build files count;
+what else is handed in is told and not looked at.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from groundup.domain.errors import TaskError
+from groundup.manifests.discovery import files_of
+from groundup.manifests.formats import FORMATS, format_of
+from groundup.manifests.records import Dependency, Manifest, ManifestError, Note
+from groundup.suites.dibench.dataset import Problem
+from groundup.suites.dibench.metrics import FileAnswer, InstanceAnswer, exact_key
+from groundup.suites.dibench.patches import FilePatch, PatchError, apply_to_file, parse_patch
+from groundup.suites.protocol import PATCH_FILE
+
+Read = Callable[[str], bytes | None]
+"""Returns the content of a file of a repository by its path; None for a missing one."""
+_LARGEST = 16 * 1024 * 1024
+_REQUIREMENTS = "requirements.txt"
+
+
+@dataclass
+class Edited:
+    """A masked repository with edits laid over it."""
+
+    read: Read
+    broken: dict[str, str] = field(default_factory=dict)
+    """Build files whose edit could not be made, with the reason."""
+    ignored: int = 0
+    """Files that were handed in and are no build files."""
+
+
+def original(problem: Problem) -> Read:
+    """Return the original's build files. Raises `TaskError` when the published patch does not fit."""
+    try:
+        patches = parse_patch(problem.instance.patch.encode())
+        edited = _patched(problem, patches, only=None)
+    except PatchError as error:
+        raise TaskError(f"{problem.id}: the published patch cannot be read: {error}") from error
+    if edited.broken:
+        path, reason = next(iter(edited.broken.items()))
+        raise TaskError(f"{problem.id}: the published patch does not fit {path}: {reason}; pull the data again")
+    return edited.read
+
+
+def submitted(problem: Problem, submission: Path) -> Edited:
+    """Return the build files as *submission* makes them. Raises `PatchError` for a patch that is none."""
+    build_files = set(problem.instance.build_files)
+    handed_in = list(files_of(submission, frozenset({".git"})))
+    if handed_in == [PATCH_FILE]:
+        return _patched(problem, parse_patch((submission / PATCH_FILE).read_bytes()), only=build_files)
+    laid_over = build_files & set(handed_in)
+
+    def read(path: str) -> bytes | None:
+        if path not in laid_over:
+            return problem.read(path)
+        file = submission / path
+        if file.stat().st_size > _LARGEST:
+            return None
+        return file.read_bytes()
+
+    return Edited(read, ignored=len(handed_in) - len(laid_over))
+
+
+def _patched(problem: Problem, patches: list[FilePatch], only: set[str] | None) -> Edited:
+    """Apply *patches*; with *only*, those of these files."""
+    changed: dict[str, bytes | None] = {}
+    broken: dict[str, str] = {}
+    ignored: set[str] = set()
+    for patch in patches:
+        path = patch.new or patch.old
+        if path is None or (only is not None and path not in only):
+            ignored.add(path or "binary")
+            continue
+        try:
+            content = changed[path] if path in changed else problem.read(path)
+            changed[path] = apply_to_file(patch, content)
+        except PatchError as error:
+            broken[path] = str(error)
+    return Edited(
+        lambda path: changed[path] if path in changed else problem.read(path), broken, ignored=len(ignored)
+    )
+
+
+def answer(
+    problem: Problem, edited: Edited | None, lines: int | None = None
+) -> tuple[InstanceAnswer, dict[str, str]]:
+    """Return what is compared, and why a file says nothing, by path. None: nothing could be taken in.
+
+    What the masked build file still declares is given, so it counts neither way. Raises `TaskError`.
+    """
+    wanted = original(problem)
+    broken = {} if edited is None else dict(edited.broken)
+    files = []
+    for path in problem.instance.build_files:
+        try:
+            given = _keys(declared(path, problem.read, problem))
+        except ManifestError:  # masking may leave what is no manifest by itself
+            given = set()
+        try:
+            expected = declared(path, wanted, problem)
+        except ManifestError as error:
+            raise TaskError(f"{problem.id}: the original's {error}") from error
+        predicted: tuple[Dependency, ...] | None = None
+        if edited is not None and path not in broken:
+            try:
+                predicted = declared(path, edited.read, problem)
+            except ManifestError as error:
+                broken[path] = str(error)
+        files.append(
+            FileAnswer(
+                path=path,
+                expected=_without(expected, given),
+                predicted=None if predicted is None else _without(predicted, given),
+            )
+        )
+    instance = problem.instance
+    found = InstanceAnswer(
+        id=problem.id, language=instance.language, subset=problem.subset, files=tuple(files), lines=lines
+    )
+    return found, broken
+
+
+def declared(path: str, read: Read, problem: Problem) -> tuple[Dependency, ...]:
+    """Return what a build file declares, referred requirements files included. Raises `ManifestError`."""
+    return tuple(_declared(path, read, frozenset(problem.instance.build_files), {path}))
+
+
+def _declared(path: str, read: Read, apart: frozenset[str], seen: set[str]) -> Iterator[Dependency]:
+    known = format_of(path) or (FORMATS[_REQUIREMENTS] if path.endswith((".txt", ".in", ".pip")) else None)
+    if known is None:
+        raise ManifestError(path, "is no manifest of a known format")
+    data = read(path)
+    if data is None:
+        raise ManifestError(path, "does not exist")
+    manifest: Manifest = known.read(data, path)
+    yield from manifest.dependencies
+    for note in manifest.notes if known.language == "python" else ():
+        target = _target(note, path, read)
+        if target is not None and target not in seen and target not in apart:
+            seen.add(target)
+            yield from _referred(note, target, read, apart, seen)
+
+
+def _referred(note: Note, target: str, read: Read, apart: frozenset[str], seen: set[str]) -> Iterator[Dependency]:
+    """Yield what a file of requirements declares, for what the reference says it is for."""
+    data = read(target)
+    assert data is not None
+    manifest = FORMATS[_REQUIREMENTS].read(data, target)
+    for item in manifest.dependencies:
+        yield item.model_copy(update={"kind": note.kind, "group": note.group})
+    for further in manifest.notes:
+        below = _target(further, target, read)
+        if below is not None and below not in seen and below not in apart:
+            seen.add(below)
+            yield from _referred(note, below, read, apart, seen)
+
+
+def _target(note: Note, path: str, read: Read) -> str | None:
+    """Return the file of requirements that *note* refers to, when the repository has it."""
+    if note.topic != "reference" or not note.target or "://" in note.target:
+        return None
+    if PurePosixPath(note.target).suffix not in (".txt", ".in", ".pip", ""):
+        return None
+    parts: list[str] = []
+    for part in (*PurePosixPath(path).parent.parts, *PurePosixPath(note.target).parts):
+        if part == ".." and not parts:
+            return None
+        if part == "..":
+            parts.pop()
+        else:
+            parts.append(part)
+    target = "/".join(parts)
+    if not target or target.startswith("/") or read(target) is None:
+        return None
+    return target
+
+
+def _keys(dependencies: tuple[Dependency, ...]) -> set[object]:
+    return {exact_key(item) for item in dependencies}
+
+
+def _without(dependencies: tuple[Dependency, ...], given: set[object]) -> tuple[Dependency, ...]:
+    return tuple(item for item in dependencies if exact_key(item) not in given)
+
+
+def new_dependencies(found: InstanceAnswer) -> Mapping[str, tuple[Dependency, ...]]:
+    """Return what a prediction adds, by build file."""
+    return {file.path: file.predicted for file in found.files if file.predicted}

@@ -1,0 +1,115 @@
+"""From what source code says to what a manifest declares: inference without a model, written into build files."""
+
+import posixpath
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+
+from groundup.domain.records import Record
+from groundup.manifests.formats import FORMATS, format_of
+from groundup.manifests.protocol import ManifestFormat
+from groundup.manifests.records import Dependency, Kind, Language, ManifestError
+from groundup.sources.files import Tree, read_tree
+from groundup.sources.inference import infer_tree
+from groundup.sources.records import InferredDependency
+from groundup.suites.dibench.answers import Read
+
+_DEV_WORDS = ("dev", "test", "doc", "lint", "ci")
+
+
+class Written(Record):
+    """A build file with inferred dependencies in it."""
+
+    path: str
+    content: bytes
+    added: tuple[str, ...] = ()
+    problem: str = ""
+    """Why nothing could be written, in one sentence; empty when it could."""
+
+
+def write_inferred(
+    root: Path,
+    language: Language,
+    build_files: Sequence[str],
+    read: Read,
+    kinds: Collection[Kind] = (Kind.RUNTIME,),
+) -> list[Written]:
+    """Infer for each build file from the source around it, and return the files with what is missing added.
+
+    A build file speaks for its folder, except for folders below it that have a build file of their own. What it
+    declares already, of whatever kind, stays and is not declared again.
+    """
+    tree = read_tree(root)
+    found = []
+    for path in build_files:
+        data = read(path)
+        if data is None:
+            found.append(Written(path=path, content=b"", problem=f"{path} does not exist"))
+            continue
+        inferred = _inferred(_around(tree, path, build_files), language, kinds, path)
+        found.append(written(path, data, inferred))
+    return found
+
+
+def written(path: str, data: bytes, inferred: Iterable[InferredDependency]) -> Written:
+    """Return the build file with *inferred* added to what it declares."""
+    known = format_of(path) or FORMATS["requirements.txt"]
+    try:
+        present = known.read(data, path).dependencies
+        names = {item.normalised or item.name for item in present} | {item.alias for item in present if item.alias}
+        added = [as_dependency(item, known) for item in inferred]
+        added = [item for item in added if item.normalised not in names]
+        content = known.write(data, [*present, *added], path) if added else data
+    except ManifestError as error:
+        return Written(path=path, content=data, problem=str(error))
+    return Written(path=path, content=content, added=tuple(item.name for item in added))
+
+
+def as_dependency(item: InferredDependency, known: ManifestFormat) -> Dependency:
+    """Return what a manifest of this format would declare."""
+    folded = {"python": canonicalize_name(item.name), "csharp": item.name.lower()}.get(known.language, item.name)
+    constraint = item.constraint
+    if not constraint and known.language in ("rust", "javascript"):
+        constraint = "*"  # both demand something, and the source says nothing
+    return Dependency(
+        language=known.language,
+        name=item.name,
+        normalised=folded,
+        constraint=constraint,
+        marker=item.marker if known.language == "python" else "",
+        kind=Kind(item.kind.value),
+    )
+
+
+def _inferred(tree: Tree, language: Language, kinds: Collection[Kind], path: str) -> Iterable[InferredDependency]:
+    wanted = {kind.value for kind in kinds}
+    if language == "python" and any(word in posixpath.basename(path).lower() for word in _DEV_WORDS):
+        return ()  # such a file lists what developers use, which the imports of the package do not tell
+    return [
+        item
+        for inference in infer_tree(tree, {language})
+        for item in inference.dependencies
+        if item.kind.value in wanted
+    ]
+
+
+def _around(tree: Tree, build_file: str, build_files: Sequence[str]) -> Tree:
+    """Return the part of *tree* that a build file speaks for, with paths relative to its folder."""
+    folder = posixpath.dirname(build_file)
+    others = {posixpath.dirname(path) for path in build_files} - {folder}
+    nested = [other for other in others if _below(other, folder)]
+
+    def own(path: str) -> bool:
+        return _below(path, folder) and not any(_below(path, other) for other in nested)
+
+    start = len(folder) + 1 if folder else 0
+    manifests: Mapping[str, bytes] = tree.manifests
+    return tree._replace(
+        sources=tuple(one._replace(path=one.path[start:]) for one in tree.sources if own(one.path)),
+        manifests={path[start:]: data for path, data in manifests.items() if own(path)},
+    )
+
+
+def _below(path: str, folder: str) -> bool:
+    return not folder or path.startswith(folder + "/")

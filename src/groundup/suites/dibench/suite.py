@@ -1,0 +1,188 @@
+"""DI-Bench: what a repository depends on, inferred from its source, judged by its own build files."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from groundup.domain.errors import TaskError, UsageError
+from groundup.domain.subjects import AttemptKey
+from groundup.domain.tasks import Task
+from groundup.domain.verdicts import Status, Verdict
+from groundup.gateways.names import Names, names_of
+from groundup.grading.bench import Bench
+from groundup.settings import Settings, environment
+from groundup.suites.dibench.ablations import ABLATIONS, ablate, check_ablation
+from groundup.suites.dibench.answers import answer, new_dependencies, submitted
+from groundup.suites.dibench.dataset import Dataset, Problem, read_dataset
+from groundup.suites.dibench.inferred import write_inferred
+from groundup.suites.dibench.instances import LANGUAGES
+from groundup.suites.dibench.official import OfficialGrader
+from groundup.suites.dibench.patches import PatchError
+from groundup.suites.dibench.registry_check import package_name
+from groundup.suites.dibench.set_statistics import set_statistics
+from groundup.suites.dibench.strict import StrictGrader
+from groundup.suites.dibench.summaries import Row, summaries
+from groundup.suites.dibench.verdict_facts import existence_of, instance_score
+from groundup.suites.protocol import PATCH_FILE, Grader, PackageName, Summary
+from groundup.suites.pulling import data_folder
+from groundup.trees.copy import copy_tree
+
+NAME = "dibench"
+STATIC = "static"
+_INSTRUCTION = """The dependencies of this {language} repository are missing from its build files: {files}.
+
+Find out from its source code which packages it needs, and write them into these files, so that the project can be
+installed and its tests pass. Change nothing else. Hand in the changed files, or a unified diff of them.
+"""
+_LANGUAGES = {"python": "Python", "rust": "Rust", "javascript": "JavaScript", "csharp": "C#"}
+
+
+def create(settings: Settings) -> "DiBench":
+    """Return the suite over the pulled data, which may be absent."""
+    folder = data_folder(NAME, settings)
+    dataset = Dataset() if folder is None else read_dataset(folder)
+    return DiBench(dataset, names_of(settings.registry, settings.cache_dir, environment()))
+
+
+class DiBench:
+    """The suite. `registry` of the settings says who is asked whether packages exist."""
+
+    name = NAME
+    version = "1"
+    description = "Dependencies of real repositories in four languages, inferred from their source"
+    default_grader = "strict"
+    prediction_groups: tuple[str, ...] = tuple(LANGUAGES)
+    further_subjects: tuple[str, ...] = (STATIC,)
+    ablations: tuple[str, ...] = ABLATIONS
+
+    def __init__(self, dataset: Dataset, names: Names) -> None:
+        self._dataset = dataset
+        self._problems = {problem.id: problem for problem in dataset.problems}
+        self._names = names
+
+    def tasks(self) -> Sequence[Task]:
+        """Return the problems at hand. Raises `UsageError` when no data was pulled."""
+        if not self._problems:
+            raise UsageError(
+                "the data of dibench is not at hand; get the archives of its release and run "
+                "`groundup data pull dibench --from FOLDER` (docs/dibench.md)"
+            )
+        return [self._task(problem) for problem in self._dataset.problems]
+
+    def graders(self) -> Mapping[str, Grader]:
+        """Return the graders."""
+        return {
+            StrictGrader.name: StrictGrader(self._problems, self._names),
+            OfficialGrader.name: OfficialGrader(self._problems, self._names),
+        }
+
+    async def reference(self, task: Task, kind: Literal["oracle", "nop"], destination: Path, bench: Bench) -> None:
+        """Write the published patch, or nothing."""
+        if kind == "oracle":
+            patch = self._problems[task.id].instance.patch
+            (destination / PATCH_FILE).write_bytes(patch.encode())
+
+    async def submit_as(self, subject: str, task: Task, destination: Path, bench: Bench) -> None:
+        """Write the build files as inference without a model makes them."""
+        problem = self._problems[task.id]
+        instance = problem.instance
+        for file in write_inferred(problem.folder(), instance.language, instance.build_files, problem.read):
+            if file.added:
+                place = destination / file.path
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(file.content)
+
+    def write_seeds(self, task: Task, destination: Path) -> None:
+        """Copy the masked repository."""
+        copy_tree(self._problems[task.id].folder(), destination)
+
+    def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
+        """Return a row per problem."""
+        columns = ("task", "language", "subset", "build files", "repository")
+        return columns, [
+            (
+                problem.id,
+                problem.instance.language,
+                problem.subset,
+                ", ".join(problem.instance.build_files),
+                "at hand" if problem.repository.is_dir() else "missing",
+            )
+            for problem in self._dataset.problems
+        ]
+
+    def statistics(self) -> Summary:
+        """Return files, lines, tokens, dependencies and tests by language and subset."""
+        self.tasks()
+        return set_statistics(self._dataset.problems)
+
+    def packages(self, task: Task, submission: Path | None) -> Collection[PackageName]:
+        """Return what a prediction declares, or what the original does."""
+        problem = self._problems[task.id]
+        try:
+            edited = None if submission is None else submitted(problem, submission)
+        except PatchError:
+            return ()
+        found, _ = answer(problem, edited)
+        declared = (
+            [item for file in found.files for item in file.expected]
+            if submission is None
+            else [item for items in new_dependencies(found).values() for item in items]
+        )
+        return {name for item in declared if (name := package_name(item)) is not None}
+
+    async def ablate(self, ablation: str, task: Task, submission: Path, destination: Path) -> None:
+        """Write the changed build files."""
+        check_ablation(ablation)
+        await ablate(ablation, self._problems[task.id], submission, destination, self._names)
+
+    def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
+        """Return rates by language, subset, kind, number of dependencies and size."""
+        rows: list[Row] = []
+        notes: list[str] = []
+        missing = [key for key, verdict in verdicts.items() if verdict is None]
+        for key, verdict in verdicts.items():
+            if verdict is not None and verdict.status is Status.GRADED and verdict.facts.get("readable", True):
+                score = instance_score(key.task, verdict)
+                rows.append(Row(score=score, existence=dict(existence_of(verdict))))
+        left_out = len(verdicts) - len(missing) - len(rows)
+        if grader == OfficialGrader.name and missing:
+            notes.append(f"{len(missing)} without a prediction are left out, as the published code does")
+        elif missing:
+            rows += self._missing(missing, notes)
+        if left_out:
+            notes.append(f"{left_out} have no counts and are left out")
+        return summaries(rows, notes)
+
+    def _missing(self, keys: Sequence[AttemptKey], notes: list[str]) -> list[Row]:
+        """Return the counts of predictions that are not there: everything is missing."""
+        strict = StrictGrader(self._problems, self._names)
+        known: dict[str, Row] = {}
+        for task in {key.task for key in keys} & self._problems.keys():
+            try:
+                known[task] = Row(score=strict.missing(task))
+            except TaskError as error:
+                notes.append(f"{task} cannot be counted: {error}")
+        unknown = sum(key.task not in known for key in keys)
+        if unknown:
+            notes.append(f"{unknown} without a prediction cannot be counted: their data is not at hand")
+        return [known[key.task] for key in keys if key.task in known]
+
+    def _task(self, problem: Problem) -> Task:
+        instance = problem.instance
+        return Task(
+            id=problem.id,
+            suite=NAME,
+            instruction=_INSTRUCTION.format(
+                language=_LANGUAGES[instance.language], files=", ".join(instance.build_files)
+            ),
+            deliverable="edits",
+            data_version=self._dataset.version,
+            metadata={
+                "language": instance.language,
+                "subset": problem.subset,
+                "build_files": json.dumps(instance.build_files),
+                "repository": instance.metadata.full_name,
+                "commit": instance.metadata.commit_sha,
+            },
+        )
