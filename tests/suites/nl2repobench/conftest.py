@@ -10,6 +10,7 @@ from groundup.domain.limits import Limits
 from groundup.sandbox.bubblewrap import create
 from groundup.sandbox.protocol import Command, SandboxSpec
 from groundup.settings import load
+from tests.suites.nl2repobench.images import Laboratory, write_environment
 from tests.suites.nl2repobench.trials import Trial
 
 
@@ -25,3 +26,15 @@ async def trial(tmp_path: Path) -> AsyncIterator[Trial]:
         except SandboxError as error:
             pytest.skip(f"this machine opens no sandbox: {error}")
         yield Trial(provider, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def image_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an environment with pytest and pip, to be copied for each official grading."""
+    return write_environment(tmp_path_factory.mktemp("image") / "environment")
+
+
+@pytest.fixture
+def laboratory(trial: Trial, image_environment: Path, tmp_path: Path) -> Laboratory:
+    """Return a place to grade officially and strictly; skips where this machine can open no sandbox."""
+    return Laboratory(trial.provider, image_environment, tmp_path / "laboratory")

@@ -1,0 +1,179 @@
+"""A tiny library with its published image, graded officially and strictly side by side, in real sandboxes."""
+
+import ensurepip
+import shutil
+import sys
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import distribution
+from pathlib import Path
+
+from groundup.domain.tasks import Task
+from groundup.environments.requests import (
+    ENVIRONMENT_TARGET,
+    PYTHON_TARGET,
+    AnySource,
+    Layer,
+    PythonEnvironment,
+    PythonRequest,
+)
+from groundup.grading.bench import Bench
+from groundup.grading.library.hidden import HiddenTests, NumberedTest
+from groundup.sandbox.protocol import Mount, SandboxProvider
+from groundup.suites.nl2repobench.official import OfficialGrader
+from groundup.suites.nl2repobench.official_environment import Installs
+from groundup.suites.nl2repobench.recipe import Environment, Frozen, PublishedRun, Recipe, Source
+from groundup.suites.nl2repobench.strict import StrictGrader
+from groundup.suites.protocol import Graded
+from groundup.trees.removal import remove_tree
+from tests.grading.library.laboratory import write_tree
+
+_TESTERS = ("pytest", "pluggy", "iniconfig", "packaging", "pygments")
+_PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def bundled_pip() -> Path | None:
+    """Return the wheel of pip that comes with this interpreter; None where a system has taken it out."""
+    return next(iter((Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl")), None)
+
+
+def write_environment(tree: Path) -> Path:
+    """Write an environment that can be copied: the pytest of these tests, and pip."""
+    packages = tree / "lib" / _PYTHON / "site-packages"
+    packages.mkdir(parents=True)
+    for name in _TESTERS:
+        for file in distribution(name).files or ():
+            source = Path(str(file.locate()))
+            if ".." not in file.parts and "__pycache__" not in file.parts and source.is_file():
+                (packages / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, packages / file)
+    write_tree(
+        tree,
+        {
+            "pyvenv.cfg": f"home = {PYTHON_TARGET}/bin\ninclude-system-site-packages = false\n",
+            "bin/pytest": _script("pytest", "main"),
+            "bin/pip": _script("pip._internal.cli.main", "main"),
+        },
+    )
+    for name in ("pytest", "pip"):
+        (tree / "bin" / name).chmod(0o755)
+    (tree / "bin/python").symlink_to(f"{PYTHON_TARGET}/bin/{_PYTHON}")
+    if (wheel := bundled_pip()) is not None:
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(packages)
+    return tree
+
+
+def _script(module: str, function: str) -> str:
+    return (
+        f"#!{ENVIRONMENT_TARGET}/bin/python\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n"
+    )
+
+
+class ImageBuilder:
+    """Hands out one environment, and an original written by the test."""
+
+    def __init__(self, environment: Path, original: Path) -> None:
+        self._environment = environment
+        self._original = original
+
+    async def python(self, request: PythonRequest) -> PythonEnvironment:
+        """Return the environment, whatever is asked for."""
+        return PythonEnvironment(
+            layer=Layer(digest="sha256:0", kind="python", path=self._environment),
+            mounts=(
+                Mount(source=Path(sys.base_prefix), target=PYTHON_TARGET),
+                Mount(source=self._environment, target=ENVIRONMENT_TARGET),
+            ),
+            path=(f"{ENVIRONMENT_TARGET}/bin",),
+            python_version=sys.version.split()[0],
+        )
+
+    async def source(self, request: AnySource) -> Layer:
+        """Return the original."""
+        return Layer(digest="sha256:1", kind="source", path=self._original)
+
+    def identity(self) -> Mapping[str, str]:
+        """Return nothing."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Published:
+    """A task: its original, what its recipe says of the tests, and what the publishers give."""
+
+    original: Mapping[str, str]
+    hidden: HiddenTests
+    expected: frozenset[str]
+    declared: int
+    commands: tuple[str, ...] = ("pytest --continue-on-collection-errors tests",)
+    listed: tuple[str, ...] = ("tests",)
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe that both graders take."""
+        return Recipe(
+            task="calc",
+            source=Source(name="calc-lab", version="1.2.3", sha256="0" * 64, licence="MIT"),
+            environment=Environment(
+                python="3.11",
+                exclude_newer="2025-01-01T00:00:00Z",
+                wants=("pytest",),
+                lock={"pytest==9.0.0": ("sha256:" + "0" * 64,)},
+            ),
+            tests=self.hidden,
+            declared={"781a1da": self.declared},
+            published=PublishedRun(commands=self.commands, test_files=self.listed),
+            frozen=Frozen(pytest="9.0.0", runs=3, duration_s=1, peak_memory_mb=60, original_lines=12),
+            expected=frozenset(map(NumberedTest, self.expected)),
+        )
+
+    @property
+    def task(self) -> Task:
+        """The task as a run gets it."""
+        metadata: dict[str, str | int | float | bool | None] = {"declared": self.declared}
+        return Task(id="calc", suite="nl2repobench", instruction=None, data_version="781a1da", metadata=metadata)
+
+
+@dataclass(frozen=True)
+class Laboratory:
+    """Grades the same submission with both graders."""
+
+    provider: SandboxProvider
+    environment: Path
+    folder: Path
+
+    async def official(self, published: Published, submission: Path, *, timeout_s: float | None = None) -> Graded:
+        """Grade as published; pip fetches nothing."""
+        grader = OfficialGrader({"calc": published.recipe}, {}, installs="none")
+        return await grader.grade(published.task, submission, self._bench(published, timeout_s))
+
+    async def strict(self, published: Published, submission: Path) -> Graded:
+        """Grade strictly."""
+        grader = StrictGrader({"calc": published.recipe})
+        return await grader.grade(published.task, submission, self._bench(published))
+
+    def submission(self, files: Mapping[str, str], links: Mapping[str, str] | None = None) -> Path:
+        """Write a submission of *files* and symbolic *links*."""
+        root = write_tree(self.folder / "submission", files)
+        for name, target in (links or {}).items():
+            (root / name).symlink_to(target)
+        return root
+
+    def _bench(self, published: Published, timeout_s: float | None = None) -> Bench:
+        original = self.folder / "original"
+        if not original.exists():
+            write_tree(original, published.original)
+        scratch = self.folder / "scratch"
+        remove_tree(scratch)
+        scratch.mkdir()
+        builder = ImageBuilder(self.environment, original)
+        return Bench(provider=self.provider, builder=builder, scratch=scratch, timeout_s=timeout_s)
+
+
+def rate(graded: Graded) -> float:
+    """Return the main score's value."""
+    assert graded.verdict.score is not None
+    assert graded.verdict.score.value is not None
+    return graded.verdict.score.value

@@ -1,0 +1,98 @@
+"""What lies at /workspace before the first published command."""
+
+from pathlib import Path
+
+import pytest
+
+from groundup.grading.library.hidden import HiddenTests
+from groundup.suites.nl2repobench.official_workspace import archive_problem, lay_out, overlay, write_image
+from tests.grading.library.laboratory import write_tree
+
+HIDDEN = HiddenTests(
+    packages=("calc",), arguments=("tests",), protected=("tests", "conftest.py"), absent=("tox.ini",)
+)
+ORIGINAL = {
+    "calc/__init__.py": "",
+    "calc/setup.cfg": "data",
+    "tests/test_calc.py": "hidden",
+    "extra/test_more.py": "hidden too",
+    "conftest.py": "hidden",
+    "pyproject.toml": "original",
+    "tox.ini": "original",
+    "README.md": "original",
+}
+
+
+def _files(root: Path) -> dict[str, str]:
+    return {str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()}
+
+
+def test_the_image_holds_tests_and_declarations_only(tmp_path: Path) -> None:
+    """No line of the library, no readme, and nothing that the recipe calls absent."""
+    original = write_tree(tmp_path / "original", ORIGINAL)
+    image = write_tree(tmp_path / "image", {})
+    write_image(original, HIDDEN, ("extra/",), image)
+
+    assert sorted(_files(image)) == ["conftest.py", "extra/test_more.py", "pyproject.toml", "tests/test_calc.py"]
+
+
+def test_a_submission_lies_over_the_image(tmp_path: Path) -> None:
+    """Its tests and declarations are gone, the image's are there; everything else of both is kept."""
+    original = write_tree(tmp_path / "original", ORIGINAL)
+    own = {"calc/core.py": "mine", "tests/test_calc.py": "mine", "pyproject.toml": "mine", "conftest.py": "mine"}
+    laid = lay_out(write_tree(tmp_path / "submission", own), original, HIDDEN, ("tests",), tmp_path / "scratch")
+
+    assert laid.refused is None
+    assert laid.deleted == ("pyproject.toml", "tests")
+    assert _files(laid.workspace) == {
+        "calc/core.py": "mine",
+        "tests/test_calc.py": "hidden",
+        "pyproject.toml": "original",
+        "conftest.py": "mine",
+    }
+    assert sorted(_files(tmp_path / "submission")) == sorted(own), "and what was handed in is untouched"
+
+
+@pytest.mark.parametrize(
+    ("upper", "link", "says"),
+    [
+        ({"tests": "a file"}, None, "tests cannot replace the folder"),
+        ({"conftest.py/x": ""}, None, "conftest.py cannot replace what the image holds"),
+        ({"mine/x": ""}, "tests", "tests cannot replace the folder"),
+    ],
+)
+def test_what_an_image_build_refuses(tmp_path: Path, upper: dict[str, str], link: str | None, says: str) -> None:
+    """Folders and other things never replace each other."""
+    above = write_tree(tmp_path / "upper", upper)
+    if link is not None:
+        (above / link).symlink_to("mine")
+    refused = overlay(above, write_tree(tmp_path / "lower", ORIGINAL))
+
+    assert refused is not None
+    assert says in refused
+
+
+def test_nothing_is_written_through_a_link_of_the_image(tmp_path: Path) -> None:
+    """A folder over a link is refused, so the link's target stays what it was."""
+    lower = write_tree(tmp_path / "lower", {"real/x": "kept"})
+    (lower / "link").symlink_to("real")
+    assert overlay(write_tree(tmp_path / "upper", {"link/x": "mine"}), lower) is not None
+    assert _files(lower)["real/x"] == "kept"
+
+
+def test_a_link_replaces_a_file(tmp_path: Path) -> None:
+    """As a file does."""
+    upper = write_tree(tmp_path / "upper", {"mine.py": "mine"})
+    (upper / "conftest.py").symlink_to("mine.py")
+    lower = write_tree(tmp_path / "lower", ORIGINAL)
+    assert overlay(upper, lower) is None
+    assert (lower / "conftest.py").read_text() == "mine"
+
+
+def test_what_cannot_be_archived(tmp_path: Path) -> None:
+    """A dangling link ends the published evaluation; a linked folder does not."""
+    tree = write_tree(tmp_path / "tree", {"a/b": ""})
+    (tree / "folder").symlink_to("a")
+    assert archive_problem(tree) is None
+    (tree / "gone").symlink_to("a/c")
+    assert archive_problem(tree) == "gone leads nowhere, so the submission cannot be archived"
