@@ -144,9 +144,16 @@ class Laboratory:
     environment: Path
     folder: Path
 
-    async def official(self, published: Published, submission: Path, *, timeout_s: float | None = None) -> Graded:
-        """Grade as published; pip fetches nothing."""
-        grader = OfficialGrader({"calc": published.recipe}, {}, installs="none")
+    async def official(
+        self,
+        published: Published,
+        submission: Path,
+        *,
+        timeout_s: float | None = None,
+        installs: Installs = "none",
+    ) -> Graded:
+        """Grade as published; pip fetches nothing unless the test says so."""
+        grader = OfficialGrader({"calc": published.recipe}, {}, installs)
         return await grader.grade(published.task, submission, self._bench(published, timeout_s))
 
     async def strict(self, published: Published, submission: Path) -> Graded:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from groundup.domain.errors import UsageError
+from groundup.domain.errors import InfrastructureError
 from groundup.domain.verdicts import Stage
 from groundup.grading.library.hidden import HiddenTests
 from groundup.sandbox.protocol import CommandResult, Ending
@@ -207,7 +207,7 @@ async def test_grading_changes_neither_the_submission_nor_the_layer(laboratory: 
 async def test_a_builder_without_an_index_is_told_apart(laboratory: Laboratory) -> None:
     """Where pip may fetch and nothing lends it an index, the user is told which setting to change."""
     task = _published(Shelled(commands=(PIP, PYTEST), exit_codes="", passed=0, said={}))
-    with pytest.raises(UsageError, match="official_installs"):
+    with pytest.raises(InfrastructureError, match="official_installs"):
         await laboratory.official(task, laboratory.submission({}), installs="open")
 
 

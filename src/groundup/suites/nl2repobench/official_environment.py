@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from groundup.domain.errors import NetworkError, UsageError
+from groundup.domain.errors import InfrastructureError, NetworkError
 from groundup.domain.limits import Limits
 from groundup.environments.builder import RegistryLender
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment, PythonRequest
@@ -94,7 +94,7 @@ async def _index(recipe: Recipe, installs: Installs, bench: Bench) -> "AsyncIter
         return
     builder: object = bench.builder
     if not isinstance(builder, RegistryLender):
-        raise UsageError(
+        raise InfrastructureError(
             "this environment builder lends no package index to graders; set official_installs to none"
         )
     refused = own_names(recipe) if installs == "no-original" else ()
