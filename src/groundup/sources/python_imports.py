@@ -22,6 +22,7 @@ _PLATFORM = re.compile(r"platform|os\.name|\bWINDOWS\b|\bIS_WIN|\bWIN32\b|_windo
 _VERSION_TEST = re.compile(
     r"(?:sys\.)?version_info\s*(?:\[:2\]|\[:3\])?\s*(>=|<=|<|>)\s*\(\s*(\d+)\s*,?\s*(\d*)[^)]*\)"
 )
+_MARGIN = re.compile(rb"\n(?!except\b|else\b|elif\b|finally\b)[A-Za-z_@]")
 _OPPOSITE = {">=": "<", "<": ">=", ">": "<=", "<=": ">"}
 
 
@@ -46,7 +47,7 @@ def python_imports(source: bytes) -> list[Import]:
     """Return the imports of UTF-8 *source* in order. Never fails: what cannot be parsed is left out."""
     found: list[Import] = []
     function = ""
-    for name, node in captures("python", _QUERY, parse("python", source).root_node):
+    for name, node in captures("python", _QUERY, parse("python", _head_with_imports(source)).root_node):
         if name == "function":
             function = text_of(node)
         elif name == "literal":
@@ -54,6 +55,22 @@ def python_imports(source: bytes) -> list[Import]:
         else:
             found.extend(_statement(node))
     return found
+
+
+def _head_with_imports(source: bytes) -> bytes:
+    """Cut off what follows the last mention of an import: most files import at the top, and parsing is the work.
+
+    The cut is before a statement at the margin, so that every import keeps what is around it.
+    """
+    last = source.rfind(b"import")
+    if last < 0:
+        return b""
+    match = _MARGIN.search(source, last)
+    if match is None:
+        return source
+    head = source[: match.start() + 1]
+    strings = head.count(b'"""') + head.count(b"'''")
+    return source if strings % 2 else head
 
 
 def _statement(node: Node) -> Iterator[Import]:

@@ -1,6 +1,7 @@
 """Every crate that one Rust file names as the root of a path, and under which conditions."""
 
 import re
+from enum import IntEnum
 from typing import NamedTuple
 
 from tree_sitter import Node
@@ -13,6 +14,7 @@ _QUERY = """
 (use_declaration argument: (_) @use)
 (extern_crate_declaration) @extern
 (mod_item name: (identifier) @module)
+[(struct_item) (enum_item) (union_item) (type_item) (macro_definition)] @defined
 (scoped_identifier path: [(identifier) (scoped_identifier)]) @path
 (scoped_type_identifier path: [(identifier) (scoped_identifier)]) @path
 (macro_invocation (token_tree) @tokens)
@@ -20,7 +22,9 @@ _QUERY = """
 (attribute_item) @attribute
 (inner_attribute_item) @inner
 """
-KEYWORDS = words("crate self super Self std core alloc proc_macro test r#")
+KEYWORDS = words(
+    "crate self super Self std core alloc proc_macro test r# rustfmt clippy rustdoc rustc miri diagnostic"
+)
 """Path roots that name no crate of a registry."""
 _PRIMITIVES = words(
     """
@@ -28,8 +32,30 @@ _PRIMITIVES = words(
     pointer tuple
     """
 )
+_STANDARD = words(
+    """
+    alloc any arch array ascii borrow boxed cell char clone cmp collections convert default env error ffi fmt fs
+    future hash hint io iter marker mem net num ops option os panic path pin prelude process ptr rc result slice
+    str string sync task thread time vec intrinsics atomic f32 f64 mpsc
+    """
+)
+"""Modules of the standard library, as a glob import or a macro brings them into scope."""
 _TOKEN_PATH = re.compile(r"(?<![\w:$.#'])(?:r#)?([a-z_][a-z0-9_]*)\s*::(?!<)")
+_TOKEN_ABSOLUTE = re.compile(r"(?<![\w>:$])::\s*([a-z_][a-z0-9_]*)\s*::")
+_TOKEN_MODULE = re.compile(r"\bmod\s+([a-z_][a-z0-9_]*)")
+_TOKEN_NAME = re.compile(r"(?:^\W*|,\s*)([a-z_][a-z0-9_]*)\s*(?=[,;)\]}]|$)")
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+
+
+class Certainty(IntEnum):
+    """How surely a name is a crate; lower is surer."""
+
+    USED = 0
+    """By `use a::b`, `extern crate` or a path that starts with `::`."""
+    PATH = 1
+    """By a path in the code, whose root may also come from a glob import."""
+    HINT = 2
+    """In macro tokens, in an attribute, or by a lone `use name`."""
 
 
 class Root(NamedTuple):
@@ -39,9 +65,7 @@ class Root(NamedTuple):
     """As the source spells it: with `_`."""
     line: int
     manners: frozenset[Manner]
-    weak: bool
-    """Seen in macro tokens, or by a path whose root may be something local."""
-    in_tokens: bool = False
+    certainty: Certainty
 
 
 class RustFile(NamedTuple):
@@ -52,6 +76,8 @@ class RustFile(NamedTuple):
     """Modules that it declares."""
     gated: dict[str, frozenset[Manner]]
     """Of these, the conditional ones."""
+    bound: frozenset[str]
+    """Names that `use` brings into scope, and lower-case types and macros."""
     aliases: dict[str, str]
     """Names that `extern crate ... as` gives to crates, for the whole crate."""
     conditions: frozenset[Manner]
@@ -68,8 +94,18 @@ def rust_imports(source: bytes) -> RustFile:
     """Return the crates that UTF-8 *source* names. Never fails: what cannot be parsed is left out."""
     found = captures("rust", _QUERY, parse("rust", source).root_node)
     modules = {text_of(node) for name, node in found if name == "module"}
+    defined = {
+        text_of(inner)
+        for name, node in found
+        if name == "defined" and (inner := node.child_by_field_name("name")) is not None
+    }
+    for name, node in found:
+        if name == "tokens":  # macros make modules and types out of the names given to them
+            text = _STRINGS.sub(" ", text_of(node))
+            modules.update(_TOKEN_MODULE.findall(text))
+            defined.update(_TOKEN_NAME.findall(text))
     bound: set[str] = set()
-    roots: list[tuple[str, Node, bool]] = []
+    roots: list[tuple[str, Node, Certainty]] = []
     aliases: dict[str, str] = {}
     uses = [node for name, node in found if name == "use"]
     for node in uses:
@@ -78,16 +114,25 @@ def rust_imports(source: bytes) -> RustFile:
     for name, node in found:
         if name == "use":
             # a lone name may be a macro of the crate itself; a name bound by another `use` is no crate
-            alone = node.type in {"identifier", "use_as_clause"} and "::" not in text_of(node)
-            roots += [(root, node, alone) for root in _use_roots(node) if root not in bound]
+            alone = node.type in {"identifier", "use_as_clause", "use_list"} and "::" not in text_of(node)
+            certainty = Certainty.HINT if alone else Certainty.USED
+            roots += [(root, node, certainty) for root in _use_roots(node) if root not in bound]
         elif name == "extern":
             crate = node.child_by_field_name("name")
             alias = node.child_by_field_name("alias")
             if crate is not None:
-                roots.append((text_of(crate), node, False))
+                roots.append((text_of(crate), node, Certainty.USED))
                 bound.add(text_of(alias or crate))
                 if alias is not None:
                     aliases[text_of(alias)] = text_of(crate)
+    blurred = any(
+        node.parent is not None
+        and node.parent.parent is not None
+        and node.parent.parent.type == "source_file"
+        and re.search(r"\*", text_of(node))
+        and not re.match(r"(std|core|alloc)::", text_of(node))
+        for node in uses
+    )
     scope = _Scope(bound | {root for root, _, _ in roots}, modules)
     known = {root for root, _, _ in roots}
     for name, node in found:
@@ -98,40 +143,54 @@ def rust_imports(source: bytes) -> RustFile:
         if name == "path" and (
             node.parent is None or node.parent.type not in {"scoped_identifier", "scoped_type_identifier"}
         ):
-            roots += [(root, node, True) for root in _path_root(node, scope, known)]
+            roots += [
+                (root, node, Certainty.HINT if blurred and certainty is Certainty.PATH else certainty)
+                for root, certainty in _path_root(node, scope, known)
+            ]
         elif name in {"tokens", "attribute"} and (node.parent is None or node.parent.type != "token_tree"):
             text = _STRINGS.sub(" ", text_of(node))
-            roots += [
-                (root, node, True)
-                for root in _TOKEN_PATH.findall(text)
-                if root not in scope.bound | modules or root in known
+            hints = [
+                root for root in _TOKEN_PATH.findall(text) if root not in scope.bound | modules or root in known
             ]
+            hints += _TOKEN_ABSOLUTE.findall(text)
+            roots += [(root, node, Certainty.HINT) for root in hints]
     return RustFile(
         _unique(roots, modules),
         frozenset(modules),
         {text_of(node): gate for name, node in found if name == "module" and (gate := _conditions(node))},
+        frozenset(bound | defined),
         aliases,
         frozenset().union(*(_attribute(text_of(node)) for name, node in found if name == "inner")),
     )
 
 
-def _unique(roots: list[tuple[str, Node, bool]], modules: set[str]) -> list[Root]:
+def _unique(roots: list[tuple[str, Node, Certainty]], modules: set[str]) -> list[Root]:
     """Keep per crate the occurrences that add something: firmer, or under fewer conditions."""
     kept: dict[str, list[Root]] = {}
     tries: dict[str, int] = {}
-    for crate, node, weak in roots:
+    for crate, node, certainty in roots:
         name = crate.removeprefix("r#")
-        if name in KEYWORDS or name in _PRIMITIVES or name in modules or not name or name[0].isupper():
+        if name in KEYWORDS or name in _PRIMITIVES or not name or name[0].isupper():
+            continue
+        if name in modules and not _inside_namesake(node, name):
             continue
         before = kept.setdefault(name, [])
         tries[name] = tries.get(name, 0) + 1
-        if tries[name] > 30 or any(not root.manners and root.weak <= weak for root in before):
+        if tries[name] > 30 or any(not root.manners and root.certainty <= certainty for root in before):
             continue
-        tokens = node.type in {"token_tree", "attribute_item"}
-        item = Root(name, line_of(node), _conditions(node), weak, in_tokens=tokens)
-        if not any(root.manners <= item.manners and root.weak <= weak for root in before):
+        item = Root(name, line_of(node), _conditions(node), certainty)
+        if not any(root.manners <= item.manners and root.certainty <= certainty for root in before):
             before.append(item)
     return [root for roots_of in kept.values() for root in roots_of]
+
+
+def _inside_namesake(node: Node, name: str) -> bool:
+    """Whether *node* stands in an inline module of that name: what it means there is the crate."""
+    return any(
+        parent.type == "mod_item" and text_of(inner) == name
+        for parent, _ in ancestors(node)
+        if (inner := parent.child_by_field_name("name")) is not None
+    )
 
 
 def _use_roots(node: Node) -> list[str]:
@@ -169,18 +228,19 @@ def _bound(node: Node) -> list[str]:
     return [text_of(node)] if node.type in {"identifier", "self"} else []
 
 
-def _path_root(node: Node, scope: _Scope, known: set[str]) -> list[str]:
+def _path_root(node: Node, scope: _Scope, known: set[str]) -> list[tuple[str, Certainty]]:
     path: Node | None = node
     while path is not None and path.type in {"scoped_identifier", "scoped_type_identifier"}:
         inner = path.child_by_field_name("path")
         if inner is None:  # `::name`
             name = path.child_by_field_name("name")
-            return [text_of(name)] if name is not None else []
+            return [(text_of(name), Certainty.USED)] if name is not None else []
         path = inner
     if path is None or path.type != "identifier":
         return []
     root = text_of(path)
-    return [] if root in scope.modules or (root in scope.bound and root not in known) else [root]
+    certainty = Certainty.HINT if root in _STANDARD or root.endswith("_t") else Certainty.PATH
+    return [] if root in scope.modules or (root in scope.bound and root not in known) else [(root, certainty)]
 
 
 def _conditions(node: Node) -> frozenset[Manner]:
@@ -202,16 +262,11 @@ def _attribute(text: str) -> frozenset[Manner]:
     inside = "".join(text.split())
     if re.match(r"#!?\[(test|bench|tokio::test|async_std::test|rstest|proptest|quickcheck|test_case)", inside):
         return frozenset({Manner.TEST})
-    if not re.match(r"#!?\[cfg(_attr)?\(", inside):
-        return frozenset()
-    if inside.startswith(("#[cfg_attr", "#![cfg_attr")):
+    if not re.match(r"#!?\[cfg\(", inside):
         return frozenset()
     manners = set()
-    if (
-        re.search(r"(?<!not)\((all\()?test\b|[(,]test[,)]", inside)
-        and "not(test)" not in inside
-        and not re.search(r"any\([^)]*feature", inside)
-    ):
+    tested = re.search(r"(?<!not)\((all\()?(test|doctest|kani|fuzzing)\b|[(,](test|doctest|kani)[,)]", inside)
+    if tested and "not(test" not in inside and not re.search(r"any\([^)]*feature", inside):
         manners.add(Manner.TEST)
     if "feature=" in inside and not re.fullmatch(r"#!?\[cfg\(not\(feature=\"[^\"]*\"\)\)\]", inside):
         manners.add(Manner.FEATURE)

@@ -16,7 +16,7 @@ from groundup.sources.records import (
     Manner,
     Place,
 )
-from groundup.sources.rust_imports import KEYWORDS, Root, RustFile, rust_imports
+from groundup.sources.rust_imports import KEYWORDS, Certainty, Root, RustFile, rust_imports
 
 _LIMITS = (
     "Whether a crate's registry name has `-` or `_` cannot be seen; names not known get `-`.",
@@ -101,6 +101,8 @@ def infer_rust(tree: Tree) -> Inference:
         for use in _uses(members, by_folder.get(folder, _NO_CRATE), tree.whole):
             if use.item.crate not in own:
                 grouped[use.item.crate].append(use)
+                if use.item.crate == "serde_derive":  # what it derives names serde
+                    grouped["serde"].append(use)
     known = table("rust_names")
     dependencies = [_judge(name, uses, known) for name, uses in grouped.items() if _counts(name, uses, known)]
     return Inference(
@@ -127,23 +129,28 @@ def _uses(members: list[SourceFile], crate: Crate, whole: bool) -> list[Use]:
     counted = {source.path: source.lines for source in members}
     gates = _gates(files)
     everywhere = frozenset().union(*(file.modules for file in files.values())) if files else frozenset[str]()
+    bound = frozenset().union(*(file.bound for file in files.values())) if files else frozenset[str]()
     aliases = {alias: name for file in files.values() for alias, name in file.aliases.items()}
     roots_modules = frozenset().union(
         *(file.modules for path, file in files.items() if PurePosixPath(path).name in {"lib.rs", "main.rs"})
     )
+    known = table("rust_names")
     found = []
     for path, file in files.items():
         inside = _inside(path, crate.folder) or path
         extra = file.conditions | gates.get(path, frozenset())
         for item in file.roots:
-            if item.weak and (item.crate in everywhere or (item.in_tokens and crate.makes_macros)):
+            certainty, hint = item.certainty, item.certainty is Certainty.HINT
+            if certainty and (item.crate in everywhere or (hint and crate.makes_macros)):
                 continue
-            if crate.edition_2015 and item.crate in roots_modules:
+            if item.crate in (roots_modules if crate.edition_2015 else everywhere - known.keys()):
                 continue
+            if certainty is Certainty.PATH and (crate.edition_2015 or item.crate in bound):
+                certainty = Certainty.HINT
             name = aliases.get(item.crate, item.crate)
             lines = counted[path]
             if name not in KEYWORDS and (lines is None or item.line in lines):
-                meant = item._replace(crate=name, manners=item.manners | extra)
+                meant = item._replace(crate=name, certainty=certainty, manners=item.manners | extra)
                 found.append(Use(path, meant, place_of(inside, whole)))
     return found
 
@@ -163,11 +170,11 @@ def _gates(files: dict[str, RustFile]) -> dict[str, frozenset[Manner]]:
 
 
 def _counts(name: str, uses: list[Use], known: dict[str, str]) -> bool:
-    return name in known or any(not use.item.weak for use in uses)
+    return name in known or any(use.item.certainty < Certainty.HINT for use in uses)
 
 
-def _strength(use: Use) -> tuple[int, bool, int, str, int]:
-    return (list(Place).index(use.place), use.item.weak, len(use.item.manners), use.path, use.item.line)
+def _strength(use: Use) -> tuple[int, int, int, str, int]:
+    return (list(Place).index(use.place), use.item.certainty, len(use.item.manners), use.path, use.item.line)
 
 
 def _judge(name: str, uses: list[Use], known: dict[str, str]) -> InferredDependency:
