@@ -16,6 +16,7 @@ PULL_EXAMPLES: Examples = (
     ("The data that groundup knows best", "groundup data pull nl2repobench"),
     ("Another release", "groundup data pull nl2repobench --commit ae9fb81"),
     ("Without the network, from a checkout", "groundup data pull nl2repobench --from NL2RepoBench"),
+    ("Without the network, from downloaded archives", "groundup data pull dibench --from downloads"),
 )
 LIST_EXAMPLES: Examples = (
     ("What is at hand?", "groundup data list"),
@@ -30,11 +31,11 @@ def pull(
     ] = None,
     source: Annotated[
         Path | None,
-        typer.Option("--from", metavar="FOLDER", help="Copy a checkout or an unpacked download instead."),
+        typer.Option("--from", metavar="FOLDER", help="Copy a checkout or a download instead."),
     ] = None,
     json: Json = False,
 ) -> int:
-    """Fetch SUITE's published data: one commit of a public repository, or a folder."""
+    """Fetch SUITE's published data: one commit of a public repository, a release, or a folder."""
     import asyncio
 
     from groundup.cli.console import print_document, say
@@ -46,10 +47,18 @@ def pull(
         raise UsageError("--commit and --from exclude each other: a folder is taken as it is")
     settings = settings_from()
     name, found = _pullable(suite, settings)
+    published = found.published
+    is_release = isinstance(published, pulling.PublishedRelease)
     if source is not None:
-        origin = pulling.take_folder(name, source, settings, found.check_data)
+        origin = pulling.take_folder(name, source, settings, found.check_data, unpack=is_release)
+    elif isinstance(published, pulling.PublishedRelease):
+        if commit is not None:
+            raise UsageError(
+                f"{name} is published as a release, which has no --commit; --from takes another download"
+            )
+        origin = asyncio.run(pulling.pull_release(name, published, settings, found.check_data))
     else:
-        wanted = found.published if commit is None else found.published.at(commit)
+        wanted = published if commit is None else published.at(commit)
         origin = asyncio.run(pulling.pull(name, wanted, settings, found.check_data))
     if json:
         print_document({"suite": name, "licence": found.published.licence, **origin.model_dump(mode="json")})

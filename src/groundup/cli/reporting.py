@@ -1,7 +1,7 @@
 """Reading run folders into reports and printing them in the format that was asked for."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,31 @@ from groundup.reports.summary import report_of
 from groundup.store.folder import RunFolder
 
 if TYPE_CHECKING:
+    from groundup.domain.subjects import AttemptKey
     from groundup.reports.document import Report
+    from groundup.store.records import ConfigFile, VerdictLine
+    from groundup.suites.protocol import Summary
 
 
 def read_report(folders: Sequence[Path]) -> "Report":
     """Report the runs in *folders*."""
-    return report_of([(folder.config(), folder.latest()) for folder in map(RunFolder, folders)])
+    return report_of([(folder.config(), folder.latest()) for folder in map(RunFolder, folders)], suite_summaries)
+
+
+def suite_summaries(config: "ConfigFile", lines: "Mapping[AttemptKey, VerdictLine]") -> "Sequence[Summary]":
+    """Return what a run's suite makes of it; a suite that cannot be loaded any more is told instead."""
+    from groundup import catalog
+    from groundup.cli.settings import settings_from
+    from groundup.domain.errors import GroundupError
+    from groundup.suites.protocol import Summarising, Summary
+
+    try:
+        suite = catalog.find("suite", config.configuration.suite)(settings_from())
+        if not isinstance(suite, Summarising):
+            return ()
+        return suite.summaries({key: line.verdict for key, line in lines.items()}, config.grader)
+    except GroundupError as error:
+        return (Summary(headline=f"{config.suite_name} says no more of this run", notes=(str(error),)),)
 
 
 def write_report(folder: Path) -> None:

@@ -1,14 +1,28 @@
 """`groundup tasks`: list a benchmark's problems."""
 
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
 from groundup.cli.options import Examples, Json, Suite
+
+if TYPE_CHECKING:
+    from groundup.suites.protocol import Suite as SuiteProtocol
 
 EXAMPLES: Examples = (
     ("Which tasks are there?", "groundup tasks nl2repobench"),
     ("For programs", "groundup tasks nl2repobench --json"),
+    ("How large are they?", "groundup tasks dibench --statistics"),
 )
 
 
-def tasks(suite: Suite, json: Json = False) -> int:
+def tasks(
+    suite: Suite,
+    statistics: Annotated[
+        bool, typer.Option("--statistics", help="The data in numbers instead, where the suite offers them.")
+    ] = False,
+    json: Json = False,
+) -> int:
     """List the tasks of SUITE."""
     from groundup import catalog
     from groundup.cli.console import print_document, print_table
@@ -16,6 +30,8 @@ def tasks(suite: Suite, json: Json = False) -> int:
     from groundup.suites.protocol import Suite as SuiteProtocol
 
     found: SuiteProtocol = catalog.find("suite", suite)(settings_from())
+    if statistics:
+        return _print_statistics(found, json)
     columns, rows = found.task_rows()
     if json:
         documents = [
@@ -31,4 +47,21 @@ def tasks(suite: Suite, json: Json = False) -> int:
         print_document({"suite": found.name, "version": found.version, "tasks": documents})
     else:
         print_table(f"{found.name} {found.version}", columns, list(rows))
+    return 0
+
+
+def _print_statistics(suite: "SuiteProtocol", json: bool) -> int:
+    from groundup.cli.console import print_document, print_table, say
+    from groundup.domain.errors import UsageError
+    from groundup.suites.protocol import StatisticsTelling
+
+    if not isinstance(suite, StatisticsTelling):
+        raise UsageError(f"{suite.name} has no statistics of its data; leave --statistics out")
+    told = suite.statistics()
+    if json:
+        print_document({"suite": suite.name, **told.model_dump(mode="json")})
+        return 0
+    print_table(told.headline, told.columns, told.rows)
+    for note in told.notes:
+        say(f"groundup: {note}")
     return 0

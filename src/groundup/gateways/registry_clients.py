@@ -31,6 +31,10 @@ async def ask_client(
 
 def reach(url: str, environment: Mapping[str, str], origin: str) -> tuple[str, Upstream]:
     """Return the address without credentials, and connections that use them. Raises `UsageError`."""
-    index = parse_index(url)
-    configuration = ClientConfiguration(indexes=(index,), ca_bundle=certificates(environment), origin=origin)
-    return index.url, Upstream(configuration)
+    configuration = direct(url, environment, origin)
+    return configuration.indexes[0].url, Upstream(configuration)
+
+
+def direct(url: str, environment: Mapping[str, str], origin: str = "the environment") -> ClientConfiguration:
+    """Return how to reach one address, with the user's certificates and proxies. Raises `UsageError`."""
+    return ClientConfiguration(indexes=(parse_index(url),), ca_bundle=certificates(environment), origin=origin)

@@ -9,6 +9,7 @@ from groundup.domain.records import Record
 from groundup.domain.subjects import Subject
 from groundup.domain.verdicts import GraderIdentity, Reason, Score
 from groundup.reports.intervals import Interval
+from groundup.suites.protocol import Summary
 
 Standing = Literal["graded", "tampered", "infrastructure", "not_attempted", "owed"]
 """Where an attempt stands. `owed`: no line was recorded yet."""
@@ -71,6 +72,7 @@ class RunReport(Record):
     lost_at: dict[str, int] = Field(description="attempts below full score by the stage they name first")
     warnings: tuple[str, ...] = ()
     attempts: tuple[AttemptRow, ...]
+    summaries: tuple[Summary, ...] = Field(default=(), description="what the suite itself makes of the run")
 
     @property
     def several(self) -> bool:

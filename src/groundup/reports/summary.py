@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from groundup import __version__
 from groundup.domain.subjects import AttemptKey
@@ -11,11 +11,19 @@ from groundup.reports.comparison import compare
 from groundup.reports.document import AttemptRow, Counts, Figure, Report, RunReport
 from groundup.reports.intervals import bootstrap, wilson
 from groundup.store.records import ConfigFile, VerdictLine
+from groundup.suites.protocol import Summary
+
+Summaries = Callable[[ConfigFile, Mapping[AttemptKey, VerdictLine]], Sequence[Summary]]
+"""What a run's suite makes of it."""
 
 
-def report_of(runs: Sequence[tuple[ConfigFile, Mapping[AttemptKey, VerdictLine]]]) -> Report:
+def report_of(
+    runs: Sequence[tuple[ConfigFile, Mapping[AttemptKey, VerdictLine]]], summaries: Summaries | None = None
+) -> Report:
     """Report one run, or several with each compared to the first."""
-    reports = tuple(report_run(config, lines) for config, lines in runs)
+    reports = tuple(
+        report_run(config, lines, summaries(config, lines) if summaries else ()) for config, lines in runs
+    )
     return Report(
         groundup=__version__,
         runs=reports,
@@ -23,7 +31,9 @@ def report_of(runs: Sequence[tuple[ConfigFile, Mapping[AttemptKey, VerdictLine]]
     )
 
 
-def report_run(config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine]) -> RunReport:
+def report_run(
+    config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine], summaries: Sequence[Summary] = ()
+) -> RunReport:
     """Report a run from its configuration and the line that counts for each attempt."""
     keys = sorted(config.planned.keys, key=lambda key: (key.task, key.index))
     rows = tuple(_row(key, lines.get(key)) for key in keys)
@@ -43,6 +53,7 @@ def report_run(config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine]) -> R
         lost_at=_lost_at(rows),
         warnings=_warnings(rows, graders),
         attempts=rows,
+        summaries=tuple(summaries),
     )
 
 

@@ -6,6 +6,7 @@ from groundup.domain.records import Record
 from groundup.domain.verdicts import GraderIdentity, Score
 from groundup.reports.document import AttemptRow, Comparison, Figure, Report, RunReport
 from groundup.reports.intervals import Interval
+from groundup.suites.protocol import Summary
 from groundup.trees.limits import printable
 
 UNATTEMPTED_SHOWN = 8
@@ -28,7 +29,13 @@ def views_of(report: Report) -> Iterator[View]:
         views = [_attempts(report.runs[0]), _figures(report.runs)]
     else:
         views = [_side_by_side(report), _figures(report.runs), _comparisons(report.comparisons)]
+    views += [_summary(run, one, len(report.runs) > 1) for run in report.runs for one in run.summaries]
     yield from map(_harmless, views)
+
+
+def _summary(run: RunReport, summary: Summary, several: bool) -> View:
+    title = f"{run.run_id}: {summary.headline}" if several else summary.headline
+    return View(title=title, columns=summary.columns, rows=summary.rows, below=summary.notes)
 
 
 def _harmless(view: View) -> View:

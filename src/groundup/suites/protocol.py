@@ -12,7 +12,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Reason, Score, TestResult, Verdict
 from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import SandboxSpec
-from groundup.suites.pulling import PublishedRepository
+from groundup.suites.pulling import PublishedRelease, PublishedRepository
 
 
 class Graded(Record):
@@ -72,7 +72,11 @@ class Pullable(Protocol):
     """A suite whose data its publishers offer, for `groundup data pull`. Optional."""
 
     name: str
-    published: PublishedRepository
+
+    @property
+    def published(self) -> PublishedRepository | PublishedRelease:
+        """Where the data is published."""
+        ...
 
     def check_data(self, folder: Path) -> str:
         """Read pulled data strictly and return its version; raises `UsageError` naming the file that is wrong."""

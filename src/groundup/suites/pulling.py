@@ -1,4 +1,4 @@
-"""Bringing a benchmark's published data onto this machine: a named commit of a public repository, or a folder.
+"""Bringing a benchmark's published data onto this machine: a commit of a repository, a release, or a folder.
 
 The data lands under `settings.data/<suite>`, whole or not at all, beside `origin.json`, which says where it came
 from. Nothing in the data is executed. Git's own configuration (proxies, `insteadOf` mirrors) applies.
@@ -12,8 +12,11 @@ from tempfile import mkdtemp
 
 from pydantic import Field, ValidationError
 
-from groundup.domain.errors import InfrastructureError, NetworkError, UsageError
+from groundup.domain.errors import InfrastructureError, NetworkError, SubmissionError, UsageError
 from groundup.domain.records import Record
+from groundup.gateways.cache import FetchCache
+from groundup.gateways.registry_clients import direct
+from groundup.gateways.upstream import Upstream, shown
 from groundup.sandbox.programs import ProgramResult, run_program
 from groundup.settings import Settings, environment
 from groundup.trees.archives import extract_archive
@@ -24,6 +27,7 @@ from groundup.trees.removal import remove_tree
 
 ORIGIN_FILE = "origin.json"
 _FETCH_S = 1800.0
+ARCHIVES = (".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar", ".zip")
 _LIMITS = TreeLimits(files=500_000, bytes=20 * 1024**3, ratio=1000)
 
 
@@ -40,6 +44,26 @@ class PublishedRepository(Record):
         if not re.fullmatch(r"[0-9a-f]{7,40}", commit):
             raise UsageError(f"{commit!r} names no commit; give 7 to 40 hexadecimal digits, in lower case")
         return self.model_copy(update={"commit": commit})
+
+
+class PublishedFile(Record):
+    """One file of a release; an archive is unpacked into a folder of its name without its ending."""
+
+    address: str
+    sha256: str | None = Field(default=None, description="None: its publishers name none, and it is told")
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.address.rpartition("/")[2]
+
+
+class PublishedRelease(Record):
+    """Files that a benchmark's publishers attach to a release."""
+
+    address: str = Field(description="where people find them")
+    files: tuple[PublishedFile, ...]
+    licence: str = Field(description="as its publishers state it, for the user to read")
 
 
 class Origin(Record):
@@ -80,14 +104,72 @@ async def pull(
         remove_tree(work)
 
 
-def take_folder(suite: str, folder: Path, settings: Settings, check: Check | None = None) -> Origin:
-    """Copy *folder* (somebody's checkout or download) in place of the suite's data, once *check* has read it."""
-    if not folder.is_dir():
+async def pull_release(
+    suite: str, release: PublishedRelease, settings: Settings, check: Check | None = None
+) -> Origin:
+    """Fetch all files of *release*, unpack its archives, and put them in place of the suite's data.
+
+    Raises `NetworkError` for a file that cannot be fetched or does not have the hash that is known of it.
+    """
+    _parent(settings)
+    work = Path(mkdtemp(prefix=".pull-", dir=settings.data))
+    try:
+        data = work / "data"
+        data.mkdir()
+        await _download(release, data, FetchCache(settings.cache_dir / "registry"))
+        unpack_archives(data)
+        origin = _origin(data, release.address, None, check)
+        _put_in_place(suite, data, origin, settings)
+        return origin
+    finally:
+        remove_tree(work)
+
+
+def unpack_archives(folder: Path) -> None:
+    """Unpack each archive that lies in *folder* into a folder of its name, and remove it. Raises `UsageError`."""
+    for path in sorted(folder.iterdir()):
+        ending = next((ending for ending in ARCHIVES if path.name.endswith(ending)), None)
+        if ending is None or not path.is_file() or path.is_symlink():
+            continue
+        try:
+            extract_archive(path, folder / path.name.removesuffix(ending), _LIMITS)
+        except SubmissionError as error:
+            raise UsageError(f"{path.name}: {error}; download it again") from error
+        path.unlink()
+
+
+async def _download(release: PublishedRelease, data: Path, cache: FetchCache) -> None:
+    upstream = Upstream(direct(release.address, environment()))
+    try:
+        for file in release.files:
+            with cache.incoming() as incoming:
+                if not await upstream.download(file.address, incoming, _LIMITS.bytes):
+                    raise NetworkError(
+                        f"{shown(file.address)} does not exist; see what {release.address} offers and use --from"
+                    )
+                found = incoming.digests()["sha256"]
+                if file.sha256 not in (None, found):
+                    raise NetworkError(f"{shown(file.address)} has the SHA-256 {found} instead of {file.sha256}")
+                incoming.rename(data / file.name)
+    finally:
+        await upstream.close()
+
+
+def take_folder(
+    suite: str, folder: Path, settings: Settings, check: Check | None = None, *, unpack: bool = False
+) -> Origin:
+    """Copy *folder* (somebody's checkout or download) in place of the suite's data, once *check* has read it.
+
+    With *unpack*, archives in it are unpacked, and *folder* may itself be one.
+    """
+    if not folder.is_dir() and not (unpack and folder.is_file()):
         raise UsageError(f"{folder}: no such folder; --from takes a checkout or an unpacked download")
     _parent(settings)
     work = Path(mkdtemp(prefix=".pull-", dir=settings.data))
     try:
-        copy_tree(folder, work / "data", _LIMITS)
+        _copy(folder, work / "data")
+        if unpack:
+            unpack_archives(work / "data")
         git = work / "data" / ".git"
         if git.exists():
             remove_tree(git)
@@ -151,6 +233,16 @@ async def _fetch(published: PublishedRepository, work: Path) -> str:
 async def _git(work: Path, *arguments: str) -> ProgramResult:
     variables: Mapping[str, str] = {**environment(), "GIT_TERMINAL_PROMPT": "0", "GIT_DIR": str(work)}
     return await run_program(["git", *arguments], cwd=work, environment=variables, timeout_s=_FETCH_S)
+
+
+def _copy(folder: Path, data: Path) -> None:
+    if folder.is_dir():
+        copy_tree(folder, data, _LIMITS)
+        return
+    try:
+        extract_archive(folder, data, _LIMITS)
+    except SubmissionError as error:
+        raise UsageError(f"{folder}: {error}; --from takes a folder or an archive") from error
 
 
 def _origin(data: Path, source: str, commit: str | None, check: Check | None) -> Origin:

@@ -3,7 +3,8 @@
     <data>/<any name with "regular" or "large">.jsonl     the instances of a subset
     <data>/<folder>/<language>/<instance_id>/             a masked repository
 
-`<folder>` is `<subset>`, `repo-<subset>`, `dibench-<subset>`, `repo-data`, or nothing: the first that there is.
+`<folder>` is `dibench-<subset>-<language>` (what an archive of the release unpacks to, with or without a folder of
+the language in it), `<subset>`, `repo-<subset>`, `dibench-<subset>`, `repo-data`, or nothing: the first with it.
 A JSONL file whose name says neither `regular` nor `large` is a subset of its own, named by the file.
 """
 
@@ -91,8 +92,10 @@ def _named(found: Sequence[tuple[str, Instance]], root: Path) -> Iterator[Proble
 
 
 def _repository(root: Path, subset: str, instance: Instance) -> Path:
-    folders = [root / name for name in (subset, f"repo-{subset}", f"dibench-{subset}", "repo-data")]
-    places = [folder / instance.language / instance.instance_id for folder in (*folders, root)]
+    own = root / f"dibench-{subset}-{instance.language}"
+    folders = [own, *(root / name for name in (subset, f"repo-{subset}", f"dibench-{subset}", "repo-data")), root]
+    places = [own / instance.instance_id]
+    places += [folder / instance.language / instance.instance_id for folder in folders]
     return next((place for place in places if place.is_dir()), places[-1])
 
 

@@ -64,7 +64,7 @@ class OfficialGrader:
             read = _raising(edited.read) if not edited.broken else _unreadable
         except PatchError:
             read = _unreadable
-        return await self._compared(problem, read)
+        return await self._compared(task, read)
 
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return what the published code says when the prediction cannot be applied."""
@@ -72,17 +72,18 @@ class OfficialGrader:
         try:
             comparison = self._comparison(problem, _unreadable)
         except PublishedFailureError as error:
-            return self._verdict(problem, None, None, (_failure(error), reason))
-        return self._verdict(problem, comparison, Counter(), (reason,))
+            return self._verdict(task, None, None, (_failure(error), reason))
+        return self._verdict(task, comparison, Counter(), (reason,))
 
-    async def _compared(self, problem: Problem, read: Reader) -> Graded:
+    async def _compared(self, task: Task, read: Reader) -> Graded:
+        problem = self._problems[task.id]
         try:
             comparison = await asyncio.to_thread(self._comparison, problem, read)
         except PublishedFailureError as error:
-            return self._verdict(problem, None, None, (_failure(error),))
+            return self._verdict(task, None, None, (_failure(error),))
         async with self._names.asking() as asking:
             existence = await _looked_up(problem, read, asking)
-        return self._verdict(problem, comparison, existence, ())
+        return self._verdict(task, comparison, existence, ())
 
     def _comparison(self, problem: Problem, read: Reader) -> Comparison:
         instance = problem.instance
@@ -93,11 +94,12 @@ class OfficialGrader:
 
     def _verdict(
         self,
-        problem: Problem,
+        task: Task,
         comparison: Comparison | None,
         existence: Counter[Existence] | None,
         reasons: tuple[Reason, ...],
     ) -> Graded:
+        problem = self._problems[task.id]
         total = comparison or Comparison()
         names = total.name_only
         score = InstanceScore(
@@ -119,7 +121,7 @@ class OfficialGrader:
             grader=GraderIdentity(
                 name=self.name,
                 version=self.version,
-                data_version=problem.instance.digest.partition(":")[2][:12],
+                data_version=task.data_version,
                 environment="none",
             ),
             cacheable=existence is None or not existence[Existence.UNVERIFIABLE],

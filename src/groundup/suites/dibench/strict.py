@@ -59,11 +59,11 @@ class StrictGrader:
         async with self._names.asking() as asking:
             checked = await check(new_dependencies(found), Repository(problem, edited.read), asking)
         timings = {"compare": compared - started, "look up": time.monotonic() - compared}
-        return self._graded(problem, score, checked, _reasons(broken, checked), edited, timings)
+        return self._graded(task, score, checked, _reasons(broken, checked), edited, timings)
 
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Everything that should be declared is missing."""
-        return self._graded(self._problems[task.id], self.missing(task.id), (), (reason,), None, {})
+        return self._graded(task, self.missing(task.id), (), (reason,), None, {})
 
     def missing(self, task: str) -> InstanceScore:
         """Return the counts of a prediction that is not there. Raises `TaskError`."""
@@ -72,7 +72,7 @@ class StrictGrader:
 
     def _graded(
         self,
-        problem: Problem,
+        task: Task,
         score: InstanceScore,
         checked: tuple[Checked, ...],
         reasons: tuple[Reason, ...],
@@ -93,7 +93,7 @@ class StrictGrader:
             grader=GraderIdentity(
                 name=self.name,
                 version=self.version,
-                data_version=problem.instance.digest.partition(":")[2][:12],
+                data_version=task.data_version,
                 environment="none",
             ),
             cacheable=not existence[Existence.UNVERIFIABLE],  # somebody may be there to ask the next time

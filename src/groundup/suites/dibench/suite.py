@@ -14,7 +14,7 @@ from groundup.grading.bench import Bench
 from groundup.settings import Settings, environment
 from groundup.suites.dibench.ablations import ABLATIONS, ablate, check_ablation
 from groundup.suites.dibench.answers import answer, new_dependencies, submitted
-from groundup.suites.dibench.dataset import Dataset, Problem, read_dataset
+from groundup.suites.dibench.dataset import SUBSETS, Dataset, Problem, read_dataset
 from groundup.suites.dibench.inferred import write_inferred
 from groundup.suites.dibench.instances import LANGUAGES
 from groundup.suites.dibench.official import OfficialGrader
@@ -25,11 +25,12 @@ from groundup.suites.dibench.strict import StrictGrader
 from groundup.suites.dibench.summaries import Row, summaries
 from groundup.suites.dibench.verdict_facts import existence_of, instance_score
 from groundup.suites.protocol import PATCH_FILE, Grader, PackageName, Summary
-from groundup.suites.pulling import data_folder
+from groundup.suites.pulling import PublishedFile, PublishedRelease, data_folder
 from groundup.trees.copy import copy_tree
 
 NAME = "dibench"
 STATIC = "static"
+_REPOSITORY = "https://github.com/microsoft/DI-Bench"
 _INSTRUCTION = """The dependencies of this {language} repository are missing from its build files: {files}.
 
 Find out from its source code which packages it needs, and write them into these files, so that the project can be
@@ -55,11 +56,27 @@ class DiBench:
     prediction_groups: tuple[str, ...] = tuple(LANGUAGES)
     further_subjects: tuple[str, ...] = (STATIC,)
     ablations: tuple[str, ...] = ABLATIONS
+    published = PublishedRelease(
+        address=_REPOSITORY,
+        files=tuple(
+            PublishedFile(address=f"{_REPOSITORY}/releases/download/v1.0/{name}")
+            for subset in SUBSETS
+            for name in (
+                f"dataset-dibench-{subset}.jsonl",
+                *(f"dibench-{subset}-{language}.tar.gz" for language in LANGUAGES),
+            )
+        ),
+        licence="MIT for the benchmark; each repository in it has its own",
+    )
 
     def __init__(self, dataset: Dataset, names: Names) -> None:
         self._dataset = dataset
         self._problems = {problem.id: problem for problem in dataset.problems}
         self._names = names
+
+    def check_data(self, folder: Path) -> str:
+        """Read the instances strictly and return their version. Raises `UsageError`."""
+        return read_dataset(folder).version
 
     def tasks(self) -> Sequence[Task]:
         """Return the problems at hand. Raises `UsageError` when no data was pulled."""
@@ -99,6 +116,7 @@ class DiBench:
 
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
         """Return a row per problem."""
+        self.tasks()
         columns = ("task", "language", "subset", "build files", "repository")
         return columns, [
             (

@@ -37,8 +37,10 @@ class Row(Record):
 
 def summaries(rows: Sequence[Row], notes: Sequence[str] = ()) -> list[Summary]:
     """Return the tables of a run."""
+    several = len({row.score.subset for row in rows}) > 1
+    groups = _by_language_and_subset if several else _by_language
     found = [
-        _table("Dependencies by language and subset", rows, _by_language, notes),
+        _table("Dependencies by language and subset", rows, groups, notes),
         _table("By number of dependencies", rows, lambda row: [band(row.score.expected, DEPENDENCY_BANDS)]),
         _table("By lines of source code", rows, lambda row: [band(row.score.lines, LINE_BANDS)]),
     ]
@@ -47,6 +49,10 @@ def summaries(rows: Sequence[Row], notes: Sequence[str] = ()) -> list[Summary]:
 
 
 def _by_language(row: Row) -> list[str]:
+    return ["all", row.score.language]
+
+
+def _by_language_and_subset(row: Row) -> list[str]:
     language, subset = row.score.language, row.score.subset
     return ["all", language, f"{language}, {subset}", subset]
 
