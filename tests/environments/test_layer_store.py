@@ -3,9 +3,11 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -163,3 +165,39 @@ async def test_another_layer_with_the_same_short_name_is_not_taken(tmp_path: Pat
     record.write_text(json.dumps(told | {"digest": DIGEST[:-1] + "x"}))
     assert LayerStore(tmp_path).find("demo", DIGEST) is None
     assert (await LayerStore(tmp_path).get("demo", DIGEST, fill)).digest == DIGEST
+
+
+async def test_asking_for_a_layer_keeps_it_young(tmp_path: Path) -> None:
+    """What is still in use is not among the old, however long ago it was built."""
+    layer = await LayerStore(tmp_path).get("demo", DIGEST, fill)
+    record = layer.path.parent / "layer.json"
+    os.utime(record, (0, 0))
+    assert LayerStore(tmp_path).unused(3600) == [layer.path.parent]
+    assert LayerStore(tmp_path).find("demo", DIGEST) is not None
+    assert LayerStore(tmp_path).unused(3600) == []
+    assert time.time() - record.stat().st_mtime < 3600
+
+
+async def test_a_layer_in_use_is_not_removed(tmp_path: Path) -> None:
+    """While a store that handed it out lives it stays, at any age; afterwards it goes with its log."""
+    user, other = LayerStore(tmp_path), LayerStore(tmp_path)
+    layer = await user.get("demo", DIGEST, fill)
+    user.keep_log("demo", DIGEST, b"built")
+    os.utime(layer.path.parent / "layer.json", (0, 0))
+    assert other.unused(3600) == []
+    assert not other.remove(layer.path.parent)
+    assert (layer.path / "whole").is_file()
+    del user
+    assert other.unused(3600) == [layer.path.parent]
+    assert other.remove(layer.path.parent)
+    assert [path.name for path in (tmp_path / "demo").iterdir() if path.suffix != ".lock"] == []
+
+
+async def test_a_layer_that_somebody_removed_is_built_again(tmp_path: Path) -> None:
+    """A store that had handed it out does not stand in its own way."""
+    store = LayerStore(tmp_path)
+    layer = await store.get("demo", DIGEST, fill)
+    (layer.path / "closed").chmod(0o755)
+    shutil.rmtree(layer.path.parent)
+    assert store.find("demo", DIGEST) is None
+    assert (await store.get("demo", DIGEST, fill)).path.is_dir()

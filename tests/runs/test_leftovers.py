@@ -32,7 +32,7 @@ def test_scratch_of_killed_processes_goes_at_any_age(settings: Settings) -> None
         ("scratch", shell),
     ]
     assert found[0].bytes >= 5000
-    remove(found)
+    remove(found, settings)
     assert leftovers(settings) == ()
     assert (folder / "verdicts.jsonl").exists()
 
@@ -46,7 +46,7 @@ def test_a_run_at_work_is_left_alone(settings: Settings) -> None:
         (folder / "scratch").mkdir()
         age(folder / "verdicts.jsonl")
         assert [leftover for leftover in leftovers(settings, DAY) if leftover.kind != "verdicts"] == []
-        remove(listed)
+        remove(listed, settings)
     assert (folder / "config.json").exists()
 
 
@@ -69,5 +69,5 @@ def test_old_things_go_when_asked(settings: Settings) -> None:
     assert leftovers(settings) == ()
     found = leftovers(settings, DAY)
     assert {leftover.path for leftover in found} == {old, layers / "a", verdict}
-    remove(found)
+    remove(found, settings)
     assert {path.name for path in settings.output.iterdir()} == {"young", "notes"}

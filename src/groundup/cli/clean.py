@@ -31,7 +31,8 @@ def clean(
     from groundup.domain.errors import UsageError
     from groundup.runs.leftovers import leftovers, remove
 
-    found = leftovers(settings_from(output=output), None if older_than is None else seconds(older_than))
+    settings = settings_from(output=output)
+    found = leftovers(settings, None if older_than is None else seconds(older_than))
     total = sum(leftover.bytes for leftover in found)
     removing = bool(found) and not dry_run
     if not json:
@@ -43,7 +44,7 @@ def clean(
             )
         removing = typer.confirm(f"Remove these {len(found)} ({size(total)})?", err=True)
     if removing:
-        remove(found)
+        remove(found, settings)
     if json:
         documents = [one.model_dump(mode="json") for one in found]
         print_document({"removed": removing, "bytes": total, "found": documents})

@@ -105,15 +105,19 @@ async def find_interpreter(minor: str, fetched: Path) -> Interpreter:
 
 def pyenv_folders(minor: str, variables: Mapping[str, str]) -> list[Path]:
     """Return where pyenv keeps programs of *minor*, newest first. Its shims answer for activated versions only."""
-    shims = [Path(place).parent for place in variables.get("PATH", "").split(":") if Path(place).name == "shims"]
-    roots = [Path(variables["PYENV_ROOT"])] if variables.get("PYENV_ROOT") else shims
     found = {}
-    for root in roots:
+    for root in pyenv_roots(variables):
         for folder in root.glob(f"versions/{minor}.*/bin"):
             micro = folder.parent.name.rpartition(".")[2]
             if micro.isdigit():
                 found[folder] = int(micro)
     return sorted(found, key=lambda folder: found[folder], reverse=True)
+
+
+def pyenv_roots(variables: Mapping[str, str]) -> list[Path]:
+    """Return where pyenv lies: where it says so, else beside its shims."""
+    shims = [Path(place).parent for place in variables.get("PATH", "").split(":") if Path(place).name == "shims"]
+    return [Path(variables["PYENV_ROOT"])] if variables.get("PYENV_ROOT") else shims
 
 
 def interpreter_mounts(interpreter: Interpreter, empty: Path) -> tuple[Mount, ...]:

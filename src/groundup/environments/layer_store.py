@@ -3,7 +3,7 @@
     <root>/<kind>/<short digest>/layer.json    what the layer is
     <root>/<kind>/<short digest>/tree/         what a sandbox sees
     <root>/<kind>/<short digest>.log           what its build printed
-    <root>/<kind>/<short digest>.lock          held while somebody builds it
+    <root>/<kind>/<short digest>.lock          held while somebody builds, removes or (shared) uses it
 
 A layer is built in a folder beside its place and renamed into it, so a layer that is there is whole. Knows nothing
 of what is in a layer.
@@ -11,7 +11,6 @@ of what is in a layer.
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import secrets
 import stat
@@ -25,11 +24,18 @@ from pydantic import ValidationError
 from groundup.domain.digests import short
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.records import Record
+from groundup.environments.layer_locks import Uses, held_now
 from groundup.environments.requests import Layer
+from groundup.settings import Settings
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import disk_errors
 
 _POLL_S = 0.05
+
+
+def layer_store(settings: Settings) -> "LayerStore":
+    """Return the user's layers."""
+    return LayerStore(settings.cache_dir / "layers")
 
 
 class Built(Record):
@@ -51,9 +57,44 @@ class LayerStore:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._uses = Uses()
 
     def find(self, kind: str, digest: str) -> Layer | None:
-        """Return the layer when it is there and whole."""
+        """Return the layer when it is there and whole; from then on nobody removes it while this store lives."""
+        lock = self._lock(kind, digest)
+        if not self._uses.add(lock):
+            return None
+        layer = None
+        try:
+            layer = self._read(kind, digest)
+        finally:
+            if layer is None:
+                self._uses.drop(lock)
+        if layer is not None:
+            with contextlib.suppress(OSError):  # a read-only cache
+                os.utime(layer.path.parent / "layer.json")
+        return layer
+
+    def unused(self, older_than_s: float) -> list[Path]:
+        """Return the layers that nobody asked for in that time and nobody holds, for `remove`."""
+        before = time.time() - older_than_s
+        records = sorted(self.root.glob("*/*/layer.json"))
+        old = [record.parent for record in records if _asked_before(record, before)]
+        return [place for place in old if not self._is_held(place)]
+
+    def remove(self, place: Path) -> bool:
+        """Remove a layer with its log; return False when somebody uses it after all."""
+        with held_now(_lock_of(place)) as free:
+            if not free:
+                return False
+            gone = place.with_name(f".building-{place.name}-{secrets.token_hex(4)}")  # swept, should we be killed
+            with contextlib.suppress(FileNotFoundError):  # somebody else removed it
+                place.rename(gone)
+                remove_tree(gone)
+            place.with_name(f"{place.name}.log").unlink(missing_ok=True)
+            return True
+
+    def _read(self, kind: str, digest: str) -> Layer | None:
         place = self._place(kind, digest)
         try:
             kept = _KeptLayer.model_validate_json((place / "layer.json").read_bytes())
@@ -74,19 +115,20 @@ class LayerStore:
 
         Who comes second waits for the first. What *build* leaves besides `tree` is dropped. Its errors go through.
         """
-        found = self.find(kind, digest)
-        if found is not None:
-            return found
-        with disk_errors(self.root):
-            self._make_folder(self.root / kind)
-        async with self._held(kind, digest):
-            found = self.find(kind, digest)  # built while we waited
+        while True:
+            found = self.find(kind, digest)
             if found is not None:
                 return found
-            # We hold the lock, so whoever began these was killed.
-            for abandoned in (self.root / kind).glob(f".building-{short(digest)}-*"):
-                await asyncio.to_thread(remove_tree, abandoned)
-            return await self._build(kind, digest, build)
+            with disk_errors(self.root):
+                self._make_folder(self.root / kind)
+            with held_now(self._lock(kind, digest), make=True) as alone:
+                if alone and self._read(kind, digest) is None:  # else it was built a moment ago
+                    # We hold the lock, so whoever began these was killed.
+                    for abandoned in (self.root / kind).glob(f".building-{short(digest)}-*"):
+                        await asyncio.to_thread(remove_tree, abandoned)
+                    await self._build(kind, digest, build)
+            if not alone:
+                await asyncio.sleep(_POLL_S)
 
     @asynccontextmanager
     async def scratch(self, kind: str, digest: str) -> AsyncIterator[Path]:
@@ -121,7 +163,15 @@ class LayerStore:
     def _place(self, kind: str, digest: str) -> Path:
         return self.root / kind / short(digest)
 
-    async def _build(self, kind: str, digest: str, build: Callable[[Path], Awaitable[Built]]) -> Layer:
+    def _lock(self, kind: str, digest: str) -> Path:
+        return _lock_of(self._place(kind, digest))
+
+    @staticmethod
+    def _is_held(place: Path) -> bool:
+        with held_now(_lock_of(place)) as free:
+            return not free
+
+    async def _build(self, kind: str, digest: str, build: Callable[[Path], Awaitable[Built]]) -> None:
         place = self._place(kind, digest)
         room = place.parent / f".building-{short(digest)}-{secrets.token_hex(4)}"
         try:
@@ -141,33 +191,22 @@ class LayerStore:
                 finished.rename(place)
         finally:
             await asyncio.to_thread(remove_tree, room)
-        layer = self.find(kind, digest)
-        if layer is None:
-            raise InfrastructureError(
-                f"the layer {place} vanished while it was built; is something cleaning the cache?"
-            )
-        return layer
-
-    @asynccontextmanager
-    async def _held(self, kind: str, digest: str) -> AsyncIterator[None]:
-        """Hold the layer's lock. The lock file stays: removing it would let two holders in."""
-        path = self.root / kind / f"{short(digest)}.lock"
-        with disk_errors(self.root):
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            while True:
-                with contextlib.suppress(BlockingIOError):
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                await asyncio.sleep(_POLL_S)
-            yield
-        finally:
-            os.close(descriptor)
 
     @staticmethod
     def _make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
         path.chmod(0o755)
+
+
+def _lock_of(place: Path) -> Path:
+    return place.with_name(f"{place.name}.lock")
+
+
+def _asked_before(record: Path, moment: float) -> bool:
+    try:
+        return record.stat().st_mtime < moment
+    except FileNotFoundError:  # somebody else removed it
+        return False
 
 
 def _sweep(folder: Path) -> None:

@@ -12,8 +12,9 @@ from groundup.domain.errors import InfrastructureError, SubmissionError, TaskErr
 from groundup.domain.limits import Limits
 from groundup.environments.build_sandbox import LIMITS, Ask, BuildSandbox, build_sandbox
 from groundup.environments.git_sources import git_layer
-from groundup.environments.interpreters import Interpreter, find_interpreter, interpreter_mounts
-from groundup.environments.layer_store import Built, LayerStore
+from groundup.environments.interpreters import Interpreter, interpreter_mounts
+from groundup.environments.known_interpreters import known_interpreter
+from groundup.environments.layer_store import Built, layer_store
 from groundup.environments.locking import named_requirements
 from groundup.environments.python_layers import KIND, fill_environment, layer_key, resolve
 from groundup.environments.requests import (
@@ -25,7 +26,7 @@ from groundup.environments.requests import (
     PythonRequest,
     ResolvedRequest,
 )
-from groundup.environments.sources import source_layer
+from groundup.environments.sources import source_key, source_layer
 from groundup.gateways.cache import FetchCache
 from groundup.gateways.indexes import ClientConfiguration, client_configuration
 from groundup.gateways.pypi import PyPIGateway
@@ -59,7 +60,7 @@ class LocalBuilder:
         self._provider = provider
         self._configuration = configuration
         self._limits = limits
-        self._store = LayerStore(settings.cache_dir / "layers")
+        self._store = layer_store(settings)
         self._registry: PyPIRegistry | None = None
         self._users = 0
         self._interpreters: dict[str, Interpreter] = {}
@@ -96,6 +97,9 @@ class LocalBuilder:
         async def build() -> Layer:
             if isinstance(request, GitSource):
                 return await git_layer(request, self._store, self._settings.git_mirror)
+            found = self._store.find("source", source_key(request))  # then nobody needs a registry
+            if found is not None:
+                return found
             async with self._open_registry() as registry:
                 return await source_layer(request, registry, self._store)
 
@@ -159,9 +163,9 @@ class LocalBuilder:
         if minor in self._missing:
             raise InfrastructureError(str(self._missing[minor]))
         if minor not in self._interpreters:
-            fetched = self._settings.cache_dir / "interpreters"
+            cache = self._settings.cache_dir
             try:
-                found = await self._finding.get(minor, lambda: find_interpreter(minor, fetched))
+                found = await self._finding.get(minor, lambda: known_interpreter(minor, cache))
             except InfrastructureError as error:
                 self._missing[minor] = error
                 raise

@@ -16,6 +16,11 @@ _FORMAT = 1
 """Counts up when the same archive unpacks to another tree."""
 
 
+def source_key(request: SourceRequest) -> str:
+    """Return the digest under which the store has the tree of *request*."""
+    return digest_of({"format": _FORMAT, "kind": request.kind, "sha256": request.sha256})
+
+
 async def source_layer(request: SourceRequest, registry: PyPIRegistry, store: LayerStore) -> Layer:
     """Return the unpacked tree of *request*; its `built` names the tree's digest.
 
@@ -31,8 +36,7 @@ async def source_layer(request: SourceRequest, registry: PyPIRegistry, store: La
         digest = await asyncio.to_thread(tree_digest, tree)
         return Built(built={"tree": digest.digest, "files": str(digest.files), "bytes": str(digest.bytes)})
 
-    key = digest_of({"format": _FORMAT, "kind": request.kind, "sha256": request.sha256})
-    return await store.get("source", key, build)
+    return await store.get("source", source_key(request), build)
 
 
 def _unpacked(archive: Path, room: Path, what: str) -> Path:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from groundup.domain.records import Record
+from groundup.environments.layer_store import layer_store
 from groundup.settings import Settings
 from groundup.store.holding import is_held
 from groundup.trees.removal import remove_tree
@@ -34,9 +35,13 @@ def leftovers(settings: Settings, older_than_s: float | None = None) -> tuple[Le
     return tuple(_found(settings, older_than_s))
 
 
-def remove(found: tuple[Leftover, ...]) -> None:
-    """Remove *found*, except runs that a process works on meanwhile."""
+def remove(found: tuple[Leftover, ...], settings: Settings) -> None:
+    """Remove *found*, except runs that a process works on meanwhile, and layers that one uses."""
+    layers = layer_store(settings)
     for leftover in found:
+        if leftover.kind == "layer":
+            layers.remove(leftover.path)
+            continue
         if leftover.kind == "run" and is_held(leftover.path):
             continue
         gone = leftover.path.with_name(f".{leftover.path.name}.{secrets.token_hex(4)}.gone")
@@ -51,9 +56,8 @@ def _found(settings: Settings, older_than_s: float | None) -> Iterator[Leftover]
         if not is_held(shell):
             yield _leftover("scratch", shell)
     if older_than_s is not None:
-        for layer in settings.cache_dir.glob("layers/*/*/layer.json"):
-            if _older(layer, older_than_s):
-                yield _leftover("layer", layer.parent)
+        for layer in layer_store(settings).unused(older_than_s):
+            yield _leftover("layer", layer)
         for verdict in settings.cache_dir.glob("verdicts/*/*"):
             if _older(verdict, older_than_s):
                 yield _leftover("verdicts", verdict)

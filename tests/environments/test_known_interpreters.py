@@ -1,0 +1,69 @@
+"""Tests of groundup.environments.known_interpreters: remembering saves a search and never gives another answer."""
+
+from pathlib import Path
+
+import pytest
+
+from groundup.environments.interpreters import find_interpreter
+from groundup.environments.known_interpreters import known_interpreter
+from tests.environments.conftest import MINOR
+
+
+@pytest.fixture
+def searches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put a uv first on PATH that writes a line for each search; return where it writes."""
+    told = tmp_path / "searches"
+    told.touch()
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    shim = programs / f"python{MINOR}"
+    shim.write_text(f"#!/bin/sh\necho asked >> {told}\nexit 127\n")
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs), prepend=":")
+    return told
+
+
+async def test_the_second_time_nobody_is_asked(tmp_path: Path, searches: Path) -> None:
+    """The answer is the searched one, and no program on PATH is started for it again."""
+    found = await known_interpreter(MINOR, tmp_path)
+    assert found == await find_interpreter(MINOR, tmp_path / "interpreters")
+    asked = searches.read_text()
+    assert await known_interpreter(MINOR, tmp_path) == found
+    assert searches.read_text() == asked
+
+
+async def test_a_changed_folder_of_programs_asks_anew(tmp_path: Path, searches: Path) -> None:
+    """An interpreter that was installed since is seen, for its folder changed."""
+    await known_interpreter(MINOR, tmp_path)
+    asked = searches.read_text()
+    (tmp_path / "programs" / "new").touch()
+    await known_interpreter(MINOR, tmp_path)
+    assert searches.read_text() != asked
+
+
+async def test_a_changed_setting_asks_anew(
+    tmp_path: Path, searches: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever configures uv may lead to another interpreter."""
+    await known_interpreter(MINOR, tmp_path)
+    asked = searches.read_text()
+    monkeypatch.setenv("UV_PYTHON_PREFERENCE", "system")
+    await known_interpreter(MINOR, tmp_path)
+    assert searches.read_text() != asked
+
+
+async def test_an_interpreter_that_is_gone_is_not_returned(tmp_path: Path) -> None:
+    """What was remembered is checked against the disk, also when the file is torn."""
+    found = await known_interpreter(MINOR, tmp_path)
+    record = tmp_path / "found-interpreters" / f"{MINOR}.json"
+    record.write_text(record.read_text().replace(str(found.executable), "/nowhere/python"))
+    assert await known_interpreter(MINOR, tmp_path) == found
+    record.write_text("{torn")
+    assert await known_interpreter(MINOR, tmp_path) == found
+
+
+async def test_a_cache_that_cannot_be_written_is_no_obstacle(tmp_path: Path) -> None:
+    """The interpreter is found all the same."""
+    (tmp_path / "found-interpreters").write_text("a file stands here")
+    assert (await known_interpreter(MINOR, tmp_path)).version.startswith(f"{MINOR}.")
+    assert [path.name for path in tmp_path.iterdir()] == ["found-interpreters"]
