@@ -11,6 +11,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
     "suite": {
         "nl2repobench": "groundup.suites.nl2repobench.suite:create",
         "dibench": "groundup.suites.dibench.suite:create",
+        "repogenesis": "groundup.suites.repogenesis.suite:create",
     },
     "sandbox": {
         "bubblewrap": "groundup.sandbox.bubblewrap:create",

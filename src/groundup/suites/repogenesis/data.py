@@ -1,0 +1,122 @@
+"""Task folders on the disk: the published ones, and those of anybody's own.
+
+    <data>/<id>/README.md            the specification
+    <data>/<id>/tests/               hidden tests in Python
+    <data>/<id>/src/test/, pom.xml   hidden tests in Java, and the build file that subjects are given
+    <data>/<id>/task.toml            what `ServiceTask` holds; needed for tasks that do not come with the suite
+
+A checkout of the published repository is accepted as a whole. Nothing in the folders is executed.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import Field
+
+from groundup.domain.digests import digest_bytes, digest_of, short
+from groundup.domain.errors import TaskError, UsageError
+from groundup.domain.ids import checked_name
+from groundup.domain.records import Record
+from groundup.suites.repogenesis.tasks import TASK_FILE, ServiceTask, parse_task, shipped_tasks
+from groundup.trees.digest import tree_digest
+
+README = "README.md"
+POM = "pom.xml"
+_LARGEST = 4 * 1024 * 1024
+_ROOTS = ("RepoGenesis/repo", "repo")
+
+RELEASES: dict[str, str] = {
+    "sha256:a5efda39e5ec91ced06743c15fe11b33618b49669efc41d6cd4676ea1fe7e865": "c090b7d",
+}
+"""Digest of all READMEs, build files and hidden tests -> commit of the published repository."""
+
+
+class Problem(Record):
+    """A task with its texts, where they are at hand."""
+
+    task: ServiceTask
+    folder: Path | None = Field(default=None, description="None: the data was not pulled")
+    readme: str | None = None
+    pom: bytes | None = Field(default=None, description="of tasks in Java")
+    digest: str | None = Field(default=None, description="of README, build file and hidden tests")
+
+    def hidden_tests(self) -> Path:
+        """Return the folder `tests` or `src/test`. Raises `TaskError` when it is not at hand."""
+        if self.folder is None:
+            raise TaskError(
+                f"{self.task.id}: its hidden tests are not at hand; run `groundup data pull repogenesis`"
+            )
+        return self.folder / tests_folder(self.task)
+
+
+class Dataset(Record):
+    """All task folders below one place."""
+
+    problems: tuple[Problem, ...]
+    version: str
+
+
+def tests_folder(task: ServiceTask) -> str:
+    """Return where hidden tests lie in a task's folder, and where they go in a submission."""
+    return "src/test" if task.language == "java" else "tests"
+
+
+def read_dataset(folder: Path, shipped: Mapping[str, ServiceTask] | None = None) -> Dataset:
+    """Read all task folders below *folder*. Raises `UsageError` naming what is wrong."""
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder; point to a checkout of the published data")
+    root = next((folder / name for name in _ROOTS if (folder / name).is_dir()), folder)
+    known = shipped_tasks() if shipped is None else shipped
+    folders = sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
+    problems = tuple(_read_problem(path, known) for path in folders)
+    if not problems:
+        raise UsageError(f"{root}: no task folders with {README}; is this the published data?")
+    ids = [problem.task.id for problem in problems]
+    twice = next((name for name in ids if ids.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"{root}: two folders hold the task {twice}; rename one in its {TASK_FILE}")
+    return Dataset(problems=problems, version=_version(problems))
+
+
+def _read_problem(folder: Path, known: Mapping[str, ServiceTask]) -> Problem:
+    task = _task(folder, known)
+    tests = folder / tests_folder(task)
+    if not tests.is_dir():
+        raise UsageError(f"{tests}: missing; hidden tests in {task.language} lie there")
+    readme = _read(folder / README)
+    pom = _read(folder / POM) if task.language == "java" else None
+    try:
+        text = readme.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{folder / README}: not UTF-8 at byte {error.start}") from error
+    digest = digest_of([digest_bytes(readme), pom, tree_digest(tests).digest])
+    return Problem(task=task, folder=folder, readme=text, pom=pom, digest=digest)
+
+
+def _task(folder: Path, known: Mapping[str, ServiceTask]) -> ServiceTask:
+    own = folder / TASK_FILE
+    if not own.is_file():
+        if folder.name not in known:
+            raise UsageError(f"{own}: missing; a task that does not come with the suite needs it")
+        return known[folder.name]
+    try:
+        task = parse_task(_read(own).decode("utf-8", "replace"), str(own))
+    except TaskError as error:
+        raise UsageError(str(error)) from error
+    if task.id != checked_name(folder.name):
+        raise UsageError(f"{own}: holds the task {task.id!r}; name it as its folder, {folder.name!r}")
+    return task
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise UsageError(f"{path}: larger than {_LARGEST} bytes; this is no task's file")
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}; every task has it") from error
+
+
+def _version(problems: tuple[Problem, ...]) -> str:
+    digest = digest_of({problem.task.id: problem.digest for problem in problems})
+    return RELEASES.get(digest, f"sha256-{short(digest)}")

@@ -1,0 +1,133 @@
+"""RepoGenesis: web services in Python and Java, made from a README."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from groundup.domain.errors import TaskError
+from groundup.domain.limits import Limits
+from groundup.domain.tasks import SeedFile, Task
+from groundup.grading.bench import Bench
+from groundup.settings import Settings
+from groundup.suites.protocol import Grader
+from groundup.suites.pulling import PublishedRepository, data_folder
+from groundup.suites.repogenesis.data import POM, README, Problem, read_dataset
+from groundup.suites.repogenesis.graders import all_graders
+from groundup.suites.repogenesis.tasks import ServiceTask, shipped_tasks
+from groundup.suites.repogenesis.validity import is_valid, told
+
+NAME = "repogenesis"
+COMMIT = "c090b7d57e3996c8900e86fecd16085b27e07f29"
+_LIMITS = Limits(cpus=2, memory_mb=2048)
+
+
+def create(settings: Settings) -> "RepoGenesis":
+    """Return the suite, with specifications and hidden tests where the data is at hand."""
+    problems = {name: Problem(task=task) for name, task in shipped_tasks().items()}
+    folder = data_folder(NAME, settings)
+    version = COMMIT[:7]
+    if folder is not None:
+        dataset = read_dataset(folder)
+        version = dataset.version
+        problems |= {problem.task.id: problem for problem in dataset.problems}
+    return RepoGenesis(dict(sorted(problems.items())), version, settings)
+
+
+class RepoGenesis:
+    """The suite: tasks from shipped and brought records, texts and hidden tests from the data."""
+
+    name = NAME
+    version = "1"
+    description = "web services in Python and Java from a README: deployment, hidden tests, API coverage"
+    default_grader = "strict"
+    published = PublishedRepository(
+        address="https://github.com/microsoft/DKI_LLM",
+        commit=COMMIT,
+        folder="RepoGenesis/repo",
+        licence="MIT",
+    )
+
+    def __init__(self, problems: Mapping[str, Problem], data_version: str, settings: Settings) -> None:
+        self.problems = problems
+        self._data_version = data_version
+        self._settings = settings
+
+    def tasks(self) -> Sequence[Task]:
+        """Return every task, whether its texts are at hand or not."""
+        return [self._task(problem) for problem in self.problems.values()]
+
+    def gradable(self) -> Sequence[str]:
+        """Return the tasks whose hidden tests are at hand."""
+        return [name for name, problem in self.problems.items() if problem.folder is not None]
+
+    def graders(self) -> Mapping[str, Grader]:
+        """Return the graders."""
+        return all_graders(self.problems, self._settings)
+
+    def check_data(self, folder: Path) -> str:
+        """Read task folders and return which release they are."""
+        return read_dataset(folder).version
+
+    async def reference(self, task: Task, kind: Literal["oracle", "nop"], destination: Path, bench: Bench) -> None:
+        """Write nothing: the publishers offer no reference solutions."""
+        if kind == "oracle":
+            raise TaskError(f"{task.id} has no oracle: its publishers offer no reference solution; use --nop")
+
+    def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
+        """Return a row per task."""
+        columns = (
+            "task",
+            "language",
+            "framework",
+            "port",
+            "tests",
+            "hidden tests",
+            "endpoints",
+            "data",
+            "validity",
+        )
+        return columns, [_row(problem) for problem in self.problems.values()]
+
+    def _task(self, problem: Problem) -> Task:
+        task = problem.task
+        return Task(
+            id=task.id,
+            suite=NAME,
+            instruction=problem.readme,
+            seeds=_seeds(problem),
+            limits=_LIMITS,
+            data_version=self._data_version,
+            metadata={
+                "language": task.language,
+                "framework": task.framework,
+                "port": task.port,
+                "kind": task.kind,
+                "tests": task.tests.count,
+                "endpoints": len(task.endpoints),
+                "valid": is_valid(task.flags),
+            },
+        )
+
+
+def _seeds(problem: Problem) -> tuple[SeedFile, ...]:
+    seeds = []
+    if problem.readme is not None:
+        seeds.append(SeedFile(path=README, content=problem.readme.encode()))
+    if problem.pom is not None:
+        seeds.append(SeedFile(path=POM, content=problem.pom))
+    return tuple(seeds)
+
+
+def _row(problem: Problem) -> tuple[str, ...]:
+    task: ServiceTask = problem.task
+    return (
+        task.id,
+        task.language,
+        task.framework,
+        str(task.port),
+        task.kind,
+        str(task.tests.count),
+        str(len(task.endpoints)),
+        "yes" if problem.folder is not None else "no",
+        told(task.flags),
+    )

@@ -1,0 +1,102 @@
+"""What is known of one task: language, port, how its hidden tests reach a submission, what its README specifies.
+
+One TOML file per task. Those of the published tasks come with the suite, as `task_data/<id>.toml`; a task of your
+own brings its file along as `task.toml`.
+"""
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+
+from groundup.domain.errors import TaskError
+from groundup.domain.ids import Name
+from groundup.domain.records import Record
+from groundup.suites.repogenesis.endpoints import Endpoint, parse_endpoint
+from groundup.suites.repogenesis.validity import Flag
+
+TASK_FILE = "task.toml"
+_SUFFIX = ".toml"
+
+
+def _endpoint(value: object) -> object:
+    return parse_endpoint(value) if isinstance(value, str) else value
+
+
+class BaseUrl(Record):
+    """The environment variable by which hidden tests are told where the service is."""
+
+    variable: str = Field(pattern=r"^[A-Z_][A-Z0-9_]*$")
+    suffix: str = Field(default="", description="what the value ends in, such as /api/v1")
+
+    def value(self, port: int) -> str:
+        """Return the value for a service on *port* of the same network."""
+        return f"http://localhost:{port}{self.suffix}"
+
+
+class HiddenTests(Record):
+    """The frozen facts of the hidden tests."""
+
+    count: int = Field(ge=0, description="how many there are: the denominator of strict pass rates")
+    requirements: tuple[str, ...] = Field(default=(), description="what they import, besides pytest")
+    python_path: tuple[str, ...] = Field(
+        default=(), description="folders of the task that pytest puts on sys.path"
+    )
+
+
+class ServiceTask(Record):
+    """One task, without its texts."""
+
+    format: Literal[1] = 1
+    id: Name
+    language: Literal["python", "java"]
+    framework: str = Field(default="any", description='as published; "any": the README leaves it open')
+    port: int = Field(ge=1, le=65535)
+    kind: Literal["http", "in-process", "java"] = Field(
+        description="http: tests ask the running service; in-process: pytest imports it; java: Maven runs it"
+    )
+    health: str | None = Field(default=None, pattern=r"^/", description="the path that the README names, if any")
+    endpoints: tuple[Annotated[Endpoint, BeforeValidator(_endpoint)], ...] = Field(
+        default=(), description="what the README specifies; empty: read from the README"
+    )
+    tests: HiddenTests
+    base_url: BaseUrl | None = Field(default=None, description="None: the tests know the address by heart")
+    flags: tuple[Flag, ...] = ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (self.kind == "java") != (self.language == "java"):
+            raise ValueError("kind is 'java' exactly for tasks in Java")
+        shapes = [endpoint.shape for endpoint in self.endpoints]
+        twice = next((str(one) for one in self.endpoints if shapes.count(one.shape) > 1), None)
+        if twice is not None:
+            raise ValueError(f"{twice} is specified twice")
+        return self
+
+
+def parse_task(text: str, origin: str) -> ServiceTask:
+    """Return the task in *text*; *origin* names the file in errors. Raises `TaskError`."""
+    try:
+        return ServiceTask.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise TaskError(f"{origin}: not valid TOML: {error}; mend the file") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise TaskError(f"{origin}: {where or 'the task'}: {first['msg']}; see docs/repogenesis.md") from error
+
+
+@cache
+def shipped_tasks() -> dict[str, ServiceTask]:
+    """Return the published tasks by id, sorted."""
+    folder = files("groundup.suites.repogenesis") / "task_data"
+    found: dict[str, ServiceTask] = {}
+    for entry in sorted(folder.iterdir(), key=lambda item: item.name):
+        if entry.name.endswith(_SUFFIX):
+            task = parse_task(entry.read_text(encoding="utf-8"), entry.name)
+            if task.id != entry.name.removesuffix(_SUFFIX):
+                raise TaskError(f"{entry.name}: holds the task {task.id!r}; rename one of them")
+            found[task.id] = task
+    return found

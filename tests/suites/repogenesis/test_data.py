@@ -1,0 +1,87 @@
+"""Task folders on the disk."""
+
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.errors import TaskError, UsageError
+from groundup.settings import Settings
+from groundup.suites.pulling import take_folder
+from groundup.suites.repogenesis.data import Problem, read_dataset
+from groundup.suites.repogenesis.suite import create
+from groundup.suites.repogenesis.tasks import shipped_tasks
+from tests.suites.repogenesis.folders import OWN_TASK, make_task, published
+
+
+def test_a_task_of_ones_own_needs_data_only(tmp_path: Path) -> None:
+    """A folder with README, tests and task.toml becomes a task beside the published ones."""
+    make_task(tmp_path / "mine")
+    settings = Settings(data_dir=tmp_path / "data")
+    suite = create(settings)
+    take_folder(suite.name, tmp_path / "mine", settings, suite.check_data)
+    filled = create(settings)
+    assert list(filled.gradable()) == ["greeter"]
+    task = next(task for task in filled.tasks() if task.id == "greeter")
+    assert task.instruction is not None
+    assert [seed.path for seed in task.seeds] == ["README.md"]
+    assert len(filled.tasks()) == len(shipped_tasks()) + 1
+
+
+def test_published_folders_need_no_record_of_their_own(tmp_path: Path) -> None:
+    """Folders named as published tasks are known by the shipped records; a Java one brings its build file."""
+    folder = make_task(tmp_path, "quarkus-blog-cms", record=None)
+    (folder / "pom.xml").write_text("<project/>")
+    (folder / "src" / "test").mkdir(parents=True)
+    (problem,) = read_dataset(tmp_path).problems
+    assert problem.pom == b"<project/>"
+    assert problem.hidden_tests() == folder / "src" / "test"
+
+
+def test_a_whole_checkout_is_accepted(tmp_path: Path) -> None:
+    """The folder of tasks is found inside a checkout of the published repository."""
+    make_task(tmp_path / "RepoGenesis" / "repo")
+    assert [problem.task.id for problem in read_dataset(tmp_path).problems] == ["greeter"]
+
+
+def test_the_version_changes_with_any_text(tmp_path: Path) -> None:
+    """Another README or another hidden test is another version of the data."""
+    folder = make_task(tmp_path)
+    first = read_dataset(tmp_path).version
+    (folder / "tests" / "test_greeter.py").write_text("")
+    second = read_dataset(tmp_path).version
+    (folder / "README.md").write_text("")
+    assert len({first, second, read_dataset(tmp_path).version}) == 3
+
+
+def test_unknown_folders_are_named(tmp_path: Path) -> None:
+    """A folder that is no known task and has no record is refused, saying what it lacks."""
+    make_task(tmp_path, "other", record=None)
+    with pytest.raises(UsageError, match=r"other/task\.toml: missing"):
+        read_dataset(tmp_path)
+
+
+def test_misnamed_and_incomplete_folders_are_named(tmp_path: Path) -> None:
+    """A record under another name, and a task without tests or README, are refused."""
+    make_task(tmp_path / "misnamed", "other", record=OWN_TASK)
+    with pytest.raises(UsageError, match="name it as its folder"):
+        read_dataset(tmp_path / "misnamed")
+    (make_task(tmp_path / "unread") / "README.md").unlink()
+    with pytest.raises(UsageError, match=r"README\.md: cannot be read"):
+        read_dataset(tmp_path / "unread")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="no task folders"):
+        read_dataset(tmp_path / "empty")
+
+
+def test_hidden_tests_that_are_absent_say_how_to_get_them() -> None:
+    """Grading without data fails as a fault of the task's data, with the command that mends it."""
+    problem = Problem(task=shipped_tasks()["eve"])
+    with pytest.raises(TaskError, match="data pull repogenesis"):
+        problem.hidden_tests()
+
+
+def test_the_published_data_is_the_known_release() -> None:
+    """The pulled data is the release whose figures the suite ships."""
+    dataset = published()
+    if {problem.task.id for problem in dataset.problems} == shipped_tasks().keys():
+        assert dataset.version == "c090b7d"
