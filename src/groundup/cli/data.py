@@ -18,6 +18,9 @@ PULL_EXAMPLES: Examples = (
     ("Without the network, from a checkout", "groundup data pull nl2repobench --from NL2RepoBench"),
     ("Without the network, from downloaded archives", "groundup data pull dibench --from downloads"),
 )
+CONVERT_EXAMPLES: Examples = (
+    ("Samples of the older form", "groundup data convert dibench test_dataset.jsonl -o repo-sample.jsonl"),
+)
 LIST_EXAMPLES: Examples = (
     ("What is at hand?", "groundup data list"),
     ("For programs", "groundup data list --json"),
@@ -64,6 +67,30 @@ def pull(
         print_document({"suite": name, "licence": found.published.licence, **origin.model_dump(mode="json")})
     say(f"groundup: {name} now has data {_version(origin)} from {origin.source} ({origin.files} files)")
     say(f"groundup: its licence: {found.published.licence}")
+    return 0
+
+
+def convert(
+    suite: Suite,
+    old: Annotated[Path, typer.Argument(metavar="OLD", help="A file of instances in the older form.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="NEW", help="Where to write the present form.")
+    ],
+) -> int:
+    """Convert data of SUITE that is in an older form; it is never read in that form otherwise."""
+    from groundup import catalog
+    from groundup.cli.console import say
+    from groundup.cli.settings import settings_from
+    from groundup.domain.errors import UsageError
+    from groundup.store.files import write_atomically
+    from groundup.suites.protocol import Converting
+
+    found = catalog.find("suite", suite)(settings_from())
+    if not isinstance(found, Converting):
+        raise UsageError(f"the data of {suite} has no older form")
+    data = found.convert(old)
+    write_atomically(output, data)
+    say(f"groundup: {output} holds {len(data.splitlines())} instances")
     return 0
 
 

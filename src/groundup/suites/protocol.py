@@ -84,6 +84,15 @@ class Pullable(Protocol):
 
 
 @runtime_checkable
+class Converting(Protocol):
+    """A suite whose data has an older form. Optional."""
+
+    def convert(self, old: Path) -> bytes:
+        """Return the content of a file of the older form in the present one; raises `UsageError`."""
+        ...
+
+
+@runtime_checkable
 class Partial(Protocol):
     """A suite that lists tasks which it cannot grade yet. Optional."""
 

@@ -15,6 +15,10 @@ from groundup.sources.inference import infer_tree
 from groundup.sources.records import InferredDependency
 from groundup.suites.dibench.answers import Read
 
+WRITABLE = frozenset({
+    "pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "package.json", "Cargo.toml", "msbuild",
+})  # fmt: skip
+"""Formats of manifests that a project declares its own dependencies in."""
 _DEV_WORDS = ("dev", "test", "doc", "lint", "ci")
 
 

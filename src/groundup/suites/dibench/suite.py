@@ -16,7 +16,7 @@ from groundup.suites.dibench.ablations import ABLATIONS, ablate, check_ablation
 from groundup.suites.dibench.answers import answer, new_dependencies, submitted
 from groundup.suites.dibench.dataset import SUBSETS, Dataset, Problem, read_dataset
 from groundup.suites.dibench.inferred import write_inferred
-from groundup.suites.dibench.instances import LANGUAGES
+from groundup.suites.dibench.instances import LANGUAGES, as_lines, converted, documents
 from groundup.suites.dibench.official import OfficialGrader
 from groundup.suites.dibench.patches import PatchError
 from groundup.suites.dibench.registry_check import package_name
@@ -77,6 +77,10 @@ class DiBench:
     def check_data(self, folder: Path) -> str:
         """Read the instances strictly and return their version. Raises `UsageError`."""
         return read_dataset(folder).version
+
+    def convert(self, old: Path) -> bytes:
+        """Return instances of the publishers' older schema in the published one. Raises `UsageError`."""
+        return as_lines(converted(document, f"{old}, line {number}") for number, document in documents(old))
 
     def tasks(self) -> Sequence[Task]:
         """Return the problems at hand. Raises `UsageError` when no data was pulled."""

@@ -1,0 +1,119 @@
+"""`groundup infer`: which packages does this source code need? Without a model, with the reason for each."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from groundup.cli.options import Examples, Json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from groundup.sources.records import Inference, InferredDependency
+
+EXAMPLES: Examples = (
+    ("What does this repository need?", "groundup infer ."),
+    ("A notebook, one file, or a diff", "groundup infer analysis.ipynb"),
+    ("Write what is missing into its manifests", "groundup infer . --write"),
+    ("For programs", "groundup infer . --json"),
+)
+_KINDS = ("runtime", "optional", "build", "dev")
+
+
+def infer(
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="A repository, a source file, a notebook or a diff.")
+    ],
+    language: Annotated[
+        str | None, typer.Option(help="Only python, rust, javascript or csharp (default: all that are found).")
+    ] = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="Add what is missing to the manifests of the repository, in place.")
+    ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also what is optional or only for building and developing.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Say which packages PATH needs, and why. Declarations are not read; nothing is run."""
+    from groundup.cli.console import print_document, print_table, say
+    from groundup.domain.errors import UsageError
+    from groundup.domain.names import unknown
+    from groundup.sources.inference import INFERERS, infer
+
+    if language is not None and language not in INFERERS:
+        raise UsageError(unknown("language", language, INFERERS))
+    if write and not path.is_dir():
+        raise UsageError("--write needs a repository; give its folder")
+    found = infer(path, None if language is None else {language})
+    if not found:
+        raise UsageError(f"{path} holds no source code of {language or 'a known language'}")
+    kinds = _KINDS if every else _KINDS[:1]
+    changed = _write(path, found, kinds) if write else []
+    if json:
+        documents = [one.model_dump(mode="json") for one in found]
+        print_document({"path": str(path), "languages": documents, "written": changed})
+        return 0
+    for inference in found:
+        shown = [item for item in inference.dependencies if item.kind.value in kinds]
+        title = f"{inference.language}: {len(shown)} packages from {inference.files} files"
+        print_table(title, ("package", "kind", "why"), [_row(item) for item in shown])
+        for limit in inference.cannot_know:
+            say(f"groundup: {inference.language}: {limit}")
+    for line in changed:
+        say(f"groundup: {line}")
+    return 0
+
+
+def _row(item: "InferredDependency") -> tuple[str, ...]:
+    name = f"{item.name}{' ' + item.constraint if item.constraint else ''}"
+    name += f" ; {item.marker}" if item.marker else ""
+    more = f" and {item.uses - 1} more" if item.uses > 1 else ""
+    guess = "" if item.known else " (the name is a guess)"
+    return name, item.kind.value, f"{item.evidence[0]}{more}{guess}"
+
+
+def _write(root: Path, found: "Sequence[Inference]", kinds: "Sequence[str]") -> list[str]:
+    """Add what is missing to each language's manifests; return a sentence for each of them."""
+    from groundup.manifests.discovery import find_manifests
+    from groundup.manifests.records import Kind
+    from groundup.store.files import write_atomically
+    from groundup.suites.dibench.inferred import WRITABLE, write_inferred
+
+    told = []
+    for inference in found:
+        manifests = [one for one in find_manifests(root, inference.language) if one.format in WRITABLE]
+        paths = _one_per_folder([one.path for one in manifests])
+        if not paths:
+            told.append(f"{inference.language}: there is no manifest to write to; make one first")
+        written = write_inferred(
+            root,
+            inference.language,
+            paths,
+            lambda path: (root / path).read_bytes(),
+            {Kind(kind) for kind in kinds},
+        )
+        for file in written:
+            if file.problem:
+                told.append(f"{file.path}: left as it is: {file.problem}")
+            elif file.added:
+                write_atomically(root / file.path, file.content)
+                told.append(f"{file.path}: added {', '.join(file.added)}")
+            else:
+                told.append(f"{file.path}: nothing is missing")
+    return told
+
+
+def _one_per_folder(paths: "Sequence[str]") -> list[str]:
+    """Return the manifest of each folder that a project's dependencies belong in: the first in this order."""
+    order = ("pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "package.json", "Cargo.toml")
+
+    def rank(path: str) -> tuple[int, str]:
+        name = path.rpartition("/")[2]
+        return (order.index(name) if name in order else len(order)), path
+
+    chosen: dict[str, str] = {}
+    for path in sorted(paths, key=rank):
+        chosen.setdefault(path.rpartition("/")[0], path)
+    return sorted(chosen.values())
