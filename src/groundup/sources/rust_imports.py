@@ -85,83 +85,107 @@ class RustFile(NamedTuple):
 
 
 class _Scope(NamedTuple):
-    bound: set[str]
-    """Names that `use` brings into the file's scope."""
+    """The names of one file."""
+
     modules: set[str]
+    defined: set[str]
+    """Types and macros."""
+    bound: set[str]
+    """Names that `use` brings in from below a crate, and by `extern crate`."""
+    aliases: dict[str, str]
+    blurred: bool
+    """Whether a glob import at the file's top may bring in anything."""
+
+
+_Found = list[tuple[str, Node]]
+_Named = list[tuple[str, Node, Certainty]]
 
 
 def rust_imports(source: bytes) -> RustFile:
     """Return the crates that UTF-8 *source* names. Never fails: what cannot be parsed is left out."""
     found = captures("rust", _QUERY, parse("rust", source).root_node)
-    modules = {text_of(node) for name, node in found if name == "module"}
-    defined = {
-        text_of(inner)
-        for name, node in found
-        if name == "defined" and (inner := node.child_by_field_name("name")) is not None
-    }
+    scope = _scope(found)
+    roots = _used(found, scope)
+    roots += _in_paths(found, scope, {root for root, _, _ in roots})
+    return RustFile(
+        _unique(roots, scope.modules),
+        frozenset(scope.modules),
+        {text_of(node): gate for name, node in found if name == "module" and (gate := _conditions(node))},
+        frozenset(scope.bound | scope.defined),
+        scope.aliases,
+        frozenset().union(*(_attribute(text_of(node)) for name, node in found if name == "inner")),
+    )
+
+
+def _scope(found: _Found) -> _Scope:
+    scope = _Scope(set(), set(), set(), {}, any(_is_open_glob(node) for name, node in found if name == "use"))
     for name, node in found:
-        if name == "tokens":  # macros make modules and types out of the names given to them
+        if name == "module":
+            scope.modules.add(text_of(node))
+        elif name == "defined":
+            inner = node.child_by_field_name("name")
+            scope.defined.add(text_of(inner) if inner is not None else "")
+        elif name == "tokens":  # macros make modules and types out of the names given to them
             text = _STRINGS.sub(" ", text_of(node))
-            modules.update(_TOKEN_MODULE.findall(text))
-            defined.update(_TOKEN_NAME.findall(text))
-    bound: set[str] = set()
-    roots: list[tuple[str, Node, Certainty]] = []
-    aliases: dict[str, str] = {}
-    uses = [node for name, node in found if name == "use"]
-    for node in uses:
-        bound |= set(_bound(node)) - set(_use_roots(node))
-    used_until = 0
+            scope.modules.update(_TOKEN_MODULE.findall(text))
+            scope.defined.update(_TOKEN_NAME.findall(text))
+        elif name == "use":
+            scope.bound.update(set(_bound(node)) - set(_use_roots(node)))
+    return scope
+
+
+def _is_open_glob(use: Node) -> bool:
+    text = text_of(use)
+    if "*" not in text or re.match(r"(std|core|alloc)::", text):
+        return False
+    declaration = use.parent
+    return declaration is not None and declaration.parent is not None and declaration.parent.type == "source_file"
+
+
+def _used(found: _Found, scope: _Scope) -> _Named:
+    """Return the crates of `use` and `extern crate`; notes the names that the latter gives."""
+    roots: _Named = []
     for name, node in found:
         if name == "use":
             # a lone name may be a macro of the crate itself; a name bound by another `use` is no crate
             alone = node.type in {"identifier", "use_as_clause", "use_list"} and "::" not in text_of(node)
             certainty = Certainty.HINT if alone else Certainty.USED
-            roots += [(root, node, certainty) for root in _use_roots(node) if root not in bound]
+            roots += [(root, node, certainty) for root in _use_roots(node) if root not in scope.bound]
         elif name == "extern":
-            crate = node.child_by_field_name("name")
-            alias = node.child_by_field_name("alias")
+            crate, alias = node.child_by_field_name("name"), node.child_by_field_name("alias")
             if crate is not None:
                 roots.append((text_of(crate), node, Certainty.USED))
-                bound.add(text_of(alias or crate))
-                if alias is not None:
-                    aliases[text_of(alias)] = text_of(crate)
-    blurred = any(
-        node.parent is not None
-        and node.parent.parent is not None
-        and node.parent.parent.type == "source_file"
-        and re.search(r"\*", text_of(node))
-        and not re.match(r"(std|core|alloc)::", text_of(node))
-        for node in uses
-    )
-    scope = _Scope(bound | {root for root, _, _ in roots}, modules)
-    known = {root for root, _, _ in roots}
+                scope.bound.add(text_of(alias or crate))
+            if crate is not None and alias is not None:
+                scope.aliases[text_of(alias)] = text_of(crate)
+    return roots
+
+
+_SCOPED = frozenset({"scoped_identifier", "scoped_type_identifier"})
+
+
+def _in_paths(found: _Found, scope: _Scope, used: set[str]) -> _Named:
+    """Return the crates that paths and macro tokens outside of `use` name."""
+    local = (scope.bound | used | scope.modules) - used
+    roots: _Named = []
+    used_until = 0
     for name, node in found:
+        parent = node.parent.type if node.parent is not None else ""
         if name == "use":
             used_until = node.end_byte
         elif node.start_byte < used_until:
             continue
-        if name == "path" and (
-            node.parent is None or node.parent.type not in {"scoped_identifier", "scoped_type_identifier"}
-        ):
+        elif name == "path" and parent not in _SCOPED:
             roots += [
-                (root, node, Certainty.HINT if blurred and certainty is Certainty.PATH else certainty)
-                for root, certainty in _path_root(node, scope, known)
+                (root, node, Certainty.HINT if scope.blurred and certainty is Certainty.PATH else certainty)
+                for root, certainty in _path_root(node)
+                if root not in scope.modules and root not in local
             ]
-        elif name in {"tokens", "attribute"} and (node.parent is None or node.parent.type != "token_tree"):
+        elif name in {"tokens", "attribute"} and parent != "token_tree":
             text = _STRINGS.sub(" ", text_of(node))
-            hints = [
-                root for root in _TOKEN_PATH.findall(text) if root not in scope.bound | modules or root in known
-            ]
-            hints += _TOKEN_ABSOLUTE.findall(text)
-            roots += [(root, node, Certainty.HINT) for root in hints]
-    return RustFile(
-        _unique(roots, modules),
-        frozenset(modules),
-        {text_of(node): gate for name, node in found if name == "module" and (gate := _conditions(node))},
-        frozenset(bound | defined),
-        aliases,
-        frozenset().union(*(_attribute(text_of(node)) for name, node in found if name == "inner")),
-    )
+            hints = [root for root in _TOKEN_PATH.findall(text) if root not in local]
+            roots += [(root, node, Certainty.HINT) for root in (*hints, *_TOKEN_ABSOLUTE.findall(text))]
+    return roots
 
 
 def _unique(roots: list[tuple[str, Node, Certainty]], modules: set[str]) -> list[Root]:
@@ -228,7 +252,7 @@ def _bound(node: Node) -> list[str]:
     return [text_of(node)] if node.type in {"identifier", "self"} else []
 
 
-def _path_root(node: Node, scope: _Scope, known: set[str]) -> list[tuple[str, Certainty]]:
+def _path_root(node: Node) -> list[tuple[str, Certainty]]:
     path: Node | None = node
     while path is not None and path.type in {"scoped_identifier", "scoped_type_identifier"}:
         inner = path.child_by_field_name("path")
@@ -240,21 +264,18 @@ def _path_root(node: Node, scope: _Scope, known: set[str]) -> list[tuple[str, Ce
         return []
     root = text_of(path)
     certainty = Certainty.HINT if root in _STANDARD or root.endswith("_t") else Certainty.PATH
-    return [] if root in scope.modules or (root in scope.bound and root not in known) else [(root, certainty)]
+    return [(root, certainty)]
 
 
 def _conditions(node: Node) -> frozenset[Manner]:
+    """Return what the attributes of everything around *node* demand."""
     manners: set[Manner] = set()
-    item: Node | None = node
-    for parent, child in [*ancestors(node)]:
+    for _, child in ancestors(node):
         before = child.prev_named_sibling
         while before is not None and before.type in {"attribute_item", "line_comment", "block_comment"}:
             if before.type == "attribute_item":
                 manners |= _attribute(text_of(before))
             before = before.prev_named_sibling
-        item = parent
-        if parent.type in {"declaration_list", "mod_item"} or item is None:
-            continue
     return frozenset(manners)
 
 
