@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundup.cli.options import Examples, Json, Suite
+from groundup.cli.options import Examples, Json, Output, Suite
 
 if TYPE_CHECKING:
     from groundup.suites.protocol import Suite as SuiteProtocol
@@ -21,18 +21,22 @@ def tasks(
     statistics: Annotated[
         bool, typer.Option("--statistics", help="The data in numbers instead, where the suite offers them.")
     ] = False,
+    output: Output = None,
     json: Json = False,
 ) -> int:
-    """List the tasks of SUITE."""
+    """List the tasks of SUITE: what is at hand of each, and what the newest run of its oracle said."""
     from groundup import catalog
     from groundup.cli.console import print_document, print_table
     from groundup.cli.settings import settings_from
+    from groundup.runs.oracles import newest_oracles
     from groundup.suites.protocol import Suite as SuiteProtocol
 
-    found: SuiteProtocol = catalog.find("suite", suite)(settings_from())
+    settings = settings_from(output=output)
+    found: SuiteProtocol = catalog.find("suite", suite)(settings)
     if statistics:
         return _print_statistics(found, json)
     columns, rows = found.task_rows()
+    oracles = newest_oracles(found, settings.output)
     if json:
         documents = [
             {
@@ -41,12 +45,14 @@ def tasks(
                 "digest": task.digest,
                 "limits": task.limits.model_dump(mode="json"),
                 "metadata": task.metadata,
+                "last_oracle": oracles[task.id].model_dump(mode="json") if task.id in oracles else None,
             }
             for task in found.tasks()
         ]
         print_document({"suite": found.name, "version": found.version, "tasks": documents})
     else:
-        print_table(f"{found.name} {found.version}", columns, list(rows))
+        more = [(*row, str(oracles.get(row[0], "-"))) for row in rows]
+        print_table(f"{found.name} {found.version}", (*columns, "last oracle"), more)
     return 0
 
 

@@ -1,0 +1,67 @@
+"""What the newest oracle runs say of each task."""
+
+from pathlib import Path
+
+from groundup import catalog
+from groundup.runs import api
+from groundup.runs.options import RunOptions
+from groundup.runs.oracles import newest_oracles
+from groundup.settings import Settings
+from groundup.store.records import References, RunConfiguration
+from groundup.suites.protocol import Suite
+from tests.runs.configurations import BUILDER, oracle
+
+TWO = "tests.runs.toy:create_two"
+
+
+def _settings(folder: Path) -> Settings:
+    return Settings(cache_dir=folder / "cache", output=folder / "runs", builder=BUILDER)
+
+
+def test_nothing_is_said_without_a_run(tmp_path: Path) -> None:
+    """No folder of runs is no error."""
+    suite: Suite = catalog.find("suite", TWO)(_settings(tmp_path))
+    assert newest_oracles(suite, tmp_path / "runs") == {}
+
+
+def test_the_newest_oracle_counts_and_nothing_else(tmp_path: Path) -> None:
+    """The verdict is that of the last run of the oracle; empty submissions and damaged runs say nothing."""
+    settings = _settings(tmp_path)
+    first = oracle(TWO)
+    for name, configuration in {
+        "a": first,
+        "b": first.model_copy(update={"tasks": ("task-0001",)}),
+        "c": RunConfiguration(suite=TWO, submissions=References(which="nop"), sandbox=first.sandbox),
+        "d": first,
+    }.items():
+        api.run(configuration, RunOptions(), settings, run_id=name)
+    (settings.output / "d/config.json").write_text("{}")
+    suite: Suite = catalog.find("suite", TWO)(settings)
+    found = newest_oracles(suite, settings.output)
+
+    assert {name: result.run for name, result in found.items()} == {"task-0000": "a", "task-0001": "b"}
+    assert all(result.current for result in found.values())
+    score = found["task-0000"].verdict.score
+    assert score is not None
+    assert str(found["task-0000"]).startswith(f"{score.numerator:g}/{score.denominator:g} ")
+
+
+def test_a_verdict_on_what_has_changed_since_is_called_outdated(tmp_path: Path) -> None:
+    """A recipe or a task that is not the same any more takes nothing from an old success."""
+    settings = _settings(tmp_path)
+    api.run(oracle(TWO), RunOptions(), settings, run_id="a")
+    suite: Suite = catalog.find("suite", TWO)(settings)
+    changed = _Changed(suite)
+
+    assert str(newest_oracles(changed, settings.output)["task-0000"]).endswith(", outdated")
+
+
+class _Changed:
+    """The same suite with other tasks."""
+
+    def __init__(self, suite: Suite) -> None:
+        self.name, self.version, self.description = suite.name, suite.version, suite.description
+        self.default_grader = suite.default_grader
+        self.graders, self.reference, self.task_rows = suite.graders, suite.reference, suite.task_rows
+        self._tasks = [task.model_copy(update={"instruction": "other"}) for task in suite.tasks()]
+        self.tasks = lambda: self._tasks
