@@ -11,7 +11,23 @@ from typing import TYPE_CHECKING
 import typer
 
 from groundup import __version__
-from groundup.cli import clean, data, doctor, evaluate, regrade, report, resume, run, shell, suites, tasks
+from groundup.cli import (
+    ablate,
+    clean,
+    data,
+    doctor,
+    evaluate,
+    infer,
+    recipe,
+    registry,
+    regrade,
+    report,
+    resume,
+    run,
+    shell,
+    suites,
+    tasks,
+)
 from groundup.cli.console import print_document, say
 from groundup.cli.options import Examples, command
 
@@ -24,18 +40,28 @@ COMMANDS: dict[str, tuple[Callable[..., int], Examples]] = {
     "tasks": (tasks.tasks, tasks.EXAMPLES),
     "data pull": (data.pull, data.PULL_EXAMPLES),
     "data list": (data.list_data, data.LIST_EXAMPLES),
+    "data convert": (data.convert, data.CONVERT_EXAMPLES),
+    "registry snapshot": (registry.snapshot, registry.SNAPSHOT_EXAMPLES),
+    "infer": (infer.infer, infer.EXAMPLES),
+    "ablate": (ablate.ablate, ablate.EXAMPLES),
     "run": (run.run, run.EXAMPLES),
     "evaluate": (evaluate.evaluate, evaluate.EXAMPLES),
     "resume": (resume.resume, resume.EXAMPLES),
     "regrade": (regrade.regrade, regrade.EXAMPLES),
     "report": (report.report, report.EXAMPLES),
     "shell": (shell.shell, shell.EXAMPLES),
+    "recipe build": (recipe.build, recipe.BUILD_EXAMPLES),
+    "recipe check": (recipe.check, recipe.CHECK_EXAMPLES),
     "clean": (clean.clean, clean.EXAMPLES),
 }
 """Every command with the examples that its help shows. Two words: a group and its command."""
 
 _HELP = {"help_option_names": ["-h", "--help"]}
-GROUPS = {"data": "Bring benchmarks' published data onto this machine."}
+GROUPS = {
+    "data": "Bring benchmarks' published data onto this machine.",
+    "registry": "Which packages exist.",
+    "recipe": "Make and check recipes: what strict grading needs of a task.",
+}
 """What each group of commands is about."""
 
 ABOUT = """Measure software built from the ground up.

@@ -95,6 +95,11 @@ class GitRepository:
         told = await self.run("ls-tree", "-r", "-z", "--name-only", commit)
         return frozenset(name.decode(errors="replace") for name in told.stdout.split(b"\0") if name)
 
+    async def code(self, commit: str) -> bytes:
+        """Return something that is the same for two commits whose Python files are the same."""
+        told = await self.run("ls-tree", "-r", commit)
+        return b"\n".join(line for line in told.stdout.splitlines() if line.endswith(b".py"))
+
     async def export(self, commit: str, destination: Path, work: Path) -> None:
         """Write the tree of *commit* into the new folder *destination*, byte for byte as it was committed."""
         (self._folder / "info").mkdir(exist_ok=True)

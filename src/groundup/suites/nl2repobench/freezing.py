@@ -31,7 +31,7 @@ async def freeze(draft: Recipe, bench: Bench, *, runs: int = RUNS, relock: bool 
     Raises `TaskError` when the oracle does not work, when a test fails for no reason that the draft gives, or when
     an empty submission passes anything.
     """
-    recipe = draft if draft.environment.lock and not relock else await _locked(draft)
+    recipe = draft if draft.environment.lock and not relock else await locked(draft)
     environment = await bench.builder.python(recipe.environment.request())
     original = await original_tree(recipe, bench)
     executions = [
@@ -61,7 +61,8 @@ async def freeze(draft: Recipe, bench: Bench, *, runs: int = RUNS, relock: bool 
     )
 
 
-async def _locked(draft: Recipe) -> Recipe:
+async def locked(draft: Recipe) -> Recipe:
+    """Return *draft* with the lock of what it wants. Raises `TaskError` or `NetworkError`."""
     wanted = draft.environment
     lines = await lock_requirements(wanted.wants, wanted.python, wanted.exclude_newer)
     lock = {}

@@ -1,0 +1,174 @@
+"""Which source fits a specification: releases on the package index, commits of a Git repository, best first."""
+
+import tarfile
+import zipfile
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path, PurePosixPath
+
+from groundup.domain.digests import digest_of, short
+from groundup.domain.errors import TaskError, UsageError
+from groundup.domain.records import Record
+from groundup.environments.git import Commit, GitRepository, address_of
+from groundup.environments.requests import AnySource, GitSource, SourceRequest
+from groundup.gateways.pypi_registry import PyPIRegistry
+from groundup.settings import Settings
+from groundup.suites.nl2repobench.maker.index import fetched, releases
+
+_LATEST_RELEASES = 6
+_MOST_COMMITS = 600
+_MOST = 12
+"""Candidates that are worth running."""
+_LATE = timedelta(days=60)
+"""After the newest pin: environments were made before or soon after the sources were taken."""
+_TESTS = frozenset({"test", "tests", "testing"})
+
+
+class Candidate(Record):
+    """One source, and how well it fits."""
+
+    request: AnySource
+    label: str
+    match: float
+    """Share of paths that specification and source have in common, tests left out; 0 to 1."""
+    has_tests: bool
+    date: str
+    tag: str | None = None
+    """The nearest release of a commit."""
+
+
+def parse_source(text: str) -> tuple[str, str, str | None]:
+    """Return kind, name or repository, and version or commit of `sdist:NAME==VERSION` or `git:REPOSITORY@COMMIT`.
+
+    Raises `UsageError`.
+    """
+    kind, _, rest = text.partition(":")
+    if kind == "sdist" and rest:
+        name, _, version = rest.partition("==")
+        return kind, name, version or None
+    if kind == "git" and rest:
+        repository, _, commit = rest.rpartition("@")
+        if repository and "/" not in commit:
+            return kind, repository.removeprefix("https://"), commit
+        return kind, rest.removeprefix("https://"), None
+    raise UsageError(f"{text!r} is no source; write sdist:NAME, sdist:NAME==VERSION, git:REPOSITORY[@COMMIT]")
+
+
+async def of_releases(
+    names: Iterable[str], version: str | None, tree: frozenset[str], until: datetime, registry: PyPIRegistry
+) -> list[Candidate]:
+    """Return releases with a source distribution, best first; *version* alone when one is named."""
+    found = []
+    for name in names:
+        known = await releases(registry, name)
+        usable = [release for release in known.values() if release.source is not None]
+        if version is not None:
+            usable = [release for release in usable if release.version == version]
+        else:
+            timely = [r for r in usable if r.uploaded is not None and r.uploaded <= until + _LATE]
+            usable = (timely or usable)[-_LATEST_RELEASES:]
+        for release in usable:
+            assert release.source is not None
+            path, sha256 = await fetched(registry, release.source)
+            files = _archive_names(path)
+            found.append(
+                Candidate(
+                    request=SourceRequest(name=name, version=release.version, sha256=sha256),
+                    label=f"sdist:{name}=={release.version}",
+                    match=tree_match(tree, files),
+                    has_tests=_has_tests(files),
+                    date=str(release.uploaded or ""),
+                )
+            )
+        if found:
+            break
+    return sorted(found, key=lambda c: (c.has_tests, round(c.match, 3), c.date), reverse=True)
+
+
+async def of_commits(
+    repository: str, commit: str | None, tree: frozenset[str], until: datetime, settings: Settings
+) -> list[Candidate]:
+    """Return commits of *repository*, best first; *commit* alone when one is named. Raises `TaskError`."""
+    address = address_of(repository, settings.git_mirror)
+    history = GitRepository(settings.cache_dir / "git" / short(digest_of(address)))
+    await history.create()
+    await history.fetch_all(address)
+    if commit is not None:
+        whole = await history.resolve(commit)
+        if whole is None:
+            raise TaskError(f"{repository} has no commit {commit}; name another")
+        return [await _candidate(repository, Commit(whole, ""), tree, history)]
+    every = [one for one in await history.commits() if datetime.fromisoformat(one.date) <= until + _LATE]
+    found = []
+    last = b""
+    for one in every[:_MOST_COMMITS]:
+        code = await history.code(one.id)
+        if code == last:
+            continue  # the newest of those with the same code
+        last = code
+        found.append(_fitted(repository, one, tree, await history.files(one.id)))
+    found.sort(key=lambda c: (c.has_tests, round(c.match, 2), _nearness(c.date, until)), reverse=True)
+    return [candidate.model_copy(update={"tag": await _tag(history, candidate)}) for candidate in found[:_MOST]]
+
+
+def tree_match(told: frozenset[str], files: Iterable[str]) -> float:
+    """Return the share of paths in common: of all told ones, and of the source's own code."""
+    files = set(files)
+    every = files | {str(above) for path in files for above in PurePosixPath(path).parents} - {"."}
+    told = frozenset(path for path in told if not _TESTS & set(PurePosixPath(path).parts))
+    code = {path for path in files if path.endswith(".py") and not _TESTS & set(PurePosixPath(path).parts)}
+    union = told | code
+    return len(told & every) / len(union) if union else 0.0
+
+
+async def _candidate(repository: str, one: Commit, tree: frozenset[str], history: GitRepository) -> Candidate:
+    fitted = _fitted(repository, one, tree, await history.files(one.id))
+    return fitted.model_copy(update={"tag": await _tag(history, fitted)})
+
+
+def _fitted(repository: str, one: Commit, tree: frozenset[str], files: frozenset[str]) -> Candidate:
+    return Candidate(
+        request=GitSource(repository=repository, commit=one.id),
+        label=f"git:{repository}@{one.id[:10]}",
+        match=tree_match(tree, files),
+        has_tests=_has_tests(files),
+        date=one.date,
+    )
+
+
+async def _tag(history: GitRepository, candidate: Candidate) -> str | None:
+    assert isinstance(candidate.request, GitSource)
+    told = await history.run("describe", "--tags", "--abbrev=0", candidate.request.commit)
+    return told.stdout.decode().strip() or None if told.ok else None
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text) if text else datetime.now(UTC)
+
+
+def _nearness(date: str, until: datetime) -> float:
+    """Return how near a commit is to a day; before it is twice as near as after it."""
+    days = (_moment(date) - until).total_seconds()
+    return -days * 2 if days > 0 else days
+
+
+def _has_tests(files: Iterable[str]) -> bool:
+    return any(
+        _TESTS & set(PurePosixPath(path).parts[:-1]) or PurePosixPath(path).name.startswith("test")
+        for path in files
+        if path.endswith(".py")
+    )
+
+
+def _archive_names(path: Path) -> frozenset[str]:
+    """Return the paths of an archive's files without its one top folder."""
+    try:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                names = [name for name in archive.namelist() if not name.endswith("/")]
+        else:
+            with tarfile.open(path) as tar:
+                names = [member.name for member in tar.getmembers() if member.isfile()]
+    except (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError) as error:
+        raise TaskError(f"{path.name} cannot be read as an archive: {error}; name another source") from error
+    return frozenset(name.partition("/")[2] for name in names if "/" in name)

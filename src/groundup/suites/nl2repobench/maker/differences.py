@@ -1,0 +1,58 @@
+"""Why published counts are not the number of expected tests: from excluded tests and from what was counted."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from groundup.suites.nl2repobench.recipe import Difference, Recipe, Why
+
+_MARKED = frozenset({Why.SKIPPED, Why.EXPECTED_FAILURE})
+"""Tests that never pass with the original, so a published count of passing tests cannot hold them."""
+
+
+def explained(recipe: Recipe) -> tuple[Difference, ...]:
+    """Return what accounts for each published count; what a person wrote and still adds up is kept."""
+    found: list[Difference] = []
+    for version, declared in sorted(recipe.declared.items()):
+        wanted = declared - len(recipe.expected)
+        given = [one for one in recipe.differences if one.data_version == version]
+        if given and sum(one.tests for one in given) == wanted:
+            found += given
+        elif wanted:
+            found += _of_version(recipe, version, wanted)
+    return tuple(found)
+
+
+def unexplained(recipe: Recipe) -> dict[str, int]:
+    """Return data versions whose published count is not accounted for, and by how many tests."""
+    left = {}
+    for version, declared in recipe.declared.items():
+        told = sum(one.tests for one in recipe.differences if one.data_version == version)
+        if told != declared - len(recipe.expected):
+            left[version] = declared - len(recipe.expected) - told
+    return left
+
+
+def _of_version(recipe: Recipe, version: str, wanted: int) -> Iterator[Difference]:
+    collected = recipe.frozen.collected if recipe.frozen else None
+    groups = Counter(one.why for one in recipe.excluded)
+    failing = {why: number for why, number in groups.items() if why not in _MARKED}
+    if wanted > 0 and sum(failing.values()) == wanted:
+        for why, number in failing.items():
+            note = next(one.note or one.id for one in recipe.excluded if one.why is why)
+            yield Difference(data_version=version, why=why, tests=number, note=note)
+        return
+    if wanted > 0 and wanted in failing.values():
+        why = next(why for why, number in failing.items() if number == wanted)
+        note = next(one.note or one.id for one in recipe.excluded if one.why is why)
+        yield Difference(data_version=version, why=why, tests=wanted, note=note)
+        return
+    counted = f"{collected} collected, {len(recipe.expected)} passed in each run"
+    counted += "".join(f", {number} {why.value}" for why, number in sorted(groups.items()))
+    if collected is not None and recipe.declared[version] == collected:
+        note = f"all collected tests were published as passing: {counted}"
+        yield Difference(data_version=version, why=Why.COUNT_WRONG, tests=wanted, note=note)
+        return
+    others = [name for name, count in recipe.declared.items() if count == len(recipe.expected)]
+    if others:
+        note = f"corrected by the publishers in {others[0]}: {counted}"
+        yield Difference(data_version=version, why=Why.COUNT_WRONG, tests=wanted, note=note)

@@ -1,0 +1,247 @@
+"""How an original is laid out: what is imported, from where, which files are its tests, how pytest is configured.
+
+Guesses from names and configuration, each of which the oracle's run has to bear out.
+"""
+
+import configparser
+import re
+import shlex
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from groundup.domain.errors import TaskError
+from groundup.grading.library.hidden import Distribution, HiddenTests
+from groundup.sources.words import words
+from groundup.suites.nl2repobench.maker.project import Project
+
+_NO_PACKAGES = words(
+    """
+    tests test testing docs doc examples example benchmarks benchmark scripts bin tools utils build dist tasks
+    performance licenses requirements
+    """
+)
+_NO_MODULES = words("setup conftest noxfile tasks fabfile versioneer manage dodo")
+_KEPT_KEYS = words(
+    """
+    python_files python_classes python_functions asyncio_mode asyncio_default_fixture_loop_scope filterwarnings
+    markers xfail_strict doctest_optionflags doctest_encoding usefixtures timeout norecursedirs log_level
+    consider_namespace_packages empty_parameter_set_mark
+    """
+)
+_KEPT_OPTIONS = ("--doctest", "--import-mode", "--ignore", "--deselect")
+_OPTIONS_WITH_VALUE = frozenset({"--ignore", "--deselect", "--doctest-glob", "--import-mode"})
+
+
+class Config:
+    """pytest's configuration in an original, as lines of an ini file."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def lines(self, packages: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the lines that matter, and warning filters that name classes of *packages*."""
+        own = tuple(f"{name}." for name in packages)
+        lines, late = [], []
+        for key, value in self._values.items():
+            if key not in _KEPT_KEYS:
+                continue
+            if isinstance(value, bool):
+                lines.append(f"{key} = {str(value).lower()}")
+                continue
+            items = value if isinstance(value, list) else str(value).strip().splitlines()
+            if key == "filterwarnings":
+                late += [item.strip() for item in items if any(name in item for name in own)]
+                items = [item for item in items if not any(name in item for name in own)]
+            lines += _entry(key, [str(item).strip() for item in items if str(item).strip()])
+        options = self._options()
+        return (*lines, *([f"addopts = {shlex.join(options)}"] if options else [])), tuple(late)
+
+    def roots(self) -> tuple[str, ...]:
+        """Return what the configuration puts on sys.path."""
+        value = self._values.get("pythonpath", [])
+        return tuple(value.split() if isinstance(value, str) else map(str, value))
+
+    def _options(self) -> list[str]:
+        given = self._values.get("addopts", "")
+        try:
+            words = shlex.split(given) if isinstance(given, str) else [str(word) for word in given]
+        except ValueError:
+            return []
+        kept: list[str] = []
+        takes_value = False
+        for word in words:
+            if takes_value or word.startswith(_KEPT_OPTIONS):
+                kept.append(word)
+            takes_value = not takes_value and word in _OPTIONS_WITH_VALUE
+        return kept
+
+
+def read_config(root: Path) -> Config:
+    """Return the configuration that pytest would read in *root*; its own order of files."""
+    for name, section in (("pytest.ini", "pytest"), (".pytest.ini", "pytest")):
+        found = _section(root / name, section)
+        if found is not None:
+            return Config(found)
+    try:
+        document = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+        options = document.get("tool", {}).get("pytest", {}).get("ini_options")
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        options = None
+    if isinstance(options, dict):
+        return Config(options)
+    for name, section in (("tox.ini", "pytest"), ("setup.cfg", "tool:pytest")):
+        found = _section(root / name, section)
+        if found is not None:
+            return Config(found)
+    return Config({})
+
+
+def read_layout(
+    root: Path, project: Project, commands: Sequence[str], test_files: Sequence[str]
+) -> tuple[HiddenTests, list[str]]:
+    """Return how the tests of the original at *root* are run, and what had to be done. Raises `TaskError`."""
+    roots, packages = find_packages(root, project)
+    config = read_config(root)
+    arguments, notes = _arguments(root, roots, packages, commands, test_files)
+    ini, late = config.lines(packages)
+    ini, canary_name = _with_canaries(ini)
+    helpers = [name for name in packages if "test" in name.lower() and not _is_plugin(name)]
+    if len(helpers) < len(packages):
+        packages = tuple(name for name in packages if name not in helpers)
+    extra = [path for path in config.roots() if path not in roots and (root / path).is_dir()]
+    tests = HiddenTests(
+        packages=packages,
+        import_roots=(*roots, *extra),
+        arguments=arguments,
+        protected=_protected(root, arguments, test_files, packages, roots, helpers),
+        ini=ini,
+        late_filters=late,
+        canary_name=canary_name,
+        distribution=_distribution(project),
+    )
+    return tests, notes
+
+
+def find_packages(root: Path, project: Project) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the import roots and the top-level import names of the original at *root*. Raises `TaskError`."""
+    for place in ("src", "lib", "."):
+        folder = root / place
+        if place != "." and not folder.is_dir():
+            continue
+        packages = [path.parent.name for path in sorted(folder.glob("*/__init__.py"))]
+        packages = [name for name in packages if name.lower() not in _NO_PACKAGES and name.isidentifier()]
+        named = [name for name in project.modules if name not in packages and (folder / f"{name}.py").is_file()]
+        if place != ".":
+            modules = [path.stem for path in sorted(folder.glob("*.py")) if path.stem not in _NO_MODULES]
+            named += [name for name in modules if name not in named and not name.startswith("test")]
+        stem = re.sub(r"[-.]", "_", (project.name or "").lower())
+        if not packages and not named and (folder / f"{stem}.py").is_file():
+            named = [stem]
+        found = (*packages, *named)
+        if found:
+            return (place,), found
+    raise TaskError("no package or module was found in the source; name another source")
+
+
+def _arguments(
+    root: Path, roots: Sequence[str], packages: Sequence[str], commands: Sequence[str], test_files: Sequence[str]
+) -> tuple[tuple[str, ...], list[str]]:
+    """Return what pytest is given: what the published commands name, else where the tests were moved from."""
+    own = {*roots, *(f"{base}/{name}".removeprefix("./") for base in roots for name in packages)}
+    named = [word for command in commands for word in _paths(command)]
+    for names in (named, test_files):
+        present = tuple(
+            dict.fromkeys(name.rstrip("/") for name in names if name.strip("./") and (root / name).exists())
+        )
+        # A folder that holds the library itself cannot be handed to pytest as a folder of tests.
+        present = tuple(name for name in present if name not in own)
+        runnable = tuple(name for name in present if (root / name).is_dir() or name.endswith(".py"))
+        if runnable:
+            return runnable, []
+    for pattern in ("tests", "test"):
+        moved = [f"{base}/{name}/{pattern}".removeprefix("./") for base in roots for name in packages]
+        inside = tuple(path for path in moved if (root / path).is_dir())
+        if inside:
+            return inside, [f"the published tests folder is {', '.join(inside)} in the original"]
+    single = tuple(sorted(path.name for path in root.glob("test*.py")))
+    if single:
+        return single, [f"the published test files are absent; the original has {', '.join(single)}"]
+    raise TaskError("the source holds none of the published tests; name a source that does")
+
+
+def _paths(command: str) -> list[str]:
+    """Return the words of a pytest command that are no options."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return []
+    if not any("pytest" in word for word in words):
+        return []
+    after = words[next(number for number, word in enumerate(words) if "pytest" in word) + 1 :]
+    return [word.partition("::")[0] for word in after if not word.startswith("-")]
+
+
+def _protected(
+    root: Path,
+    arguments: Sequence[str],
+    test_files: Sequence[str],
+    packages: Sequence[str],
+    roots: Sequence[str],
+    helpers: Sequence[str],
+) -> tuple[str, ...]:
+    """Return the tests, what is published as test data, and conftests outside of the library's own packages."""
+    own = {f"{base}/{name}".removeprefix("./") for base in roots for name in packages}
+    published = [name.rstrip("/") for name in test_files if (root / name).exists() and name.strip("./") not in own]
+    conftests = [str(path.relative_to(root)) for path in root.glob("conftest.py")]
+    for argument in arguments:
+        above = Path(argument).parent
+        conftests += [str(above / "conftest.py")] if (root / above / "conftest.py").is_file() else []
+    helping = [f"{base}/{name}".removeprefix("./") for base in roots for name in helpers]
+    helping = [place if (root / place).is_dir() else f"{place}.py" for place in helping]
+    found = dict.fromkeys([*arguments, *published, *conftests, *helping])
+    return tuple(path for path in found if not set(map(str, Path(path).parents)) & found.keys())
+
+
+def _with_canaries(ini: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """Return the configuration and a file name that pytest collects by it, so that our own tests are found."""
+    for number, line in enumerate(ini):
+        if line.startswith("python_files ="):
+            patterns = line.partition("=")[2].split()
+            for at in range(number + 1, len(ini)):
+                if not ini[at].startswith(" "):
+                    break
+                patterns.append(ini[at].strip())
+            if any(fnmatch("test_x.py", pattern) for pattern in patterns):
+                break
+            rest = [other for other in ini[number + 1 :] if not other.startswith(" ")]
+            joined = f"python_files = {' '.join([*patterns, 'canary_*.py'])}"
+            return (*ini[:number], joined, *rest), "canary_{}.py"
+    return tuple(ini), "test_{}.py"
+
+
+def _is_plugin(name: str) -> bool:
+    return name.startswith("pytest")
+
+
+def _distribution(project: Project) -> Distribution | None:
+    if project.name is None or project.version is None:
+        return None
+    return Distribution(name=project.name, version=project.version, entry_points=project.entry_points)
+
+
+def _section(path: Path, section: str) -> dict[str, str] | None:
+    parser = configparser.RawConfigParser()
+    try:
+        parser.read_string(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, configparser.Error):
+        return None
+    return dict(parser[section]) if parser.has_section(section) else None
+
+
+def _entry(key: str, items: list[str]) -> list[str]:
+    if len(items) == 1:
+        return [f"{key} = {items[0]}"]
+    return [f"{key} =", *(f"    {item}" for item in items)] if items else []

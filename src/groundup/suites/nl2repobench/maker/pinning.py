@@ -1,0 +1,135 @@
+"""What to install beside an original, for which interpreter, as of which day; each repair is told."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from groundup.domain.records import Record
+from groundup.gateways.pypi_registry import PyPIRegistry
+from groundup.sources.words import words
+from groundup.suites.nl2repobench.maker.index import MINORS, Release, releases
+from groundup.suites.nl2repobench.maker.project import Project
+from groundup.suites.nl2repobench.maker.specification import Specification
+from groundup.suites.nl2repobench.recipe import Environment
+
+DEFAULT_DAY = "2025-09-01"
+"""What counts where no installed version tells when the tests were run: shortly before the first release."""
+_PYTEST = "pytest==8.4.1"
+"""Of nearly all specifications that name one."""
+_BACKPORTS = {"exceptiongroup": "3.10", "tomli": "3.10", "importlib-metadata": "3.9", "zipp": "3.9"}
+"""Needed by pytest up to that Python; another interpreter would not have installed them, most likely."""
+_NOT_FOR_TESTS = words(
+    """
+    pip setuptools wheel twine build tox nox pre-commit black flake8 isort ruff sphinx mkdocs mypy pylint coverage
+    pytest-cov pytest-xdist flit flit-core hatch furo codecov coveralls bump2version bumpversion
+    """
+)
+"""Named as wishes in many specifications, and no test imports them; an import error brings one back."""
+
+
+class Wanted(Record):
+    """What a specification's environment comes to."""
+
+    python: str
+    wants: tuple[str, ...]
+    exclude_newer: str
+    notes: tuple[str, ...] = ()
+
+    def environment(self) -> Environment:
+        """Return it as the part of a recipe that is not yet locked."""
+        return Environment(python=self.python, wants=self.wants, exclude_newer=self.exclude_newer)
+
+
+async def choose(
+    specification: Specification, project: Project, own: Iterable[str], registry: PyPIRegistry, python: str | None
+) -> Wanted:
+    """Return what to install. *own*: names of the library itself; *python*: what a person decided."""
+    names = {str(canonicalize_name(name)) for name in own}
+    notes: list[str] = []
+    pins = dict(specification.pins)
+    notes += [f"dropped the library itself, {name}=={pins.pop(name)}" for name in sorted(names & pins.keys())]
+    known = {name: (await releases(registry, name)).get(_plain(pins[name])) for name in pins}
+    for name in [name for name, release in known.items() if release is None]:
+        notes.append(f"dropped {name}=={pins.pop(name)}, which the index does not have")
+        del known[name]
+    found = {name: release for name, release in known.items() if release is not None}
+    chosen = python or _python(specification, found, notes)
+    for name in [name for name, release in found.items() if chosen not in release.pythons]:
+        notes.append(f"dropped {name}=={pins.pop(name)}, which has no wheel for Python {chosen}")
+        del found[name]
+    wants = [f"{name}=={version}" for name, version in sorted(pins.items())]
+    if len(pins) < 3:  # a list of wishes rather than of a whole environment
+        wants += _wishes(specification, project, names, pins)
+    if not any(Requirement(line).name == "pytest" for line in wants):
+        notes.append(f"added {_PYTEST}")
+        wants.append(_PYTEST)
+    return Wanted(python=chosen, wants=tuple(wants), exclude_newer=_day(found.values(), pins), notes=tuple(notes))
+
+
+async def newest_pin(specification: Specification, registry: PyPIRegistry) -> datetime:
+    """Return when the newest of the pins came to the index: the tests were run soon after."""
+    known = [(await releases(registry, name)).get(_plain(told)) for name, told in specification.pins.items()]
+    found = [release for release in known if release is not None]
+    return instant(_day(found, specification.pins))
+
+
+def lock_without(
+    lock: Mapping[str, tuple[str, ...]], own: Sequence[str]
+) -> tuple[dict[str, tuple[str, ...]], str]:
+    """Return a lock without the library itself, which something else asked for, and what to note."""
+    names = {canonicalize_name(name) for name in own}
+    kept = {pin: hashes for pin, hashes in lock.items() if canonicalize_name(pin.partition("==")[0]) not in names}
+    gone = sorted(lock.keys() - kept.keys())
+    return kept, f"left {', '.join(gone)} out of the lock: it is the library itself" if gone else ""
+
+
+def _wishes(specification: Specification, project: Project, own: set[str], pins: Mapping[str, str]) -> list[str]:
+    """Return what the project itself needs, and what a specification wishes that tests may import."""
+    kept = []
+    for line in dict.fromkeys((*project.requires, *project.test_requires)):
+        name = canonicalize_name(Requirement(line).name)
+        if name not in own and name not in pins and name not in _NOT_FOR_TESTS and name != "pytest":
+            kept.append(line)
+    return kept
+
+
+def _python(specification: Specification, found: Mapping[str, Release], notes: list[str]) -> str:
+    """Return the told interpreter, or the nearest for which every version has a wheel."""
+    told = specification.python if specification.python in MINORS else "3.12"
+    if specification.python != told:
+        notes.append(f"the specification names no usable Python; took {told}")
+    lacking = {minor: sum(minor not in release.pythons for release in found.values()) for minor in MINORS}
+    latest = min((_BACKPORTS[name] for name in found if name in _BACKPORTS), default=None, key=MINORS.index)
+    if latest is not None and MINORS.index(told) > MINORS.index(latest):
+        notes.append(
+            f"the pins hold a backport that Python {told} does not need: they may be of {latest} or older"
+        )
+    if lacking[told] <= min(lacking.values()):
+        return told
+    near = sorted(MINORS, key=lambda minor: (lacking[minor], abs(MINORS.index(minor) - MINORS.index(told))))
+    if lacking[told] > len(found) / 4:
+        notes.append(f"took Python {near[0]}: {lacking[told]} of {len(found)} pins are not for {told}")
+        return near[0]
+    return told
+
+
+def _day(found: Iterable[Release], pins: Mapping[str, str]) -> str:
+    """Return the cut-off date: after the newest of the pins, if there are enough of them to tell."""
+    times = [release.uploaded for release in found if release.uploaded is not None]
+    if len(pins) < 3 or not times:
+        return f"{DEFAULT_DAY}T00:00:00Z"
+    return f"{(max(times).astimezone(UTC) + timedelta(days=1)).date()}T00:00:00Z"
+
+
+def _plain(version: str) -> str:
+    from packaging.version import Version
+
+    return str(Version(version))
+
+
+def instant(day: str) -> datetime:
+    """Return a cut-off date as an instant."""
+    found = datetime.fromisoformat(day)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

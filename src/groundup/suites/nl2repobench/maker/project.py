@@ -1,0 +1,233 @@
+"""What an original's files say of its distribution without being run: name, version, needs, programs."""
+
+import ast
+import configparser
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import InvalidVersion, Version
+
+from groundup.domain.records import Record
+
+_VERSION = re.compile(r"""^__version__\s*(?::[^=]+)?=\s*["']([^"']+)["']""", re.MULTILINE)
+_LARGEST = 2 * 1024 * 1024
+_TEST_EXTRAS = frozenset({"test", "tests", "testing"})
+
+
+class Project(Record):
+    """What could be read; everything may be absent."""
+
+    name: str | None = None
+    version: str | None = None
+    licence: str | None = None
+    requires: tuple[str, ...] = ()
+    """At run time."""
+    test_requires: tuple[str, ...] = ()
+    entry_points: dict[str, dict[str, str]] = {}
+    modules: tuple[str, ...] = ()
+    """Top-level modules or packages that the project names itself."""
+
+
+def read_project(root: Path) -> Project:
+    """Return what the files below *root* say: built metadata first, then pyproject.toml, setup.cfg, setup.py."""
+    told: dict[str, Any] = {}
+    for reader in (_built_metadata, _pyproject, _setup_cfg, _setup_py):
+        for key, value in reader(root).items():
+            if value and not told.get(key):
+                told[key] = value
+    told["requires"] = tuple(_sound(told.get("requires", ())))
+    told["test_requires"] = tuple(_sound(told.get("test_requires", ())))
+    if "version" in told and not _is_version(told["version"]):
+        del told["version"]
+    if "version" not in told:
+        told["version"] = _version_in_code(root)
+    return Project.model_validate(told)
+
+
+def _built_metadata(root: Path) -> Mapping[str, Any]:
+    """Read what a source distribution's own build left in it."""
+    from email.parser import HeaderParser
+
+    text = _text(root / "PKG-INFO")
+    if text is None:
+        return {}
+    headers = HeaderParser().parsestr(text)
+    folder = next(iter(sorted(root.rglob("*.egg-info"))), None)
+    points = _text(folder / "entry_points.txt") if folder else None
+    top = _text(folder / "top_level.txt") if folder else None
+    every = [str(line) for line in headers.get_all("Requires-Dist", [])]
+    return {
+        "name": headers["Name"],
+        "version": headers["Version"],
+        "licence": headers["License-Expression"] or _short(headers["License"]),
+        "requires": [line for line in every if "extra ==" not in line],
+        "test_requires": [line.partition(";")[0] for line in every if _of_test_extra(line)],
+        "entry_points": _ini_points(points) if points else None,
+        "modules": tuple(top.split()) if top else None,
+    }
+
+
+def _of_test_extra(line: str) -> bool:
+    found = re.search(r"""extra == ['"]([\w-]+)['"]""", line)
+    return found is not None and found[1].lower() in _TEST_EXTRAS
+
+
+def _pyproject(root: Path) -> Mapping[str, Any]:
+    text = _text(root / "pyproject.toml")
+    try:
+        document = tomllib.loads(text or "")
+    except tomllib.TOMLDecodeError:
+        return {}
+    project, poetry = document.get("project", {}), document.get("tool", {}).get("poetry", {})
+    licence = project.get("license", poetry.get("license"))
+    points = {str(group): _strings(table) for group, table in project.get("entry-points", {}).items()}
+    for name, group in (("scripts", "console_scripts"), ("gui-scripts", "gui_scripts")):
+        points |= {group: _strings(project[name])} if project.get(name) else {}
+    if poetry.get("scripts"):
+        points["console_scripts"] = _strings(poetry["scripts"])
+    extras = {**project.get("optional-dependencies", {}), **document.get("dependency-groups", {})}
+    return {
+        "name": project.get("name", poetry.get("name")),
+        "version": project.get("version", poetry.get("version")),
+        "licence": licence.get("text") if isinstance(licence, dict) else licence,
+        "requires": project.get("dependencies", []),
+        "test_requires": [
+            line
+            for name, lines in extras.items()
+            if name.lower() in _TEST_EXTRAS
+            for line in lines
+            if isinstance(line, str)
+        ],
+        "entry_points": {group: table for group, table in points.items() if table},
+    }
+
+
+def _setup_cfg(root: Path) -> Mapping[str, Any]:
+    text = _text(root / "setup.cfg")
+    parser = configparser.RawConfigParser()
+    try:
+        parser.read_string(text or "")
+    except configparser.Error:
+        return {}
+    points = {}
+    if parser.has_section("options.entry_points"):
+        points = {
+            group: dict(_assignments(parser["options.entry_points"][group]))
+            for group in parser["options.entry_points"]
+        }
+    return {
+        "name": parser.get("metadata", "name", fallback=None),
+        "version": parser.get("metadata", "version", fallback=None),
+        "licence": parser.get("metadata", "license", fallback=None),
+        "requires": parser.get("options", "install_requires", fallback="").split("\n"),
+        "entry_points": points,
+    }
+
+
+def _setup_py(root: Path) -> Mapping[str, Any]:
+    """Read the literal arguments of setup()."""
+    text = _text(root / "setup.py")
+    try:
+        tree = ast.parse(text or "")
+    except (SyntaxError, ValueError, RecursionError):
+        return {}
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _called(node) == "setup"]
+    given: dict[str, Any] = {}
+    for call in calls:
+        for keyword in call.keywords:
+            try:
+                given[keyword.arg or ""] = ast.literal_eval(keyword.value)
+            except (ValueError, TypeError, MemoryError, RecursionError):
+                continue
+    points = given.get("entry_points")
+    if isinstance(points, str):
+        points = _ini_points(points)
+    elif isinstance(points, dict):
+        points = {group: dict(_assignments("\n".join(lines))) for group, lines in points.items()}
+    modules = [*_list(given.get("py_modules")), *_list(given.get("packages"))]
+    return {
+        "name": _string(given.get("name")),
+        "version": _string(given.get("version")),
+        "licence": _string(given.get("license")),
+        "requires": _list(given.get("install_requires")),
+        "test_requires": _list(given.get("tests_require")),
+        "entry_points": points if isinstance(points, dict) else None,
+        "modules": tuple(dict.fromkeys(name.partition(".")[0] for name in modules)),
+    }
+
+
+def _version_in_code(root: Path) -> str | None:
+    for pattern in ("*/__init__.py", "*/*version*.py", "src/*/__init__.py", "src/*/*version*.py", "*.py"):
+        for path in sorted(root.glob(pattern)):
+            found = _VERSION.search(_text(path) or "")
+            if found and _is_version(found[1]):
+                return found[1]
+    return None
+
+
+def _ini_points(text: str) -> dict[str, dict[str, str]]:
+    groups: dict[str, dict[str, str]] = {}
+    group = ""
+    for line in text.splitlines():
+        if line.strip().startswith("["):
+            group = line.strip().strip("[]")
+        elif group:
+            groups.setdefault(group, {}).update(_assignments(line))
+    return {name: table for name, table in groups.items() if table}
+
+
+def _assignments(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.splitlines():
+        name, separator, target = line.partition("=")
+        if separator and name.strip() and target.strip():
+            yield name.strip(), target.strip()
+
+
+def _sound(lines: Any) -> Iterator[str]:
+    for line in lines:
+        try:
+            found = Requirement(str(line).strip())
+        except InvalidRequirement:
+            continue
+        if not found.url:
+            yield str(found)
+
+
+def _strings(table: Any) -> dict[str, str]:
+    if not isinstance(table, dict):
+        return {}
+    return {str(name): value for name, value in table.items() if isinstance(value, str)}
+
+
+def _list(value: Any) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list | tuple) else []
+
+
+def _string(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+
+
+def _is_version(text: str) -> bool:
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
+
+
+def _short(text: str | None) -> str | None:
+    return text if text and len(text) <= 60 else None
+
+
+def _text(path: Path) -> str | None:
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST:
+        return None
+    return path.read_text(encoding="utf-8", errors="replace")

@@ -1,0 +1,177 @@
+"""What a first run of the original lacks, from what it said: modules, plugins, generated files, writable folders.
+
+Each repair changes the draft and says so in one sentence; the next run shows whether it helped.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from configparser import Error as ConfigError
+from configparser import RawConfigParser
+from pathlib import Path, PurePosixPath
+
+from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
+from groundup.grading.library.execution import Execution
+from groundup.grading.library.hidden import HiddenTests
+from groundup.sources.names import is_standard, python_provider
+from groundup.sources.words import words
+from groundup.suites.nl2repobench.recipe import Recipe
+
+_MISSING = re.compile(r"No module named '([\w.]+)'")
+_FIXTURE = re.compile(r"fixture '(\w+)' not found")
+_ASYNC = re.compile(r"async def functions are not natively supported|Unknown pytest\.mark\.asyncio")
+_READ_ONLY = re.compile(r"Read-only file system: '?/workspace/([^'\s]+)")
+_FIXTURES = {
+    "mocker": "pytest-mock", "benchmark": "pytest-benchmark", "requests_mock": "requests-mock",
+    "httpserver": "pytest-httpserver", "freezer": "pytest-freezer", "httpx_mock": "pytest-httpx",
+    "subtests": "pytest-subtests", "snapshot": "syrupy", "cov": "pytest-cov", "aiohttp_client": "pytest-aiohttp",
+}  # fmt: skip
+_REPORTING_ONLY = words(
+    """
+    pytest_cov xdist pytest_randomly pytest_metadata pytest_html pytest_sugar pytest_rerunfailures
+    pytest_pycodestyle pytest_mypy pytest_flake8 pytest_black pytest_ruff pytest_check_manifest
+    """
+)
+"""Plugins that change what is reported or the order of tests, not what a test does."""
+_VERSION_FILE = re.compile(r"""(?:version[-_]file|write_to)\s*=\s*["']([^"']+\.py)["']""")
+
+Repaired = tuple[Recipe, str]
+
+
+def repaired(
+    recipe: Recipe, execution: Execution, original: Path, environment: PythonEnvironment
+) -> list[Repaired]:
+    """Return the draft after each repair in turn; empty when nothing more can be done."""
+    done: list[Repaired] = []
+    said = _said(execution)
+    steps: tuple[Callable[[Recipe, str, Path], Iterator[Repaired]], ...] = (_modules, _fixtures, _writable)
+    plugged = _plugins(recipe, environment)
+    if plugged is not None:
+        done.append(plugged)
+        recipe = plugged[0]
+    for step in steps:
+        for recipe, note in step(recipe, said, original):  # noqa: B020 - each step goes on from the last
+            done.append((recipe, note))
+    return done
+
+
+def environment_plugins(environment: PythonEnvironment) -> tuple[str, ...]:
+    """Return the modules of the pytest plugins that are installed, but for those that only report."""
+    found: set[str] = set()
+    for mount in environment.mounts:
+        if mount.target != ENVIRONMENT_TARGET:
+            continue
+        for points in mount.source.glob("lib/python3*/site-packages/*.dist-info/entry_points.txt"):
+            parser = RawConfigParser(delimiters=("=",))
+            try:
+                parser.read_string(points.read_text(encoding="utf-8"))
+            except (OSError, UnicodeDecodeError, ConfigError):
+                continue
+            if parser.has_section("pytest11"):
+                found.update(target.partition(":")[0].strip() for _, target in parser.items("pytest11"))
+    return tuple(sorted(name for name in found if name.partition(".")[0] not in _REPORTING_ONLY))
+
+
+def _said(execution: Execution) -> str:
+    report = execution.report
+    parts = [result.message for result in report.results.values() if result.outcome in ("failed", "error")]
+    parts += [*report.collection_errors.values(), report.broken_off or ""]
+    parts += [check.error or "" for check in report.imports.values()]
+    if report.exit_code not in (0, 1):
+        parts.append((execution.result.stdout + execution.result.stderr).decode(errors="replace"))
+    return "\n".join(parts)
+
+
+def _plugins(recipe: Recipe, environment: PythonEnvironment) -> Repaired | None:
+    found = environment_plugins(environment)
+    own = {name.partition(".")[0] for name in recipe.tests.packages}
+    new = tuple(name for name in found if name not in recipe.tests.plugins and name.partition(".")[0] not in own)
+    if not new:
+        return None
+    tests = recipe.tests.model_copy(update={"plugins": (*recipe.tests.plugins, *new)})
+    return recipe.model_copy(update={"tests": tests}), f"pytest plugins of the environment: {', '.join(new)}"
+
+
+def _modules(recipe: Recipe, said: str, original: Path) -> Iterator[Repaired]:
+    for module in dict.fromkeys(_MISSING.findall(said)):
+        top = module.partition(".")[0]
+        if top in {name.partition(".")[0] for name in recipe.tests.packages}:
+            made = _generated(recipe, module, original)
+        elif (original / top).is_dir() or (original / f"{top}.py").is_file():
+            made = _root(recipe, ".", f"tests import {top} from the root")
+        elif folder := _beside_tests(recipe.tests, top, original):
+            made = _root(recipe, folder, f"tests import {top} from {folder}")
+        else:
+            made = (
+                None if is_standard(top) else _wish(recipe, python_provider(module).name, f"imported as {module}")
+            )
+        if made is not None:
+            recipe = made[0]
+            yield made
+
+
+def _fixtures(recipe: Recipe, said: str, original: Path) -> Iterator[Repaired]:
+    wanted = {_FIXTURES[name]: f"fixture {name}" for name in _FIXTURE.findall(said) if name in _FIXTURES}
+    if _ASYNC.search(said):
+        wanted["pytest-asyncio"] = "tests are coroutines"
+    for name, why in wanted.items():
+        made = _wish(recipe, name, why)
+        if made is not None:
+            recipe = made[0]
+            yield made
+
+
+def _writable(recipe: Recipe, said: str, original: Path) -> Iterator[Repaired]:
+    for path in _READ_ONLY.findall(said):
+        holder = next((place for place in recipe.tests.protected if _inside(path, place)), None)
+        if holder is not None and holder not in recipe.tests.writable:
+            tests = recipe.tests.model_copy(update={"writable": (*recipe.tests.writable, holder)})
+            recipe = recipe.model_copy(update={"tests": tests})
+            yield recipe, f"tests write into {holder}"
+
+
+def _generated(recipe: Recipe, module: str, original: Path) -> Repaired | None:
+    """Return the draft with the version module that the original's build would have written."""
+    version = recipe.source.version
+    parts = tuple(piece if piece.isdigit() else f'"{piece}"' for piece in re.split(r"[.+]", version))
+    for name in ("pyproject.toml", "setup.cfg", "setup.py"):
+        path = original / name
+        text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+        for place in _VERSION_FILE.findall(text):
+            if PurePosixPath(place).with_suffix("").as_posix().endswith(module.replace(".", "/")):
+                code = (
+                    f'__version__ = version = "{version}"\n'
+                    f"__version_tuple__ = version_tuple = ({', '.join(parts)},)\n"
+                )
+                generated: Mapping[str, str] = {**recipe.source.generated, place: code}
+                source = recipe.source.model_copy(update={"generated": generated})
+                return recipe.model_copy(update={"source": source}), f"generated {place} with version {version}"
+    return None
+
+
+def _root(recipe: Recipe, folder: str, why: str) -> Repaired | None:
+    if folder in recipe.tests.import_roots:
+        return None
+    tests = recipe.tests.model_copy(update={"import_roots": (*recipe.tests.import_roots, folder)})
+    return recipe.model_copy(update={"tests": tests}), f"import root {folder}: {why}"
+
+
+def _beside_tests(tests: HiddenTests, module: str, original: Path) -> str | None:
+    for argument in tests.arguments:
+        place = original / argument
+        folders = [place, *(path for path in place.rglob("*") if path.is_dir())] if place.is_dir() else []
+        for folder in folders:
+            if (folder / f"{module}.py").is_file() or (folder / module).is_dir():
+                return str(folder.relative_to(original))
+    return None
+
+
+def _wish(recipe: Recipe, name: str, why: str) -> Repaired | None:
+    wanted = recipe.environment
+    if any(re.match(rf"{re.escape(name)}(?![\w.-])", line, re.IGNORECASE) for line in wanted.wants):
+        return None
+    environment = wanted.model_copy(update={"wants": (*wanted.wants, name), "lock": {}})
+    return recipe.model_copy(update={"environment": environment}), f"added {name}: {why}"
+
+
+def _inside(path: str, place: str) -> bool:
+    return PurePosixPath(path).is_relative_to(place)
