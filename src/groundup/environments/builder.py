@@ -4,7 +4,13 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from groundup.environments.requests import AnySource, Layer, PythonEnvironment, PythonRequest
+from groundup.environments.requests import (
+    AnySource,
+    Layer,
+    PythonEnvironment,
+    PythonRequest,
+    ResolvedRequest,
+)
 
 if TYPE_CHECKING:
     from groundup.gateways.pypi import PyPIGateway
@@ -38,4 +44,13 @@ class RegistryLender(Protocol):
         self, *, refused: Iterable[str] = (), exclude_newer: str | None = None
     ) -> AbstractAsyncContextManager["PyPIGateway"]:
         """Yield a gateway that refuses these names and hides what is newer; attach it to one sandbox."""
+        ...
+
+
+@runtime_checkable
+class SubmissionInstaller(Protocol):
+    """A builder that installs what a submission declares and nobody locked. Optional."""
+
+    async def submission_environment(self, request: ResolvedRequest) -> PythonEnvironment:
+        """Return an environment with *request*'s requirements, resolved anew."""
         ...

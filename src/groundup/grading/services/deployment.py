@@ -1,0 +1,189 @@
+"""A submitted service, running in a pod: what a grader may ask of it, and what it printed.
+
+Three sandboxes share the pod's private network and nothing else: the service's; the tests', opened for each run of
+them (`testing`); and an observer's, in which nothing ever runs and through whose sockets groundup asks. So the
+service can neither see nor end who judges it, and its death is not theirs.
+"""
+
+import asyncio
+import shutil
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from groundup.domain.errors import SandboxError
+from groundup.domain.limits import Limits
+from groundup.environments.builder import RegistryLender
+from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
+from groundup.grading.bench import Bench
+from groundup.grading.services.asking import Answer, Caller
+from groundup.grading.services.records import Lifecycle, Readiness
+from groundup.grading.services.start import StartCommand
+from groundup.sandbox.protocol import Command, Mount, Pod, Sandbox, SandboxSpec, Service
+from groundup.trees.copy import copy_tree
+
+_POLL_S = 0.1
+_FIRST_ANSWER_S = 2.0
+_LOOK_S = 0.5
+_OBSERVER = Limits(cpus=0.5, memory_mb=128, processes=16, disk_mb=16, wall_clock_s=24 * 3600.0)
+_COUNT = "n=0; for p in /proc/[0-9]*; do n=$((n+1)); done; echo $n"
+_ALONE = 2
+"""The sandbox's supervisor and the shell that counts."""
+_NOTHING = "nothing to start: no start.sh, no app.py, main.py, run.py, manage.py, server.py, nor a module to guess"
+
+
+class Deployment:
+    """One started service. Made by `deployed`."""
+
+    def __init__(
+        self, pod: Pod, observer: Sandbox, sandbox: Sandbox | None, service: Service | None, lifecycle: Lifecycle,
+        port: int,
+    ) -> None:  # fmt: skip
+        self.pod = pod
+        self.caller = Caller(observer, port, lifecycle.answer_s)
+        self._sandbox = sandbox
+        self._service = service
+        self._lifecycle = lifecycle
+        self._began = time.monotonic()
+        self._last_look = 0.0
+
+    async def until_ready(self) -> Readiness:
+        """Wait until the port answers HTTP, also when it is late, or until nothing is left that could answer."""
+        if self._service is None:
+            return Readiness(answered_s=None, in_time=False, message=_NOTHING)
+        allowed_s = self._lifecycle.ready_s + self._lifecycle.late_s
+        while (waited := time.monotonic() - self._began) < allowed_s:
+            answer = await self.caller.get("/", min(_FIRST_ANSWER_S, allowed_s - waited))
+            if answer is not None:
+                took = time.monotonic() - self._began
+                in_time = took <= self._lifecycle.ready_s
+                message = "" if in_time else f"the port answered only after {took:.1f} s"
+                return Readiness(
+                    answered_s=round(took, 3), in_time=in_time, status=answer.status, ended=await self._ended(),
+                    message=message,
+                )  # fmt: skip
+            if await self._is_dead():
+                break
+            await asyncio.sleep(_POLL_S)
+        ended = await self._ended()
+        how = "" if ended is None else f"; the start command had ended with exit code {ended}"
+        return Readiness(
+            answered_s=None,
+            in_time=False,
+            ended=ended,
+            message=f"port {self.caller.port} did not answer HTTP{how}",
+        )
+
+    async def health(self, paths: tuple[str, ...]) -> Mapping[str, Answer | None]:
+        """Ask each of *paths* by GET."""
+        return {path: await self.caller.get(path) for path in paths}
+
+    async def answers(self) -> bool:
+        """Whether the service still answers."""
+        return await self.caller.get("/") is not None
+
+    def log(self) -> bytes:
+        """Return what the service printed so far."""
+        return b"" if self._service is None else self._service.output()
+
+    def peak_memory_mb(self) -> float | None:
+        """Return the most memory that the service used, where the machine can say."""
+        return None if self._sandbox is None else self._sandbox.usage().peak_memory_mb
+
+    async def _ended(self) -> int | None:
+        if self._service is None or self._service.alive():
+            return None
+        return await self._service.wait(0.1)
+
+    async def _is_dead(self) -> bool:
+        """Whether the start command ended and left nothing behind. Only saves time."""
+        now = time.monotonic()
+        if self._service is None or self._sandbox is None or self._service.alive():
+            return False
+        if now - self._last_look < _LOOK_S:
+            return False
+        self._last_look = now
+        try:
+            count = await self._sandbox.run(Command(argv=("sh", "-c", _COUNT), timeout_s=5.0, output_bytes=1024))
+        except SandboxError:
+            return True
+        return count.ok and count.stdout.strip().isdigit() and int(count.stdout) <= _ALONE
+
+
+@asynccontextmanager
+async def deployed(
+    submission: Path,
+    start: StartCommand | None,
+    port: int,
+    environment: PythonEnvironment,
+    lifecycle: Lifecycle,
+    bench: Bench,
+) -> AsyncIterator[Deployment]:
+    """Start a copy of *submission* and yield it; everything ends with the context."""
+    workspace, nothing = bench.scratch / "service", bench.scratch / "observer"
+    await asyncio.to_thread(copy_tree, submission, workspace)
+    nothing.mkdir()
+    async with AsyncExitStack() as stack:
+        pod = await stack.enter_async_context(await bench.provider.pod())
+        observer = await stack.enter_async_context(
+            await pod.open(SandboxSpec(workspace=nothing, limits=_OBSERVER, label="observer"))
+        )
+        if start is None:
+            yield Deployment(pod, observer, None, None, lifecycle, port)
+            return
+        spec = await asyncio.to_thread(service_spec, workspace, start, port, environment, lifecycle, bench)
+        sandbox = await stack.enter_async_context(await pod.open(spec))
+        variables = await _index(stack, sandbox, bench) if start.installs and lifecycle.start_installs else {}
+        service = await sandbox.start(Command(argv=start.argv, environment=variables))
+        yield Deployment(pod, observer, sandbox, service, lifecycle, port)
+
+
+def service_spec(
+    workspace: Path,
+    start: StartCommand,
+    port: int,
+    environment: PythonEnvironment,
+    lifecycle: Lifecycle,
+    bench: Bench,
+) -> SandboxSpec:
+    """Return the sandbox around *workspace*; where a start script installs, its environment is a copy."""
+    mounts = environment.mounts
+    if start.installs and lifecycle.start_installs:
+        mounts = tuple(_writable(mount, bench.scratch / "environment") for mount in mounts)
+    return SandboxSpec(
+        workspace=workspace,
+        mounts=mounts,
+        environment={"PYTHONUNBUFFERED": "1", **environment.environment, "SERVICE_PORT": str(port)},
+        path=environment.path,
+        limits=lifecycle.service.model_copy(
+            update={
+                "command_s": lifecycle.overall_s,
+                "wall_clock_s": lifecycle.overall_s,
+                "output_bytes": lifecycle.log_bytes,
+            }
+        ),
+        label="service",
+    )
+
+
+def _writable(mount: Mount, copy: Path) -> Mount:
+    if mount.target != ENVIRONMENT_TARGET:
+        return mount
+    shutil.copytree(mount.source, copy, symlinks=True)
+    return Mount(source=copy, target=mount.target, writable=True)
+
+
+async def _index(stack: AsyncExitStack, sandbox: Sandbox, bench: Bench) -> dict[str, str]:
+    """Attach the package index to the service's sandbox and return the variables that tell installers of it."""
+    builder: object = bench.builder
+    if not isinstance(builder, RegistryLender):
+        return {}
+    gateway = await stack.enter_async_context(builder.gateway())
+    index = await gateway.attach(sandbox)
+    return {
+        "PIP_INDEX_URL": index,
+        "UV_DEFAULT_INDEX": index,
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_NO_INPUT": "1",
+    }

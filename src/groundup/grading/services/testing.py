@@ -1,0 +1,260 @@
+"""Running hidden HTTP tests in a sandbox of their own, beside the service in its pod.
+
+The trusted runner of `grading.library` runs them. Here nothing untrusted is in its process: what it says is so,
+also of a run that did not come to its end. A test that hangs or ends the process counts as an error, and the run
+goes on with those that had not been tried.
+"""
+
+import asyncio
+import hashlib
+import json
+import secrets
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import Field
+
+from groundup.domain.errors import SandboxError
+from groundup.domain.records import Record
+from groundup.domain.verdicts import TestResult
+from groundup.environments.requests import PythonEnvironment
+from groundup.grading.library import runner_source
+from groundup.grading.library.hidden import NumberedTest
+from groundup.grading.library.report import COMPLETE, Report, Result, parse_report
+from groundup.grading.services.records import Lifecycle, ServiceTests
+from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Mount, Pod, SandboxSpec
+from groundup.trees.removal import remove_tree
+
+TRUSTED = "/opt/groundup"
+_REPORT_FD = 3
+_HOME = "/tmp/home"  # noqa: S108 - inside the sandbox, where /tmp is private
+_MAX_ROUNDS = 20
+_OUT_OF_TIME = (Ending.TIMEOUT, Ending.WALL_CLOCK)
+
+
+class TestRun(Record):
+    """What became of the hidden tests."""
+
+    __test__ = False  # not a pytest class
+
+    results: dict[NumberedTest, Result] = {}
+    collected: int = 0
+    collection_errors: dict[str, str] = {}
+    stopped: str | None = Field(default=None, description="why some were never tried")
+    timed_out: bool = False
+    seconds: float = 0.0
+    log: bytes = b""
+
+    def count(self, *outcomes: str) -> int:
+        """Return how many tests had one of *outcomes*."""
+        return sum(result.outcome in outcomes for result in self.results.values())
+
+    def skips(self) -> dict[str, int]:
+        """Return the reasons of skipped tests with their numbers, the most frequent first."""
+        counts: dict[str, int] = {}
+        for result in self.results.values():
+            if result.outcome == "skipped":
+                counts[result.message] = counts.get(result.message, 0) + 1
+        return dict(sorted(counts.items(), key=lambda item: -item[1]))
+
+    def as_records(self) -> tuple[TestResult, ...]:
+        """Return one record per test that is known by name."""
+        return tuple(
+            TestResult(
+                id=str(test),
+                outcome=result.outcome,
+                expected=True,
+                duration_s=result.duration_s,
+                message=result.message,
+            )
+            for test, result in sorted(self.results.items())
+        )
+
+
+async def run_tests(
+    tests: ServiceTests,
+    environment: PythonEnvironment,
+    pod: Pod,
+    lifecycle: Lifecycle,
+    scratch: Path,
+    allowed_s: float | None = None,
+) -> TestRun:
+    """Run all of *tests*, going on after those that end the process. Raises `SandboxError`."""
+    began = time.monotonic()
+    allowed_s = allowed_s or lifecycle.tests_s
+    gathered = _Gathered()
+    for _ in range(_MAX_ROUNDS):
+        left_s = allowed_s - (time.monotonic() - began)
+        if left_s <= 0:
+            gathered.stop(f"all tests together had {allowed_s:.0f} s")
+            break
+        report, result = await _once(tests, environment, pod, lifecycle, scratch, gathered, left_s)
+        if gathered.add(report, result):
+            break
+    else:
+        gathered.stop(f"{_MAX_ROUNDS} tests ended the test process")
+    return gathered.run(time.monotonic() - began, lifecycle.log_bytes)
+
+
+class _Gathered:
+    """What all rounds said together."""
+
+    def __init__(self) -> None:
+        self.tried: list[tuple[str, int]] = []
+        self._results: dict[NumberedTest, Result] = {}
+        self._collected = 0
+        self._errors: dict[str, str] = {}
+        self._stopped: str | None = None
+        self._timed_out = False
+        self._log = bytearray()
+
+    def stop(self, why: str) -> None:
+        """Say why the rest is not tried."""
+        self._stopped = why
+        self._timed_out = True
+
+    def add(self, report: Report, result: CommandResult) -> bool:
+        """Take one round in; return whether it was the last one."""
+        if result.ending is Ending.SANDBOX_DIED:
+            raise SandboxError("the tests' sandbox died; repeat the attempt, and see `groundup doctor`")
+        self._log += result.stdout + result.stderr
+        self._errors.update(report.collection_errors)
+        for test, said in report.results.items():
+            self._results.setdefault(test, said)
+            self.tried.append((test.id, test.ordinal))
+        self._collected = max(self._collected, len(self._results), (report.collected or 0))
+        if report.exit_code in COMPLETE and result.ending is Ending.EXITED:
+            return True
+        if report.running is None:
+            self._stopped = _why(report, result)
+            self._timed_out |= result.ending in _OUT_OF_TIME
+            return True
+        hung = result.ending in _OUT_OF_TIME or result.exit_code == -signal.SIGXCPU  # the runner's watchdog
+        self._timed_out |= hung
+        message = "hung" if hung else f"ended the test process ({result.ending}, exit code {result.exit_code})"
+        self._results[report.running] = Result(outcome="error", message=message)
+        self.tried.append((report.running_node or report.running.id, report.running.ordinal))
+        return False
+
+    def run(self, seconds: float, log_bytes: int) -> TestRun:
+        """Return the finished record."""
+        return TestRun(
+            results=self._results,
+            collected=self._collected,
+            collection_errors=self._errors,
+            stopped=self._stopped,
+            timed_out=self._timed_out,
+            seconds=seconds,
+            log=middle_cut(bytes(self._log), log_bytes),
+        )
+
+
+def _why(report: Report, result: CommandResult) -> str:
+    if report.broken_off is not None:
+        return f"the test session was broken off by {report.broken_off}"
+    if result.ending is not Ending.EXITED:
+        return f"the tests were stopped: {result.ending}"
+    code = report.exit_code if report.exit_code is not None else result.exit_code
+    return f"pytest gave up with exit code {code}"
+
+
+async def _once(
+    tests: ServiceTests,
+    environment: PythonEnvironment,
+    pod: Pod,
+    lifecycle: Lifecycle,
+    scratch: Path,
+    gathered: _Gathered,
+    left_s: float,
+) -> tuple[Report, CommandResult]:
+    room = scratch / f"tests-{secrets.token_hex(4)}"
+    token = secrets.token_hex(16)
+    try:
+        spec = await asyncio.to_thread(_spec, room, tests, environment, lifecycle, left_s)
+        async with await pod.open(spec) as sandbox:
+            result = await sandbox.run(_command(tests, environment, lifecycle, gathered, token))
+    finally:
+        await asyncio.to_thread(remove_tree, room)
+    return await asyncio.to_thread(parse_report, result.report, token), result
+
+
+def _spec(
+    room: Path, tests: ServiceTests, environment: PythonEnvironment, lifecycle: Lifecycle, left_s: float
+) -> SandboxSpec:
+    workspace, trusted = room / "workspace", room / "trusted"
+    _write(workspace, {**tests.beside})
+    _write(trusted, {"runner.py": runner_source(), "pytest.ini": b"[pytest]\n"})
+    return SandboxSpec(
+        workspace=workspace,
+        mounts=(
+            *environment.mounts,
+            Mount(source=trusted, target=TRUSTED),
+            Mount(source=tests.folder, target=f"{WORKSPACE}/{tests.place}"),
+        ),
+        environment={
+            **environment.environment,
+            "HOME": _HOME,
+            "LANG": "C.UTF-8",
+            "LC_ALL": "C.UTF-8",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            **tests.variables,
+        },
+        path=environment.path,
+        limits=lifecycle.tests.model_copy(
+            update={"command_s": left_s, "wall_clock_s": left_s + 30, "output_bytes": lifecycle.log_bytes}
+        ),
+        label="service tests",
+    )
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    folder.mkdir(parents=True)
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def _command(
+    tests: ServiceTests, environment: PythonEnvironment, lifecycle: Lifecycle, gathered: _Gathered, token: str
+) -> Command:
+    spec = {
+        "report_fd": _REPORT_FD,
+        "token": token,
+        "arguments": [
+            *("-c", f"{TRUSTED}/pytest.ini", f"--rootdir={WORKSPACE}", f"--confcutdir={WORKSPACE}"),
+            *("-p", "no:cacheprovider", "-q", "--tb=short", "--continue-on-collection-errors"),
+            f"{WORKSPACE}/{tests.place}",
+        ],
+        "plugins": tests.plugins,
+        "late_filters": [],
+        "packages": [],
+        "import_path": [f"{WORKSPACE}/{folder}" for folder in tests.python_path],
+        "path_order": "last",
+        "folders": [_HOME],
+        "cwd": WORKSPACE,
+        "stdin": "empty",
+        "test_timeout_s": lifecycle.one_test_s,
+        "left_out_tests": [(_digest(node), ordinal) for node, ordinal in gathered.tried],
+        "left_out_files": [],
+    }
+    return Command(
+        argv=(environment.executable, "-I", "-B", f"{TRUSTED}/runner.py"),
+        stdin=json.dumps(spec).encode(),
+        report_fd=_REPORT_FD,
+    )
+
+
+def _digest(node_id: str) -> str:
+    return hashlib.sha256(node_id.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def middle_cut(text: bytes, limit: int) -> bytes:
+    """Return *text*, or its head and tail when it is longer than *limit*."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return text[:half] + b"\n... cut ...\n" + text[-half:]
