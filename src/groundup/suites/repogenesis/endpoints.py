@@ -70,7 +70,20 @@ def segments(path: str) -> list[str]:
 def is_instance(path: str, pattern: str) -> bool:
     """Whether *path* is *pattern* with values for its parameters."""
     given, wanted = segments(path), segments(pattern)
-    return len(given) == len(wanted) and all(
-        re.fullmatch(".+".join(map(re.escape, part.split("{}"))), value) is not None
-        for value, part in zip(given, wanted, strict=True)
-    )
+    return len(given) == len(wanted) and all(map(_fills, given, wanted))
+
+
+def _fills(value: str, pattern: str) -> bool:
+    """Whether *value* is *pattern* with something in place of every `{}`; linear, for both may be hostile."""
+    first, *rest = pattern.split("{}")
+    if not rest:
+        return value == pattern
+    if not value.startswith(first):
+        return False
+    place = len(first)
+    for literal in rest[:-1]:
+        place = value.find(literal, place + 1)
+        if place < 0:
+            return False
+        place += len(literal)
+    return len(value) - len(rest[-1]) > place and value.endswith(rest[-1])
