@@ -1,4 +1,4 @@
-"""A tiny dataset in the published layout: one small repository per language, masked, with the patch that restores it."""
+"""A tiny dataset in the published layout: a masked repository per language, and the patches that restore them."""
 
 import difflib
 import json

@@ -9,11 +9,12 @@ from packaging.utils import canonicalize_name
 from groundup.domain.records import Record
 from groundup.manifests.formats import FORMATS, format_of
 from groundup.manifests.protocol import ManifestFormat
-from groundup.manifests.records import Dependency, Kind, Language, ManifestError
+from groundup.manifests.records import Dependency, Kind, Language, ManifestError, Source
 from groundup.sources.files import Tree, read_tree
 from groundup.sources.inference import infer_tree
 from groundup.sources.records import InferredDependency
 from groundup.suites.dibench.answers import Read
+from groundup.suites.dibench.workspaces import crate_name
 
 WRITABLE = frozenset({
     "pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "package.json", "Cargo.toml", "msbuild",
@@ -51,18 +52,23 @@ def write_inferred(
         if data is None:
             found.append(Written(path=path, content=b"", problem=f"{path} does not exist"))
             continue
-        inferred = _inferred(_around(tree, path, build_files), language, kinds, path)
-        found.append(written(path, data, inferred))
+        inferred, local = _inferred(_around(tree, path, build_files), language, kinds, path)
+        members = _members(tree, language, path)
+        own = [item for item in inferred if _folded(item.name) not in members]
+        inside = {_folded(name) for name in (*local, *(item.name for item in inferred))} & members.keys()
+        found.append(written(path, data, own, [members[name] for name in sorted(inside)]))
     return found
 
 
-def written(path: str, data: bytes, inferred: Iterable[InferredDependency]) -> Written:
-    """Return the build file with *inferred* added to what it declares."""
+def written(
+    path: str, data: bytes, inferred: Iterable[InferredDependency], inside: Iterable[Dependency] = ()
+) -> Written:
+    """Return the build file with *inferred* and *inside* (what the repository itself provides) added."""
     known = format_of(path) or FORMATS["requirements.txt"]
     try:
         present = known.read(data, path).dependencies
         names = {item.normalised or item.name for item in present} | {item.alias for item in present if item.alias}
-        added = [as_dependency(item, known) for item in inferred]
+        added = [*(as_dependency(item, known) for item in inferred), *inside]
         added = [item for item in added if item.normalised not in names]
         content = known.write(data, [*present, *added], path) if added else data
     except ManifestError as error:
@@ -86,16 +92,38 @@ def as_dependency(item: InferredDependency, known: ManifestFormat) -> Dependency
     )
 
 
-def _inferred(tree: Tree, language: Language, kinds: Collection[Kind], path: str) -> Iterable[InferredDependency]:
+def _inferred(
+    tree: Tree, language: Language, kinds: Collection[Kind], path: str
+) -> tuple[list[InferredDependency], list[str]]:
+    """Return what the source needs, and the import roots that the repository provides."""
     wanted = {kind.value for kind in kinds}
     if language == "python" and any(word in posixpath.basename(path).lower() for word in _DEV_WORDS):
-        return ()  # such a file lists what developers use, which the imports of the package do not tell
-    return [
-        item
-        for inference in infer_tree(tree, {language})
-        for item in inference.dependencies
-        if item.kind.value in wanted
-    ]
+        return [], []  # such a file lists what developers use, which the imports of the package do not tell
+    inferences = infer_tree(tree, {language})
+    return (
+        [item for one in inferences for item in one.dependencies if item.kind.value in wanted],
+        [name for one in inferences for name in one.local],
+    )
+
+
+def _members(tree: Tree, language: Language, build_file: str) -> dict[str, Dependency]:
+    """Return how *build_file* would declare the repository's other packages, where languages do that by path."""
+    if language != "rust":
+        return {}
+    found = {}
+    folder = posixpath.dirname(build_file)
+    for path, data in tree.manifests.items():
+        name = crate_name(data) if path.endswith("Cargo.toml") and path != build_file else None
+        if name is not None:
+            origin = posixpath.relpath(posixpath.dirname(path) or ".", folder or ".")
+            found[_folded(name)] = Dependency(
+                language=language, name=name, normalised=name, source=Source.PATH, origin=origin
+            )
+    return found
+
+
+def _folded(name: str) -> str:
+    return name.lower().replace("_", "-")
 
 
 def _around(tree: Tree, build_file: str, build_files: Sequence[str]) -> Tree:

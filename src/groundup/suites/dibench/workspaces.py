@@ -19,6 +19,15 @@ def offered_names(path: str, data: bytes) -> Iterator[str]:
         return
 
 
+def crate_name(data: bytes) -> str | None:
+    """Return the name of a Cargo.toml's own package; None where it has none or cannot be read."""
+    try:
+        document = tomllib.loads(data.decode("utf-8-sig"))
+    except ValueError:
+        return None
+    return next(_text(_table(document, "package"), "name"), None)
+
+
 def _of_toml(document: Mapping[str, object]) -> Iterator[str]:
     for keys in (("package",), ("project",), ("tool", "poetry")):
         yield from _text(_table(document, *keys), "name")

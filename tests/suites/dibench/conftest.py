@@ -1,0 +1,61 @@
+"""The tiny dataset, pulled, and the command line with settings of the test's own."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from groundup.cli.main import main
+from groundup.settings import Settings
+from groundup.suites.dibench.dataset import Dataset, read_dataset
+from groundup.suites.pulling import take_folder
+from tests.suites.dibench.made import write_dataset, write_snapshot
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """The JSON document that it printed."""
+        return json.loads(self.out)
+
+
+Groundup = Callable[..., Ended]
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    """The tiny dataset, read from where it was written."""
+    return read_dataset(write_dataset(tmp_path / "source"))
+
+
+@pytest.fixture
+def groundup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Groundup:
+    """Run `groundup` with the tiny dataset pulled, and a snapshot of the registries."""
+    snapshot = write_snapshot(tmp_path / "names.jsonl")
+    for name, value in {
+        "CACHE_DIR": str(tmp_path / "cache"),
+        "OUTPUT": str(tmp_path / "runs"),
+        "SANDBOX": "tests.runs.toy:create_provider",
+        "BUILDER": "tests.runs.toy:create_builder",
+        "REGISTRY": str(snapshot),
+        "JOBS": "2",
+    }.items():
+        monkeypatch.setenv(f"GROUNDUP_{name}", value)
+    monkeypatch.chdir(tmp_path)
+    source = write_dataset(tmp_path / "source", large=("four_delta",))
+    take_folder("dibench", source, Settings(cache_dir=tmp_path / "cache"), unpack=True)
+
+    def call(*arguments: str | Path) -> Ended:
+        code = main([str(argument) for argument in arguments])
+        told = capsys.readouterr()
+        return Ended(code, told.out, told.err)
+
+    return call

@@ -1,0 +1,342 @@
+"""DI-Bench through the command line: subjects, predictions, faults of the published code, reports."""
+
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundup.settings import Settings
+from groundup.suites.pulling import PublishedFile, PublishedRelease, pull_release, take_folder, unpack_archives
+from tests.suites.dibench.conftest import Groundup
+from tests.suites.dibench.made import (
+    INSTANCES,
+    JAVASCRIPT_ORIGINAL,
+    PYTHON_MASKED,
+    PYTHON_ORIGINAL,
+    RUST_MASKED,
+    diff,
+    instance,
+    write_dataset,
+    write_prediction,
+    write_tree,
+)
+
+
+def run_of(document: Any) -> Any:
+    """Return the only run of a report."""
+    return document["runs"][0]
+
+
+def scores(document: Any) -> dict[str, tuple[float, float]]:
+    """Return numerator and denominator of each graded task."""
+    rows = {row["task"]: row["score"] for row in run_of(document)["attempts"] if row["score"]}
+    return {task: (score["numerator"], score["denominator"]) for task, score in rows.items()}
+
+
+def table(document: Any, headline: str) -> Any:
+    """Return the scores of one of the suite's tables."""
+    return next(one["scores"] for one in run_of(document)["summaries"] if one["headline"].startswith(headline))
+
+
+@pytest.mark.parametrize("grader", ["strict", "official"])
+def test_the_oracle_has_everything(groundup: Groundup, grader: str) -> None:
+    """The published patch gets the full score in every language, by both graders."""
+    ended = groundup("run", "dibench", "-a", "oracle", "--grader", grader, "--json")
+    assert ended.code == 0
+    assert all(right == total > 0 for right, total in scores(ended.document).values())
+    assert len(scores(ended.document)) == 4
+
+
+@pytest.mark.parametrize("grader", ["strict", "official"])
+def test_an_untouched_repository_has_nothing(groundup: Groundup, grader: str) -> None:
+    """What a masked build file still declares counts for nothing."""
+    ended = groundup("run", "dibench", "-a", "nop", "--grader", grader, "--json")
+    assert ended.code == 0
+    assert all(right == 0 and total > 0 for right, total in scores(ended.document).values())
+    assert len(scores(ended.document)) == 4
+
+
+def test_the_static_subject_needs_no_model(groundup: Groundup) -> None:
+    """Inference from the masked repository finds what is imported, and the repository's own crates by path."""
+    ended = groundup("run", "dibench", "-a", "static", "--json")
+    found = scores(ended.document)
+    assert found["one_alpha"] == (4, 4)
+    assert found["two_beta"] == (4, 4)
+    assert found["three_gamma"] == (2, 2)
+    assert run_of(ended.document)["subject"]["agent"] == "static"
+
+
+def test_an_unknown_subject_is_named(groundup: Groundup) -> None:
+    """The error lists what the suite offers."""
+    ended = groundup("run", "dibench", "-a", "statik")
+    assert ended.code == 2
+    assert "'static'" in ended.err
+
+
+def test_published_results_are_taken_as_they_lie(groundup: Groundup, tmp_path: Path) -> None:
+    """`<results>/<language>/<id>/patch.diff` is a prediction; what the published tools leave beside it is not."""
+    results = tmp_path / "results"
+    write_prediction(results, "one_alpha", {"pyproject.toml": PYTHON_ORIGINAL})
+    write_prediction(results, "three_gamma", {"package.json": JAVASCRIPT_ORIGINAL.replace("^1.3.0", "1")})
+    ended = groundup("evaluate", "dibench", "-p", results, "--json")
+    assert ended.code == 0, ended.err
+    assert scores(ended.document) == {"one_alpha": (4, 4), "three_gamma": (2, 2)}
+    submission = tmp_path / "runs" / run_of(ended.document)["run_id"] / "attempts/one_alpha/0/submission"
+    assert [path.name for path in submission.iterdir()] == ["patch.diff"]
+
+
+def test_missing_predictions_count_for_strict_only(groundup: Groundup, tmp_path: Path) -> None:
+    """Strict sums what a missing prediction should have declared; the published code leaves it out."""
+    results = tmp_path / "results"
+    write_prediction(results, "one_alpha", {"pyproject.toml": PYTHON_ORIGINAL})
+    strict = groundup("evaluate", "dibench", "-p", results, "--json").document
+    everything = table(strict, "Dependencies")["all"]
+    assert everything["instances"]["numerator"] == 4
+    assert (everything["R"]["numerator"], everything["R"]["denominator"]) == (2, 7)
+    assert everything["P"]["value"] == 1
+    official = groundup("evaluate", "dibench", "-p", results, "--grader", "official", "--json").document
+    assert table(official, "Dependencies")["all"]["instances"]["numerator"] == 1
+    assert table(official, "Dependencies")["all"]["F1"]["value"] == 1
+    notes = [note for one in run_of(official)["summaries"] for note in one["notes"]]
+    assert any("3 without a prediction" in note for note in notes)
+
+
+def test_lines_may_hold_patches(groundup: Groundup, tmp_path: Path) -> None:
+    """A JSONL file with `model_patch` is a set of predictions; an empty patch changes nothing and gets 0."""
+    _, masked, original = INSTANCES["two_beta"]
+    rows = [
+        {"instance_id": "two_beta", "model_name_or_path": "m1", "model_patch": diff(masked, original)},
+        {"instance_id": "one_alpha", "model_name_or_path": "m1", "model_patch": ""},
+    ]
+    path = tmp_path / "predictions.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    ended = groundup("evaluate", "dibench", "-p", path, "--json")
+    assert scores(ended.document) == {"two_beta": (4, 4), "one_alpha": (0, 2)}
+    assert run_of(ended.document)["subject"]["model"] == "m1"
+
+
+def test_a_tree_is_laid_over_the_repository(groundup: Groundup, tmp_path: Path) -> None:
+    """Files of a tree stand in the place of the masked ones; what is no build file is told and ignored."""
+    write_tree(tmp_path / "p/one_alpha", {"pyproject.toml": PYTHON_ORIGINAL, "requirements.txt": "made-up-name\n"})
+    ended = groundup("evaluate", "dibench", "-p", tmp_path / "p", "--tasks", "one_alpha", "--json")
+    assert scores(ended.document) == {"one_alpha": (4, 4)}
+    facts = verdict(tmp_path, ended.document)["facts"]
+    assert facts["other files"] == 1
+    assert facts["added"] == 2
+
+
+def verdict(tmp_path: Path, document: Any) -> Any:
+    """Return the first verdict of a run, as its line holds it."""
+    line = (tmp_path / "runs" / run_of(document)["run_id"] / "verdicts.jsonl").read_text().splitlines()[0]
+    assert len(line) < 2048
+    return json.loads(line)["verdict"]
+
+
+def test_what_was_added_is_looked_up(groundup: Groundup, tmp_path: Path) -> None:
+    """Fake, version-missing and unverifiable are apart, and a fake is told by name."""
+    declared = (
+        '["requests>=2.31", "made-up-name", "old>=2", "asked-by-nobody", "x @ git+https://example.invalid/x"]'
+    )
+    edited = PYTHON_MASKED.replace("dependencies = []", f"dependencies = {declared}", 1)
+    write_tree(tmp_path / "p/one_alpha", {"pyproject.toml": edited})
+    ended = groundup("evaluate", "dibench", "-p", tmp_path / "p", "--tasks", "one_alpha", "--json")
+    found = verdict(tmp_path, ended.document)
+    counted = {key: found["facts"][key] for key in ("fake", "version-missing", "unverifiable", "internal-missing")}
+    assert counted == {"fake": 1, "version-missing": 1, "unverifiable": 2, "internal-missing": 0}
+    assert found["scores"]["fake rate"] == {"numerator": 1, "denominator": 3, "value": pytest.approx(1 / 3)}
+    assert "made-up-name" in found["reasons"][0]["message"]
+    assert found["cacheable"] is False
+
+
+def test_paths_are_looked_for_in_the_repository(groundup: Groundup, tmp_path: Path) -> None:
+    """A path dependency is never asked of a registry by strict; the published code asks for its name."""
+    edited = RUST_MASKED + 'made-up-name = { path = "core" }\nserde = { path = "nowhere" }\n'
+    write_tree(tmp_path / "p/two_beta", {"Cargo.toml": edited})
+    strict = groundup("evaluate", "dibench", "-p", tmp_path / "p", "--tasks", "two_beta", "--json")
+    facts = verdict(tmp_path, strict.document)["facts"]
+    assert (facts["fake"], facts["internal-missing"]) == (0, 1)
+    official = groundup(
+        "evaluate", "dibench", "-p", tmp_path / "p", "--tasks", "two_beta", "--grader", "official", "--json"
+    )
+    assert verdict(tmp_path, official.document)["facts"]["fake"] == 1
+
+
+def test_what_nobody_was_asked_about_is_not_fake(
+    groundup: Groundup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a registry everything is unverifiable; the published code calls any failure fake."""
+    monkeypatch.setenv("GROUNDUP_REGISTRY", "none")
+    for grader in ("strict", "official"):
+        ended = groundup("run", "dibench", "-a", "oracle", "--tasks", "one_alpha", "--grader", grader, "--json")
+        facts = verdict(tmp_path, ended.document)["facts"]
+        assert (facts["fake"], facts["unverifiable"]) == (0, 2)
+
+
+def test_a_patch_that_leads_outside_gets_nothing(groundup: Groundup, tmp_path: Path) -> None:
+    """Nothing is written, everything counts as missing, and the reason is told."""
+    _, masked, original = INSTANCES["one_alpha"]
+    hostile = diff(masked, original).replace("pyproject.toml", "../../pyproject.toml")
+    write_tree(tmp_path / "p/one_alpha", {"patch.diff": hostile})
+    ended = groundup("evaluate", "dibench", "-p", tmp_path / "p", "--tasks", "one_alpha", "--json")
+    assert scores(ended.document) == {"one_alpha": (0, 2)}
+    assert "leads out of the repository" in run_of(ended.document)["attempts"][0]["reasons"][0]["message"]
+
+
+def test_a_report_has_tables_of_its_own(groundup: Groundup) -> None:
+    """By language and subset, kind, number of dependencies and size; as text and as scores."""
+    ended = groundup("run", "dibench", "-a", "oracle", "--json")
+    headlines = [one["headline"] for one in run_of(ended.document)["summaries"]]
+    assert headlines == [
+        "Dependencies by language and subset",
+        "By kind",
+        "By number of dependencies",
+        "By lines of source code",
+    ]
+    assert {"all", "csharp", "csharp, large", "large", "regular"} < set(table(ended.document, "Dependencies"))
+    assert set(table(ended.document, "By kind")) == {"runtime"}
+    assert set(table(ended.document, "By number")) == {"1-5"}
+    shown = groundup("report", run_of(ended.document)["run_id"])
+    assert "By number of dependencies" in shown.out
+    markdown = groundup("report", run_of(ended.document)["run_id"], "--format", "markdown")
+    assert "## By kind" in markdown.out
+
+
+def test_a_report_without_the_data_says_so(
+    groundup: Groundup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A run folder that was copied elsewhere can still be reported; what needs the data is said to be missing."""
+    write_prediction(tmp_path / "results", "one_alpha", {"pyproject.toml": PYTHON_ORIGINAL})
+    run = run_of(groundup("evaluate", "dibench", "-p", tmp_path / "results", "--json").document)["run_id"]
+    monkeypatch.setenv("GROUNDUP_DATA_DIR", str(tmp_path / "elsewhere"))
+    document = groundup("report", run, "--json").document
+    assert table(document, "Dependencies")["all"]["instances"]["numerator"] == 1
+    notes = [note for one in run_of(document)["summaries"] for note in one["notes"]]
+    assert any("their data is not at hand" in note for note in notes)
+
+
+def test_statistics_count_the_source(groundup: Groundup) -> None:
+    """Files, lines and tests are of the language's source only; dependencies are those that were masked."""
+    told = groundup("tasks", "dibench", "--statistics", "--json").document["scores"]
+    python = told["regular, python"]
+    assert {name: python[name]["value"] for name in ("files", "lines", "dependencies", "tests")} == {
+        "files": 2,
+        "lines": 4,
+        "dependencies": 2,
+        "tests": 1,
+    }
+    assert told["regular, all"]["repositories"]["numerator"] == 3
+
+
+def test_ablations_change_one_kind_of_mistake(groundup: Groundup, tmp_path: Path) -> None:
+    """Right names get the original's versions; fake names go; the rest stays as it was."""
+    declared = 'dependencies = ["requests==1", "made-up-name", "old"]'
+    edited = PYTHON_MASKED.replace("dependencies = []", declared, 1)
+    write_tree(tmp_path / "p/one_alpha", {"pyproject.toml": edited})
+    ended = groundup("evaluate", "dibench", "-p", tmp_path / "p", "--tasks", "one_alpha", "--json")
+    run = run_of(ended.document)["run_id"]
+    assert groundup("ablate", run, "oracle-metadata", "-o", tmp_path / "versions").code == 0
+    text = (tmp_path / "versions/one_alpha/0/pyproject.toml").read_text()
+    assert '"requests>=2.31"' in text
+    assert '"made-up-name"' in text
+    assert groundup("ablate", run, "without-fakes", "-o", tmp_path / "names").code == 0
+    text = (tmp_path / "names/one_alpha/0/pyproject.toml").read_text()
+    assert '"requests==1"' in text
+    assert "made-up-name" not in text
+    again = groundup("evaluate", "dibench", "-p", tmp_path / "names", "--tasks", "one_alpha", "--json")
+    assert verdict(tmp_path, again.document)["facts"]["fake"] == 0
+    assert groundup("ablate", run, "no-such", "-o", tmp_path / "x").code == 2
+
+
+def test_no_data_is_said_with_what_to_do(
+    groundup: Groundup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without data there are no tasks, and the way to get it is told."""
+    monkeypatch.setenv("GROUNDUP_DATA_DIR", str(tmp_path / "nothing"))
+    ended = groundup("tasks", "dibench")
+    assert ended.code == 2
+    assert "groundup data pull dibench --from" in ended.err
+
+
+def packed(source: Path, destination: Path) -> Path:
+    """Pack the dataset as the release does: an archive per language, the instances beside."""
+    destination.mkdir()
+    for language in ("python", "rust", "javascript", "csharp"):
+        with tarfile.open(destination / f"dibench-regular-{language}.tar.gz", "w:gz") as archive:
+            archive.add(source / "repo-data" / language, language)
+    (destination / "dataset-dibench-regular.jsonl").write_bytes(
+        (source / "dataset-dibench-regular.jsonl").read_bytes()
+    )
+    return destination
+
+
+def test_downloaded_archives_are_unpacked(groundup: Groundup, tmp_path: Path) -> None:
+    """`--from` takes the release's files as they were downloaded."""
+    downloads = packed(write_dataset(tmp_path / "plain"), tmp_path / "downloads")
+    assert groundup("data", "pull", "dibench", "--from", downloads).code == 0
+    assert "missing" not in groundup("tasks", "dibench").out
+    assert groundup("run", "dibench", "-a", "oracle", "--fail-under", "1").code == 0
+
+
+def test_bad_data_is_never_put_in_place(groundup: Groundup, tmp_path: Path) -> None:
+    """An error names line and field, and the data at hand stays."""
+    bad = tmp_path / "bad"
+    bad.mkdir()
+    lines = [json.dumps(instance("one_alpha")), json.dumps(instance("two_beta", build_files=["../x"]))]
+    (bad / "regular.jsonl").write_text("\n".join(lines))
+    ended = groundup("data", "pull", "dibench", "--from", bad)
+    assert ended.code == 2
+    assert "line 2: build_files.0:" in ended.err
+    assert groundup("tasks", "dibench").code == 0
+
+
+def test_an_archive_that_is_none_is_said(tmp_path: Path) -> None:
+    """A broken download is named."""
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/dibench-regular-rust.tar.gz").write_bytes(b"<html>not found</html>")
+    with pytest.raises(Exception, match=r"dibench-regular-rust\.tar\.gz"):
+        unpack_archives(tmp_path / "d")
+    with pytest.raises(Exception, match="no such folder"):
+        take_folder("toy", tmp_path / "missing", Settings(cache_dir=tmp_path / "c"), unpack=True)
+
+
+def test_the_older_schema_is_converted_only_when_asked(groundup: Groundup, tmp_path: Path) -> None:
+    """Reading it names the way to convert it; the converted file is read."""
+    row = instance("one_alpha")
+    older = {key: value for key, value in row.items() if key not in ("act_command", "build_files", "env_specs")}
+    older |= {"act_cmd": "act", "dependency_file": "pyproject.toml", "language": "Python", "build_script": "x"}
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old/old.jsonl").write_text(json.dumps(older) + "\n")
+    ended = groundup("data", "pull", "dibench", "--from", tmp_path / "old")
+    assert ended.code == 2
+    assert "older schema" in ended.err
+    assert "groundup data convert" in ended.err
+    (tmp_path / "new").mkdir()
+    converted = groundup(
+        "data", "convert", "dibench", tmp_path / "old/old.jsonl", "-o", tmp_path / "new/regular.jsonl"
+    )
+    assert converted.code == 0, converted.err
+    assert groundup("data", "pull", "dibench", "--from", tmp_path / "new").code == 0
+
+
+async def test_a_release_is_fetched_and_checked(tmp_path: Path) -> None:
+    """Files arrive unpacked; one whose hash is not the one that is known stops everything."""
+    from tests.gateways.files_served import served
+
+    downloads = packed(write_dataset(tmp_path / "plain"), tmp_path / "downloads")
+    settings = Settings(cache_dir=tmp_path / "cache")
+    with served(downloads) as address:
+        names = sorted(path.name for path in downloads.iterdir())
+        files = tuple(PublishedFile(address=f"{address}/{name}") for name in names)
+        release = PublishedRelease(address=address, files=files, licence="MIT")
+        origin = await pull_release("toy", release, settings)
+        assert (settings.data / "toy/data/dibench-regular-rust/rust/two_beta/Cargo.toml").is_file()
+        assert origin.files > 5
+        wrong = release.model_copy(update={"files": (files[0].model_copy(update={"sha256": "0" * 64}),)})
+        with pytest.raises(Exception, match="SHA-256"):
+            await pull_release("toy", wrong, settings)
+        gone = release.model_copy(update={"files": (PublishedFile(address=f"{address}/nothing.tar.gz"),)})
+        with pytest.raises(Exception, match="does not exist"):
+            await pull_release("toy", gone, settings)
+    assert (settings.data / "toy/data/dibench-regular-rust").is_dir()
