@@ -1,6 +1,6 @@
 """Making a recipe, step by step; every decision is said and noted in the recipe."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from groundup.domain.errors import TaskError, UsageError
@@ -63,7 +63,7 @@ async def build(
     async with open_index(settings) as registry:
         until = await newest_pin(specification, registry)
         candidates = await _candidates(task.id, specification, wish.source, until, registry, settings, say)
-        nearest: tuple[int, Recipe] | None = None
+        nearest: tuple[tuple[int, int], Recipe] | None = None
         for number, candidate in enumerate(candidates[:MOST_TRIED]):
             say(f"trying {candidate.label}")
             draft = await make_draft(task, declared, specification, candidate, wish.python, bench, registry, say)
@@ -74,11 +74,10 @@ async def build(
                     raise UnfinishedError(str(error), draft) from error
                 say(str(error)[:500])
                 continue
-            passed = _passed(execution)
-            distance = min(abs(passed - count) for count in declared.values())
+            distance = _distance(execution, declared)
             if nearest is None or distance < nearest[0]:
                 nearest = (distance, draft)
-            if distance == 0:
+            if distance == (0, 0):
                 break
     if nearest is None:
         raise TaskError(f"no candidate for {task.id} can be run; name another with --source")
@@ -211,8 +210,11 @@ async def _candidates(
     return found
 
 
-def _passed(execution: Execution) -> int:
-    return sum(said.outcome == "passed" for said in execution.report.results.values())
+def _distance(execution: Execution, declared: Mapping[str, int]) -> tuple[int, int]:
+    """Return how far a run is from the nearest published count, and how many tests failed beside our own two."""
+    outcomes = [said.outcome for said in execution.report.results.values()]
+    failed = outcomes.count("failed") + outcomes.count("error") - len(execution.canaries)
+    return min(abs(outcomes.count("passed") - count) for count in declared.values()), max(0, failed)
 
 
 def _recorded(candidate: Candidate, project: Project, tree: str, notes: list[str]) -> Source | RepositorySource:

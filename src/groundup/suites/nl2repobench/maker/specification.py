@@ -17,7 +17,7 @@ _FENCE = re.compile(r"^[ \t]*```[^\n]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILI
 _PYTHON = re.compile(r"python(?:\s+version)?[^\n\d]{0,80}?\b(3\.\d{1,2})(?:\.\d+)?\b", re.IGNORECASE)
 _CURRENT = re.compile(r"python version used[^\n]*?\b(3\.\d{1,2})", re.IGNORECASE)
 _COLUMNS = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)[ \t]+v?(\d[A-Za-z0-9.+!_-]*)\s*(?:#.*)?$")
-_BRANCH = re.compile(r"^(?P<lead>[\s│|├└`+\\-]*?)(?:├|└|\||\+|`)[─—-]{1,3}\s*(?P<name>[^\s#(<←]+)")
+_BRANCH = re.compile(r"^(?P<lead>[\s│|├└`+\\-]*?)(?:├|└|\||\+|`)[─—-]{1,3}\s*(?P<name>[^\s#(<←─]+)")
 _NOT_LIBRARIES = frozenset({"python", "pip", "setuptools", "wheel"})
 """Where an interpreter brings its own, or none is needed to run tests."""
 _FAR = 6000

@@ -1,0 +1,108 @@
+"""Tests of groundup.suites.nl2repobench.maker.layout: every layout that originals have."""
+
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.errors import TaskError
+from groundup.grading.library.hidden import HiddenTests
+from groundup.suites.nl2repobench.maker.layout import read_layout
+from groundup.suites.nl2repobench.maker.project import Project
+from tests.grading.library.laboratory import write_tree
+
+COMMANDS = ("pip install -e .", "pytest --continue-on-collection-errors tests")
+DEMO = Project(name="demo", version="1.0")
+
+
+def layout(
+    root: Path, files: dict[str, str], commands: tuple[str, ...] = COMMANDS, listed: tuple[str, ...] = ("tests",)
+) -> HiddenTests:
+    """Return the layout of an original of *files*."""
+    return read_layout(write_tree(root, files), DEMO, commands, listed)[0]
+
+
+@pytest.mark.parametrize(
+    ("files", "roots", "packages"),
+    [
+        ({"demo/__init__.py": "", "docs/__init__.py": "", "tests/__init__.py": ""}, (".",), ("demo",)),
+        ({"src/demo/__init__.py": "", "src/extra.py": "", "setup.py": ""}, ("src",), ("demo", "extra")),
+        ({"demo.py": "", "setup.py": "", "conftest.py": ""}, (".",), ("demo",)),
+        ({"src/demo.py": "", "src/_demo_test_helper.py": ""}, ("src",), ("demo",)),
+    ],
+)
+def test_packages_and_modules_are_found(
+    tmp_path: Path, files: dict[str, str], roots: tuple[str, ...], packages: tuple[str, ...]
+) -> None:
+    """Flat, src and single modules; folders of tests and documents and helpers of tests are no library."""
+    found = layout(tmp_path, {**files, "tests/test_a.py": ""})
+
+    assert (found.import_roots, found.packages) == (roots, packages)
+    assert found.arguments == ("tests",)
+    assert "tests" in found.protected
+
+
+def test_tests_inside_the_package_are_found(tmp_path: Path) -> None:
+    """Where the publishers moved the tests, they are protected where the original has them."""
+    found = layout(tmp_path, {"demo/__init__.py": "", "demo/tests/test_a.py": ""})
+
+    assert found.arguments == ("demo/tests",)
+    assert found.protected == ("demo/tests",)
+
+
+def test_tests_at_the_root_are_found(tmp_path: Path) -> None:
+    """A listed folder that does not exist does not hide the files that do."""
+    found = layout(tmp_path, {"demo/__init__.py": "", "test_demo.py": ""}, ("pytest",), ("tests",))
+
+    assert found.arguments == ("test_demo.py",)
+
+
+def test_a_folder_that_holds_the_library_is_not_its_tests(tmp_path: Path) -> None:
+    """Tests beside a module in src are named one by one, and what helps them is protected."""
+    files = {"src/demo.py": "", "src/test_demo.py": "", "src/_test_helper.py": ""}
+    found = layout(tmp_path, files, ("pytest src",), ("src/test_demo.py", "test_demo.py"))
+
+    assert found.packages == ("demo",)
+    assert found.arguments == ("src/test_demo.py",)
+    assert found.protected == ("src/test_demo.py", "src/_test_helper.py")
+
+
+def test_the_configuration_is_kept_where_it_matters(tmp_path: Path) -> None:
+    """What decides which tests there are and how they behave stays; reporting and coverage go."""
+    ini = """[pytest]
+addopts = -ra --cov=demo --doctest-glob '*.rst' --strict-markers
+asyncio_mode = auto
+filterwarnings =
+    error
+    ignore::demo.Old
+testpaths = tests
+"""
+    found = layout(tmp_path, {"demo/__init__.py": "", "tests/test_a.py": "", "pytest.ini": ini})
+
+    assert found.ini == ("asyncio_mode = auto", "filterwarnings = error", "addopts = --doctest-glob '*.rst'")
+    assert found.late_filters == ("ignore::demo.Old",)
+
+
+def test_canaries_are_collected_whatever_test_files_are_called(tmp_path: Path) -> None:
+    """Where pytest collects one odd name only, our own tests get a pattern of their own."""
+    config = '[tool.pytest.ini_options]\npython_files = "tests.py"\n'
+    found = layout(tmp_path, {"demo/__init__.py": "", "tests/tests.py": "", "pyproject.toml": config})
+
+    assert found.canary_name == "canary_{}.py"
+    assert found.ini == ("python_files = tests.py canary_*.py",)
+
+
+def test_conftests_and_import_paths_of_the_root_are_kept(tmp_path: Path) -> None:
+    """A root conftest is part of the tests, and a folder that the configuration puts on the path is searched."""
+    config = '[tool.pytest.ini_options]\npythonpath = ["helpers"]\n'
+    files = {"demo/__init__.py": "", "tests/test_a.py": "", "conftest.py": "", "helpers/h.py": ""}
+    found = layout(tmp_path, {**files, "pyproject.toml": config})
+
+    assert found.protected == ("tests", "conftest.py")
+    assert found.import_roots == (".", "helpers")
+
+
+@pytest.mark.parametrize("files", [{"demo/__init__.py": ""}, {"tests/test_a.py": ""}])
+def test_a_source_without_library_or_tests_is_refused(tmp_path: Path, files: dict[str, str]) -> None:
+    """Some source distributions leave their tests out; that is said at once."""
+    with pytest.raises(TaskError, match="name a"):
+        layout(tmp_path, files)

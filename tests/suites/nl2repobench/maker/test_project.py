@@ -1,0 +1,72 @@
+"""Tests of groundup.suites.nl2repobench.maker.project."""
+
+from pathlib import Path
+
+from groundup.suites.nl2repobench.maker.project import read_project
+from tests.grading.library.laboratory import write_tree
+
+PYPROJECT = """
+[project]
+name = "demo"
+dynamic = ["version"]
+license = {text = "MIT"}
+dependencies = ["six>=1", "local @ file:///x"]
+[project.scripts]
+demo = "demo:main"
+[project.entry-points.pytest11]
+demo = "demo.plugin"
+[project.optional-dependencies]
+tests = ["pretend"]
+"""
+SETUP = """
+import os
+from setuptools import setup
+VERSION = os.environ["VERSION"]
+setup(name="demo", version=VERSION, py_modules=["demo"], install_requires=["six"], license="BSD",
+      entry_points={"console_scripts": ["demo = demo:main"]})
+"""
+
+
+def test_a_pyproject_is_read(tmp_path: Path) -> None:
+    """Programs and plugins become entry points; requirements by address are left out; code tells the version."""
+    root = write_tree(tmp_path, {"pyproject.toml": PYPROJECT, "demo/__init__.py": '__version__ = "1.2.3"\n'})
+    found = read_project(root)
+
+    assert (found.name, found.version, found.licence) == ("demo", "1.2.3", "MIT")
+    assert found.requires == ("six>=1",)
+    assert found.test_requires == ("pretend",)
+    assert found.entry_points == {"console_scripts": {"demo": "demo:main"}, "pytest11": {"demo": "demo.plugin"}}
+
+
+def test_a_setup_py_is_read_without_being_run(tmp_path: Path) -> None:
+    """What is literal counts; what would have to be computed stays absent."""
+    found = read_project(write_tree(tmp_path, {"setup.py": SETUP}))
+
+    assert (found.name, found.version, found.licence) == ("demo", None, "BSD")
+    assert found.modules == ("demo",)
+    assert found.entry_points == {"console_scripts": {"demo": "demo:main"}}
+
+
+def test_built_metadata_comes_first(tmp_path: Path) -> None:
+    """A source distribution's own metadata is what its build found out."""
+    files = {
+        "PKG-INFO": "Metadata-Version: 2.1\nName: Demo\nVersion: 2.0\nRequires-Dist: six\n"
+        "Requires-Dist: pretend ; extra == 'test'\nRequires-Dist: sphinx ; extra == 'docs'\n",
+        "demo.egg-info/entry_points.txt": "[console_scripts]\ndemo = demo:main\n",
+        "demo.egg-info/top_level.txt": "demo\n_demo\n",
+        "pyproject.toml": PYPROJECT,
+    }
+    found = read_project(write_tree(tmp_path, files))
+
+    assert (found.name, found.version) == ("Demo", "2.0")
+    assert found.requires == ("six",)
+    assert found.test_requires == ("pretend",)
+    assert found.modules == ("demo", "_demo")
+
+
+def test_broken_files_tell_nothing(tmp_path: Path) -> None:
+    """Files of strangers may be anything."""
+    files = {"pyproject.toml": "[", "setup.cfg": "no section", "setup.py": "def (", "PKG-INFO": ""}
+    found = read_project(write_tree(tmp_path, files))
+
+    assert (found.name, found.version, found.requires, found.entry_points) == (None, None, (), {})
