@@ -61,10 +61,8 @@ def test_an_untouched_repository_has_nothing(groundup: Groundup, grader: str) ->
 def test_the_static_subject_needs_no_model(groundup: Groundup) -> None:
     """Inference from the masked repository finds what is imported, and the repository's own crates by path."""
     ended = groundup("run", "dibench", "-a", "static", "--json")
-    found = scores(ended.document)
-    assert found["one_alpha"] == (4, 4)
-    assert found["two_beta"] == (4, 4)
-    assert found["three_gamma"] == (2, 2)
+    expected = {"one_alpha": (4, 4), "two_beta": (4, 4), "three_gamma": (2, 2)}
+    assert expected.items() <= scores(ended.document).items()
     assert run_of(ended.document)["subject"]["agent"] == "static"
 
 

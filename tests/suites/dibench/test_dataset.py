@@ -1,0 +1,95 @@
+"""Reading the published data: strictly, with errors that name line and field."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.errors import TaskError, UsageError
+from groundup.suites.dibench.answers import original
+from groundup.suites.dibench.dataset import read_dataset
+from tests.suites.dibench.made import instance, write_dataset
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"language": "cobol"}, "language: Input should be"),
+        ({"patch": ""}, "patch: "),
+        ({"build_files": []}, "build_files: "),
+        ({"build_files": ["/etc/passwd"]}, "build_files.0: "),
+        ({"ci_file": "../x"}, "ci_file: "),
+        ({"instance_id": "../x"}, "instance_id: "),
+        ({"surprise": 1}, "surprise: "),
+        ({"env_specs": {"SDK": 1}}, "env_specs.SDK: "),
+    ],
+)
+def test_errors_name_line_and_field(tmp_path: Path, changes: dict[str, object], told: str) -> None:
+    """What is wrong is found without reading anything else."""
+    lines = [json.dumps(instance("one_alpha")), "", json.dumps(instance("two_beta", **changes))]
+    (tmp_path / "regular.jsonl").write_text("\n".join(lines))
+    with pytest.raises(UsageError, match=rf"regular\.jsonl, line 3: {told}"):
+        read_dataset(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"), [(b"{", "not JSON"), (b"[]", "an object"), (b'{"a": "\xff"}', "not UTF-8")]
+)
+def test_lines_that_are_no_objects(tmp_path: Path, line: bytes, told: str) -> None:
+    """A line that cannot be read is named."""
+    (tmp_path / "regular.jsonl").write_bytes(line)
+    with pytest.raises(UsageError, match=f"line 1: {told}"):
+        read_dataset(tmp_path)
+
+
+def test_subsets_and_folders(tmp_path: Path) -> None:
+    """The file's name says the subset; repositories are found in each published layout."""
+    root = write_dataset(tmp_path / "a", large=("two_beta",))
+    found = {problem.id: problem for problem in read_dataset(root).problems}
+    assert found["two_beta"].subset == "large"
+    assert found["one_alpha"].repository == root / "repo-data/python/one_alpha"
+    (root / "dibench-large-rust").mkdir()
+    (root / "repo-data/rust").rename(root / "dibench-large-rust/rust")
+    again = {problem.id: problem for problem in read_dataset(root).problems}
+    assert again["two_beta"].repository == root / "dibench-large-rust/rust/two_beta"
+
+
+def test_ids_that_stand_twice(tmp_path: Path) -> None:
+    """In one file: refused. In two subsets: told apart by language and subset."""
+    root = write_dataset(tmp_path / "a")
+    line = json.dumps(instance("one_alpha")) + "\n"
+    (root / "large.jsonl").write_text(line)
+    names = {problem.id for problem in read_dataset(root).problems}
+    assert {"one_alpha.python.regular", "one_alpha.python.large"} <= names
+    (root / "large.jsonl").write_text(line * 2)
+    with pytest.raises(UsageError, match="one_alpha stands there twice"):
+        read_dataset(root)
+
+
+def test_a_patch_that_does_not_fit_is_the_tasks_fault(tmp_path: Path) -> None:
+    """Nobody's prediction is blamed for damaged data."""
+    root = write_dataset(tmp_path / "a")
+    (root / "repo-data/python/one_alpha/pyproject.toml").write_text("something else\n")
+    problem = next(one for one in read_dataset(root).problems if one.id == "one_alpha")
+    with pytest.raises(TaskError, match=r"the published patch does not fit pyproject\.toml"):
+        original(problem)
+
+
+def test_a_repository_that_is_not_there(tmp_path: Path) -> None:
+    """The error says which archive is missing."""
+    root = write_dataset(tmp_path / "a")
+    (root / "repo-data/rust/two_beta").rename(tmp_path / "gone")
+    problem = next(one for one in read_dataset(root).problems if one.id == "two_beta")
+    with pytest.raises(TaskError, match="there is no folder rust/two_beta"):
+        problem.read("Cargo.toml")
+
+
+def test_a_link_that_leads_out_is_not_followed(tmp_path: Path) -> None:
+    """Data from a stranger's archive cannot make graders read other files."""
+    root = write_dataset(tmp_path / "a")
+    file = root / "repo-data/python/one_alpha/pyproject.toml"
+    file.unlink()
+    file.symlink_to("/etc/hostname")
+    problem = next(one for one in read_dataset(root).problems if one.id == "one_alpha")
+    with pytest.raises(TaskError, match="leads out of the repository"):
+        problem.read("pyproject.toml")

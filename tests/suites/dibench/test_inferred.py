@@ -1,0 +1,57 @@
+"""`groundup infer`: what the source needs, written into the manifests around it."""
+
+from pathlib import Path
+
+from groundup.domain.digests import digest_bytes
+from tests.suites.dibench.conftest import Groundup
+from tests.suites.dibench.made import INSTANCES, write_tree
+
+
+def test_each_line_is_explained(groundup: Groundup, tmp_path: Path) -> None:
+    """A package stands beside the import that speaks for it, and nothing is written unless it is asked for."""
+    root = write_tree(tmp_path / "r", INSTANCES["one_alpha"][1])
+    before = digest_bytes((root / "pyproject.toml").read_bytes())
+    ended = groundup("infer", root)
+    assert ended.code == 0
+    assert "imported in alpha/__init__.py:1, eager" in ended.out
+    assert digest_bytes((root / "pyproject.toml").read_bytes()) == before
+
+
+def test_writing_adds_only_what_is_missing(groundup: Groundup, tmp_path: Path) -> None:
+    """The second time there is nothing to add; what was declared stays as it was."""
+    root = write_tree(tmp_path / "r", INSTANCES["one_alpha"][1])
+    manifest = root / "pyproject.toml"
+    manifest.write_text(
+        manifest.read_text().replace("dependencies = []", 'dependencies = ["requests>=2"]  # why', 1)
+    )
+    assert "added pyyaml" in groundup("infer", root, "--write").err
+    text = manifest.read_text()
+    assert '"requests>=2"' in text
+    assert "pyyaml" in text
+    assert "nothing is missing" in groundup("infer", root, "--write").err
+    assert manifest.read_text() == text
+
+
+def test_crates_of_the_same_repository_are_declared_by_path(groundup: Groundup, tmp_path: Path) -> None:
+    """They are on no registry."""
+    root = write_tree(tmp_path / "r", INSTANCES["two_beta"][1])
+    assert groundup("infer", root, "--write").code == 0
+    assert 'beta-core = { path = "core" }' in (root / "Cargo.toml").read_text()
+
+
+def test_files_notebooks_and_diffs(groundup: Groundup, tmp_path: Path) -> None:
+    """One file, a notebook and a diff are enough to say something."""
+    (tmp_path / "one.py").write_text("import numpy\n")
+    (tmp_path / "n.ipynb").write_text('{"cells": [{"cell_type": "code", "source": ["import numpy\\n"]}]}')
+    (tmp_path / "d.diff").write_text("--- a/x.py\n+++ b/x.py\n@@ -1 +1,2 @@\n import os\n+import numpy\n")
+    for name in ("one.py", "n.ipynb", "d.diff"):
+        document = groundup("infer", tmp_path / name, "--json").document
+        assert [item["name"] for item in document["languages"][0]["dependencies"]] == ["numpy"], name
+    assert groundup("infer", tmp_path / "one.py", "--write").code == 2
+
+
+def test_what_cannot_be_read_is_said(groundup: Groundup, tmp_path: Path) -> None:
+    """A language that is unknown, a folder without source, a path that is not there."""
+    (tmp_path / "empty").mkdir()
+    for arguments in (["empty"], ["missing"], [".", "--language", "cobol"]):
+        assert groundup("infer", *arguments).code == 2

@@ -1,0 +1,58 @@
+"""Constraints of four languages against lists of versions."""
+
+import pytest
+
+from groundup.manifests.records import Language
+from groundup.suites.dibench.versions import satisfiable
+
+VERSIONS = ["0.2.3", "1.0.0", "1.2.3", "1.4.0", "2.0.0-beta.1"]
+
+
+@pytest.mark.parametrize(
+    ("language", "constraint", "answer"),
+    [
+        ("python", "", True),
+        ("python", ">=1.2,<2", True),
+        ("python", "==1.3.*", False),
+        ("python", "^1.3", True),
+        ("python", "~1.3", False),
+        ("python", "nonsense", None),
+        ("rust", "1", True),
+        ("rust", "0.2.4", False),
+        ("rust", "0.2", True),
+        ("rust", "^0.3", False),
+        ("rust", "=1.2.3", True),
+        ("rust", ">=1.3, <1.4", False),
+        ("rust", "~1.2", True),
+        ("rust", "1.*", True),
+        ("rust", "2", False),
+        ("rust", "2.0.0-beta.1", True),
+        ("javascript", "^1.3.0", True),
+        ("javascript", "~1.3.0", False),
+        ("javascript", "1.2.3", True),
+        ("javascript", "1.2.4", False),
+        ("javascript", "1.x || >=5", True),
+        ("javascript", "3.x || >=5", False),
+        ("javascript", "1.1.0 - 1.3", True),
+        ("javascript", ">= 1.2.3 < 1.3", True),
+        ("javascript", "*", True),
+        ("javascript", "latest", None),
+        ("csharp", "1.1", True),
+        ("csharp", "3.0", False),
+        ("csharp", "[1.2.3]", True),
+        ("csharp", "[1.3.0]", False),
+        ("csharp", "(1.4.0,2.0)", False),
+        ("csharp", "[1.4,)", True),
+        ("csharp", "(,1.0)", True),
+        ("csharp", "1.*", True),
+        ("csharp", "$(Version)", None),
+    ],
+)
+def test_constraints(language: Language, constraint: str, answer: bool | None) -> None:
+    """Yes, no, or: that cannot be said from the constraint."""
+    assert satisfiable(language, constraint, VERSIONS) is answer
+
+
+def test_nothing_satisfies_without_versions() -> None:
+    """A package whose releases are all gone cannot be installed in any version."""
+    assert satisfiable("rust", "1", []) is False
