@@ -58,7 +58,6 @@ async def test_npm_says_where_its_registry_is(site: tuple[Path, str], tmp_path: 
     """Names, scoped names at their scope's own registry, and names that do not exist."""
     root, address = site
     write(root, "left-pad", {"versions": {"1.0.0": {}, "1.3.0": {}}})
-    (root / "own/@own").mkdir()
     write(root, "own/@own/pkg", {"versions": {"2.0.0": {}}})
     script = (
         f'case "$3" in registry) echo {address};; @own:registry) echo {address}/own;; *) echo undefined;; esac'
