@@ -6,11 +6,13 @@ import pytest
 
 from groundup.grading.library.hidden import HiddenTests
 from groundup.suites.nl2repobench.official_workspace import archive_problem, lay_out, overlay, write_image
+from groundup.suites.nl2repobench.recipe import PublishedRun
 from tests.grading.library.laboratory import write_tree
 
 HIDDEN = HiddenTests(
     packages=("calc",), arguments=("tests",), protected=("tests", "conftest.py"), absent=("tox.ini",)
 )
+RUN = PublishedRun(commands=("pytest tests",), test_files=("tests",))
 ORIGINAL = {
     "calc/__init__.py": "",
     "calc/setup.cfg": "data",
@@ -31,16 +33,26 @@ def test_the_image_holds_tests_and_declarations_only(tmp_path: Path) -> None:
     """No line of the library, no readme, and nothing that the recipe calls absent."""
     original = write_tree(tmp_path / "original", ORIGINAL)
     image = write_tree(tmp_path / "image", {})
-    write_image(original, HIDDEN, ("extra/",), image)
+    write_image(original, HIDDEN, PublishedRun(commands=("pytest",), test_files=("extra/",)), image)
 
     assert sorted(_files(image)) == ["conftest.py", "extra/test_more.py", "pyproject.toml", "tests/test_calc.py"]
+
+
+def test_an_image_may_have_its_tests_elsewhere(tmp_path: Path) -> None:
+    """Where the publishers moved tests out of the package, the recipe says so, and the old place is empty."""
+    original = write_tree(tmp_path / "original", {"calc/tests/test_calc.py": "hidden", "calc/core.py": ""})
+    hidden = HiddenTests(packages=("calc",), arguments=("calc/tests",), protected=("calc/tests",))
+    image = write_tree(tmp_path / "image", {})
+    write_image(original, hidden, RUN.model_copy(update={"moved": {"tests": "calc/tests"}}), image)
+
+    assert _files(image) == {"tests/test_calc.py": "hidden"}
 
 
 def test_a_submission_lies_over_the_image(tmp_path: Path) -> None:
     """Its tests and declarations are gone, the image's are there; everything else of both is kept."""
     original = write_tree(tmp_path / "original", ORIGINAL)
     own = {"calc/core.py": "mine", "tests/test_calc.py": "mine", "pyproject.toml": "mine", "conftest.py": "mine"}
-    laid = lay_out(write_tree(tmp_path / "submission", own), original, HIDDEN, ("tests",), tmp_path / "scratch")
+    laid = lay_out(write_tree(tmp_path / "submission", own), original, HIDDEN, RUN, tmp_path / "scratch")
 
     assert laid.refused is None
     assert laid.deleted == ("pyproject.toml", "tests")

@@ -79,9 +79,7 @@ class OfficialGrader:
         environment = await bench.builder.python(environment_request(recipe))
         original = await bench.builder.source(recipe.source_request())
         prepared = time.monotonic()
-        laid = await asyncio.to_thread(
-            lay_out, submission, original.path, recipe.tests, run.test_files, bench.scratch
-        )
+        laid = await asyncio.to_thread(lay_out, submission, original.path, recipe.tests, run, bench.scratch)
         ran: tuple[Ran, ...] = ()
         if laid.refused is None:
             spec = await asyncio.to_thread(
@@ -114,7 +112,7 @@ class OfficialGrader:
         recipe, run = self._recipe(task), self._commands(task)
         environment = await bench.builder.python(environment_request(recipe))
         original = await bench.builder.source(recipe.source_request())
-        laid = lay_out(workspace, original.path, recipe.tests, run.test_files, bench.scratch)
+        laid = lay_out(workspace, original.path, recipe.tests, run, bench.scratch)
         spec = published_spec(laid.workspace, recipe, len(run.commands), environment, bench)
         limits = spec.limits.model_copy(update={"command_s": 24 * 3600.0, "wall_clock_s": 24 * 3600.0})
         return spec.model_copy(update={"limits": limits})
@@ -129,11 +127,12 @@ class OfficialGrader:
         return recipe
 
     def _run(self, task: Task) -> PublishedRun | None:
-        published = self._published.get(task.id)
-        if published is not None:
-            return PublishedRun(commands=published.commands, test_files=published.test_files)
-        recipe = self._recipes.get(task.id)
-        return None if recipe is None else recipe.published
+        published, recipe = self._published.get(task.id), self._recipes.get(task.id)
+        known = None if recipe is None else recipe.published
+        if published is None:
+            return known
+        given = {"commands": published.commands, "test_files": published.test_files}
+        return PublishedRun(**given) if known is None else known.model_copy(update=given)
 
     def _commands(self, task: Task) -> PublishedRun:
         run = self._run(task)

@@ -16,7 +16,7 @@ from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxSpec
 from groundup.suites.nl2repobench.official_commands import Ran, run_commands
-from groundup.suites.nl2repobench.recipe import Recipe
+from groundup.suites.nl2repobench.recipe import Recipe, pinned_lines
 
 if TYPE_CHECKING:
     from groundup.gateways.pypi import PyPIGateway
@@ -28,8 +28,10 @@ _LEAST_COMMAND_S = 900.0
 
 
 def environment_request(recipe: Recipe) -> PythonRequest:
-    """Return the recipe's environment with pip in it."""
-    return recipe.environment.request().model_copy(update={"with_pip": True})
+    """Return the recipe's environment with pip in it, and what else the published commands need."""
+    request = recipe.environment.request()
+    more = pinned_lines(recipe.published.lock) if recipe.published is not None else ()
+    return request.model_copy(update={"with_pip": True, "requirements": (*request.requirements, *more)})
 
 
 def command_seconds(recipe: Recipe, bench: Bench) -> float:

@@ -6,12 +6,13 @@ evaluator's deletions. Owns the rules by which Docker's builder copies one over 
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from groundup.domain.records import Record
 from groundup.grading.library.hidden import HiddenTests
 from groundup.suites.nl2repobench.official_rules import PACKAGE_FILES, delete_package_files, delete_test_files
+from groundup.suites.nl2repobench.recipe import PublishedRun
 from groundup.trees.copy import copy_tree
 from groundup.trees.limits import printable
 from groundup.trees.removal import remove_tree
@@ -25,22 +26,19 @@ class LaidOut(Record):
     refused: str | None = None
 
 
-def lay_out(
-    submission: Path, original: Path, hidden: HiddenTests, listed: Iterable[str], scratch: Path
-) -> LaidOut:
+def lay_out(submission: Path, original: Path, hidden: HiddenTests, run: PublishedRun, scratch: Path) -> LaidOut:
     """Do with *submission* what the published evaluator does before the first command, below *scratch*.
 
     Raises `SubmissionError` for too large a tree.
     """
-    listed = tuple(listed)
     workspace, upper = scratch / "workspace", scratch / "submission"
     workspace.mkdir(parents=True)
     copy_tree(submission, upper)
     try:
         if (problem := archive_problem(upper)) is not None:
             return LaidOut(workspace=workspace, deleted=(), refused=problem)
-        deleted = (*delete_package_files(upper), *delete_test_files(upper, listed))
-        write_image(original, hidden, listed, workspace)
+        deleted = (*delete_package_files(upper), *delete_test_files(upper, run.test_files))
+        write_image(original, hidden, run, workspace)
         return LaidOut(workspace=workspace, deleted=deleted, refused=overlay(upper, workspace))
     finally:
         remove_tree(upper)
@@ -65,23 +63,38 @@ def archive_problem(tree: Path) -> str | None:
     return None
 
 
-def write_image(original: Path, hidden: HiddenTests, listed: Iterable[str], destination: Path) -> None:
+def write_image(original: Path, hidden: HiddenTests, run: PublishedRun, destination: Path) -> None:
     """Write what the published image plausibly holds at /workspace: tests, their data, package declarations.
 
     These are the listed test files, the paths that the recipe restores, and files at the root named like package
     declarations, which the evaluator deletes from submissions and `pip install -e .` needs; not what the recipe
-    says to be absent.
+    says to be absent. Folders that the image has elsewhere than the original are moved there.
     """
-    wanted = {str(PurePosixPath(name)) for name in (*listed, *hidden.protected)} | PACKAGE_FILES
-    absent = {str(PurePosixPath(name)) for name in hidden.absent}
+    wanted = {_normal(name) for name in (*run.test_files, *hidden.protected, *run.moved.values())} | PACKAGE_FILES
+    absent = {_normal(name) for name in hidden.absent}
+    moved = {PurePosixPath(source): PurePosixPath(target) for target, source in run.moved.items()}
     for path in _files_and_links(original):
         lineage = {str(path), *map(str, path.parents)}
         if lineage & wanted and not lineage & absent:
-            target = destination / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(original / path, target, follow_symlinks=False)
-            if not target.is_symlink():
-                target.chmod(0o755 if os.access(original / path, os.X_OK) else 0o644)
+            _copy(original / path, destination / _moved(path, moved))
+
+
+def _moved(path: PurePosixPath, moved: Mapping[PurePosixPath, PurePosixPath]) -> PurePosixPath:
+    for source, target in moved.items():
+        if path.is_relative_to(source):
+            return target / path.relative_to(source)
+    return path
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target, follow_symlinks=False)
+    if not target.is_symlink():
+        target.chmod(0o755 if os.access(source, os.X_OK) else 0o644)
+
+
+def _normal(path: str) -> str:
+    return str(PurePosixPath(path))
 
 
 def overlay(upper: Path, lower: Path) -> str | None:

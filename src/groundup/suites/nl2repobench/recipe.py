@@ -4,6 +4,7 @@ Owns the record and what follows from it. `recipe_file` reads and writes it as T
 keys.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
@@ -92,10 +93,9 @@ class Environment(Record):
 
     def request(self) -> PythonRequest:
         """Return what to ask of the environment builder."""
-        lines = tuple(
-            " ".join([pin, *(f"--hash={digest}" for digest in hashes)]) for pin, hashes in self.lock.items()
+        return PythonRequest(
+            python=self.python, requirements=pinned_lines(self.lock), exclude_newer=self.exclude_newer
         )
-        return PythonRequest(python=self.python, requirements=lines, exclude_newer=self.exclude_newer)
 
 
 class PublishedRun(Record):
@@ -103,6 +103,17 @@ class PublishedRun(Record):
 
     commands: tuple[str, ...] = Field(min_length=1)
     test_files: tuple[str, ...]
+    lock: dict[Pin, tuple[Hash, ...]] = Field(
+        default={}, description="what the commands need beside the environment, such as plugins of pytest"
+    )
+    moved: dict[str, str] = Field(
+        default={}, description="where the published image has a folder -> where the original has it"
+    )
+
+
+def pinned_lines(lock: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return a lock's lines as an environment builder takes them."""
+    return tuple(" ".join([pin, *(f"--hash={digest}" for digest in hashes)]) for pin, hashes in lock.items())
 
 
 class Excluded(Record):
