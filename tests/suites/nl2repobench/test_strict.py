@@ -154,7 +154,7 @@ def test_what_could_not_be_taken_in_is_a_zero_over_the_expected_tests() -> None:
 def test_a_task_without_a_frozen_recipe_is_the_tasks_fault() -> None:
     """Nobody's submission is blamed for a recipe that is not there."""
     with pytest.raises(TaskError, match="no frozen recipe"):
-        StrictGrader({}).reservation_mb(TASK)
+        StrictGrader({}).zero(TASK, Reason(stage=Stage.INTAKE, message="too large"))
 
 
 def test_what_decides_a_verdict_is_its_identity() -> None:
