@@ -66,9 +66,8 @@ async def measure(rounds: int) -> dict[str, list[float]]:
     return samples
 
 
-def main() -> None:
+def report(rounds: int) -> None:
     """Print a table."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     samples = asyncio.run(measure(rounds))
     plain, python = (statistics.median(samples[name]) for name in ("process", "python"))
     who = "root" if os.geteuid() == 0 else "an ordinary user"
@@ -81,4 +80,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    report(int(sys.argv[1]) if len(sys.argv) > 1 else 100)

@@ -1,0 +1,214 @@
+"""What judging costs beside the bare tests: `python -m benchmarks.overhead [rounds] [task ...]`.
+
+One run measures pairs, which alternate so that other load meets both alike:
+
+- starting a sandbox, and a command in a running one, beside plain processes (`benchmarks.sandbox`);
+- `groundup run -a oracle` from an interpreter's start to its exit, and the attempt inside it, beside the bare
+  tests: the host's interpreter with the same layer, running pytest with the recipe's arguments on a fresh copy of
+  the original. Layers are built before; verdicts are not cached;
+- eight attempts one after another, beside eight with `--jobs 2`;
+- what a person waits for: `groundup --help` and `groundup tasks`.
+
+Wall-clock medians say little on a busy machine, so CPU seconds of whole process trees stand beside them.
+"""
+
+import asyncio
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+from benchmarks import sandbox
+
+from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET
+from groundup.runs.equipment import equipment
+from groundup.settings import Settings, load
+from groundup.suites.nl2repobench.recipe import Recipe
+from groundup.suites.nl2repobench.shipped import shipped_recipes
+from groundup.trees.copy import copy_tree
+
+TASKS = ("tenacity", "sqlparse", "python-jose")
+EVALUATION_TARGET = 1.15
+HELP_TARGET_S = 0.3
+PARALLEL_TASK = "sqlparse"
+ATTEMPTS = 8
+GROUNDUP = (sys.executable, "-m", "groundup")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one command took."""
+
+    wall_s: float
+    cpu_s: float
+    attempt_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Bare:
+    """The bare tests of a task: the command, and the original that it runs on."""
+
+    argv: Sequence[str]
+    variables: dict[str, str]
+    original: Path
+    cwd: str
+
+
+def main() -> None:
+    """Measure everything and print ratios."""
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    tasks = tuple(sys.argv[2:]) or TASKS
+    sandbox.report(rounds * 10)
+    with tempfile.TemporaryDirectory() as folder:
+        settings = load()
+        bare = asyncio.run(prepare(sorted({*tasks, PARALLEL_TASK}), settings))
+        print_evaluations(rounds, tasks, bare, Path(folder))
+        print_parallel(rounds, Path(folder))
+    print_waiting(rounds)
+
+
+async def prepare(tasks: Sequence[str], settings: Settings) -> dict[str, Bare]:
+    """Build the layers of *tasks* and return how their tests are run without groundup."""
+    recipes = shipped_recipes()
+    async with equipment("bubblewrap", settings) as tools:
+        found = {}
+        for task in tasks:
+            recipe = recipes[task]
+            environment = await tools.builder.python(recipe.environment.request())
+            source = await tools.builder.source(recipe.source.request())
+            mounts = {mount.target: mount.source for mount in environment.mounts}
+            interpreter = next(
+                path for target, path in mounts.items() if target.startswith(f"{PYTHON_TARGET}/bin/")
+            )
+            packages = next(mounts[ENVIRONMENT_TARGET].glob("lib/python3*/site-packages"))
+            found[task] = bare_command(recipe, interpreter, packages, source.path)
+    return found
+
+
+def bare_command(recipe: Recipe, interpreter: Path, packages: Path, original: Path) -> Bare:
+    """Return the tests as a person would run them in a ready environment."""
+    tests = recipe.tests
+    plugins = [part for name in tests.plugins for part in ("-p", name)]
+    options = ["-q", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
+    argv = [str(interpreter), "-B", "-m", "pytest", *options, *plugins, *tests.arguments]
+    roots = [str(packages), *tests.import_roots]
+    variables = {"PYTHONPATH": ":".join(roots), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "HOME": "/tmp"}
+    return Bare(argv, variables | {"LC_ALL": "C.UTF-8"} | tests.environment, original, tests.cwd)
+
+
+def bare_tests(bare: Bare, folder: Path) -> Cost:
+    """Run the bare tests on a fresh copy, which is made before."""
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        tree = Path(place) / "tree"
+        copy_tree(bare.original, tree)
+        return measured(bare.argv, cwd=tree / bare.cwd, variables=bare.variables)
+
+
+def evaluation(task: str, folder: Path, jobs: int = 1, attempts: int = 1) -> Cost:
+    """Judge the oracle of *task* with the command line."""
+    name = f"run-{time.monotonic_ns()}"
+    options = ["--tasks", task, "--jobs", str(jobs), "--attempts", str(attempts), "--no-cache", "--json"]
+    argv = [*GROUNDUP, "run", "nl2repobench", "-a", "oracle", *options, "-o", str(folder), "--run-id", name]
+    cost = measured(argv, cwd=folder, variables=dict(os.environ))
+    lines = [json.loads(line) for line in (folder / name / "verdicts.jsonl").read_text().splitlines()]
+    assert len(lines) == attempts
+    assert all(line["verdict"]["score"]["value"] == 1.0 for line in lines), "the oracle did not pass"
+    spans = [moment(line["finished_at"]) - moment(line["started_at"]) for line in lines]
+    return Cost(cost.wall_s, cost.cpu_s, statistics.median(spans))
+
+
+def moment(text: str) -> float:
+    """Return a recorded time in seconds."""
+    return datetime.fromisoformat(text).timestamp()
+
+
+def measured(argv: Sequence[str], cwd: Path | None = None, variables: dict[str, str] | None = None) -> Cost:
+    """Run a command to its end; raises when it fails."""
+    before, began = children_cpu_s(), time.perf_counter()
+    subprocess.run(argv, cwd=cwd, env=variables, check=True, capture_output=True)
+    return Cost(time.perf_counter() - began, children_cpu_s() - before)
+
+
+def children_cpu_s() -> float:
+    """Return the CPU seconds of all processes that have been waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def print_evaluations(rounds: int, tasks: Sequence[str], bare: dict[str, Bare], folder: Path) -> None:
+    """Compare evaluations with bare tests."""
+    print(f"\nevaluating an oracle beside its bare tests: medians of {rounds}, target {EVALUATION_TARGET}x")
+    heads = ("attempt s", "ratio", "command s", "ratio", "cpu s", "ratio")
+    print(f"{'':<14}{'bare s':>9}{'cpu s':>8}" + "".join(f"{head:>11}" for head in heads))
+    for task in tasks:
+        pairs = [(bare_tests(bare[task], folder), evaluation(task, folder)) for _ in range(rounds)]
+        plain_s, plain_cpu_s = (
+            middle(pairs, lambda pair: pair[0].wall_s),
+            middle(pairs, lambda pair: pair[0].cpu_s),
+        )
+        attempt_s, whole_s = (
+            middle(pairs, lambda pair: pair[1].attempt_s),
+            middle(pairs, lambda pair: pair[1].wall_s),
+        )
+        cpu_s = middle(pairs, lambda pair: pair[1].cpu_s)
+        attempt = middle(pairs, lambda pair: pair[1].attempt_s / pair[0].wall_s)
+        whole = middle(pairs, lambda pair: pair[1].wall_s / pair[0].wall_s)
+        cpu = middle(pairs, lambda pair: pair[1].cpu_s / pair[0].cpu_s)
+        print(
+            f"{task:<14}{plain_s:>9.2f}{plain_cpu_s:>8.2f}"
+            + "".join(f"{figure:>11.2f}" for figure in (attempt_s, attempt, whole_s, whole, cpu_s, cpu))
+        )
+
+
+def print_parallel(rounds: int, folder: Path) -> None:
+    """Compare eight attempts at once with eight in a row."""
+    jobs = os.cpu_count() or 1
+    pairs = [
+        (evaluation(PARALLEL_TASK, folder, 1, ATTEMPTS), evaluation(PARALLEL_TASK, folder, jobs, ATTEMPTS))
+        for _ in range(max(1, rounds // 2))
+    ]
+    speed_up = middle(pairs, lambda pair: pair[0].wall_s / pair[1].wall_s)
+    serial_s, parallel_s = middle(pairs, lambda pair: pair[0].wall_s), middle(pairs, lambda pair: pair[1].wall_s)
+    busy = middle(pairs, lambda pair: pair[1].cpu_s / pair[1].wall_s)
+    print(
+        f"\n{ATTEMPTS} attempts at {PARALLEL_TASK}: {serial_s:.2f} s with --jobs 1, {parallel_s:.2f} s with "
+        f"--jobs {jobs}: "
+        f"{speed_up:.2f}x as fast, {busy:.2f} of {jobs} processors busy with it"
+    )
+
+
+def print_waiting(rounds: int) -> None:
+    """Say how long small commands take, beside the interpreter's own start."""
+    print(f"\nsmall commands, target of --help {HELP_TARGET_S} s")
+    print(f"{'':<30}{'s':>7}{'cpu s':>7}")
+    commands = {
+        "python -c pass": (sys.executable, "-c", "pass"),
+        "groundup --help": (*GROUNDUP, "--help"),
+        "groundup tasks nl2repobench": (*GROUNDUP, "tasks", "nl2repobench"),
+    }
+    costs: dict[str, list[Cost]] = {name: [] for name in commands}
+    for _ in range(rounds * 3):
+        for name, argv in commands.items():
+            costs[name].append(measured(argv))
+    for name, taken in costs.items():
+        wall_s, cpu_s = middle(taken, lambda cost: cost.wall_s), middle(taken, lambda cost: cost.cpu_s)
+        print(f"{name:<30}{wall_s:>7.3f}{cpu_s:>7.3f}")
+
+
+def middle(taken: Sequence[T], of: Callable[[T], float]) -> float:
+    """Return the median of something about each."""
+    return statistics.median(map(of, taken))
+
+
+if __name__ == "__main__":
+    main()
