@@ -3,9 +3,9 @@
 A route is told from a missing one by comparison: the same question is asked of paths that surely do not exist, and
 the answers are compared without what differs anyhow (the path itself, numbers). Pure but for the asking.
 
-What frameworks do: Flask, FastAPI, aiohttp and Eve answer 404 to unknown paths, 405 to unknown methods of known ones,
-and by OPTIONS or Allow tell methods; Django REST framework asks for credentials first, but sends Allow with every
-answer; Python's own http.server answers 501 to methods that it has no function for.
+What frameworks do: Flask, FastAPI, aiohttp and Eve answer 404 to unknown paths and 405 to unknown methods of known
+ones, and by OPTIONS or Allow tell methods; Django REST framework asks for credentials first, but sends Allow with
+every answer; Python's own http.server answers 501 to methods that it has no function for, wherever.
 """
 
 import re
@@ -95,17 +95,17 @@ class _Comparison:
         if answer.status in _ASKS_CREDENTIALS and answer.allowed and method not in answer.allowed:
             return Presence.MISSING
         nowhere = _elsewhere(self._route.path, self._filler, self._word, first=True)
-        if self._same(answer, await self._ask(method, nowhere)):
-            if answer.status == 404:
-                return await self._hidden_behind_404(nowhere)
-            return Presence.UNCLEAR
         beside = _elsewhere(self._route.path, self._filler, self._word, first=False)
-        if beside != nowhere and self._same(answer, await self._ask(method, beside)):
-            # A pattern such as /users/{id} may answer for /users/search.
-            return Presence.PRESENT if _ends_in_parameter(self._route.path) else Presence.UNCLEAR
-        return Presence.PRESENT
+        like_nowhere = self._same(answer, await self._ask(method, nowhere))
+        if not like_nowhere and not (beside != nowhere and self._same(answer, await self._ask(method, beside))):
+            return Presence.PRESENT
+        if answer.status == 404:
+            return await self._behind_404(
+                nowhere, otherwise=Presence.MISSING if like_nowhere else Presence.UNCLEAR
+            )
+        return Presence.UNCLEAR
 
-    async def _hidden_behind_404(self, nowhere: str) -> Presence:
+    async def _behind_404(self, nowhere: str, *, otherwise: Presence) -> Presence:
         """Tell a handler's own plain 404 from a missing route, by methods that nobody serves."""
         method = self._route.method
         options = await self._ask("OPTIONS", self._path)
@@ -115,9 +115,12 @@ class _Comparison:
                 return Presence.PRESENT
         odd = await self._ask(_ODD_METHOD, self._path)
         odd_elsewhere = await self._ask(_ODD_METHOD, nowhere)
-        if odd is not None and odd.status == 405 and odd_elsewhere is not None and odd_elsewhere.status == 404:
+        if odd is None or odd_elsewhere is None:
+            return otherwise
+        if odd.status == 405 and odd_elsewhere.status == 404:
             return Presence.PRESENT  # the path is known, and the method was not refused
-        return Presence.MISSING
+        tells_nothing = odd.status == odd_elsewhere.status and odd.status not in (404, 405)
+        return Presence.UNCLEAR if tells_nothing and _PARAMETER.search(self._route.path) else otherwise
 
     async def _ask(self, method: str, path: str) -> Answer | None:
         bodily = method in ("POST", "PUT", "PATCH")
@@ -152,7 +155,3 @@ def _elsewhere(path: str, filler: str, word: str, *, first: bool) -> str:
     else:
         parts.insert(1, word)
     return _PARAMETER.sub(filler, "/".join(parts))
-
-
-def _ends_in_parameter(path: str) -> bool:
-    return _PARAMETER.search(path.rstrip("/").rpartition("/")[2]) is not None

@@ -230,6 +230,7 @@ def _command(
             f"{WORKSPACE}/{tests.place}",
         ],
         "plugins": tests.plugins,
+        "own_plugins": [],
         "late_filters": [],
         "packages": [],
         "import_path": [f"{WORKSPACE}/{folder}" for folder in tests.python_path],

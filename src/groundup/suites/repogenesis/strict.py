@@ -1,0 +1,128 @@
+"""The strict grader: deployment, pass rate and API coverage as they should have been. See docs/services.md.
+
+Joins what was observed of a submission into a verdict. Tests run only against a service that answers, and nothing
+is read from what it prints.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from groundup.domain.digests import digest_bytes, digest_of
+from groundup.domain.errors import TaskError
+from groundup.domain.tasks import Task
+from groundup.domain.verdicts import GraderIdentity, Reason
+from groundup.grading.bench import Bench
+from groundup.grading.library import runner_source
+from groundup.grading.services.deployment import service_spec
+from groundup.grading.services.install import install_declared
+from groundup.grading.services.records import Lifecycle
+from groundup.grading.services.start import StartCommand, find_start
+from groundup.grading.services.testing import middle_cut
+from groundup.sandbox.protocol import SandboxSpec
+from groundup.suites.protocol import Graded
+from groundup.suites.repogenesis.data import Problem
+from groundup.suites.repogenesis.implemented import Coverage, covered
+from groundup.suites.repogenesis.in_process import run_in_process
+from groundup.suites.repogenesis.locked import test_environment
+from groundup.suites.repogenesis.observing import Observed, observe, speaks_to_service
+from groundup.suites.repogenesis.strict_verdict import strict_verdict, zero_verdict
+
+VERSION = "1"
+_RESERVATION_MB = 768
+
+
+class StrictGrader:
+    """Deploys a submission, tests it from another sandbox, and asks for its endpoints."""
+
+    name = "strict"
+    version = VERSION
+
+    def __init__(self, problems: Mapping[str, Problem], lifecycle: Lifecycle) -> None:
+        self._problems = problems
+        self._lifecycle = lifecycle
+
+    def reservation_mb(self, task: Task) -> int:
+        """Return what a service and its tests use as a rule; their limits are higher."""
+        return min(task.limits.memory_mb, _RESERVATION_MB)
+
+    def identity(self, task: Task) -> Mapping[str, object]:
+        """Return what decides a verdict besides the submission."""
+        problem = self._problems.get(task.id)
+        return {
+            "task": None if problem is None else digest_of(problem.task),
+            "data": None if problem is None else problem.digest,
+            "lifecycle": digest_of(self._lifecycle),
+            "tests": digest_of(test_environment()),
+            "runner": digest_bytes(runner_source()),
+        }
+
+    async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
+        """Return the layer of the tests' environment."""
+        environment = await bench.builder.python(test_environment())
+        return {environment.layer.kind: environment.layer.digest}
+
+    async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
+        """Install, start, wait, test, probe."""
+        problem = self._gradable(task)
+        began = time.monotonic()
+        observed = await observe(problem, submission, self._lifecycle, bench)
+        if not speaks_to_service(problem):
+            tests = await run_in_process(problem, submission, self._lifecycle, bench)
+            observed = observed.model_copy(update={"tests": tests})
+        coverage = await asyncio.to_thread(covered, problem, submission, observed.probed)
+        timings = {
+            "install": round(observed.installed.seconds, 3),
+            "ready": observed.readiness.answered_s or 0.0,
+            "tests": round(observed.tests.seconds, 3) if observed.tests else 0.0,
+            "total": round(time.monotonic() - began, 3),
+        }
+        verdict = strict_verdict(problem, observed, coverage, _identity(task))
+        return Graded(
+            verdict=verdict.model_copy(update={"timings_s": timings}),
+            tests=observed.tests.as_records() if observed.tests else (),
+            logs=_logs(observed, coverage, self._lifecycle.log_bytes),
+        )
+
+    def zero(self, task: Task, reason: Reason) -> Graded:
+        """Return 0 over the frozen counts, for a submission that could not be taken in."""
+        return Graded(verdict=zero_verdict(self._gradable(task), reason, _identity(task)))
+
+    async def sandbox_spec(self, task: Task, workspace: Path, bench: Bench) -> SandboxSpec:
+        """Return the service's sandbox around *workspace*, for looking around; nothing is started."""
+        port = self._gradable(task).task.port
+        start = find_start(workspace, port) or StartCommand(found="nothing", argv=("true",))
+        installed = await install_declared(workspace, self._lifecycle, bench, with_pip=start.installs)
+        spec = service_spec(workspace, start, port, installed.environment, self._lifecycle, bench)
+        limits = spec.limits.model_copy(update={"command_s": 24 * 3600.0, "wall_clock_s": 24 * 3600.0})
+        return spec.model_copy(update={"limits": limits})
+
+    def _gradable(self, task: Task) -> Problem:
+        problem = self._problems.get(task.id)
+        if problem is None:
+            raise TaskError(
+                f"{task.id} is not in this suite's data; fetch it with `groundup data pull repogenesis`"
+            )
+        if problem.task.language == "java":
+            raise TaskError(
+                f"{task.id}: Java tasks need Maven and a JDK in the sandbox, which the strict grader cannot offer "
+                "yet; name the Python tasks instead"
+            )
+        problem.hidden_tests()
+        return problem
+
+
+def _identity(task: Task) -> GraderIdentity:
+    return GraderIdentity(name=StrictGrader.name, version=VERSION, data_version=task.data_version)
+
+
+def _logs(observed: Observed, coverage: Coverage, limit: int) -> dict[str, bytes]:
+    """Return what people may want to read; nothing was decided from it."""
+    logs = {"service.txt": middle_cut(observed.service_log, limit), "endpoints.txt": coverage.as_text()}
+    if observed.tests is not None:
+        logs["tests.txt"] = observed.tests.log
+    if observed.installed.message or observed.installed.notes:
+        told = [observed.installed.message, *(f"not heeded: {note}" for note in observed.installed.notes)]
+        logs["install.txt"] = "".join(f"{line}\n" for line in told if line).encode()
+    return logs
