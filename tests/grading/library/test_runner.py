@@ -30,6 +30,7 @@ def _run(tree: Path, files: dict[str, str], **changes: object) -> tuple[Report, 
         "token": TOKEN,
         "arguments": ["-c", str(ini), f"--rootdir={tree}", "-p", "no:cacheprovider", "-q", str(tree / "tests")],
         "plugins": [],
+        "own_plugins": [],
         "late_filters": [],
         "packages": ["calc"],
         "import_path": [str(tree)],
@@ -295,3 +296,36 @@ def test_a_test_that_hangs_ends_the_process(tmp_path: Path) -> None:
     assert exit_code == -signal.SIGXCPU
     assert report.running_node == "tests/test_a.py::test_x"
     assert report.exit_code is None
+
+
+def test_a_plugin_under_test_is_loaded_with_its_options(tmp_path: Path) -> None:
+    """The submission's own plugin takes part from before the first conftest, and its options are known."""
+    plugin = """
+import pytest
+
+def pytest_addoption(parser): parser.addini("greeting", "what to say", default="hello")
+
+@pytest.fixture
+def greeting(request): return request.config.getini("greeting")
+"""
+    files = {
+        "calc/__init__.py": "",
+        "calc/plugin.py": plugin,
+        "tests/test_a.py": "def test_greets(greeting): assert greeting == 'hello'\n",
+    }
+    report, _ = _run(tmp_path, files, own_plugins=["calc.plugin"])
+
+    assert _outcomes(report) == {"tests/test_a.py::test_greets": "passed"}
+
+
+def test_a_plugin_under_test_that_does_not_import_costs_its_tests(tmp_path: Path) -> None:
+    """A submission without the plugin loses what needs it; the run still comes to its end."""
+    files = {
+        "calc/__init__.py": "",
+        "calc/plugin.py": "raise SystemExit(3)\n",
+        "tests/test_a.py": "def test_greets(greeting): pass\ndef test_other(): pass\n",
+    }
+    report, code = _run(tmp_path, files, own_plugins=["calc.plugin", "absent"])
+
+    assert _outcomes(report) == {"tests/test_a.py::test_greets": "error", "tests/test_a.py::test_other": "passed"}
+    assert code == 0

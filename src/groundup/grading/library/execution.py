@@ -13,6 +13,7 @@ from groundup.domain.records import Record
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.library.canary import Canary, draw_canaries
+from groundup.grading.library.extensions import compiled
 from groundup.grading.library.hidden import HiddenTests
 from groundup.grading.library.report import Report, parse_report
 from groundup.grading.library.staging import TRUSTED, Staged, stage
@@ -54,6 +55,8 @@ async def run_hidden_tests(
     scratch = bench.scratch / f"tests-{secrets.token_hex(4)}"
     scratch.mkdir(parents=True)
     try:
+        if hidden.extensions is not None:
+            submission, _ = await compiled(submission, hidden.extensions, environment, bench, scratch)
         staged = await asyncio.to_thread(
             stage,
             submission,
@@ -170,6 +173,7 @@ def _command(
         "token": token,
         "arguments": arguments,
         "plugins": hidden.plugins,
+        "own_plugins": hidden.own_plugins,
         "late_filters": hidden.late_filters,
         "packages": hidden.packages,
         "import_path": import_path(hidden.import_roots),

@@ -55,6 +55,18 @@ class Distribution(Record):
     requires: tuple[str, ...] = ()
 
 
+class Extensions(Record):
+    """How a submission's compiled modules are made; this happens in another sandbox than the tests."""
+
+    command: tuple[str, ...] = Field(
+        default=("setup.py", "build_ext", "--inplace"), description="arguments of the interpreter, at the root"
+    )
+    outputs: tuple[str, ...] = Field(
+        min_length=1, description="patterns of the files that are taken, such as `src/demo/_speedups*.so`"
+    )
+    timeout_s: float = Field(default=300.0, gt=0)
+
+
 class HiddenTests(Record):
     """How the original's tests are laid over a submission and run. All paths are relative to the root."""
 
@@ -72,6 +84,10 @@ class HiddenTests(Record):
         default=(), description="protected folders that tests write into; their Python files stay read-only"
     )
     plugins: tuple[str, ...] = Field(default=(), description="modules of pytest plugins, imported by the runner")
+    own_plugins: tuple[str, ...] = Field(
+        default=(), description="modules of pytest plugins that the submission provides: plugins under test"
+    )
+    extensions: Extensions | None = None
     ini: tuple[str, ...] = Field(default=(), description="lines of the one pytest configuration that is read")
     late_filters: tuple[str, ...] = Field(
         default=(), description="warning filters that name classes of the library under test"

@@ -93,6 +93,10 @@ class Reporter:
     def pytest_load_initial_conftests(self, early_config: Any) -> None:
         """Before any conftest is loaded: now, and not earlier, the submission can be imported."""
         put_on_path(self._spec)
+        for name in self._spec["own_plugins"]:
+            plugin = importable(name)
+            if plugin is not None and not early_config.pluginmanager.is_registered(plugin):
+                early_config.pluginmanager.register(plugin, name)
         for line in self._spec["late_filters"]:
             if filter_is_usable(line):
                 early_config.addinivalue_line("filterwarnings", line)
@@ -187,6 +191,14 @@ def filter_is_usable(line: str) -> bool:
         return issubclass(getattr(importlib.import_module(module), name), Warning)
     except BaseException:  # noqa: BLE001 - a hostile module may raise anything, SystemExit too
         return False
+
+
+def importable(name: str) -> Any:
+    """Return the module *name*; None when the submission's does not import, which costs the tests that need it."""
+    try:
+        return importlib.import_module(name)
+    except BaseException:  # noqa: BLE001 - a hostile module may raise anything, SystemExit too
+        return None
 
 
 def put_on_path(spec: dict[str, Any]) -> None:
