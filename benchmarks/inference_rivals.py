@@ -128,8 +128,8 @@ def pipreqs(bin_folder: Path, world: set[str]) -> Tool:
     return names
 
 
-def pigar(bin_folder: Path, world: set[str]) -> Tool:
-    """Return pigar as a function."""
+def pigar(bin_folder: Path, world: set[str], answer: str = "no") -> Tool:
+    """Return pigar as a function; *answer* is told when it asks which of several distributions to take."""
     server = _serve(world)
 
     def names(tree: Path) -> set[str]:
@@ -146,7 +146,7 @@ def pigar(bin_folder: Path, world: set[str]) -> Tool:
                     "-i",
                     f"{server}/simple/",
                     "--question-answer",
-                    "no",
+                    answer,
                     "--auto-select",
                     str(tree),
                 ],
@@ -177,4 +177,9 @@ def deptry(bin_folder: Path, world: set[str]) -> Tool:
     return names
 
 
-RIVALS: dict[str, Callable[[Path, set[str]], Tool]] = {"pipreqs": pipreqs, "pigar": pigar, "deptry": deptry}
+RIVALS: dict[str, Callable[[Path, set[str]], Tool]] = {
+    "pipreqs": pipreqs,
+    "pigar": pigar,
+    "pigar yes": lambda bin_folder, world: pigar(bin_folder, world, "yes"),
+    "deptry": deptry,
+}

@@ -145,10 +145,15 @@ def _foreign(path: str, item: Import, layout: Layout) -> Iterator[tuple[Provider
         modules = [module for module in modules if "." in module]
     for module in modules:
         provider = python_provider(module)
-        beside = PurePosixPath(path).parent / f"{top}.py"
-        if top in layout.siblings and (not provider.known or beside.as_posix() in layout.places):
+        if top in layout.siblings and (not provider.known or _is_beside(path, top, layout)):
             continue
         yield provider, module
+
+
+def _is_beside(path: str, top: str, layout: Layout) -> bool:
+    """Whether a script finds *top* in its own folder; modules of a package look in the import roots alone."""
+    beside = (PurePosixPath(path).parent / f"{top}.py").as_posix()
+    return path not in layout.names and beside != path and beside in layout.places
 
 
 def _use(path: str, item: Import, layout: Layout, reached: Reached, whole: bool) -> Use:

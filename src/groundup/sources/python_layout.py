@@ -179,13 +179,16 @@ def lay_out(tree: Tree) -> Layout:
 
 
 def _source_folder(project: Project, paths: list[str]) -> str:
+    """Return the folder that holds the import roots; empty: the top. Other than `src`, it must hold packages."""
+    known = set(paths)
     for candidate in (*project.source_folders, *_SOURCE_FOLDERS):
-        prefix = f"{candidate}/" if candidate else ""
-        if (
-            candidate
-            and any(path.startswith(prefix) for path in paths)
-            and f"{candidate}/__init__.py" not in paths
-        ):
+        prefix = f"{candidate}/"
+        if not candidate or f"{prefix}__init__.py" in known:
+            continue
+        inside = [path for path in paths if path.startswith(prefix)]
+        certain = candidate == "src" or candidate in project.source_folders
+        packages = [path for path in inside if path.endswith("/__init__.py")]
+        if inside and (certain or packages):
             return candidate
     return ""
 

@@ -161,27 +161,24 @@ def _used(found: _Found, scope: _Scope) -> _Named:
     return roots
 
 
-_SCOPED = frozenset({"scoped_identifier", "scoped_type_identifier"})
-
-
 def _in_paths(found: _Found, scope: _Scope, used: set[str]) -> _Named:
     """Return the crates that paths and macro tokens outside of `use` name."""
     local = (scope.bound | used | scope.modules) - used
     roots: _Named = []
-    used_until = 0
+    used_until, path_start = 0, -1
     for name, node in found:
-        parent = node.parent.type if node.parent is not None else ""
         if name == "use":
             used_until = node.end_byte
         elif node.start_byte < used_until:
             continue
-        elif name == "path" and parent not in _SCOPED:
+        elif name == "path" and node.start_byte != path_start:  # the whole path comes before its beginnings
+            path_start = node.start_byte
             roots += [
                 (root, node, Certainty.HINT if scope.blurred and certainty is Certainty.PATH else certainty)
                 for root, certainty in _path_root(node)
                 if root not in scope.modules and root not in local
             ]
-        elif name in {"tokens", "attribute"} and parent != "token_tree":
+        elif name in {"tokens", "attribute"}:
             text = _STRINGS.sub(" ", text_of(node))
             hints = [root for root in _TOKEN_PATH.findall(text) if root not in local]
             roots += [(root, node, Certainty.HINT) for root in (*hints, *_TOKEN_ABSOLUTE.findall(text))]

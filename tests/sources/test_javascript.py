@@ -1,0 +1,104 @@
+"""JavaScript and TypeScript."""
+
+import pytest
+
+from groundup.sources.javascript_imports import javascript_imports
+from groundup.sources.javascript_inference import package_of
+from groundup.sources.records import Kind, Manner
+from tests.sources.trees import inferred, names
+
+
+def test_every_form_of_import_is_found() -> None:
+    """import, export-from, require, require.resolve and import() are imports."""
+    source = (
+        b"import a from 'a'\nimport 'b'\nexport * from 'c'\nexport { d } from 'd'\nconst e = require('e')\n"
+        b"require.resolve('f')\nawait import('g')\nother('h')\nrequire(name)\nrequire('i').j()\n"
+    )
+    assert [item.text for item in javascript_imports(source, ".js")] == list("abcdefgi")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "source"),
+    [
+        (".ts", b"import x = require('p')"),
+        (".tsx", b"import x from 'p'\nconst y = <div>{x as any}</div>"),
+        (".mjs", b"export { x } from 'p'"),
+        (".cjs", b"module.exports = require('p')"),
+        (".mts", b"import { type A, b } from 'p'"),
+    ],
+)
+def test_every_dialect_is_read(suffix: str, source: bytes) -> None:
+    """The grammar follows the file name."""
+    assert [(item.text, set(item.manners)) for item in javascript_imports(source, suffix)] == [("p", set())]
+
+
+@pytest.mark.parametrize(
+    ("source", "manners"),
+    [
+        (b"try { require('p') } catch (e) {}", {Manner.GUARDED}),
+        (b"try { x() } catch (e) { require('p') }", {Manner.FALLBACK}),
+        (b"function f() { return require('p') }", {Manner.LAZY}),
+        (b"(function () { require('p') })()", set()),
+        (b"if (x) { require('p') }", {Manner.CONDITIONAL}),
+        (b"import('p')", {Manner.LAZY}),
+    ],
+)
+def test_the_manner_is_what_stands_around_it(source: bytes, manners: set[Manner]) -> None:
+    """Guards, functions and conditions are seen; a wrapper that is called at once is none."""
+    (found,) = javascript_imports(source, ".js")
+    assert set(found.manners) == manners
+
+
+def test_imports_of_types_alone_are_told_apart() -> None:
+    """`import type` needs nothing at run time; a package named `type` is imported as any other."""
+    found = javascript_imports(b"import type { A } from 'p'\nimport type from 'type'\n", ".ts")
+    assert [set(item.manners) for item in found] == [{Manner.TYPING}, set()]
+
+
+@pytest.mark.parametrize(
+    ("specifier", "package"),
+    [
+        ("lodash/fp", "lodash"),
+        ("@scope/name/sub", "@scope/name"),
+        ("./local", None),
+        ("../up", None),
+        ("/root", None),
+        ("#internal", None),
+        ("~/alias", None),
+        ("@/alias", None),
+        ("node:fs", None),
+        ("fs", None),
+        ("fs/promises", None),
+        ("events/", "events"),
+        ("url/url.js", "url"),
+        ("https://example.com/x.js", None),
+        ("npm:chalk@5", "chalk"),
+        ("style-loader!./x.css", None),
+        ("@scope", None),
+        ("Not A Package", None),
+    ],
+)
+def test_specifiers_name_packages(specifier: str, package: str | None) -> None:
+    """Files, aliases, URLs and Node's own modules are no packages."""
+    assert package_of(specifier) == package
+
+
+def test_place_decides_what_a_package_is_for() -> None:
+    """Sources are run time, tests and configuration are not, guarded ones are optional; the workspace is local."""
+    found = inferred(
+        "javascript",
+        {
+            "package.json": '{"name": "mine", "dependencies": {"left-pad": "1"}}',
+            "tsconfig.json": '{"compilerOptions": {"paths": {"lib/*": ["src/*"]}}} // note',
+            "src/index.ts": "import a from 'express'\nimport b from 'mine'\nimport c from 'lib/x'\n",
+            "src/x.ts": "try { require('bufferutil') } catch {}\nimport type { T } from 'typings'\n",
+            "src/App.vue": "<template><p>import</p></template>\n<script>\nimport v from 'vue'\n</script>\n",
+            "index.d.ts": "import type { E } from 'estree'\n",
+            "test/a.test.js": "import t from 'vitest'\n",
+            "rollup.config.js": "import r from 'rollup'\n",
+        },
+    )
+    assert names(found, Kind.RUNTIME) == {"express", "vue", "@types/estree"}
+    assert names(found, Kind.OPTIONAL) == {"bufferutil"}
+    assert names(found, Kind.DEV) == {"vitest", "typings"}
+    assert names(found, Kind.BUILD) == {"rollup"}

@@ -1,0 +1,156 @@
+"""From a Python repository to its dependencies."""
+
+import pytest
+
+from groundup.sources.names import is_standard, python_provider
+from groundup.sources.python_layout import lay_out
+from groundup.sources.python_syntax import oldest_python
+from groundup.sources.records import Kind, Place
+from tests.sources.trees import inferred, names, tree_of
+
+PROJECT = "[project]\nname = 'demo-kit'\n[project.scripts]\ndemo = 'demo_kit.cli:main'\n"
+PACKAGE = {
+    "pyproject.toml": PROJECT,
+    "src/demo_kit/__init__.py": "from .core import run\n",
+    "src/demo_kit/core.py": "import requests\nimport yaml\nfrom demo_kit import helpers\n",
+    "src/demo_kit/helpers.py": "import os\nimport attr\n",
+    "src/demo_kit/cli.py": "import click\n",
+    "src/demo_kit/contrib/pandas.py": "import pandas\n",
+    "src/demo_kit/fast.py": "try:\n    import ujson\nexcept ImportError:\n    ujson = None\n",
+    "src/demo_kit/types.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import boto3\n",
+    "tests/conftest.py": "import pytest\nimport demo_kit\nimport helpers_of_tests\n",
+    "tests/helpers_of_tests.py": "",
+    "docs/conf.py": "import sphinx_rtd_theme\n",
+    "setup.py": "import setuptools\n",
+}
+
+
+def test_required_optional_and_development_are_kept_apart() -> None:
+    """Imports on the way from root and entry points are required; guarded, plugin and test imports are not."""
+    found = inferred("python", PACKAGE)
+    assert names(found, Kind.RUNTIME) == {"requests", "pyyaml", "attrs", "click"}
+    assert names(found, Kind.OPTIONAL) == {"pandas", "ujson"}
+    assert names(found, Kind.DEV, Kind.BUILD) == {"pytest", "sphinx-rtd-theme", "setuptools", "boto3"}
+
+
+def test_every_dependency_says_why() -> None:
+    """Each line can be explained: file, line, manner, and whether loading the package runs it."""
+    found = {item.name: item for item in inferred("python", PACKAGE).dependencies}
+    assert str(found["click"].evidence[0]) == "imported in src/demo_kit/cli.py:1, eager"
+    assert str(found["ujson"].evidence[0]) == "imported in src/demo_kit/fast.py:2, guarded, not reached on import"
+    assert str(found["pytest"].evidence[0]) == "imported in tests/conftest.py:1, eager, in test"
+    assert all(item.evidence and item.confidence is not None for item in found.values())
+
+
+def test_declared_dependencies_are_never_read() -> None:
+    """Declarations of every kind make no difference to the answer."""
+    declared = PROJECT.replace("name = 'demo-kit'", "name = 'demo-kit'\ndependencies = ['numpy', 'scipy']")
+    more = {
+        **PACKAGE,
+        "pyproject.toml": declared + "[project.optional-dependencies]\nx = ['polars']\n",
+        "requirements.txt": "torch\n",
+    }
+    assert inferred("python", more) == inferred("python", PACKAGE)
+
+
+def test_the_projects_own_modules_are_no_dependencies() -> None:
+    """Packages, siblings of scripts and single modules of the repository are local."""
+    found = inferred(
+        "python",
+        {
+            "app.py": "import settings\nimport lib.tools\nfrom flask import Flask\n",
+            "settings.py": "",
+            "lib/tools.py": "import requests\n",
+        },
+    )
+    assert names(found, Kind.RUNTIME) == {"flask", "requests"}
+    assert not found.unknown
+
+
+@pytest.mark.parametrize(
+    ("files", "roots", "folder_of_place"),
+    [
+        ({"src/a/__init__.py": ""}, ("a",), "src/a/__init__.py"),
+        ({"a/__init__.py": "", "tests/__init__.py": ""}, ("a",), "a/__init__.py"),
+        ({"setup.py": "setup(name='m', py_modules=['m'])", "m.py": ""}, ("m",), "m.py"),
+        ({"setup.py": "setup(package_dir={'': 'code'})", "code/a/__init__.py": ""}, ("a",), "code/a/__init__.py"),
+        (
+            {"setup.cfg": "[metadata]\nname = ns-thing\n", "ns/thing/__init__.py": ""},
+            ("ns",),
+            "ns/thing/__init__.py",
+        ),
+    ],
+)
+def test_import_roots_are_found(files: dict[str, str], roots: tuple[str, ...], folder_of_place: str) -> None:
+    """Flat, src, named folder, single module and namespace layouts are understood."""
+    layout = lay_out(tree_of(files))
+    assert layout.roots == roots
+    assert layout.places[folder_of_place] is Place.PACKAGE
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "known"),
+    [
+        ("cv2", "opencv-python", True),
+        ("yaml", "pyyaml", True),
+        ("PIL.Image", "pillow", True),
+        ("google.cloud.storage.blob", "google-cloud-storage", True),
+        ("google.protobuf", "protobuf", True),
+        ("OpenSSL", "pyopenssl", True),
+        ("never_heard_of", "never-heard-of", False),
+        ("zope.unheard.of", "zope-unheard", False),
+    ],
+)
+def test_import_names_become_distribution_names(module: str, name: str, known: bool) -> None:
+    """The longest known prefix decides; what no data names is a guess, and said to be one."""
+    assert python_provider(module) == (name, known)
+
+
+def test_the_standard_library_is_of_every_age() -> None:
+    """Modules that Python dropped, or had under version 2, are not looked for in a registry."""
+    assert all(is_standard(name) for name in ("os.path", "tomllib", "distutils.core", "urllib2", "ConfigParser"))
+
+
+def test_a_backport_carries_its_marker() -> None:
+    """A dependency that only old interpreters need says so."""
+    found = inferred(
+        "python",
+        {
+            "pyproject.toml": "[project]\nname = 'p'\n",
+            "p/__init__.py": (
+                "import sys\nif sys.version_info >= (3, 11):\n    import tomllib\nelse:\n    import tomli\n"
+            ),
+        },
+    )
+    (tomli,) = found.dependencies
+    assert (tomli.name, tomli.marker) == ("tomli", 'python_version < "3.11"')
+
+
+def test_shared_namespaces_belong_to_no_one_root() -> None:
+    """A project inside `google` still depends on the others there."""
+    found = inferred(
+        "python",
+        {
+            "pyproject.toml": "[project]\nname = 'google-thing'\n",
+            "google/thing/__init__.py": "from google.thing import core\nfrom google import protobuf\n",
+            "google/thing/core.py": "import google.auth\n",
+        },
+    )
+    assert {item.name for item in found.dependencies} == {"protobuf", "google-auth"}
+
+
+@pytest.mark.parametrize(
+    ("source", "least"),
+    [
+        (b"x = 1\n", None),
+        (b"if (n := 3):\n    pass\n", ">=3.8"),
+        (b"match x:\n    case 1:\n        pass\n", ">=3.10"),
+        (b"try:\n    a\nexcept* ValueError:\n    b\n", ">=3.11"),
+        (b"type X = int\n", ">=3.12"),
+        (b'TEXT = """\nmatch x:\n    case 1:\n"""\n', None),
+        (b"match = re.match(a, b)\n", None),
+    ],
+)
+def test_the_syntax_tells_the_oldest_python(source: bytes, least: str | None) -> None:
+    """Only syntax that is really there counts, not text in strings."""
+    assert oldest_python([source]) == least
