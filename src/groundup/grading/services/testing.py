@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from groundup.domain.errors import SandboxError
+from groundup.domain.errors import InfrastructureError, SandboxError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import TestResult
 from groundup.environments.requests import PythonEnvironment
@@ -31,6 +31,8 @@ TRUSTED = "/opt/groundup"
 _REPORT_FD = 3
 _HOME = "/tmp/home"  # noqa: S108 - inside the sandbox, where /tmp is private
 _MAX_ROUNDS = 20
+_WANTED_ENDS = ("SystemExit", "KeyboardInterrupt", "Exit")
+"""Exceptions by which hidden tests themselves end the session, for instance when the service is gone."""
 _OUT_OF_TIME = (Ending.TIMEOUT, Ending.WALL_CLOCK)
 
 
@@ -153,6 +155,10 @@ class _Gathered:
 
 def _why(report: Report, result: CommandResult) -> str:
     if report.broken_off is not None:
+        if not report.broken_off.startswith(_WANTED_ENDS):
+            raise InfrastructureError(
+                f"the test runner failed with {report.broken_off}; this is a fault of groundup or of the tests"
+            )
         return f"the test session was broken off by {report.broken_off}"
     if result.ending is not Ending.EXITED:
         return f"the tests were stopped: {result.ending}"
