@@ -11,6 +11,7 @@ import pytest
 
 from groundup.environments.requests import PythonRequest
 from groundup.grading.bench import Bench
+from groundup.grading.library.canary import own_tests
 from groundup.grading.library.decision import decide
 from groundup.grading.library.execution import Execution, run_hidden_tests
 from groundup.grading.library.hidden import Distribution, Extensions, HiddenTests
@@ -131,6 +132,14 @@ LAYOUTS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         },
         {"stdin": "empty"},
     ),
+    "a fixture that makes several tests of each": (
+        {
+            **LIB,
+            "tests/conftest.py": "import pytest\n@pytest.fixture(autouse=True, params=['a'])\ndef each(): pass\n",
+            "tests/test_a.py": f"{USES}def test(): assert double(2) == 4\n",
+        },
+        {},
+    ),
     "a locale": (
         {
             **LIB,
@@ -176,9 +185,13 @@ async def passed(trial: Trial, files: Mapping[str, str], original: Path, tests: 
     environment = await builder.python(PythonRequest(python="3.11"))
     bench = Bench(provider=trial.provider, builder=builder, scratch=scratch)
     done: Execution = await run_hidden_tests(submission, original, tests, environment, bench)
-    own = {canary.key for canary in done.canaries}
+    own = own_tests(done.canaries, done.report.results)
     decision = decide(frozenset(done.report.results.keys() - own), tests, done.canaries, done.report, done.result)
-    names = {key.id.rpartition("::")[2] for key, said in done.report.results.items() if said.outcome == "passed"}
+    names = {
+        key.id.rpartition("::")[2].partition("[")[0]
+        for key, said in done.report.results.items()
+        if said.outcome == "passed"
+    }
     return names if decision.passed else set()
 
 

@@ -5,12 +5,14 @@ run.
 """
 
 import secrets
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from pydantic import Field
 
 from groundup.domain.records import Record
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
+from groundup.grading.library.report import Result
 
 
 class Canary(Record):
@@ -20,6 +22,20 @@ class Canary(Record):
     named: bool = Field(description="whether pytest must be told of it: it lies in no folder that pytest is given")
     content: str
     key: NumberedTest
+
+
+def told_of(canary: Canary, results: Mapping[NumberedTest, Result]) -> list[Result]:
+    """Return what was said of a canary; a fixture that all tests use may have made several tests of it."""
+    return [said for key, said in results.items() if _is(key, canary)]
+
+
+def own_tests(canaries: Sequence[Canary], results: Iterable[NumberedTest]) -> set[NumberedTest]:
+    """Return those of *results* that are ours."""
+    return {key for key in results if any(_is(key, canary) for canary in canaries)}
+
+
+def _is(key: NumberedTest, canary: Canary) -> bool:
+    return key.id.partition("[")[0] == canary.key.id
 
 
 def draw_canaries(hidden: HiddenTests) -> tuple[Canary, Canary]:

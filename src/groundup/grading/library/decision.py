@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from groundup.domain.errors import SandboxError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason, Stage, Status, TestResult
-from groundup.grading.library.canary import Canary
+from groundup.grading.library.canary import Canary, own_tests, told_of
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import COMPLETE, Report
 from groundup.sandbox.protocol import WORKSPACE, CommandResult, Ending
@@ -63,7 +63,7 @@ def decide(
         raise SandboxError(
             "the sandbox died while the hidden tests ran; repeat the attempt, and see `groundup doctor`"
         )
-    own = {canary.key for canary in canaries}
+    own = own_tests(canaries, report.results)
     passed = {key for key, said in report.results.items() if said.outcome == "passed"} - own
     unfinished = _why_unfinished(report, result)
     strangers = _imports_that_fail(hidden, report)
@@ -73,7 +73,7 @@ def decide(
     worth_nothing = bool(reasons)
     if not _restrained(canaries, report):
         worth_nothing = True
-    reasons += _ends(ended) + _losses(expected, counted, report, own)
+    reasons += _ends(ended) + _losses(expected, counted, report, {canary.path for canary in canaries})
     return Decision(
         status=Status.TAMPERED if lying is not None else Status.GRADED,
         passed=0 if worth_nothing else len(counted),
@@ -132,17 +132,17 @@ def _imports_that_fail(hidden: HiddenTests, report: Report) -> list[Reason]:
 
 def _canary_that_lied(canaries: Sequence[Canary], report: Report, *, complete: bool) -> Reason | None:
     for canary in canaries:
-        said = report.results.get(canary.key)
-        if said is not None and said.outcome in ("passed", "xpassed"):
+        said = told_of(canary, report.results)
+        if any(one.outcome in ("passed", "xpassed") for one in said):
             return _reason(Stage.TEST, "a test that cannot pass was reported as passed: results are being forged")
-        if said is None and complete and not _collection_failed(canary, report):
+        if not said and complete and not _collection_failed(canary, report):
             return _reason(Stage.TEST, "a test that must fail was not reported: results are being withheld")
     return None
 
 
 def _restrained(canaries: Sequence[Canary], report: Report) -> bool:
     """Say whether every canary is known not to have passed; otherwise nothing that was said counts."""
-    return all(canary.key in report.results for canary in canaries)
+    return all(told_of(canary, report.results) for canary in canaries)
 
 
 def _collection_failed(canary: Canary, report: Report) -> bool:
@@ -154,10 +154,10 @@ def _collection_failed(canary: Canary, report: Report) -> bool:
 
 
 def _losses(
-    expected: frozenset[NumberedTest], counted: set[NumberedTest], report: Report, own: set[NumberedTest]
+    expected: frozenset[NumberedTest], counted: set[NumberedTest], report: Report, ours: set[str]
 ) -> list[Reason]:
     reasons = []
-    broken = {place: message for place, message in report.collection_errors.items() if not _is_own(place, own)}
+    broken = {place: message for place, message in report.collection_errors.items() if place not in ours}
     if broken:
         place, message = next(iter(broken.items()))
         reasons.append(
@@ -179,10 +179,6 @@ def _ends(ended: Sequence[Ended]) -> list[Reason]:
         if tests:
             reasons.append(_reason(stage, f"{len(tests)} tests {verb} and count as failed, first {tests[0]}"))
     return reasons
-
-
-def _is_own(place: str, own: set[NumberedTest]) -> bool:
-    return any(key.id.startswith(f"{place}::") for key in own)
 
 
 def _results(

@@ -12,6 +12,7 @@ from groundup.domain.errors import TaskError
 from groundup.environments.locking import lock_requirements
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
+from groundup.grading.library.canary import own_tests
 from groundup.grading.library.decision import decide
 from groundup.grading.library.execution import Execution, run_hidden_tests
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
@@ -74,7 +75,7 @@ async def locked(draft: Recipe) -> Recipe:
 
 def _require_sound(execution: Execution, recipe: Recipe) -> None:
     """Raise `TaskError` unless the oracle's run ended, imported from the right place, and failed the canaries."""
-    own = {canary.key for canary in execution.canaries}
+    own = own_tests(execution.canaries, execution.report.results)
     decision = decide(
         frozenset(execution.report.results.keys() - own),
         recipe.tests,
@@ -90,7 +91,7 @@ def _require_sound(execution: Execution, recipe: Recipe) -> None:
 
 def _collected(execution: Execution) -> int:
     """Return how many tests of the original's were run, our canaries left out."""
-    return len(execution.report.results.keys() - {canary.key for canary in execution.canaries})
+    return len(execution.report.results.keys() - own_tests(execution.canaries, execution.report.results))
 
 
 def _timeout_s(duration_s: float) -> float:
@@ -110,9 +111,10 @@ def _passing(executions: Sequence[Execution]) -> frozenset[NumberedTest]:
 def _exclusions(
     recipe: Recipe, expected: frozenset[NumberedTest], executions: Sequence[Execution]
 ) -> Iterable[Excluded]:
-    own = {canary.key for execution in executions for canary in execution.canaries}
-    collected = {key for execution in executions for key in execution.report.results} - own - expected
-    for key in sorted(collected):
+    collected: set[NumberedTest] = set()
+    for execution in executions:
+        collected |= execution.report.results.keys() - own_tests(execution.canaries, execution.report.results)
+    for key in sorted(collected - expected):
         said = [execution.report.results.get(key) for execution in executions]
         yield _excluded(recipe, key, [result for result in said if result is not None], len(executions))
 

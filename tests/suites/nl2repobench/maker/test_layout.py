@@ -106,3 +106,11 @@ def test_a_source_without_library_or_tests_is_refused(tmp_path: Path, files: dic
     """Some source distributions leave their tests out; that is said at once."""
     with pytest.raises(TaskError, match="name a"):
         layout(tmp_path, files)
+
+
+def test_a_library_about_tests_is_no_helper_of_tests(tmp_path: Path) -> None:
+    """A package is only taken for a helper beside another one: its own code must never be protected."""
+    found = layout(tmp_path, {"src/unittest_demo/__init__.py": "", "tests/test_a.py": ""})
+
+    assert found.packages == ("unittest_demo",)
+    assert found.protected == ("tests",)

@@ -8,6 +8,7 @@ from groundup.domain.records import Record
 from groundup.environments.requests import GitSource, PythonEnvironment, SourceRequest
 from groundup.gateways.pypi_registry import PyPIRegistry
 from groundup.grading.bench import Bench
+from groundup.grading.library.canary import own_tests
 from groundup.grading.library.execution import Execution, run_hidden_tests
 from groundup.grading.library.hidden import Distribution
 from groundup.settings import Settings
@@ -66,11 +67,14 @@ async def build(
         nearest: tuple[tuple[int, int], Recipe] | None = None
         for number, candidate in enumerate(candidates[:MOST_TRIED]):
             say(f"trying {candidate.label}")
-            draft = await make_draft(task, declared, specification, candidate, wish.python, bench, registry, say)
+            draft = None
             try:
+                draft = await make_draft(
+                    task, declared, specification, candidate, wish.python, bench, registry, say
+                )
                 draft, _, execution = await _working(draft, bench, say, may_repair=True)
             except TaskError as error:
-                if number + 1 == len(candidates) and nearest is None:
+                if number + 1 == len(candidates) and nearest is None and draft is not None:
                     raise UnfinishedError(str(error), draft) from error
                 say(str(error)[:500])
                 continue
@@ -162,8 +166,8 @@ async def _working(
         environment = await bench.builder.python(recipe.environment.request())
         original = await original_tree(recipe, bench)
         execution = await run_hidden_tests(original, original, recipe.tests, environment, bench)
-        outcomes = [result.outcome for result in execution.report.results.values()]
-        say(f"the original passes {outcomes.count('passed')} of {len(outcomes) - 2}")
+        outcomes = _outcomes(execution)
+        say(f"the original passes {outcomes.count('passed')} of {len(outcomes)}")
         steps = repaired(recipe, execution, original, environment) if may_repair else []
         if not steps:
             return recipe, environment, execution
@@ -211,10 +215,15 @@ async def _candidates(
 
 
 def _distance(execution: Execution, declared: Mapping[str, int]) -> tuple[int, int]:
-    """Return how far a run is from the nearest published count, and how many tests failed beside our own two."""
-    outcomes = [said.outcome for said in execution.report.results.values()]
-    failed = outcomes.count("failed") + outcomes.count("error") - len(execution.canaries)
-    return min(abs(outcomes.count("passed") - count) for count in declared.values()), max(0, failed)
+    """Return how far a run is from the nearest published count, and how many tests failed."""
+    outcomes = _outcomes(execution)
+    failed = outcomes.count("failed") + outcomes.count("error")
+    return min(abs(outcomes.count("passed") - count) for count in declared.values()), failed
+
+
+def _outcomes(execution: Execution) -> list[str]:
+    own = own_tests(execution.canaries, execution.report.results)
+    return [said.outcome for key, said in execution.report.results.items() if key not in own]
 
 
 def _recorded(candidate: Candidate, project: Project, tree: str, notes: list[str]) -> Source | RepositorySource:
@@ -243,7 +252,7 @@ def _pretended(project: Project, version: str) -> Distribution:
 
 def _with_reasons(recipe: Recipe, execution: Execution, say: Say) -> Recipe:
     """Return the draft with a reason for each failing test that tells one itself."""
-    own = {canary.key for canary in execution.canaries}
+    own = own_tests(execution.canaries, execution.report.results)
     reasons: dict[str, Why] = dict(recipe.reasons)
     for key, result in sorted(execution.report.results.items()):
         if key in own or result.outcome not in ("failed", "error") or str(key) in reasons:

@@ -1,5 +1,6 @@
 """Which source fits a specification: releases on the package index, commits of a Git repository, best first."""
 
+import re
 import tarfile
 import zipfile
 from collections.abc import Iterable
@@ -92,7 +93,10 @@ async def of_commits(
     address = address_of(repository, settings.git_mirror)
     history = GitRepository(settings.cache_dir / "git" / short(digest_of(address)))
     await history.create()
-    await history.fetch_all(address)
+    if commit is not None and re.fullmatch(r"[0-9a-f]{40}", commit):
+        await history.fetch_commit(address, commit)
+    else:
+        await history.fetch_all(address)
     if commit is not None:
         whole = await history.resolve(commit)
         if whole is None:

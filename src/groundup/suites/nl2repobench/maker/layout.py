@@ -109,8 +109,9 @@ def read_layout(
     ini, late = config.lines(packages)
     ini, canary_name = _with_canaries(ini)
     helpers = [name for name in packages if "test" in name.lower() and not _is_plugin(name)]
-    if len(helpers) < len(packages):
-        packages = tuple(name for name in packages if name not in helpers)
+    if len(helpers) == len(packages):
+        helpers = []
+    packages = tuple(name for name in packages if name not in helpers)
     extra = [path for path in config.roots() if path not in roots and (root / path).is_dir()]
     tests = HiddenTests(
         packages=packages,
@@ -138,8 +139,10 @@ def find_packages(root: Path, project: Project) -> tuple[tuple[str, ...], tuple[
             modules = [path.stem for path in sorted(folder.glob("*.py")) if path.stem not in _NO_MODULES]
             named += [name for name in modules if name not in named and not name.startswith("test")]
         stem = re.sub(r"[-.]", "_", (project.name or "").lower())
-        if not packages and not named and (folder / f"{stem}.py").is_file():
-            named = [stem]
+        if not packages and not named:
+            modules = [path.stem for path in sorted(folder.glob("*.py")) if path.stem not in _NO_MODULES]
+            modules = [name for name in modules if not name.startswith("test") and not name.endswith("_test")]
+            named = [stem] if stem in modules else modules
         found = (*packages, *named)
         if found:
             return (place,), found
