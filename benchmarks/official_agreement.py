@@ -273,7 +273,7 @@ def main() -> None:
     """Compare, print a table, and end with 1 when anything differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checkout", type=Path, required=True)
-    parser.add_argument("--tasks", default="jsonlines,six")
+    parser.add_argument("--tasks", default="jsonlines,unidecode")
     arguments = parser.parse_args()
     os.environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")
     differing = asyncio.run(compare(arguments.checkout.resolve(), arguments.tasks.split(",")))
