@@ -46,6 +46,15 @@ def test_a_count_of_everything_that_was_collected_is_wrong() -> None:
     assert "7 collected, 5 passed" in found[0].note
 
 
+def test_skips_for_want_of_something_account_for_a_higher_count() -> None:
+    """Tests that say that something is not there ran where it was."""
+    made = recipe({"a": 6}, {"x": Why.SKIPPED, "y": Why.SKIPPED})
+    notes = ("Skipped: speedups unavailable", "Skipped: Windows only")
+    excluded = tuple(one.model_copy(update={"note": note}) for one, note in zip(made.excluded, notes, strict=True))
+
+    assert told(explained(made.model_copy(update={"excluded": excluded}))) == [("a", "optional dependency", 1)]
+
+
 def test_a_count_that_the_publishers_corrected_was_wrong() -> None:
     """Where one release of the data has our number, the other's is explained by it."""
     found = explained(recipe({"a": 3, "b": 5}, {}))

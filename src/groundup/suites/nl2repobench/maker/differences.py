@@ -1,5 +1,6 @@
 """Why published counts are not the number of expected tests: from excluded tests and from what was counted."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -7,6 +8,9 @@ from groundup.suites.nl2repobench.recipe import Difference, Recipe, Why
 
 _MARKED = frozenset({Why.SKIPPED, Why.EXPECTED_FAILURE})
 """Tests that never pass with the original, so a published count of passing tests cannot hold them."""
+
+
+_OPTIONAL = re.compile(r"could not import|not installed|unavailable|not available|requires|No module named")
 
 
 def explained(recipe: Recipe) -> tuple[Difference, ...]:
@@ -45,6 +49,11 @@ def _of_version(recipe: Recipe, version: str, wanted: int) -> Iterator[Differenc
         why = next(why for why, number in failing.items() if number == wanted)
         note = next(one.note or one.id for one in recipe.excluded if one.why is why)
         yield Difference(data_version=version, why=why, tests=wanted, note=note)
+        return
+    alike = Counter(one.note for one in recipe.excluded if one.why is Why.SKIPPED and one.note)
+    told = next((note for note, number in alike.items() if number == wanted and _OPTIONAL.search(note)), None)
+    if told is not None:
+        yield Difference(data_version=version, why=Why.OPTIONAL_DEPENDENCY, tests=wanted, note=told)
         return
     counted = f"{collected} collected, {len(recipe.expected)} passed in each run"
     counted += "".join(f", {number} {why.value}" for why, number in sorted(groups.items()))
