@@ -232,7 +232,8 @@ def _command(
         "token": token,
         "arguments": [
             *("-c", f"{TRUSTED}/pytest.ini", f"--rootdir={WORKSPACE}", f"--confcutdir={WORKSPACE}"),
-            *("-p", "no:cacheprovider", "-q", "--tb=short", "--continue-on-collection-errors"),
+            *("-p", "no:cacheprovider", "-q", "--tb=short", "--disable-warnings"),
+            "--continue-on-collection-errors",
             f"{WORKSPACE}/{tests.place}",
         ],
         "plugins": tests.plugins,
