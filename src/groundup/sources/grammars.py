@@ -6,7 +6,7 @@ from typing import Literal
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
 
-Grammar = Literal["python", "rust", "javascript", "typescript", "tsx", "csharp"]
+Grammar = Literal["python", "rust", "javascript", "typescript", "tsx", "csharp", "java"]
 
 
 @cache
@@ -27,6 +27,10 @@ def _language(grammar: Grammar) -> Language:
         import tree_sitter_c_sharp
 
         return Language(tree_sitter_c_sharp.language())
+    if grammar == "java":
+        import tree_sitter_java
+
+        return Language(tree_sitter_java.language())
     import tree_sitter_typescript
 
     if grammar == "tsx":

@@ -1,0 +1,162 @@
+"""Routes by call: Javalin and Spark, with paths that enclose others, also where a method of its own holds them."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from groundup.sources.grammars import captures, line_of, text_of
+from groundup.sources.routes.java_project import JavaFile, JavaProject
+from groundup.sources.routes.nesting import Holder, holders
+from groundup.sources.routes.paths import from_colons, from_javalin, join
+from groundup.sources.routes.records import METHODS, Route
+
+_VERBS = {method.lower(): method for method in METHODS}
+_CRUD = (("GET", False), ("POST", False), ("GET", True), ("PATCH", True), ("DELETE", True))
+_HELD = ("argument_list", "method_invocation", "method_reference", "method_declaration")
+_MOST_PREFIXES = 20
+_MOST_PARTS = 20
+_MOST = 5000
+
+
+class _Call(NamedTuple):
+    file: JavaFile
+    node: Node
+    receiver: str
+    name: str
+    given: tuple[Node, ...]
+
+
+def called_routes(project: JavaProject, prefixes: dict[str, str]) -> Iterator[Route]:
+    """Yield the routes of Javalin and Spark; *prefixes* are those that configuration states, by framework."""
+    for framework, package in (("javalin", "io.javalin"), ("spark", "spark.")):
+        files = [file for file in project.files if file.imports_from(package)]
+        if files:
+            yield from _Reader(project, framework, files, prefixes.get(framework, "")).routes()
+
+
+class _Reader:
+    def __init__(self, project: JavaProject, framework: str, files: list[JavaFile], prefix: str) -> None:
+        self._project = project
+        self._framework = framework
+        self._calls = [call for file in files for call in _calls(file)]
+        self._around: dict[int, Holder] = {}
+        for file in files:
+            self._around |= holders(file.root, _HELD, _holds)
+        self._prefix = prefix or (self._context_path(files) if framework == "javalin" else "")
+        self._mentions = self._method_mentions(files)
+        self._known_prefixes: dict[str, list[str]] = {}
+        self._made = 0
+
+    def routes(self) -> Iterator[Route]:
+        for call in self._calls:
+            for verb, own in self._declared(call):
+                for above in self._prefixes(call.node):
+                    self._made += 1
+                    if self._made > _MOST:
+                        return
+                    path = join([self._prefix, above, own])
+                    read = from_javalin(path) if self._framework == "javalin" else from_colons(path)
+                    yield Route(verb, "/" + read.lstrip("/"), self._framework, call.file.path, line_of(call.node))
+
+    def _declared(self, call: _Call) -> Iterator[tuple[str, str]]:
+        """Yield method and own path of what *call* declares."""
+        if call.name in _VERBS:
+            yield from self._by_verb(call)
+        elif call.name in ("addHandler", "addHttpHandler", "addRoute") and len(call.given) > 2:
+            verb, path = text_of(call.given[0]).rpartition(".")[2].strip('"').upper(), self._text(call.given[1])
+            if verb in METHODS and path is not None:
+                yield verb, path
+        elif call.name == "crud" and self._framework == "javalin" and len(call.given) > 1:
+            path = self._text(call.given[0])
+            if path is not None:
+                collection = path.rstrip("/").rpartition("/")[0]
+                yield from ((verb, path if detail else collection) for verb, detail in _CRUD)
+
+    def _by_verb(self, call: _Call) -> Iterator[tuple[str, str]]:
+        first = self._text(call.given[0]) if call.given else None
+        if first is None:
+            # Javalin's builder: get(handler) inside path(...)
+            bare = call.receiver in ("", "ApiBuilder") and len(call.given) == 1 and self._framework == "javalin"
+            if bare and self._is_enclosed(call.node):
+                yield _VERBS[call.name], ""
+        elif len(call.given) > 1 and (first.startswith("/") or call.receiver in ("", "ApiBuilder", "Spark")):
+            yield _VERBS[call.name], first
+
+    def _prefixes(self, node: Node) -> list[str]:
+        """Return every path that encloses *node*: of calls around it, and around mentions of its method."""
+        parts: list[str] = []
+        method = ""
+        while node.id in self._around and len(parts) < _MOST_PARTS:
+            node, parent = self._around[node.id]
+            if node.type == "method_declaration":
+                name = node.child_by_field_name("name")
+                method = text_of(name) if name is not None else ""
+                break
+            if parent is not None and _is_enclosing(parent):
+                parts.append(self._text(node.named_children[0]) or "")
+        own = join(reversed(parts)) if parts else ""
+        return [join([prefix, own]) if own else prefix for prefix in self._prefixes_of_method(method) or [""]]
+
+    def _prefixes_of_method(self, method: str) -> list[str]:
+        if method not in self._known_prefixes:
+            self._known_prefixes[method] = []  # a method that mentions itself adds nothing
+            found: dict[str, None] = {}
+            for mention in self._mentions.get(method, []):
+                found.update(dict.fromkeys(self._prefixes(mention)))
+            self._known_prefixes[method] = list(found)[:_MOST_PREFIXES]
+        return self._known_prefixes[method]
+
+    def _method_mentions(self, files: list[JavaFile]) -> dict[str, list[Node]]:
+        """Return where each method is called or referred to from inside an enclosing path."""
+        found: dict[str, list[Node]] = {}
+        for call in self._calls:
+            if call.name not in _VERBS and not call.name.startswith("add") and self._is_enclosed(call.node):
+                found.setdefault(call.name, []).append(call.node)
+        for file in files:
+            for node in file.nodes("method_reference"):
+                if self._is_enclosed(node) and node.children:
+                    found.setdefault(text_of(node.children[-1]), []).append(node)
+        return found
+
+    def _is_enclosed(self, node: Node) -> bool:
+        """Whether *node* is what an enclosing path holds, not a handler that is called when a request comes."""
+        held = self._around.get(node.id)
+        return held is not None and held.parent is not None and _is_enclosing(held.parent)
+
+    def _text(self, node: Node | None) -> str | None:
+        return self._project.text(node)
+
+    def _context_path(self, files: list[JavaFile]) -> str:
+        for file in files:
+            for node in file.nodes("assignment_expression"):
+                left = node.child_by_field_name("left")
+                if left is not None and text_of(left).endswith(".contextPath"):
+                    return self._text(node.child_by_field_name("right")) or ""
+        return ""
+
+
+def _calls(file: JavaFile) -> Iterator[_Call]:
+    for _, node in captures("java", "(method_invocation) @found", file.root):
+        name, given = node.child_by_field_name("name"), node.child_by_field_name("arguments")
+        receiver = node.child_by_field_name("object")
+        if name is not None and given is not None:
+            said = tuple(child for child in given.named_children if not child.type.endswith("comment"))
+            yield _Call(file, node, text_of(receiver) if receiver is not None else "", text_of(name), said)
+
+
+def _holds(node: Node, parent: Node | None) -> bool:
+    """Whether *node* is the arguments of some call, or a method."""
+    is_arguments = node.type == "argument_list" and parent is not None and parent.type == "method_invocation"
+    return is_arguments or node.type == "method_declaration"
+
+
+def _is_enclosing(call: Node) -> bool:
+    name, given = call.child_by_field_name("name"), call.child_by_field_name("arguments")
+    return (
+        call.type == "method_invocation"
+        and name is not None
+        and text_of(name) == "path"
+        and given is not None
+        and len(given.named_children) > 1
+    )

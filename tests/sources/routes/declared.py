@@ -1,0 +1,14 @@
+"""Sources given as texts, and the routes found in them as texts."""
+
+from collections.abc import Mapping
+from textwrap import dedent
+
+from groundup.sources.files import SourceFile
+from groundup.sources.routes.extraction import routes_in
+
+
+def routes(sources: Mapping[str, str], configurations: Mapping[str, str] | None = None) -> list[str]:
+    """Return `METHOD /path` of every route, sorted."""
+    files = [SourceFile(name, dedent(text).encode()) for name, text in sources.items()]
+    stated = {name: dedent(text).encode() for name, text in (configurations or {}).items()}
+    return sorted({f"{route.method} {route.path}" for route in routes_in(files, stated)})
