@@ -48,3 +48,13 @@ def test_a_target_that_names_no_program_is_the_recipes_fault(target: str) -> Non
 
     with pytest.raises(TaskError, match="mend the recipe"):
         script_files(wrong, "/usr/bin/python3")
+
+
+def test_further_fields_are_written() -> None:
+    """What a library tells of itself at run time, such as its summary, is there as an installer would leave it."""
+    distribution = Distribution(
+        name="demo", version="1.0", headers={"Summary": ("Does it.",), "Project-URL": ("A, a", "B, b")}
+    )
+    lines = metadata_files(distribution)["demo-1.0.dist-info/METADATA"].splitlines()
+
+    assert lines[-3:] == ["Summary: Does it.", "Project-URL: A, a", "Project-URL: B, b"]

@@ -53,6 +53,9 @@ class Distribution(Record):
         default={}, description="group -> name -> `module:attribute`; `console_scripts` also become programs"
     )
     requires: tuple[str, ...] = ()
+    headers: dict[str, tuple[str, ...]] = Field(
+        default={}, description="further fields of the metadata, such as Summary, that tests or the library read"
+    )
 
 
 class Extensions(Record):

@@ -13,6 +13,7 @@ def metadata_files(distribution: Distribution) -> dict[str, str]:
     """Return the files of the `.dist-info` folder, by relative path."""
     folder = f"{re.sub(r'[-_.]+', '_', distribution.name)}-{distribution.version}.dist-info"
     lines = ["Metadata-Version: 2.1", f"Name: {distribution.name}", f"Version: {distribution.version}"]
+    lines += [f"{name}: {value}" for name, values in distribution.headers.items() for value in values]
     lines += [f"Requires-Dist: {requirement}" for requirement in distribution.requires]
     files = {f"{folder}/METADATA": "\n".join(lines) + "\n", f"{folder}/INSTALLER": "groundup\n"}
     if distribution.entry_points:

@@ -10,6 +10,9 @@ PYPROJECT = """
 name = "demo"
 dynamic = ["version"]
 license = {text = "MIT"}
+description = "Does it."
+authors = [{name = "A", email = "a@example.org"}, {name = "B"}]
+urls = {Home = "https://example.org"}
 dependencies = ["six>=1", "local @ file:///x"]
 [project.scripts]
 demo = "demo:main"
@@ -36,6 +39,12 @@ def test_a_pyproject_is_read(tmp_path: Path) -> None:
     assert found.requires == ("six>=1",)
     assert found.test_requires == ("pretend",)
     assert found.entry_points == {"console_scripts": {"demo": "demo:main"}, "pytest11": {"demo": "demo.plugin"}}
+    assert found.headers == {
+        "Summary": ("Does it.",),
+        "Author": ("B",),
+        "Author-email": ("A <a@example.org>",),
+        "Project-URL": ("Home, https://example.org",),
+    }
 
 
 def test_a_setup_py_is_read_without_being_run(tmp_path: Path) -> None:

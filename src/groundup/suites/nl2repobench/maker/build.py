@@ -247,7 +247,9 @@ def _recorded(candidate: Candidate, project: Project, tree: str, notes: list[str
 
 def _pretended(project: Project, version: str) -> Distribution:
     assert project.name is not None
-    return Distribution(name=project.name, version=version, entry_points=project.entry_points)
+    return Distribution(
+        name=project.name, version=version, entry_points=project.entry_points, headers=project.headers
+    )
 
 
 def _with_reasons(recipe: Recipe, execution: Execution, say: Say) -> Recipe:

@@ -232,7 +232,9 @@ def _is_plugin(name: str) -> bool:
 def _distribution(project: Project) -> Distribution | None:
     if project.name is None or project.version is None:
         return None
-    return Distribution(name=project.name, version=project.version, entry_points=project.entry_points)
+    return Distribution(
+        name=project.name, version=project.version, entry_points=project.entry_points, headers=project.headers
+    )
 
 
 def _section(path: Path, section: str) -> dict[str, str] | None:

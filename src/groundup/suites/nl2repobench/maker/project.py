@@ -4,7 +4,7 @@ import ast
 import configparser
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from groundup.domain.records import Record
 
 _VERSION = re.compile(r"""^__version__\s*(?::[^=]+)?=\s*["']([^"']+)["']""", re.MULTILINE)
 _LARGEST = 2 * 1024 * 1024
+_HEADERS = ("Summary", "Home-page", "Author", "Author-email", "Maintainer", "Maintainer-email", "Project-URL")
 _TEST_EXTRAS = frozenset({"test", "tests", "testing"})
 
 
@@ -28,6 +29,8 @@ class Project(Record):
     """At run time."""
     test_requires: tuple[str, ...] = ()
     entry_points: dict[str, dict[str, str]] = {}
+    headers: dict[str, tuple[str, ...]] = {}
+    """Further fields of its metadata, each on one line."""
     modules: tuple[str, ...] = ()
     """Top-level modules or packages that the project names itself."""
 
@@ -67,6 +70,7 @@ def _built_metadata(root: Path) -> Mapping[str, Any]:
         "requires": [line for line in every if "extra ==" not in line],
         "test_requires": [line.partition(";")[0] for line in every if _of_test_extra(line)],
         "entry_points": _ini_points(points) if points else None,
+        "headers": {name: found for name in _HEADERS if (found := _one_line(headers.get_all(name, [])))},
         "modules": tuple(top.split()) if top else None,
     }
 
@@ -94,6 +98,7 @@ def _pyproject(root: Path) -> Mapping[str, Any]:
         "name": project.get("name", poetry.get("name")),
         "version": project.get("version", poetry.get("version")),
         "licence": licence.get("text") if isinstance(licence, dict) else licence,
+        "headers": _headers(project),
         "requires": project.get("dependencies", []),
         "test_requires": [
             line
@@ -104,6 +109,29 @@ def _pyproject(root: Path) -> Mapping[str, Any]:
         ],
         "entry_points": {group: table for group, table in points.items() if table},
     }
+
+
+def _headers(project: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return the metadata that a build backend makes of a `project` table."""
+    people = [person for person in project.get("authors", []) if isinstance(person, dict)]
+    mails = [
+        f"{person['name']} <{person['email']}>" if person.get("name") else person["email"]
+        for person in people
+        if person.get("email")
+    ]
+    names = [person["name"] for person in people if person.get("name") and not person.get("email")]
+    urls = [f"{name}, {address}" for name, address in _strings(project.get("urls")).items()]
+    told = {
+        "Summary": _one_line([project.get("description")]),
+        "Author": _one_line([", ".join(names)]),
+        "Author-email": _one_line([", ".join(mails)]),
+        "Project-URL": _one_line(urls),
+    }
+    return {name: values for name, values in told.items() if values}
+
+
+def _one_line(values: Iterable[object]) -> tuple[str, ...]:
+    return tuple(str(value) for value in values if value and "\n" not in str(value))
 
 
 def _setup_cfg(root: Path) -> Mapping[str, Any]:
