@@ -114,3 +114,11 @@ def test_a_library_about_tests_is_no_helper_of_tests(tmp_path: Path) -> None:
 
     assert found.packages == ("unittest_demo",)
     assert found.protected == ("tests",)
+
+
+def test_a_plugin_under_test_is_told_apart_from_others(tmp_path: Path) -> None:
+    """What the original itself plugs into pytest is loaded from the submission."""
+    root = write_tree(tmp_path, {"demo/__init__.py": "", "demo/plugin.py": "", "tests/test_a.py": ""})
+    project = Project(name="demo", version="1.0", entry_points={"pytest11": {"demo": "demo.plugin"}})
+
+    assert read_layout(root, project, COMMANDS, ("tests",))[0].own_plugins == ("demo.plugin",)

@@ -118,6 +118,9 @@ def read_layout(
         import_roots=(*roots, *extra),
         arguments=arguments,
         protected=_protected(root, arguments, test_files, packages, roots, helpers),
+        own_plugins=tuple(
+            target.partition(":")[0].strip() for target in project.entry_points.get("pytest11", {}).values()
+        ),
         ini=ini,
         late_filters=late,
         canary_name=canary_name,
