@@ -31,13 +31,13 @@ class Declared(Record):
     problem: str | None = Field(default=None, description="why it cannot be installed at all")
 
 
-def read_declared(tree: Path) -> Declared | None:
-    """Return what *tree* declares; None when it has no requirements.txt."""
-    if not (tree / FILE).is_file():
+def read_declared(tree: Path, name: str = FILE) -> Declared | None:
+    """Return what the file *name* of *tree* declares; None when there is no such file."""
+    if not (tree / name).is_file():
         return None
     reading = _Reading(tree)
     try:
-        reading.file(PurePosixPath(FILE))
+        reading.file(PurePosixPath(name))
     except _ProblemError as problem:
         return Declared(problem=str(problem))
     return Declared(requirements=tuple(reading.requirements), notes=tuple(reading.notes))

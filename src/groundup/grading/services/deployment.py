@@ -134,7 +134,7 @@ async def deployed(
             return
         spec = await asyncio.to_thread(service_spec, workspace, start, port, environment, lifecycle, bench)
         sandbox = await stack.enter_async_context(await pod.open(spec))
-        variables = await _index(stack, sandbox, bench) if start.installs and lifecycle.start_installs else {}
+        variables = await lend_index(stack, sandbox, bench) if start.installs and lifecycle.start_installs else {}
         service = await sandbox.start(Command(argv=start.argv, environment=variables))
         yield Deployment(pod, observer, sandbox, service, lifecycle, port)
 
@@ -148,9 +148,8 @@ def service_spec(
     bench: Bench,
 ) -> SandboxSpec:
     """Return the sandbox around *workspace*; where a start script installs, its environment is a copy."""
-    mounts = environment.mounts
-    if start.installs and lifecycle.start_installs:
-        mounts = tuple(_writable(mount, bench.scratch / "environment") for mount in mounts)
+    installs = start.installs and lifecycle.start_installs
+    mounts = writable_environment(environment, bench) if installs else environment.mounts
     return SandboxSpec(
         workspace=workspace,
         mounts=mounts,
@@ -167,6 +166,11 @@ def service_spec(
     )
 
 
+def writable_environment(environment: PythonEnvironment, bench: Bench) -> tuple[Mount, ...]:
+    """Return the mounts of *environment*, its packages as a copy into which an installer can write."""
+    return tuple(_writable(mount, bench.scratch / "environment") for mount in environment.mounts)
+
+
 def _writable(mount: Mount, copy: Path) -> Mount:
     if mount.target != ENVIRONMENT_TARGET:
         return mount
@@ -174,8 +178,8 @@ def _writable(mount: Mount, copy: Path) -> Mount:
     return Mount(source=copy, target=mount.target, writable=True)
 
 
-async def _index(stack: AsyncExitStack, sandbox: Sandbox, bench: Bench) -> dict[str, str]:
-    """Attach the package index to the service's sandbox and return the variables that tell installers of it."""
+async def lend_index(stack: AsyncExitStack, sandbox: Sandbox, bench: Bench) -> dict[str, str]:
+    """Attach the package index to *sandbox* and return the variables that tell installers of it."""
     builder: object = bench.builder
     if not isinstance(builder, RegistryLender):
         return {}

@@ -60,7 +60,7 @@ async def _try(
     )
     try:
         async with asyncio.timeout(lifecycle.install_s):
-            return InstallOutcome.SUCCEEDED, "", await _installer(bench).submission_environment(request)
+            return InstallOutcome.SUCCEEDED, "", await installer(bench).submission_environment(request)
     except TimeoutError:
         return InstallOutcome.TIMEOUT, f"not installed within {lifecycle.install_s:.0f} s", None
     except SubmissionError as error:
@@ -75,13 +75,14 @@ async def _fallback(
         request = ResolvedRequest(
             python=lifecycle.python, requirements=(*pins, *extra), with_pip=with_pip, on_behalf_of="recipe"
         )
-        return await _installer(bench).submission_environment(request)
+        return await installer(bench).submission_environment(request)
     return await bench.builder.python(
         PythonRequest(python=lifecycle.python, requirements=lifecycle.fallback, with_pip=with_pip)
     )
 
 
-def _installer(bench: Bench) -> SubmissionInstaller:
+def installer(bench: Bench) -> SubmissionInstaller:
+    """Return the run's builder as one that installs what nobody locked. Raises `UsageError`."""
     builder: object = bench.builder
     if not isinstance(builder, SubmissionInstaller):
         raise UsageError("this environment builder installs no submissions' requirements; use the builder 'local'")

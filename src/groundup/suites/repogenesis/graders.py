@@ -6,10 +6,14 @@ from groundup.settings import Settings
 from groundup.suites.protocol import Grader
 from groundup.suites.repogenesis.data import Problem
 from groundup.suites.repogenesis.locked import lifecycle
+from groundup.suites.repogenesis.official import OfficialGrader
 from groundup.suites.repogenesis.strict import StrictGrader
 
 
 def all_graders(problems: Mapping[str, Problem], settings: Settings) -> Mapping[str, Grader]:
     """Return the graders over *problems*, by name."""
     del settings
-    return {StrictGrader.name: StrictGrader(problems, lifecycle())}
+    return {
+        StrictGrader.name: StrictGrader(problems, lifecycle()),
+        OfficialGrader.name: OfficialGrader(problems, lifecycle()),
+    }

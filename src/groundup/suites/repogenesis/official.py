@@ -1,0 +1,203 @@
+"""The official grader: the published harness step by step, faults included, in a rebuilt environment.
+
+One sandbox stands for the container: the service and its tests share it, as published, and everything is read out
+of what they print. What is wrong with that is in docs/services.md.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from groundup.domain.digests import digest_bytes, digest_of
+from groundup.domain.errors import TaskError
+from groundup.domain.tasks import Task
+from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
+from groundup.grading.bench import Bench
+from groundup.grading.services.deployment import lend_index, writable_environment
+from groundup.grading.services.records import Lifecycle
+from groundup.grading.services.start import find_start
+from groundup.grading.services.testing import middle_cut
+from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, SandboxSpec
+from groundup.suites.protocol import Graded
+from groundup.suites.repogenesis.data import Problem
+from groundup.suites.repogenesis.official_rules import Counts, Deployed, read_counts, read_deployment
+from groundup.suites.repogenesis.official_workspace import Image, build_image
+from groundup.trees.limits import printable
+
+VERSION = "1"
+_RESERVATION_MB = 768
+_REPOSITORY = "/repo"
+_DRIVER = "/opt/groundup/official_driver.py"
+_OUTPUT_BYTES = 32 * 1024 * 1024
+_TIMED_OUT = (Ending.TIMEOUT, Ending.WALL_CLOCK)
+_BUILD_FAILED, _CONTAINER_TIMEOUT = -3, -1
+
+
+class OfficialGrader:
+    """Does with a submission what the published harness does, and reads its log as it does."""
+
+    name = "official"
+    version = VERSION
+
+    def __init__(self, problems: Mapping[str, Problem], lifecycle: Lifecycle) -> None:
+        self._problems = problems
+        self._lifecycle = lifecycle
+
+    def reservation_mb(self, task: Task) -> int:
+        """Return what a service and its tests use as a rule; their limit is higher."""
+        return min(task.limits.memory_mb, _RESERVATION_MB)
+
+    def identity(self, task: Task) -> Mapping[str, object]:
+        """Return what decides a verdict besides the submission."""
+        problem = self._problems.get(task.id)
+        return {
+            "task": None if problem is None else digest_of(problem.task),
+            "data": None if problem is None else problem.digest,
+            "lifecycle": digest_of(self._lifecycle),
+            "driver": digest_bytes(_driver()),
+        }
+
+    async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
+        """Build, run, read the log."""
+        problem = self._gradable(task)
+        began = time.monotonic()
+        image = await build_image(submission, problem.hidden_tests(), self._lifecycle, bench)
+        built = time.monotonic()
+        exit_code, log, cut = _BUILD_FAILED, "", False
+        if image.refused is None:
+            exit_code, log, cut = await self._run(problem, image, bench)
+        verdict = _verdict(task, image, exit_code, log)
+        timings = {"build": round(built - began, 3), "total": round(time.monotonic() - began, 3)}
+        facts = {**verdict.facts, **({"output_cut": True} if cut else {})}
+        return Graded(
+            verdict=verdict.model_copy(update={"timings_s": timings, "facts": facts}),
+            logs={"container.txt": middle_cut(log.encode(errors="replace"), self._lifecycle.log_bytes)},
+        )
+
+    def zero(self, task: Task, reason: Reason) -> Graded:
+        """Return what the harness reports of a repository that it could not build: nothing was counted."""
+        return Graded(
+            verdict=_verdict_of(task, Deployed(success=False, message=reason.message), Counts(), (reason,))
+        )
+
+    async def _run(self, problem: Problem, image: Image, bench: Bench) -> tuple[int, str, bool]:
+        settings = {
+            "port": problem.task.port,
+            "ready_s": round(self._lifecycle.ready_s),
+            "tests_s": round(bench.timeout_s or self._lifecycle.tests_s),
+        }
+        start = find_start(image.repository, problem.task.port)
+        installs = start is not None and start.installs and self._lifecycle.start_installs
+        spec = await asyncio.to_thread(self._spec, problem, image, bench, installs=installs)
+        async with AsyncExitStack() as stack:
+            sandbox = await stack.enter_async_context(await bench.provider.open(spec))
+            variables = await lend_index(stack, sandbox, bench) if installs else {}
+            result = await sandbox.run(
+                Command(
+                    argv=("python", "-I", _DRIVER),
+                    cwd=_REPOSITORY,
+                    environment=variables,
+                    stdin=json.dumps(settings).encode(),
+                )
+            )
+        return _container_log(result, self._lifecycle)
+
+    def _spec(self, problem: Problem, image: Image, bench: Bench, *, installs: bool) -> SandboxSpec:
+        if image.environment is None:
+            raise TaskError(f"{problem.task.id}: nothing was built")
+        workspace, trusted = bench.scratch / "workspace", bench.scratch / "driver"
+        workspace.mkdir()
+        trusted.mkdir()
+        (trusted / "official_driver.py").write_bytes(_driver())
+        environment, task, lifecycle = image.environment, problem.task, self._lifecycle
+        mounts = writable_environment(environment, bench) if installs else environment.mounts
+        return SandboxSpec(
+            workspace=workspace,
+            mounts=(
+                *mounts,
+                Mount(source=trusted, target="/opt/groundup"),
+                Mount(source=image.repository, target=_REPOSITORY, writable=True),
+            ),
+            environment={
+                **environment.environment,
+                "LANG": task.language,  # the published entry point overwrites the locale with the language
+                "REPO_LANG": task.language,
+                "SERVICE_PORT": str(task.port),
+                "STARTUP_TIMEOUT": str(round(lifecycle.ready_s)),
+                "TEST_TIMEOUT": str(round(lifecycle.tests_s)),
+            },
+            path=environment.path,
+            limits=lifecycle.service.model_copy(
+                update={
+                    "command_s": lifecycle.overall_s,
+                    "wall_clock_s": lifecycle.overall_s + 30,
+                    "output_bytes": _OUTPUT_BYTES,
+                }
+            ),
+            user="root",
+            label="published container",
+        )
+
+    def _gradable(self, task: Task) -> Problem:
+        problem = self._problems.get(task.id)
+        if problem is None:
+            raise TaskError(f"{task.id} is not at hand; fetch it with `groundup data pull repogenesis`")
+        if problem.task.language == "java":
+            raise TaskError(
+                f"{task.id}: Java tasks need Maven and a JDK in the sandbox, which the official grader cannot "
+                "offer yet; name the Python tasks instead"
+            )
+        return problem
+
+
+def _container_log(result: CommandResult, lifecycle: Lifecycle) -> tuple[int, str, bool]:
+    """Return exit code and log as the harness gets them: standard output, then standard error."""
+    if result.ending in _TIMED_OUT:
+        return _CONTAINER_TIMEOUT, f"Container timed out after {lifecycle.overall_s:.0f}s", False
+    log = result.stdout.decode(errors="replace") + "\n" + result.stderr.decode(errors="replace")
+    return 137 if result.exit_code is None else result.exit_code, log, result.truncated
+
+
+def _verdict(task: Task, image: Image, exit_code: int, log: str) -> Verdict:
+    deployed, counts = read_deployment(log), read_counts(log)
+    reasons = []
+    if image.refused is not None:
+        reasons.append(Reason(stage=Stage.INSTALL, message=f"the image cannot be built: {image.refused}"[:400]))
+    elif exit_code == _CONTAINER_TIMEOUT:
+        reasons.append(Reason(stage=Stage.TIMEOUT, message=log[:400]))
+    if not deployed.success:
+        reasons.append(Reason(stage=Stage.START, message=printable(deployed.message)[:200] or "Unknown"))
+    if counts.passed < counts.total or not counts.total:
+        told = f"{counts.passed} passed, {counts.failed} failed, {counts.errors} errors"
+        reasons.append(Reason(stage=Stage.TEST, message=told))
+    verdict = _verdict_of(task, deployed, counts, tuple(reasons))
+    facts = {**verdict.facts, "exit_code": exit_code, "installed": image.installed}
+    return verdict.model_copy(update={"facts": facts, "cacheable": exit_code != _CONTAINER_TIMEOUT})
+
+
+def _verdict_of(task: Task, deployed: Deployed, counts: Counts, reasons: tuple[Reason, ...]) -> Verdict:
+    return Verdict(
+        status=Status.GRADED,
+        score=Score(numerator=counts.passed, denominator=counts.total),
+        scores={"deployed": Score(numerator=int(deployed.success), denominator=1)},
+        facts={
+            "dsr_success": deployed.success,
+            "dsr_message": printable(deployed.message)[:200],
+            "passed": counts.passed,
+            "failed": counts.failed,
+            "errors": counts.errors,
+            "total": counts.total,
+            "pass_at_1": counts.rate,
+        },
+        reasons=reasons,
+        grader=GraderIdentity(
+            name=OfficialGrader.name, version=VERSION, data_version=task.data_version, environment="rebuilt"
+        ),
+    )
+
+
+def _driver() -> bytes:
+    return Path(__file__).with_name("official_driver.py").read_bytes()
