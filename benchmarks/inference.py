@@ -24,10 +24,14 @@ from groundup.sources.inference import infer
 from groundup.sources.records import Kind
 
 KINDS = {
+    "csharp": tuple(Kind),  # a repository's projects together: libraries and tests
     "python": (Kind.RUNTIME,),
     "javascript": (Kind.RUNTIME,),
     "rust": (Kind.RUNTIME, Kind.OPTIONAL),  # an optional crate stands in [dependencies] too
 }
+
+
+_SPELLED: dict[str, Callable[[str], str]] = {"javascript": str, "csharp": str.lower}
 
 
 class Counts(NamedTuple):
@@ -57,7 +61,7 @@ def ours(language: str) -> Callable[[Path], set[str]]:
     def names(tree: Path) -> set[str]:
         for result in infer(tree, languages=(language,)):
             return {
-                item.name if language == "javascript" else folded(item.name)
+                _SPELLED.get(language, folded)(item.name)
                 for item in result.of_kind(*KINDS[language])
                 if not item.marker
                 or Marker(item.marker).evaluate({"python_version": "3.11", "sys_platform": "linux"})

@@ -1,10 +1,10 @@
 """Unpack the packages that `inference.py` measures: a tree with declarations taken out, and what they declared.
 
-    python -m benchmarks.inference_samples python --clones FOLDER --output FOLDER
+    python -m benchmarks.inference_samples python|csharp --clones FOLDER --output FOLDER
     python -m benchmarks.inference_samples javascript|rust --packages FOLDER --output FOLDER
 
-`--clones` holds one clone per line of `samples/python_repositories.txt`, named `owner+name` (bare or not) at the
-commits in `samples/python.json`, if that file exists. `--packages` holds unpacked npm packages or crates, one
+`--clones` holds one clone per line of `samples/<language>_repositories.txt`, named `owner+name`, bare or not,
+at the commits in `samples/<language>.json`, if it exists. `--packages` holds unpacked npm packages or crates, one
 folder each, at the versions in `samples/<language>.json`, as `npm pack` and `cargo vendor` give them.
 Split: names sorted, shuffled with SEED; the first 30 with a readable, non-empty declaration are held out.
 """
@@ -20,7 +20,9 @@ from pathlib import Path
 
 from benchmarks.inference_truth import (
     Truth,
+    csharp_truth,
     javascript_truth,
+    mask_csharp,
     mask_javascript,
     mask_python,
     mask_rust,
@@ -31,9 +33,11 @@ from benchmarks.inference_truth import (
 SEED = 20261121
 HELD_OUT = 30
 SAMPLES = Path(__file__).parent / "samples"
-TEXT = re.compile(r"\.(py|pyi|pyx|toml|cfg|txt|in|ini|ipynb|lock|md|rst|json|js|ts)$|(^|/)Pipfile$")
-TRUTHS = {"python": python_truth, "javascript": javascript_truth, "rust": rust_truth}
-MASKS = {"python": mask_python, "javascript": mask_javascript, "rust": mask_rust}
+TEXT = re.compile(
+    r"\.(py|pyi|pyx|toml|cfg|txt|in|ini|ipynb|lock|md|rst|json|js|ts|cs|razor|cshtml|csproj|props|targets|config)$|(^|/)Pipfile$"
+)
+TRUTHS = {"csharp": csharp_truth, "python": python_truth, "javascript": javascript_truth, "rust": rust_truth}
+MASKS = {"csharp": mask_csharp, "python": mask_python, "javascript": mask_javascript, "rust": mask_rust}
 LARGEST = 1_500_000
 
 
@@ -79,10 +83,10 @@ def export(folder: Path, commit: str, target: Path) -> None:
         position += size + 1
 
 
-def python_trees(clones: Path, output: Path) -> Iterator[tuple[str, str, Path]]:
+def clone_trees(language: str, clones: Path, output: Path) -> Iterator[tuple[str, str, Path]]:
     """Yield name, commit and unmasked tree of each repository that is there, in the order of the draw."""
-    lines = (SAMPLES / "python_repositories.txt").read_text(encoding="utf-8").splitlines()
-    pinned_file = SAMPLES / "python.json"
+    lines = (SAMPLES / f"{language}_repositories.txt").read_text(encoding="utf-8").splitlines()
+    pinned_file = SAMPLES / f"{language}.json"
     pinned = json.loads(pinned_file.read_text(encoding="utf-8")) if pinned_file.is_file() else None
     for name in shuffled([line for line in lines if line and not line.startswith("#")]):
         folder = clones / name.replace("/", "+")
@@ -122,8 +126,8 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
     output = options.output / options.language
-    if options.language == "python":
-        trees = python_trees(options.clones, output)
+    if options.language in ("python", "csharp"):
+        trees = clone_trees(options.language, options.clones, output)
     else:
         trees = package_trees(
             options.packages, output, "package.json" if options.language == "javascript" else "Cargo.toml"

@@ -261,6 +261,24 @@ def mask_javascript(root: Path) -> None:
         (root / name).unlink(missing_ok=True)
 
 
+_REFERENCE = re.compile(r'<PackageReference\s[^>]*?(?:Include|Update)\s*=\s*"([^"$(]+)"')
+
+
+def csharp_truth(root: Path) -> Truth | None:
+    """Return every package that some project of the repository references, tests included."""
+    found: set[str] = set()
+    for path in (*root.rglob("*.csproj"), *root.rglob("Directory.Build.*")):
+        found.update(name.strip().lower() for name in _REFERENCE.findall(path.read_text("utf-8", "replace")))
+    return Truth(frozenset(found), frozenset())
+
+
+def mask_csharp(root: Path) -> None:
+    """Take every package reference out of the repository at *root*, in place."""
+    for pattern in ("*.csproj", "*.props", "*.targets", "packages.lock.json", "packages.config"):
+        for path in root.rglob(pattern):
+            path.unlink()
+
+
 def rust_truth(root: Path) -> Truth | None:
     """Return the crates in [dependencies], optional ones too, as DI-Bench counts; those of targets are neutral."""
     document = tomllib.loads((root / "Cargo.toml").read_text(encoding="utf-8"))
