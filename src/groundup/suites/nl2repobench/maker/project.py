@@ -13,7 +13,7 @@ from packaging.version import InvalidVersion, Version
 
 from groundup.domain.records import Record
 
-_VERSION = re.compile(r"""^__version__\s*(?::[^=]+)?=\s*["']([^"']+)["']""", re.MULTILINE)
+_VERSION = re.compile(r"""^__version__\s*(?::[^=]+)?=\s*(?:\w+\s*=\s*)?["']([^"']+)["']""", re.MULTILINE)
 _LARGEST = 2 * 1024 * 1024
 _HEADERS = ("Summary", "Home-page", "Author", "Author-email", "Maintainer", "Maintainer-email", "Project-URL")
 _TEST_EXTRAS = frozenset({"test", "tests", "testing"})
