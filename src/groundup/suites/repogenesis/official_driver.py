@@ -1,8 +1,8 @@
 """What the published container does after its start, as one program of the sandbox that stands for the container.
 
 Started as `python -I official_driver.py` with its settings as JSON on standard input. Starts the service, waits
-for it and runs pytest, all on its own standard output and error, between the published markers. The service can write
-the same markers there, which is one of the published faults.
+for it and runs pytest, all on its own standard output and error, between the published markers. The service can
+write the same markers there, which is one of the published faults.
 """
 
 import http.client

@@ -1,0 +1,192 @@
+"""Strict grading of honest, broken and cheating services, in real pods."""
+
+import pytest
+
+from groundup.domain.errors import TaskError
+from groundup.domain.tasks import Task
+from groundup.domain.verdicts import Reason, Stage, Status
+from groundup.suites.repogenesis.data import Problem
+from groundup.suites.repogenesis.strict import StrictGrader
+from groundup.suites.repogenesis.tasks import shipped_tasks
+from tests.suites.repogenesis.trials import (
+    COMMENTER,
+    DAEMON,
+    EVERYTHING_WELL,
+    HONEST,
+    LIFECYCLE,
+    NOT_FOUND,
+    OVERWRITER,
+    PRINTER,
+    SLEEPER,
+    TASK,
+    Trial,
+    passed,
+    share,
+)
+
+pytestmark = pytest.mark.end_to_end
+DEPLOYMENT = ("installed", "port_in_time", "health", "deployed")
+
+
+def deployment(trial_scores: object) -> tuple[float | None, ...]:
+    """Return the three facts and whether all hold."""
+    return tuple(share(trial_scores, name) for name in DEPLOYMENT)  # type: ignore[arg-type]
+
+
+async def test_an_honest_service_gets_everything(trial: Trial) -> None:
+    """Deployed, all hidden tests passed, every endpoint found by asking; a short verdict without reasons."""
+    graded = await trial.strict({"app.py": HONEST, "requirements.txt": "anything\n"})
+
+    assert graded.verdict.status is Status.GRADED
+    assert passed(graded) == 4
+    assert deployment(graded) == (1, 1, 1, 1)
+    assert share(graded, "all_passed") == 1
+    assert share(graded, "api_coverage") == 1
+    assert graded.verdict.reasons == ()
+    assert len(graded.verdict.model_dump_json()) < 2048
+    assert {test.outcome for test in graded.tests} == {"passed"}
+    assert b"POST /notes" in graded.logs["endpoints.txt"]
+
+
+async def test_a_start_script_that_daemonises_is_fine(trial: Trial) -> None:
+    """What counts is that the port answers, not which process lives."""
+    graded = await trial.strict(DAEMON)
+
+    assert passed(graded) == 4
+    assert share(graded, "deployed") == 1
+
+
+async def test_nothing_gets_nothing(trial: Trial) -> None:
+    """An empty submission is neither installed nor deployed, and no test counts."""
+    graded = await trial.strict({})
+
+    assert passed(graded) == 0
+    assert deployment(graded) == (0, 0, 0, 0)
+    assert share(graded, "api_coverage") == 0
+    assert graded.verdict.score is not None
+    assert graded.verdict.score.denominator == 4
+
+
+async def test_a_server_that_knows_no_page_answers_in_time_and_no_more(trial: Trial) -> None:
+    """404 to everything: the port answers, the health path does not, skipped tests stay in the denominator."""
+    graded = await trial.strict({"app.py": NOT_FOUND})
+
+    assert deployment(graded) == (1, 1, 0, 0)
+    assert passed(graded) == 0
+    assert graded.verdict.score is not None
+    assert graded.verdict.score.denominator == 4
+    assert graded.verdict.facts["skipped"] == 4
+    assert "not well" in str(graded.verdict.facts["skip_reason"])
+    assert share(graded, "api_coverage") == 0
+
+
+async def test_a_server_that_answers_well_to_everything_implements_nothing(trial: Trial) -> None:
+    """200 to paths that do not exist is no evidence for those that should."""
+    graded = await trial.strict({"app.py": EVERYTHING_WELL})
+
+    assert share(graded, "deployed") == 1
+    assert passed(graded) == 0
+    assert share(graded, "api_coverage") == 0
+    assert graded.verdict.facts["endpoints_unclear"] == 4
+
+
+async def test_a_process_that_merely_lives_is_not_deployed(trial: Trial) -> None:
+    """`sleep 3600` does not answer; and such a verdict, which time decided, is not cached."""
+    graded = await trial.strict(SLEEPER)
+
+    assert deployment(graded) == (1, 0, 0, 0)
+    assert passed(graded) == 0
+    assert not graded.verdict.cacheable
+    assert graded.verdict.reasons[0].stage is Stage.START
+
+
+async def test_what_is_printed_decides_nothing(trial: Trial) -> None:
+    """Markers and summaries of another harness are words; they only appear in the service's log."""
+    graded = await trial.strict(PRINTER)
+
+    assert deployment(graded) == (1, 0, 0, 0)
+    assert passed(graded) == 0
+    assert b"4 passed" in graded.logs["service.txt"]
+    assert "tests.txt" not in graded.logs
+
+
+async def test_the_service_can_neither_see_nor_change_nor_end_the_tests(trial: Trial) -> None:
+    """A start script that rewrites tests and kills test processes reaches its own files and processes only."""
+    graded = await trial.strict(OVERWRITER)
+
+    assert graded.verdict.facts["tests"] == 4
+    assert graded.verdict.facts["failed"] == 4
+    assert passed(graded) == 0
+    assert {test.id.partition("::")[2] for test in graded.tests} == {
+        "test_health",
+        "test_add",
+        "test_find",
+        "test_remove",
+    }
+    assert b"runner.py" not in graded.logs["service.txt"]
+
+
+async def test_comments_implement_nothing(trial: Trial) -> None:
+    """A file full of routes in comments covers no endpoint."""
+    assert share(await trial.strict(COMMENTER), "api_coverage") == 0
+
+
+async def test_a_failed_install_is_a_fact_of_its_own(trial: Trial) -> None:
+    """The service is started all the same, in the fallback environment."""
+    graded = await trial.strict({"app.py": HONEST, "requirements.txt": "no-such-package\n"})
+
+    assert deployment(graded) == (0, 1, 1, 0)
+    assert passed(graded) == 4
+    assert graded.verdict.facts["install"] == "failed"
+    assert graded.verdict.reasons[0].stage is Stage.INSTALL
+
+
+async def test_a_test_that_hangs_costs_itself_only(trial: Trial) -> None:
+    """A service that never answers one question loses that test; the others are run."""
+    hanging = HONEST.replace("            del notes[parts[1]]\n", "            import time; time.sleep(3600)\n")
+    graded = await trial.strict({"app.py": hanging}, LIFECYCLE.model_copy(update={"one_test_s": 3.0}))
+
+    assert passed(graded) == 3
+    assert {test.id.partition("::")[2]: test.outcome for test in graded.tests}["test_remove"] == "error"
+    assert not graded.verdict.cacheable
+
+
+async def test_a_service_that_dies_in_the_tests_is_asked_again_for_its_endpoints(trial: Trial) -> None:
+    """Coverage is what the started service implements; its death costs the tests that follow."""
+    line = "            number = str(len(notes) + 1)"
+    dying = HONEST.replace(line, f"            import os\n            if len(notes) == 1: os._exit(1)\n{line}")
+    graded = await trial.strict({"app.py": dying})
+
+    assert passed(graded) == 2
+    assert graded.verdict.facts["died_in_tests"] is True
+    assert share(graded, "api_coverage") == 1
+
+
+async def test_a_late_service_is_tested_and_called_late(trial: Trial) -> None:
+    """Deployment in time and passing tests are different facts."""
+    late = LIFECYCLE.model_copy(update={"ready_s": 0.5, "late_s": 10.0})
+    graded = await trial.strict({"app.py": HONEST, "start.sh": "sleep 1.5\nexec python app.py\n"}, late)
+
+    assert deployment(graded) == (1, 0, 1, 0)
+    assert passed(graded) == 4
+
+
+def test_java_tasks_are_refused_with_what_they_need() -> None:
+    """A Java submission is never scored 0 for want of a Java grader."""
+    problem = Problem(task=shipped_tasks()["javalin-task-manager"])
+    grader = StrictGrader({problem.task.id: problem}, LIFECYCLE)
+    task = Task(id=problem.task.id, suite="repogenesis", instruction=None)
+
+    with pytest.raises(TaskError, match="Java tasks need"):
+        grader.zero(task, Reason(stage=Stage.INTAKE, message="empty"))
+
+
+async def test_a_zero_keeps_every_denominator(trial: Trial) -> None:
+    """A submission that cannot be taken in counts in every share that a graded one counts in."""
+    grader = StrictGrader({"notes": trial.problem()}, LIFECYCLE)
+    zero = grader.zero(TASK, Reason(stage=Stage.INTAKE, message="too large"))
+    graded = await trial.strict({})
+
+    assert {name: score.denominator for name, score in zero.verdict.scores.items()} == {
+        name: score.denominator for name, score in graded.verdict.scores.items()
+    }
