@@ -39,6 +39,8 @@ class Settings(Record):
     memory_share: float = Field(
         default=0.8, gt=0, le=1, description="of the machine's memory that attempts may reserve"
     )
+    retries: int = Field(default=2, ge=0, description="of an attempt whose infrastructure failed, in one start")
+    retry_delay_s: float = Field(default=2.0, ge=0, description="before each of them")
     official_installs: Literal["open", "no-original", "none"] = Field(
         default="open",
         description="what installers run by `official` graders may fetch from the package index: everything as "

@@ -116,6 +116,28 @@ def test_a_finished_run_can_be_resumed_and_graded_again(groundup: Groundup) -> N
     assert "different graders" in ended.out
 
 
+def test_grading_again_can_be_looked_at_first(groundup: Groundup, tmp_path: Path) -> None:
+    """A dry run names the grader and the attempts, and makes no run."""
+    groundup("run", TWO, "-a", "oracle", "--run-id", "r")
+    document = json.loads(groundup("regrade", "r", "--grader", "lax", "--dry-run", "--json").out)
+    assert document["grader"] == "lax"
+    assert len(document["attempts"]) == 2
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["r"]
+
+
+def test_how_often_to_retry_is_a_setting(
+    groundup: Groundup, predict: Predict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`retries` and `retry_delay_s` come from the settings, as everything else does."""
+    folder = predict({"task-0000": "infrastructure", "task-0001": "pass"})
+    monkeypatch.setenv("GROUNDUP_RETRY_DELAY_S", "0")
+    for retries in (0, 3):
+        monkeypatch.setenv("GROUNDUP_RETRIES", str(retries))
+        assert groundup("evaluate", TWO, "-p", folder, "--run-id", f"r{retries}").code == 3
+        lines = (tmp_path / "runs" / f"r{retries}" / "verdicts.jsonl").read_text().splitlines()
+        assert len(lines) == 2 + retries
+
+
 def test_a_resume_with_another_option_is_refused_by_name(groundup: Groundup) -> None:
     """What was asked for once cannot change under way."""
     groundup("run", TWO, "-a", "oracle", "--run-id", "r")
@@ -142,8 +164,9 @@ def test_attempts_several_per_task(groundup: Groundup, predict: Predict) -> None
     assert fewer["counts"]["planned"] == 2
 
 
-def test_cleaning_asks_first(groundup: Groundup, tmp_path: Path) -> None:
+def test_cleaning_asks_first(groundup: Groundup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a terminal nothing goes unless --yes says so; runs only with --older-than."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # nothing of other programs is in sight
     groundup("run", TWO, "-a", "oracle", "--run-id", "r")
     assert groundup("clean", "-y").code == 0
     assert (tmp_path / "runs" / "r").exists()

@@ -1,6 +1,7 @@
 """The entry point: help, exit codes, and one JSON document on standard output."""
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -77,6 +78,43 @@ def test_a_bug_ends_with_1_and_names_its_log(
     (log,) = tmp_path.glob("groundup-bug-*.log")
     assert str(log) in ended.err
     assert "Traceback" in log.read_text()
+
+
+def test_a_reader_that_leaves_is_no_bug(tmp_path: Path) -> None:
+    """`groundup ... | head` ends as if by SIGPIPE and prints nothing about it, with tables and with JSON."""
+    for arguments in ("suites", "suites --json", "report nowhere --json"):
+        reading, writing = os.pipe()
+        os.close(reading)
+        done = subprocess.run(
+            [sys.executable, "-m", "groundup", *arguments.split()],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+        )
+        os.close(writing)
+        assert done.returncode == 141
+        assert "Traceback" not in done.stderr
+        assert "Exception" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, which is always full")
+@pytest.mark.parametrize("arguments", ["suites", "suites --json"])
+def test_output_that_cannot_be_written_is_the_machine_s_fault(arguments: str, tmp_path: Path) -> None:
+    """A full disk behind standard output ends with 3 and one sentence."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "groundup", *arguments.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+        )
+    assert done.returncode == 3
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_ctrl_c_ends_with_130(predict: Predict, tmp_path: Path) -> None:

@@ -68,8 +68,18 @@ def test_several_attempts_count_each_and_any() -> None:
     found = figures({"a": [(1, 1), (0, 1)], "b": [(1, 1), (1, 1)]})
     assert parts(found["mean score"]) == (3, 4)
     assert parts(found["solved"]) == (3, 4)
-    assert parts(found["solved in any attempt"]) == (2, 2)
-    assert found["solved in any attempt"].unit == "tasks"
+    assert parts(found["pass@2"]) == (2, 2)
+    assert found["pass@2"].unit == "tasks"
+
+
+def test_pass_at_k_is_estimated_from_all_attempts_at_a_task() -> None:
+    """One of four solved: two drawn hold it with 1/2, four for sure; tasks with fewer known ones are left out."""
+    found = figures(
+        {"a": [(1, 1), (0, 1), (0, 1), (0, 1)], "b": [(1, 1), (1, 1), "infrastructure", "infrastructure"]}
+    )
+    assert parts(found["pass@2"]) == pytest.approx((1.5, 2))
+    assert parts(found["pass@4"]) == (1, 1)
+    assert "pass@3" not in found
 
 
 def test_shares_of_single_attempts_have_wilson_s_interval_and_means_the_bootstrap_s() -> None:

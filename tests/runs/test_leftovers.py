@@ -1,8 +1,11 @@
 """`runs.leftovers`: cleaning removes what nobody needs and touches nothing that somebody works on."""
 
+import fcntl
 import os
 import time
 from pathlib import Path
+
+import pytest
 
 from groundup.runs import api
 from groundup.runs.leftovers import leftovers, remove
@@ -12,6 +15,14 @@ from tests.runs.configurations import QUICK, oracle
 
 OLD = time.time() - 10 * 24 * 3600
 DAY = 24 * 3600.0
+
+
+@pytest.fixture(autouse=True)
+def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep what sandboxes of other programs left on this machine out of sight; return where they would."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    return tmp_path / "tmp"
 
 
 def age(path: Path) -> None:
@@ -71,3 +82,18 @@ def test_old_things_go_when_asked(settings: Settings) -> None:
     assert {leftover.path for leftover in found} == {old, layers / "a", verdict}
     remove(found, settings)
     assert {path.name for path in settings.output.iterdir()} == {"young", "notes"}
+
+
+def test_what_sandboxes_of_killed_programs_left_goes(settings: Settings, own_temporary_folder: Path) -> None:
+    """State that nobody holds is listed and removed; that of a program at work is not."""
+    root = own_temporary_folder / f"groundup-{os.geteuid()}"
+    for name in ("stale", "held"):
+        (root / name / "sandboxes").mkdir(parents=True)
+        (root / name / "lock").touch()
+    root.chmod(0o700)
+    with (root / "held" / "lock").open("r+b") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        found = leftovers(settings)
+        assert [(one.kind, one.path.name) for one in found] == [("sandbox", "stale")]
+        remove(found, settings)
+    assert [path.name for path in root.iterdir()] == ["held"]

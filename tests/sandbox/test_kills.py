@@ -121,12 +121,13 @@ def test_kill_of_groundup(tmp_path: Path, seed: int) -> None:
     assert_nothing_left(tmp_path, names, seed)
 
 
-def test_kill_of_groundup_and_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seed", range(4))
+def test_kill_of_groundup_and_launcher(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the launcher is killed as well, the next start cleans up what it could not."""
     process = victim(tmp_path)
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
-    time.sleep(0.3)
+    time.sleep(random.Random(seed).uniform(0.1, 0.5))
     names = state_names(tmp_path)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     os.kill(process.pid, signal.SIGSTOP)
@@ -141,4 +142,4 @@ def test_kill_of_groundup_and_launcher(tmp_path: Path, monkeypatch: pytest.Monke
         assert time.monotonic() < deadline
         time.sleep(0.05)
     (tmp_path / "guarded").rmdir()  # only the launcher knew of it
-    assert_nothing_left(tmp_path, names, 0)
+    assert_nothing_left(tmp_path, names, seed)

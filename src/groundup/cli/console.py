@@ -25,6 +25,15 @@ def print_document(document: "BaseModel | dict[str, object]") -> None:
     sys.stdout.write(text + "\n")
 
 
+def forget_output() -> None:
+    """Let what is still to be written go nowhere: nobody reads standard output any more."""
+    import os
+
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    os.close(nowhere)
+
+
 def tables() -> "Console":
     """Return the console for tables on standard output; without a terminal, lines are as long as they need."""
     from rich.console import Console

@@ -1,9 +1,10 @@
 """The entry point: puts the commands together and maps every ending to an exit code, here and nowhere else.
 
 0 every attempt has a verdict; 1 a bug of groundup; 2 bad input; 3 infrastructure failures remain; 4 below
---fail-under; 130 interrupted.
+--fail-under; 130 interrupted; 141 the reader of our output left.
 """
 
+import errno
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -28,7 +29,7 @@ from groundup.cli import (
     suites,
     tasks,
 )
-from groundup.cli.console import print_document, say
+from groundup.cli.console import forget_output, print_document, say
 from groundup.cli.options import Examples, command
 
 if TYPE_CHECKING:
@@ -73,6 +74,12 @@ Exit codes: 0 every attempt has a verdict, 1 a bug of groundup, 2 bad input, 3 i
 """
 
 
+READER_LEFT = 141
+"""What a shell says of a program that SIGPIPE ended."""
+
+MACHINE_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+
 def create_app() -> typer.Typer:
     """Return the command line."""
     app = typer.Typer(
@@ -113,36 +120,56 @@ def _callback(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    if "--json" not in given:
-        return _ending(given)[0]
-    code, message = _ending(given)
-    if message:  # readers of JSON get their one document in any case
-        print_document({"error": message, "exit_code": code})
+    try:
+        code, message = _ending(given)
+        if message and "--json" in given:  # readers of JSON get their one document in any case
+            print_document({"error": message, "exit_code": code})
+        sys.stdout.flush()
+    except BrokenPipeError:  # such as `groundup report my-run | head`
+        forget_output()
+        return READER_LEFT
+    except OSError as error:
+        forget_output()
+        return _machine_fault(error)[0]
     return code
 
 
 def _ending(given: list[str]) -> tuple[int, str | None]:
     """Return the exit code, and what went wrong when the command printed nothing."""
-    from groundup.domain.errors import GroundupError, InfrastructureError, SubmissionError, UsageError
+    from groundup.domain.errors import InfrastructureError, SubmissionError, TaskError, UsageError
 
     try:
         create_app()(args=given, prog_name="groundup")
     except SystemExit as ending:
+        if isinstance(ending.__context__, BrokenPipeError):
+            raise ending.__context__ from None
         code = ending.code if isinstance(ending.code, int) else 0
         return code, "the command line was not understood; see standard error" if code == 2 else None
     except KeyboardInterrupt:
         say("groundup: interrupted; `groundup resume` finishes a run that had begun")
         return 130, "interrupted"
-    except (UsageError, SubmissionError) as error:
+    except (UsageError, SubmissionError, TaskError) as error:  # of a broken task: ask for another one
         return _told(2, str(error))
     except InfrastructureError as error:
         return _told(3, str(error))
-    except GroundupError as error:
-        return _told(1, str(error))
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.errno not in MACHINE_FAULTS:
+            return _bug(error, given)
+        return _machine_fault(error)
     except Exception as error:  # noqa: BLE001  # the entry point: whatever it is, people get a sentence and a log
-        message = f"a bug: {type(error).__name__}: {error}"
-        return _told(1, f"{message}; please report it with the log {_bug_log(given)}")
+        return _bug(error, given)
     return 0, None
+
+
+def _machine_fault(error: OSError) -> tuple[int, str]:
+    return _told(3, f"{error.strerror} ({error.filename or 'where the output goes'}); mend that and try again")
+
+
+def _bug(error: Exception, given: list[str]) -> tuple[int, str]:
+    message = f"a bug: {type(error).__name__}: {error}"
+    return _told(1, f"{message}; please report it with the log {_bug_log(given)}")
 
 
 def _told(code: int, message: str) -> tuple[int, str]:

@@ -1,6 +1,6 @@
 """`groundup regrade`: grade a run's submissions again, in a new run."""
 
-from groundup.cli.options import Examples, Judging, Run, RunId, Selection, Talk, Work
+from groundup.cli.options import Beginning, Examples, Judging, Run, Selection, Talk, Work
 
 EXAMPLES: Examples = (
     ("With today's grader", "groundup regrade my-run"),
@@ -11,23 +11,25 @@ EXAMPLES: Examples = (
 )
 
 
-def regrade(run: Run, selection: Selection, judging: Judging, work: Work, talk: Talk, run_id: RunId = None) -> int:
+def regrade(run: Run, selection: Selection, judging: Judging, work: Work, talk: Talk, begin: Beginning) -> int:
     """Grade the submissions of RUN again, in a new run; the earlier one stays as it is.
 
     The verdict cache is not asked.
     """
     from groundup.cli.reporting import write_report
     from groundup.cli.settings import named_again, run_folder, run_options, settings_from
-    from groundup.cli.working import worked
+    from groundup.cli.working import print_plan, worked
     from groundup.runs import api
 
     settings = settings_from(output=work.output, jobs=work.jobs)
     folder = run_folder(run, settings)
-    options = run_options(work, settings)
     changes = named_again(selection, judging)
+    if begin.dry_run:
+        return print_plan(api.plan(api.regrading(folder, changes), settings), talk.report_format)
+    options = run_options(work, settings)
     return worked(
         lambda progress: api.regrade(
-            folder, options, settings, changes=changes, run_id=run_id, progress=progress, finish=write_report
+            folder, options, settings, changes=changes, run_id=begin.run_id, progress=progress, finish=write_report
         ),
         talk,
     )

@@ -19,6 +19,8 @@ def run_options(work: Work, settings: Settings) -> RunOptions:
     return RunOptions(
         jobs=settings.jobs,
         memory_share=settings.memory_share,
+        retries=settings.retries,
+        retry_delay_s=settings.retry_delay_s,
         use_cache=not work.no_cache,
         keep=work.keep,
         trusted=work.trusted,

@@ -1,5 +1,6 @@
 """From a run's records to its report. Pure: no disk, no clock; the same records give the same report."""
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -98,16 +99,36 @@ def _figures(rows: Sequence[AttemptRow], attempts: int) -> tuple[Figure, ...]:
         _mean("mean score of what was attempted", attempted, "the same over attempts that were handed in"),
         _share("solved", solved, "attempts with the full score"),
     ]
-    if attempts > 1:
-        best = {task: [max(values)] for task, values in solved.items()}
-        share = _share("solved in any attempt", best, "tasks with a full score in some attempt")
-        figures.append(share.model_copy(update={"unit": "tasks"}))
+    figures += [_pass_at(k, solved) for k in _ks(attempts)]
     graded = [row for row in rows if row.standing == "graded"]
     figures.append(_points([row.score for row in graded if row.score]))
     for name in sorted({name for row in graded for name in row.scores}):
         named = _by_task((row.task, row.scores[name].value) for row in graded if name in row.scores)
         figures.append(_mean(name, named, "mean over graded attempts"))
     return tuple(figures)
+
+
+def _ks(attempts: int) -> list[int]:
+    """Return for which k pass@k is told, besides 1, which is `solved`: doubling, and all attempts."""
+    doubling = itertools.takewhile(lambda k: k < attempts, (2**power for power in itertools.count(1)))
+    return [*doubling, attempts] if attempts > 1 else []
+
+
+def _pass_at(k: int, solved: Mapping[str, list[float]]) -> Figure:
+    """The chance that one of *k* attempts solves a task, estimated without bias: of its n attempts c solved it.
+
+    Chen et al. (2021), "Evaluating Large Language Models Trained on Code": 1 - C(n-c, k) / C(n, k).
+    """
+    chances = {
+        task: [1 - math.comb(len(values) - round(sum(values)), k) / math.comb(len(values), k)]
+        for task, values in solved.items()
+        if len(values) >= k
+    }
+    whole = _share if all(value in (0.0, 1.0) for (value,) in chances.values()) else _mean
+    figure = whole(
+        f"pass@{k}", chances, f"tasks that one of {k} attempts solves, over tasks with {k} known attempts"
+    )
+    return figure.model_copy(update={"unit": "tasks"})
 
 
 def _by_task(values: Iterable[tuple[str, float | None]]) -> dict[str, list[float]]:

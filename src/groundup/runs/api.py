@@ -109,11 +109,18 @@ def regrade(
     *changes* are fields of `RunConfiguration` to set differently, such as `{"grader": "official"}`. The verdict
     cache is not asked. The earlier run stays as it is.
     """
-    config = RunFolder(folder).config()
-    configuration = config.configuration.model_copy(update={"submissions": EarlierRun(path=str(folder.resolve()))})
-    name = run_id or _free_name(settings.output, f"{config.run_id}-regrade", numbered=True)
+    earlier = RunFolder(folder).config().run_id
+    name = run_id or _free_name(settings.output, f"{earlier}-regrade", numbered=True)
     fresh = options.model_copy(update={"use_cache": False})
-    return run(_with(configuration, changes), fresh, settings, run_id=name, progress=progress, finish=finish)
+    configuration = regrading(folder, changes)
+    return run(configuration, fresh, settings, run_id=name, progress=progress, finish=finish)
+
+
+def regrading(folder: Path, changes: Mapping[str, object] | None = None) -> RunConfiguration:
+    """Return the configuration of the run that `regrade` would make."""
+    earlier = RunFolder(folder).config().configuration
+    again = earlier.model_copy(update={"submissions": EarlierRun(path=str(folder.resolve()))})
+    return _with(again, changes)
 
 
 def _work(job: Job) -> RunResult:

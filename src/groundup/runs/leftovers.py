@@ -10,6 +10,7 @@ from typing import Literal
 
 from groundup.domain.records import Record
 from groundup.environments.layer_store import layer_store
+from groundup.sandbox.host_state import clean_stale_state, stale_state
 from groundup.settings import Settings
 from groundup.store.holding import is_held
 from groundup.trees.removal import remove_tree
@@ -21,7 +22,7 @@ SHELLS = "shells"
 class Leftover(Record):
     """Something that can be removed."""
 
-    kind: Literal["run", "scratch", "layer", "verdicts"]
+    kind: Literal["run", "scratch", "layer", "verdicts", "sandbox"]
     path: Path
     bytes: int
 
@@ -29,8 +30,8 @@ class Leftover(Record):
 def leftovers(settings: Settings, older_than_s: float | None = None) -> tuple[Leftover, ...]:
     """List what can go.
 
-    Scratch folders of runs and shells that no process works on; with *older_than_s* also runs, layers and cached
-    verdicts that nobody touched for so long.
+    Scratch folders of runs and shells that no process works on, and what sandboxes of killed ones left; with
+    *older_than_s* also runs, layers and cached verdicts that nobody touched for so long.
     """
     return tuple(_found(settings, older_than_s))
 
@@ -41,6 +42,9 @@ def remove(found: tuple[Leftover, ...], settings: Settings) -> None:
     for leftover in found:
         if leftover.kind == "layer":
             layers.remove(leftover.path)
+            continue
+        if leftover.kind == "sandbox":
+            clean_stale_state()
             continue
         if leftover.kind == "run" and is_held(leftover.path):
             continue
@@ -55,6 +59,8 @@ def _found(settings: Settings, older_than_s: float | None) -> Iterator[Leftover]
     for shell in _folders(settings.cache_dir / SHELLS):
         if not is_held(shell):
             yield _leftover("scratch", shell)
+    for state in stale_state():
+        yield _leftover("sandbox", state)
     if older_than_s is not None:
         for layer in layer_store(settings).unused(older_than_s):
             yield _leftover("layer", layer)
@@ -90,7 +96,7 @@ def _older(path: Path, than_s: float) -> bool:
         return _older(path.parent, than_s)
 
 
-def _leftover(kind: Literal["run", "scratch", "layer", "verdicts"], path: Path) -> Leftover:
+def _leftover(kind: Literal["run", "scratch", "layer", "verdicts", "sandbox"], path: Path) -> Leftover:
     return Leftover(kind=kind, path=path, bytes=_size(path))
 
 

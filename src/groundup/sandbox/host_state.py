@@ -12,6 +12,7 @@ import secrets
 import shutil
 import stat
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from groundup.domain.errors import SandboxError
@@ -47,9 +48,24 @@ class HostState:
             self.lock = -1
 
 
+def stale_state() -> list[Path]:
+    """Return the state folders of programs that were killed."""
+    return list(_abandoned())
+
+
 def clean_stale_state() -> int:
     """Undo what killed programs left: give folders back, remove control groups and state. Return how many."""
     cleaned = 0
+    for folder in _abandoned():
+        undone = [_undo(record) for record in sorted((folder / "sandboxes").glob("*"))]
+        if all(undone):
+            shutil.rmtree(folder, ignore_errors=True)
+            cleaned += 1
+    return cleaned
+
+
+def _abandoned() -> Iterator[Path]:
+    """Yield the state folders that no program holds; each is held until the next is asked for."""
     for folder in sorted(_root().iterdir()):
         try:
             lock = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)
@@ -57,15 +73,11 @@ def clean_stale_state() -> int:
             continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            undone = [_undo(record) for record in sorted((folder / "sandboxes").glob("*"))]
-            if all(undone):
-                shutil.rmtree(folder, ignore_errors=True)
-                cleaned += 1
+            yield folder
         except BlockingIOError:
             continue
         finally:
             os.close(lock)
-    return cleaned
 
 
 def _undo(record: Path) -> bool:

@@ -150,6 +150,7 @@ class Launcher:
             arguments=arguments,
             control=control,
             info=info_end,
+            info_reader=info,
             errors=errors,
             sources=sources,
             lent=box.lent,

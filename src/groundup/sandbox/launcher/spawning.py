@@ -24,6 +24,9 @@ from groundup.sandbox.launcher.workspaces import lend
 STAGE = "/tmp/s"  # noqa: S108  # in a private mount namespace, on a tmpfs of its own
 CONTROL, ARGUMENTS, INFO = 3, 4, 5
 """Descriptor numbers that bubblewrap and the supervisor find."""
+INFO_READER = 6
+"""The other end of INFO, so that bubblewrap can always write there: if it could not, because the launcher was
+killed, it would leave a child behind that waits for ever. The supervisor closes it."""
 FAILED = 125
 _OOM_SCORE = "500"
 """When the machine runs out of memory, sandboxes go before everything else."""
@@ -50,6 +53,7 @@ class Spawn:
     arguments: int
     control: int
     info: int
+    info_reader: int
     errors: int
     sources: int
     lent: tuple[int, ...]
@@ -151,7 +155,8 @@ def _place_descriptors(spawn: Spawn) -> None:
     """Put the descriptors where they are expected; all others close when bubblewrap is executed."""
     null = os.open(os.devnull, os.O_RDWR)
     wanted = {0: null, 1: spawn.errors, 2: spawn.errors}
-    wanted |= {CONTROL: spawn.control, ARGUMENTS: spawn.arguments, INFO: spawn.info}
+    wanted |= {CONTROL: spawn.control, ARGUMENTS: spawn.arguments}
+    wanted |= {INFO: spawn.info, INFO_READER: spawn.info_reader}
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
             os.set_inheritable(int(name), False)
