@@ -148,7 +148,7 @@ OVERWRITER = {
     "start.sh": """
 for place in tests ../tests /repo/tests /workspace/tests; do
     if [ -d $place ]; then
-        for file in $place/*.py; do printf 'def test_one(): pass\\ndef test_two(): pass\\n' > $file; done
+        for file in $place/test_*.py; do printf 'def test_one(): pass\\ndef test_two(): pass\\n' > $file; done
     fi
 done
 ps aux 2>/dev/null; pkill -f pytest; pkill -f runner

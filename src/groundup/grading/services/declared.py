@@ -1,6 +1,7 @@
 """Reading a submission's requirements.txt as pip reads it, as far as packages by name go."""
 
 import codecs
+import posixpath
 import re
 from pathlib import Path, PurePosixPath
 
@@ -69,7 +70,8 @@ class _Reading:
 
     def _line(self, line: str, folder: PurePosixPath) -> None:
         if include := _INCLUDE.match(line):
-            self.file(folder / include["target"].strip("\"' "))
+            target = folder / include["target"].strip("\"' ")
+            self.file(PurePosixPath(posixpath.normpath(target)))
         elif _CONSTRAINT.match(line) or _FIRST_WORD.split(line, maxsplit=1)[0] in _IGNORED:
             self.notes.append(line[:200])
         elif line.startswith("-"):

@@ -1,0 +1,68 @@
+"""Questions to services that may answer anything."""
+
+from pathlib import Path
+
+import pytest
+
+from groundup.grading.services.asking import MAX_BODY_BYTES, parse_answer
+from tests.grading.services.answering import http, serving
+
+
+async def test_an_ordinary_answer_is_read(tmp_path: Path) -> None:
+    """Status, headers and body come back."""
+    async with serving(lambda method, path: http(201, path, Allow="GET, POST"), tmp_path) as caller:
+        answer = await caller.get("/notes")
+
+    assert answer is not None
+    assert answer.status == 201
+    assert answer.is_well
+    assert answer.body == b"/notes"
+    assert answer.allowed == {"GET", "POST"}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"SSH-2.0-OpenSSH_9.0\r\n\r\n",
+        b"HTTP/1.1 99 Odd\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5",
+        b"\x00" * 1000,
+        b"HTTP/1.1 200 OK\r\nX: " + b"x" * 40_000 + b"\r\n\r\n",
+    ],
+)
+async def test_what_is_no_http_is_no_answer(data: bytes, tmp_path: Path) -> None:
+    """Other protocols, halves of a head and endless heads count as silence."""
+    async with serving(lambda method, path: data, tmp_path) as caller:
+        assert await caller.get("/") is None
+
+
+async def test_silence_ends(tmp_path: Path) -> None:
+    """A service that accepts and says nothing holds nobody up."""
+    async with serving(lambda method, path: b"", tmp_path, timeout_s=0.3) as caller:
+        assert await caller.get("/") is None
+
+
+async def test_nobody_listening_is_no_answer(tmp_path: Path) -> None:
+    """A refused connection is not an error of groundup."""
+    async with serving(lambda method, path: http(200), tmp_path) as caller:
+        caller.port = 9
+        assert await caller.get("/") is None
+
+
+async def test_a_large_body_is_cut(tmp_path: Path) -> None:
+    """What a service sends has a bound."""
+    async with serving(lambda method, path: http(200, "x" * 10**6), tmp_path) as caller:
+        answer = await caller.get("/")
+
+    assert answer is not None
+    assert len(answer.body) <= MAX_BODY_BYTES
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"HTTP/1.1", b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.0 404 \r\na\r\n:b\r\nc:\r\n\r\n\xff"]
+)
+def test_parsing_never_fails(data: bytes) -> None:
+    """Any bytes are an answer or none."""
+    answer = parse_answer(data)
+
+    assert answer is None or answer.status in (200, 404)

@@ -1,0 +1,124 @@
+"""Telling routes from missing ones, as frameworks answer."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from groundup.grading.services.probing import Presence, Route, probe_routes
+from tests.grading.services.answering import Respond, http, serving
+
+ROUTES = {
+    "/health": {"GET"},
+    "/users": {"GET", "POST"},
+    "/users/{id}": {"GET", "DELETE"},
+}
+NUMBERED = re.compile(r"/users/(\d+)")
+
+
+def place(path: str) -> str | None:
+    """Return the pattern that serves *path*."""
+    return path if path in ("/health", "/users") else "/users/{id}" if NUMBERED.fullmatch(path) else None
+
+
+def flask(method: str, path: str) -> bytes:
+    """Answer as Flask does; handlers' own 404 looks like the framework's."""
+    methods = ROUTES.get(place(path) or "", set())
+    if not methods:
+        return http(404, "<h1>Not Found</h1>")
+    if method == "OPTIONS":
+        return http(200, "", Allow=", ".join(sorted(methods | {"OPTIONS"})))
+    if method not in methods:
+        return http(405, "<h1>Method Not Allowed</h1>", Allow=", ".join(sorted(methods)))
+    return http(404, "<h1>Not Found</h1>") if "{" in str(place(path)) else http(200, "[]")
+
+
+def fastapi(method: str, path: str) -> bytes:
+    """Answer as FastAPI does; OPTIONS is no help, and a body is asked for."""
+    methods = ROUTES.get(place(path) or "", set())
+    if not methods:
+        return http(404, '{"detail":"Not Found"}')
+    if method not in methods:
+        return http(405, '{"detail":"Method Not Allowed"}', Allow=next(iter(sorted(methods))))
+    if method == "POST":
+        return http(422, '{"detail":"Field required"}')
+    return http(404, '{"detail":"Not Found"}') if "{" in str(place(path)) else http(200, "[]")
+
+
+def django_rest_framework(method: str, path: str) -> bytes:
+    """Answer as Django REST framework does: credentials first, but Allow always."""
+    methods = ROUTES.get(place(path) or "", set())
+    if not methods:
+        return http(404, f"<h1>Not Found</h1><p>{path}</p>")
+    return http(401, '{"detail":"credentials"}', Allow=", ".join(sorted(methods | {"OPTIONS"})))
+
+
+def plain(method: str, path: str) -> bytes:
+    """Answer as a handler on Python's http.server does: 501 for methods without a function."""
+    if method not in ("GET", "POST", "DELETE"):
+        return http(501, "Unsupported method")
+    if method not in ROUTES.get(place(path) or "", set()):
+        return http(404, '{"error":"no such page"}')
+    return http(200, "[]") if "{" not in str(place(path)) else http(404, '{"error":"no such user"}')
+
+
+async def presences(respond: Respond, folder: Path, *routes: str) -> list[Presence]:
+    """Return what is found of *routes*."""
+    asked = [Route(method=route.split()[0], path=route.split()[1]) for route in routes]
+    async with serving(respond, folder) as caller:
+        return [one.presence for one in await probe_routes(caller, asked, 30.0)]
+
+
+@pytest.mark.parametrize("respond", [flask, fastapi, django_rest_framework, plain])
+async def test_routes_that_exist_are_found(respond: Respond, tmp_path: Path) -> None:
+    """Also where nothing with such an id exists, and without credentials or a valid body."""
+    found = await presences(
+        respond, tmp_path, "GET /health", "POST /users", "GET /users/{id}", "DELETE /users/{id}"
+    )
+
+    assert set(found) == {Presence.PRESENT}
+
+
+@pytest.mark.parametrize("respond", [flask, fastapi, django_rest_framework, plain])
+async def test_routes_that_do_not_exist_are_missed(respond: Respond, tmp_path: Path) -> None:
+    """A missing path and a missing method of a known path, whatever the framework says."""
+    found = await presences(respond, tmp_path, "GET /rooms", "DELETE /health", "POST /users/search")
+
+    assert Presence.PRESENT not in found
+    assert found[0] is Presence.MISSING
+
+
+@pytest.mark.parametrize("status", [200, 302, 401, 500])
+async def test_one_answer_to_everything_is_no_evidence(status: int, tmp_path: Path) -> None:
+    """A catch-all, a wall of credentials or a broken service shows nothing of its routes."""
+    found = await presences(
+        lambda method, path: http(status, f"you asked {path}"), tmp_path, "GET /users", "PUT /a/{b}"
+    )
+
+    assert set(found) == {Presence.UNCLEAR}
+
+
+async def test_not_found_to_everything_is_missing(tmp_path: Path) -> None:
+    """404 to all paths, with the path in it, implements nothing."""
+    found = await presences(
+        lambda method, path: http(404, f"no {path}"), tmp_path, "GET /users", "GET /users/{id}"
+    )
+
+    assert set(found) == {Presence.MISSING}
+
+
+async def test_ids_of_several_kinds_are_tried(tmp_path: Path) -> None:
+    """A route that takes only UUIDs exists."""
+
+    def uuids_only(method: str, path: str) -> bytes:
+        return http(403, "no") if re.fullmatch(r"/files/[0-9a-f-]{36}", path) else http(404, "nothing here")
+
+    assert await presences(uuids_only, tmp_path, "GET /files/{id}") == [Presence.PRESENT]
+
+
+async def test_no_time_is_no_evidence(tmp_path: Path) -> None:
+    """What could not be asked is unclear, never missing."""
+    async with serving(flask, tmp_path) as caller:
+        found = await probe_routes(caller, [Route(method="GET", path="/health")], -1.0)
+
+    assert [one.presence for one in found] == [Presence.UNCLEAR]

@@ -1,0 +1,68 @@
+"""The search for a start command."""
+
+from pathlib import Path
+
+import pytest
+
+from groundup.grading.services.start import find_start
+from tests.grading.library.laboratory import write_tree
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        (["start.sh", "scripts/start.sh", "app.py"], "start.sh"),
+        (["bin/start.sh", "scripts/start.sh"], "scripts/start.sh"),
+        (["deploy/start.sh", "a/b/start.sh", "app.py"], "deploy/start.sh"),
+        (["a/b/start.sh", "app.py"], "a/b/start.sh"),
+        (["a/b/c/start.sh", "app.py"], "app.py"),
+        (["server.py", "manage.py"], "manage.py"),
+        (["run.py", "main.py"], "main.py"),
+        (["api.py"], "uvicorn"),
+        (["app/__init__.py"], "uvicorn"),
+    ],
+)
+def test_the_published_order_is_kept(files: list[str], found: str, tmp_path: Path) -> None:
+    """start.sh in its places first, then programs, then modules to guess."""
+    start = find_start(write_tree(tmp_path, dict.fromkeys(files, "")), 8080)
+
+    assert start is not None
+    assert start.found == found
+
+
+def test_nothing_to_start_is_told(tmp_path: Path) -> None:
+    """A tree without any of them has no start command."""
+    assert find_start(write_tree(tmp_path, {"README.md": ""}), 8080) is None
+
+
+def test_a_link_is_no_start_script(tmp_path: Path) -> None:
+    """What lies outside of the submission is not started."""
+    (tmp_path / "start.sh").symlink_to("/bin/true")
+
+    assert find_start(tmp_path, 8080) is None
+
+
+@pytest.mark.parametrize(
+    ("script", "installs"),
+    [
+        ("pip install -r requirements.txt", True),
+        ("python -m venv .venv", True),
+        ("exec uv run app.py", True),
+        ("python pipeline.py", False),
+        ("exec gunicorn app:app", False),
+    ],
+)
+def test_scripts_that_install_are_known(script: str, installs: bool, tmp_path: Path) -> None:
+    """Only those get a copy of the environment and a way to the package index."""
+    start = find_start(write_tree(tmp_path, {"start.sh": script}), 8080)
+
+    assert start is not None
+    assert start.installs is installs
+
+
+def test_django_is_started_on_the_port(tmp_path: Path) -> None:
+    """manage.py needs to be told where to listen."""
+    start = find_start(write_tree(tmp_path, {"manage.py": ""}), 8123)
+
+    assert start is not None
+    assert start.argv == ("python", "manage.py", "runserver", "0.0.0.0:8123")

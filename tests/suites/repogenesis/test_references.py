@@ -1,0 +1,53 @@
+"""The reference services that come with the suite."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.errors import TaskError
+from groundup.grading.services.declared import read_declared
+from groundup.grading.services.start import find_start
+from groundup.suites.repogenesis.references import oracle_names, write_oracle
+from groundup.suites.repogenesis.tasks import shipped_tasks
+from groundup.suites.repogenesis.validity import is_valid
+
+
+def test_there_are_twelve_for_valid_python_tasks() -> None:
+    """Each belongs to a published task that a submission made from the README can solve."""
+    tasks = shipped_tasks()
+
+    assert len(oracle_names()) >= 12
+    assert all(tasks[name].language == "python" and is_valid(tasks[name].flags) for name in oracle_names())
+
+
+@pytest.mark.parametrize("name", sorted(oracle_names()))
+def test_each_can_be_installed_and_started(name: str, tmp_path: Path) -> None:
+    """It declares what it needs by name, the search finds how to start it, and Python can read it."""
+    write_oracle(name, tmp_path)
+    declared = read_declared(tmp_path)
+
+    assert declared is not None
+    assert declared.problem is None
+    assert declared.requirements
+    assert find_start(tmp_path, shipped_tasks()[name].port) is not None
+    for path in tmp_path.rglob("*.py"):
+        ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 10))
+
+
+def test_the_services_are_started_in_every_way_of_the_search(tmp_path: Path) -> None:
+    """Scripts in both places, programs, and a module that is guessed: the search itself is tried by them."""
+    found = set()
+    for name in oracle_names():
+        write_oracle(name, tmp_path / name)
+        start = find_start(tmp_path / name, 8080)
+        assert start is not None
+        found.add(start.found)
+
+    assert {"start.sh", "scripts/start.sh", "app.py", "main.py", "run.py", "uvicorn"} <= found
+
+
+def test_a_task_without_one_says_which_have_one(tmp_path: Path) -> None:
+    """The error lists the choices."""
+    with pytest.raises(TaskError, match="mail_service"):
+        write_oracle("Blog", tmp_path)
