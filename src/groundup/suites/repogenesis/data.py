@@ -17,6 +17,7 @@ from groundup.domain.digests import digest_bytes, digest_of, short
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.ids import checked_name
 from groundup.domain.records import Record
+from groundup.suites.repogenesis.readme import specified_endpoints
 from groundup.suites.repogenesis.tasks import TASK_FILE, ServiceTask, parse_task, shipped_tasks
 from groundup.trees.digest import tree_digest
 
@@ -89,6 +90,8 @@ def _read_problem(folder: Path, known: Mapping[str, ServiceTask]) -> Problem:
         text = readme.decode("utf-8")
     except UnicodeDecodeError as error:
         raise UsageError(f"{folder / README}: not UTF-8 at byte {error.start}") from error
+    if not task.endpoints:
+        task = task.model_copy(update={"endpoints": specified_endpoints(text)})
     digest = digest_of([digest_bytes(readme), pom, tree_digest(tests).digest])
     return Problem(task=task, folder=folder, readme=text, pom=pom, digest=digest)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from groundup.domain.records import Record
 from groundup.grading.services.probing import Presence, Probed
+from groundup.suites.repogenesis.coverage import declared_in
 from groundup.suites.repogenesis.data import Problem
 
 
@@ -50,5 +51,4 @@ def covered(problem: Problem, submission: Path, probed: Sequence[Probed]) -> Cov
 
 def declared_endpoints(problem: Problem, submission: Path) -> frozenset[str]:
     """Return the specified endpoints that routes in the source code serve."""
-    del problem, submission
-    return frozenset()
+    return frozenset(map(str, declared_in(problem.task.endpoints, submission)))
