@@ -1,5 +1,6 @@
 """Tests of groundup.environments.interpreters."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,17 @@ async def test_versions_that_pyenv_keeps_inactive_are_found(
         f"{MINOR}.2",
     ]
     assert (await find_interpreter(MINOR, tmp_path)).version == own.version
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_pyenv_of_somebody_else_is_passed_over(tmp_path: Path) -> None:
+    """Variables inherited from another user name folders that cannot be read; that is no error."""
+    (tmp_path / "versions").mkdir()
+    tmp_path.chmod(0)
+    try:
+        assert pyenv_folders(MINOR, {"PYENV_ROOT": str(tmp_path)}) == []
+    finally:
+        tmp_path.chmod(0o700)
 
 
 def test_what_was_installed_into_an_interpreter_is_hidden(tmp_path: Path) -> None:

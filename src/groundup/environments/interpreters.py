@@ -107,11 +107,18 @@ def pyenv_folders(minor: str, variables: Mapping[str, str]) -> list[Path]:
     """Return where pyenv keeps programs of *minor*, newest first. Its shims answer for activated versions only."""
     found = {}
     for root in pyenv_roots(variables):
-        for folder in root.glob(f"versions/{minor}.*/bin"):
+        for folder in _programs_of_pyenv(root, minor):
             micro = folder.parent.name.rpartition(".")[2]
             if micro.isdigit():
                 found[folder] = int(micro)
     return sorted(found, key=lambda folder: found[folder], reverse=True)
+
+
+def _programs_of_pyenv(root: Path, minor: str) -> list[Path]:
+    try:
+        return list(root.glob(f"versions/{minor}.*/bin"))
+    except PermissionError:  # of another user, whose variables we have: as after `su`
+        return []
 
 
 def pyenv_roots(variables: Mapping[str, str]) -> list[Path]:
