@@ -2,6 +2,8 @@
 
 import pytest
 
+from groundup.suites.nl2repobench.maker.controls import require_worthless
+from groundup.suites.nl2repobench.maker.differences import unexplained
 from groundup.suites.nl2repobench.recipe import Recipe
 from groundup.suites.nl2repobench.recipe_file import recipe_text
 from groundup.suites.nl2repobench.shipped import shipped_recipes
@@ -32,16 +34,27 @@ def test_a_shipped_recipe_is_frozen_and_whole(recipe: Recipe) -> None:
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
-def test_what_is_expected_and_declared_differ_only_by_named_tests(recipe: Recipe) -> None:
-    """Where our denominator is not the published one, the excluded tests account for the difference."""
-    declared = recipe.declared["781a1da"]
+def test_what_is_expected_and_declared_differ_for_a_reason(recipe: Recipe) -> None:
+    """Where our denominator is not a published one, each missing or additional test has a reason with its proof."""
+    assert unexplained(recipe) == {}
+    assert all(difference.note for difference in recipe.differences)
 
-    assert len(recipe.expected) <= declared <= len(recipe.expected) + len(recipe.excluded)
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
+def test_worthless_submissions_are_worth_nothing(recipe: Recipe) -> None:
+    """Empty work passes nothing, and no cheat more than a stub without behaviour."""
+    assert recipe.frozen is not None
+    require_worthless(recipe.frozen.controls, recipe)
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
 def test_no_address_is_written_down(recipe: Recipe) -> None:
     """Where packages come from is the user's configuration, so a mirror just works."""
-    text = recipe_text(recipe.model_copy(update={"expected": frozenset(), "excluded": (), "frozen": None}))
+    tests = recipe.tests.model_copy(update={"distribution": None})  # what the original's metadata says is content
+    text = recipe_text(
+        recipe.model_copy(
+            update={"expected": frozenset(), "excluded": (), "differences": (), "frozen": None, "tests": tests}
+        )
+    )
 
     assert "://" not in text
