@@ -46,6 +46,16 @@ async def test_a_lock_is_complete_hashed_and_names_no_address(user: FakeIndex) -
     assert PythonRequest(python=MINOR, requirements=lines).requirements == lines
 
 
+async def test_a_complete_environment_is_locked_as_it_stands(user: FakeIndex) -> None:
+    """Versions that once stood together can be locked though one of them asks for another that is not there."""
+    user.add(make_wheel("helper", "1.0"))
+    user.add(make_wheel("demo", "1.0", requires=("helper>=2",)))
+    with pytest.raises(TaskError, match="cannot be locked"):
+        await lock_requirements(["demo==1.0", "helper==1.0"], MINOR)
+    lines = await lock_requirements(["demo==1.0", "helper==1.0"], MINOR, complete=True)
+    assert [line.split(" --hash=sha256:")[0] for line in lines] == ["demo==1.0", "helper==1.0"]
+
+
 async def test_nothing_is_locked_without_asking(user: FakeIndex) -> None:
     """No lines, no index."""
     assert await lock_requirements(["", "# nothing"], MINOR) == ()

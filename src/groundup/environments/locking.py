@@ -22,13 +22,18 @@ _UNREACHABLE = re.compile(
 
 
 async def lock_requirements(
-    lines: Iterable[str], python: str, exclude_newer: str | None = None, *, run_setup_code: bool = False
+    lines: Iterable[str],
+    python: str,
+    exclude_newer: str | None = None,
+    *,
+    run_setup_code: bool = False,
+    complete: bool = False,
 ) -> tuple[str, ...]:
     """Return lines `name==version --hash=sha256:... --hash=...` for *lines* and all they need, sorted by name.
 
     *python* is a minor version (`3.11`); *exclude_newer* an RFC 3339 date after which files do not count. A source
     distribution that declares no static metadata would have to run its own code on the host to be asked, so such
-    versions do not count unless *run_setup_code*. Raises `UsageError`, `TaskError` or `NetworkError`.
+    versions do not count unless *run_setup_code*. *complete*: *lines* are all there is, whatever they need. Raises `UsageError`, `TaskError` or `NetworkError`.
     """
     requirements = named_requirements(lines)
     if not requirements:
@@ -37,6 +42,7 @@ async def lock_requirements(
     argv += ["--no-emit-index-url", "--no-emit-find-links", "--no-sources", "--quiet"]
     argv += ["--exclude-newer", cutoff_instant(exclude_newer).isoformat()] if exclude_newer else []
     argv += [] if run_setup_code else ["--no-build"]
+    argv += ["--no-deps"] if complete else []
     configuration = await client_configuration(environment())
     with tempfile.TemporaryDirectory(prefix="groundup-lock-") as folder:
         result = await run_program(

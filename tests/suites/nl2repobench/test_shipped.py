@@ -35,7 +35,7 @@ def test_a_shipped_recipe_is_frozen_and_whole(recipe: Recipe) -> None:
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
 def test_what_is_expected_and_declared_differ_for_a_reason(recipe: Recipe) -> None:
-    """Where our denominator is not a published one, each missing or additional test has a reason with its proof."""
+    """Where our denominator is not a published one, each missing or additional test has a reason with a proof."""
     assert unexplained(recipe) == {}
     assert all(difference.note for difference in recipe.differences)
 

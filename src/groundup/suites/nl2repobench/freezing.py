@@ -65,7 +65,7 @@ async def freeze(draft: Recipe, bench: Bench, *, runs: int = RUNS, relock: bool 
 async def locked(draft: Recipe) -> Recipe:
     """Return *draft* with the lock of what it wants. Raises `TaskError` or `NetworkError`."""
     wanted = draft.environment
-    lines = await lock_requirements(wanted.wants, wanted.python, wanted.exclude_newer)
+    lines = await lock_requirements(wanted.wants, wanted.python, wanted.exclude_newer, complete=wanted.complete)
     lock = {}
     for line in lines:
         pin, *options = line.split()

@@ -89,6 +89,9 @@ class Environment(Record):
     python_micro: str | None = Field(default=None, description="what the frozen ids were found with")
     exclude_newer: str = Field(description="index cut-off of the lock, RFC 3339")
     wants: tuple[str, ...] = Field(min_length=1, description="what a person asked for; the lock follows from it")
+    complete: bool = Field(
+        default=False, description="the wants are all there is, though some may need more: nothing is resolved"
+    )
     lock: dict[Pin, tuple[Hash, ...]] = Field(default={}, description="`name==version` -> hashes")
 
     def request(self) -> PythonRequest:

@@ -179,7 +179,17 @@ async def _working(
 
 async def _locked(recipe: Recipe, say: Say) -> Recipe:
     """Lock; the library itself is left out when something else asks for it, and then found first."""
-    recipe = await locked(recipe)
+    try:
+        recipe = await locked(recipe)
+    except TaskError:
+        if recipe.environment.complete or not all("==" in line for line in recipe.environment.wants):
+            raise
+        note = "the pins contradict each other: locked as they stand, without what they need besides"
+        say(note)
+        environment = recipe.environment.model_copy(update={"complete": True})
+        recipe = await locked(
+            recipe.model_copy(update={"environment": environment, "notes": _noted(recipe.notes, [note])})
+        )
     lock, note = lock_without(recipe.environment.lock, [recipe.source.name])
     if note:
         say(note)
