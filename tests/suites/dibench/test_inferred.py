@@ -55,3 +55,15 @@ def test_what_cannot_be_read_is_said(groundup: Groundup, tmp_path: Path) -> None
     (tmp_path / "empty").mkdir()
     for arguments in (["empty"], ["missing"], [".", "--language", "cobol"]):
         assert groundup("infer", *arguments).code == 2
+
+
+def test_a_package_of_an_extra_may_be_needed_besides(groundup: Groundup, tmp_path: Path) -> None:
+    """What only an extra brings is not there when the code imports it always."""
+    manifest = (
+        '[project]\nname = "alpha"\nversion = "1"\n\n[project.optional-dependencies]\nfast = ["requests[socks]"]\n'
+    )
+    root = write_tree(tmp_path / "r", {**INSTANCES["one_alpha"][1], "pyproject.toml": manifest})
+    assert "requests" in groundup("infer", root, "--write").err
+    text = (root / "pyproject.toml").read_text()
+    assert 'fast = ["requests[socks]"]' in text
+    assert "dependencies = [" in text

@@ -20,6 +20,8 @@ WRITABLE = frozenset({
     "pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "package.json", "Cargo.toml", "msbuild",
 })  # fmt: skip
 """Formats of manifests that a project declares its own dependencies in."""
+_ON_DEMAND = (Kind.OPTIONAL, Kind.CONSTRAINT, Kind.OVERRIDE)
+"""Kinds that do not bring a package by themselves: one that stands only there may be needed besides."""
 _DEV_WORDS = ("dev", "test", "doc", "lint", "ci")
 
 
@@ -43,7 +45,7 @@ def write_inferred(
     """Infer for each build file from the source around it, and return the files with what is missing added.
 
     A build file speaks for its folder, except for folders below it that have a build file of their own. What it
-    declares already, of whatever kind, stays and is not declared again.
+    declares already stays, and is not declared again unless it stands in an extra only.
     """
     tree = read_tree(root)
     found = []
@@ -67,7 +69,8 @@ def written(
     known = format_of(path) or FORMATS["requirements.txt"]
     try:
         present = known.read(data, path).dependencies
-        names = {item.normalised or item.name for item in present} | {item.alias for item in present if item.alias}
+        needed = [item for item in present if item.kind not in _ON_DEMAND]
+        names = {item.normalised or item.name for item in needed} | {item.alias for item in needed if item.alias}
         added = [*(as_dependency(item, known) for item in inferred), *inside]
         added = [item for item in added if item.normalised not in names]
         content = known.write(data, [*present, *added], path) if added else data

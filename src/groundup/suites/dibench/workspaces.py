@@ -5,17 +5,22 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
+from groundup.manifests.formats import FORMATS
+from groundup.manifests.records import ManifestError
+
 
 def offered_names(path: str, data: bytes) -> Iterator[str]:
-    """Yield the package's name and, in a Cargo workspace, what members can inherit; nothing if unreadable."""
+    """Yield the package's name and what members of its workspace can inherit; nothing if unreadable."""
     name = PurePosixPath(path).name
     try:
         text = data.decode("utf-8-sig")
-        if name == "package.json":
+        if name == "pnpm-workspace.yaml":
+            yield from (item.name for item in FORMATS[name].read(data, path).dependencies)
+        elif name == "package.json":
             yield from _text(json.loads(text), "name")
         elif name in ("Cargo.toml", "pyproject.toml"):
             yield from _of_toml(tomllib.loads(text))
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, ManifestError):
         return
 
 
