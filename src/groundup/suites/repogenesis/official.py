@@ -23,6 +23,7 @@ from groundup.grading.services.testing import middle_cut
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, SandboxSpec
 from groundup.suites.protocol import Graded
 from groundup.suites.repogenesis.data import Problem
+from groundup.suites.repogenesis.official_coverage import OfficialCoverage, official_coverage
 from groundup.suites.repogenesis.official_rules import Counts, Deployed, read_counts, read_deployment
 from groundup.suites.repogenesis.official_workspace import Image, build_image
 from groundup.trees.limits import printable
@@ -69,7 +70,8 @@ class OfficialGrader:
         exit_code, log, cut = _BUILD_FAILED, "", False
         if image.refused is None:
             exit_code, log, cut = await self._run(problem, image, bench)
-        verdict = _verdict(task, image, exit_code, log)
+        coverage = await asyncio.to_thread(official_coverage, problem.readme or "", submission)
+        verdict = _with_coverage(_verdict(task, image, exit_code, log), coverage)
         timings = {"build": round(built - began, 3), "total": round(time.monotonic() - began, 3)}
         facts = {**verdict.facts, **({"output_cut": True} if cut else {})}
         return Graded(
@@ -176,6 +178,14 @@ def _verdict(task: Task, image: Image, exit_code: int, log: str) -> Verdict:
     verdict = _verdict_of(task, deployed, counts, tuple(reasons))
     facts = {**verdict.facts, "exit_code": exit_code, "installed": image.installed}
     return verdict.model_copy(update={"facts": facts, "cacheable": exit_code != _CONTAINER_TIMEOUT})
+
+
+def _with_coverage(verdict: Verdict, coverage: OfficialCoverage) -> Verdict:
+    """Return *verdict* with the published API coverage, which does not depend on the container."""
+    found, extracted = len(coverage.found), len(coverage.extracted)
+    score = Score(numerator=found, denominator=extracted)
+    facts = {**verdict.facts, "total_apis": extracted, "implemented_apis": found, "coverage": coverage.score}
+    return verdict.model_copy(update={"scores": {**verdict.scores, "api_coverage": score}, "facts": facts})
 
 
 def _verdict_of(task: Task, deployed: Deployed, counts: Counts, reasons: tuple[Reason, ...]) -> Verdict:

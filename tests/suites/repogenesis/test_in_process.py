@@ -1,0 +1,108 @@
+"""Hidden tests that import the submission, graded as libraries are."""
+
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.errors import TaskError
+from groundup.grading.bench import Bench
+from groundup.suites.repogenesis.data import Problem, read_dataset
+from groundup.suites.repogenesis.in_process import imported_packages, named_tests
+from groundup.suites.repogenesis.strict import StrictGrader
+from tests.grading.library.laboratory import write_tree
+from tests.suites.repogenesis.trials import LIFECYCLE, TASK, ServiceBuilder, Trial, share
+
+RECORD = """
+format = 1
+id = "notes"
+language = "python"
+port = 8123
+kind = "in-process"
+endpoints = ["GET /"]
+
+[tests]
+count = 2
+"""
+TESTS = """
+import json
+from shop.prices import price
+
+class TestPrices:
+    def test_known(self): assert price("tea") == 3
+
+def test_unknown():
+    try:
+        price("gold")
+    except KeyError:
+        return
+    assert False
+"""
+SHOP = {"shop/__init__.py": "", "shop/prices.py": "def price(name): return {'tea': 3}[name]\n"}
+
+
+def in_process(folder: Path, record: str = RECORD) -> Problem:
+    """Return the task."""
+    files = {"README.md": "# Shop\n", "task.toml": record, "tests/test_prices.py": TESTS}
+    write_tree(folder / "data/notes", files)
+    return read_dataset(folder / "data").problems[0]
+
+
+async def graded(trial: Trial, files: dict[str, str], record: str = RECORD) -> tuple[float, float | None]:
+    """Return the tests that count and the share of deployed services."""
+    submission = write_tree(trial.folder / "submission", files)
+    scratch = trial.folder / "scratch"
+    scratch.mkdir()
+    bench = Bench(provider=trial.provider, builder=ServiceBuilder(trial.folder), scratch=scratch)
+    grader = StrictGrader({"notes": in_process(trial.folder, record)}, LIFECYCLE)
+    found = await grader.grade(TASK, submission, bench)
+    assert found.verdict.score is not None
+    assert found.verdict.score.denominator == 2
+    return found.verdict.score.numerator, share(found, "deployed")
+
+
+@pytest.mark.end_to_end
+async def test_what_the_tests_import_is_enough(trial: Trial) -> None:
+    """Tests in the same process need no running service; deployment is a fact of its own."""
+    assert await graded(trial, SHOP) == (2, 0)
+
+
+@pytest.mark.end_to_end
+async def test_a_wrong_library_loses_what_is_wrong(trial: Trial) -> None:
+    """Each test is judged by itself."""
+    wrong = {**SHOP, "shop/prices.py": "def price(name): return 3\n"}
+
+    assert (await graded(trial, wrong))[0] == 1
+
+
+@pytest.mark.end_to_end
+async def test_nothing_gets_nothing(trial: Trial) -> None:
+    """Without the package no test counts."""
+    assert (await graded(trial, {}))[0] == 0
+
+
+@pytest.mark.end_to_end
+async def test_a_submission_that_makes_all_tests_pass_gets_nothing(trial: Trial) -> None:
+    """Results forged inside the process are found by canaries, and none counts."""
+    forger = (
+        "import _pytest.python\n_pytest.python.Function.runtest = lambda self: None\ndef price(name): return 0\n"
+    )
+
+    assert (await graded(trial, {**SHOP, "shop/prices.py": forger}))[0] == 0
+
+
+@pytest.mark.end_to_end
+async def test_a_record_that_counts_other_tests_is_the_tasks_fault(trial: Trial) -> None:
+    """The frozen number must be that of the tests at hand."""
+    with pytest.raises(TaskError, match="mend the record"):
+        await graded(trial, SHOP, RECORD.replace("count = 2", "count = 3"))
+
+
+def test_names_come_from_the_source(tmp_path: Path) -> None:
+    """Ids of functions and methods, and the packages that only a submission can provide."""
+    folder = write_tree(tmp_path / "tests", {"test_prices.py": TESTS, "conftest.py": "import pytest, fastapi\n"})
+
+    assert {str(test) for test in named_tests(folder, "tests")} == {
+        "tests/test_prices.py::TestPrices::test_known",
+        "tests/test_prices.py::test_unknown",
+    }
+    assert imported_packages(folder, ["fastapi"]) == ("shop",)
