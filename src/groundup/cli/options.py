@@ -17,6 +17,8 @@ import typer
 WHICH = "Which tasks"
 HOW = "How it is graded"
 WORK = "How it is worked on"
+STATIC = "static"
+"""The grader that suites name so reads submissions and runs nothing."""
 TALK = "What is told"
 
 
@@ -71,15 +73,27 @@ class Selection:
     """Which tasks, and how often."""
 
     tasks: Annotated[
-        str | None, typer.Option(help="Only these, such as `sqlparse,tenacity`.", rich_help_panel=WHICH)
+        str | None,
+        typer.Option(
+            help="Only these tasks or groups of them, such as `sqlparse,tenacity`.", rich_help_panel=WHICH
+        ),
     ] = None
     exclude: Annotated[str | None, typer.Option(help="All but these.", rich_help_panel=WHICH)] = None
+    lang: Annotated[
+        str | None,
+        typer.Option(help="Only those in this language, where a suite has several.", rich_help_panel=WHICH),
+    ] = None
     attempts: Annotated[
         int | None,
         typer.Option(
             "--attempts", "-k", min=1, help="Attempts per task (default: all there are).", rich_help_panel=WHICH
         ),
     ] = None
+
+    def excluded(self) -> tuple[str, ...] | None:
+        """Return the tasks and groups that are left out; None when the user names none."""
+        others = () if self.lang is None else (f"!{self.lang}",)
+        return (*(names(self.exclude) or ()), *others) or None
 
 
 @dataclass(frozen=True)
@@ -89,11 +103,25 @@ class Judging:
     grader: Annotated[
         str | None, typer.Option(help="A grader of the suite (default: the suite's).", rich_help_panel=HOW)
     ] = None
+    no_exec: Annotated[
+        bool,
+        typer.Option(
+            "--no-exec", help="Read submissions and run nothing: the grader `static`.", rich_help_panel=HOW
+        ),
+    ] = False
     timeout: Annotated[
         float | None,
         typer.Option(min=0.1, help="Seconds for a task's tests, instead of its recipe's.", rich_help_panel=HOW),
     ] = None
     sandbox: Sandbox = None
+
+    def grader_name(self) -> str | None:
+        """Return the grader that the user names; None for the suite's own choice. Raises `UsageError`."""
+        from groundup.domain.errors import UsageError
+
+        if self.no_exec and self.grader not in (None, STATIC):
+            raise UsageError(f"--no-exec means the grader {STATIC}; leave --grader {self.grader} out")
+        return STATIC if self.no_exec else self.grader
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,9 @@ def named_again(selection: Selection, judging: Judging) -> dict[str, object]:
     """Return the fields of a run's configuration that the user named, for a run that has one already."""
     given: dict[str, object] = {
         "tasks": names(selection.tasks),
-        "exclude": names(selection.exclude),
+        "exclude": selection.excluded(),
         "attempts": selection.attempts,
-        "grader": judging.grader,
+        "grader": judging.grader_name(),
         "timeout_s": judging.timeout,
         "sandbox": judging.sandbox,
     }

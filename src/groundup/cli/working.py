@@ -31,9 +31,9 @@ def new_run(
     configuration = RunConfiguration(
         suite=suite,
         submissions=submissions,
-        grader=judging.grader,
+        grader=judging.grader_name(),
         tasks=names(selection.tasks),
-        exclude=names(selection.exclude) or (),
+        exclude=selection.excluded() or (),
         attempts=selection.attempts,
         timeout_s=judging.timeout,
         sandbox=settings.sandbox,

@@ -1,7 +1,7 @@
 """From a configuration to the attempts of a run. Reads no run folder but one to grade again; starts nothing."""
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,10 @@ from groundup.runs.submissions import SubmissionSource
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import ConfigFile, EarlierRun, Planned, Predictions, References, RunConfiguration
-from groundup.suites.protocol import Grader, Partial, PatchTaking, Suite
+from groundup.suites.protocol import Grader, Grouping, Partial, PatchTaking, Suite
+
+Groups = Mapping[str, Collection[str]]
+"""Tasks by the common names that their suite gives them."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,8 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> Plan:
     every = {task.id: task for task in suite.tasks()}
     source = _source(configuration, suite, sorted(every))
     usual = sorted(suite.gradable() if isinstance(suite, Partial) else every)
-    tasks = {name: every[name] for name in _selected(configuration, sorted(every), usual)}
+    groups = suite.groups() if isinstance(suite, Grouping) else {}
+    tasks = {name: every[name] for name in _selected(configuration, sorted(every), usual, groups)}
     planned = Planned(tasks=tuple(tasks), attempts=configuration.attempts or source.attempts())
     return Plan(
         configuration=configuration,
@@ -95,17 +99,33 @@ def _grader(suite: Suite, name: str | None) -> Grader:
         raise UsageError(unknown("grader", name or suite.default_grader, graders)) from error
 
 
-def _selected(configuration: RunConfiguration, every: Sequence[str], usual: Sequence[str]) -> list[str]:
+def _selected(
+    configuration: RunConfiguration, every: Sequence[str], usual: Sequence[str], groups: Groups
+) -> list[str]:
     for name in (*(configuration.tasks or ()), *configuration.exclude):
-        if name not in every:
-            raise UsageError(unknown("task", name, every))
-    selected = sorted(set(_named(configuration) or usual) - set(configuration.exclude))
+        if name not in every and name.removeprefix("!") not in groups:
+            raise UsageError(unknown("task", name.removeprefix("!"), [*every, *groups]))
+    wanted = _members(_named(configuration) or usual, every, groups)
+    selected = sorted(wanted - _members(configuration.exclude, every, groups))
     gone = [name for name in selected if name not in every]
     if gone:
         raise UsageError(unknown("task", gone[0], every))
     if not selected:
         raise UsageError(f"no task of {configuration.suite} is left to do; check --tasks and --exclude")
     return selected
+
+
+def _members(names: Sequence[str], every: Sequence[str], groups: Groups) -> set[str]:
+    """Return the tasks that *names* mean: tasks, groups of them, and with `!` what is outside a group."""
+    found: set[str] = set()
+    for name in names:
+        if name in every or name.removeprefix("!") not in groups:
+            found.add(name)
+        elif name.startswith("!"):
+            found |= set(every) - set(groups[name[1:]])
+        else:
+            found |= set(groups[name])
+    return found
 
 
 def _named(configuration: RunConfiguration) -> tuple[str, ...] | None:

@@ -101,6 +101,15 @@ class Partial(Protocol):
         ...
 
 
+@runtime_checkable
+class Grouping(Protocol):
+    """A suite some of whose tasks go by a common name, such as their language. Optional."""
+
+    def groups(self) -> Mapping[str, Collection[str]]:
+        """Return the tasks of each group: a run's tasks and exclusions may name it, or `!` all outside it."""
+        ...
+
+
 class Summary(Record):
     """What a suite makes of a run's verdicts: named figures with denominators, and rows for a table."""
 

@@ -7,6 +7,7 @@ from groundup.suites.protocol import Grader
 from groundup.suites.repogenesis.data import Problem
 from groundup.suites.repogenesis.locked import lifecycle
 from groundup.suites.repogenesis.official import OfficialGrader
+from groundup.suites.repogenesis.static import StaticGrader
 from groundup.suites.repogenesis.strict import StrictGrader
 
 
@@ -16,4 +17,5 @@ def all_graders(problems: Mapping[str, Problem], settings: Settings) -> Mapping[
     return {
         StrictGrader.name: StrictGrader(problems, lifecycle()),
         OfficialGrader.name: OfficialGrader(problems, lifecycle()),
+        StaticGrader.name: StaticGrader(problems),
     }

@@ -1,7 +1,7 @@
 """RepoGenesis: web services in Python and Java, made from a README."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -60,6 +60,15 @@ class RepoGenesis:
     def gradable(self) -> Sequence[str]:
         """Return the tasks whose hidden tests are at hand."""
         return [name for name, problem in self.problems.items() if problem.folder is not None]
+
+    def groups(self) -> Mapping[str, Collection[str]]:
+        """Return the tasks of each language, and those that can be measured by strict."""
+        tasks = [problem.task for problem in self.problems.values()]
+        languages = {task.language for task in tasks}
+        return {
+            "valid": [task.id for task in tasks if is_valid(task.flags)],
+            **{word: [task.id for task in tasks if task.language == word] for word in sorted(languages)},
+        }
 
     def graders(self) -> Mapping[str, Grader]:
         """Return the graders."""
