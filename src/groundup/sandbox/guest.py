@@ -30,6 +30,7 @@ _CAUSES = {
     "disk": Ending.DISK,
     "wall_clock": Ending.WALL_CLOCK,
 }
+_NOBODY_S_FAULT_INSIDE = frozenset({"launcher", "failed", "placing", "host_disk"})
 _SIGXFSZ = -25
 
 
@@ -323,7 +324,7 @@ class BubblewrapSandbox:
         return _CAUSES.get(event.cause or "", Ending.SANDBOX_DIED)
 
     def _infrastructure(self) -> bool:
-        return self._ended.done() and self._ended.result().cause in ("launcher", "failed", "placing")
+        return self._ended.done() and self._ended.result().cause in _NOBODY_S_FAULT_INSIDE
 
     def _because(self) -> str:
         if not self._ended.done():

@@ -24,6 +24,7 @@ from groundup.sandbox.launcher.workspaces import take_back
 _OWN_MEMORY_BYTES = 24 << 20
 _OWN_PROCESSES = 4
 """What bubblewrap and the supervisor use, on top of the guest's limits."""
+_NO_ROOM = f"less than {FREE_FLOOR_BYTES >> 20} MB are free on the disk of its workspace; free some\n".encode()
 
 
 @dataclass
@@ -379,7 +380,9 @@ class Launcher:
                     key=lambda other: sum(each.used_bytes for each in other.disks),
                     default=box,
                 )
-                self._kill(largest, "disk")
+                if largest.cause is None:
+                    os.write(largest.errors, _NO_ROOM)
+                self._kill(largest, "host_disk")
 
 
 def _kill(pid: int) -> None:
