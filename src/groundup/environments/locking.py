@@ -33,7 +33,8 @@ async def lock_requirements(
 
     *python* is a minor version (`3.11`); *exclude_newer* an RFC 3339 date after which files do not count. A source
     distribution that declares no static metadata would have to run its own code on the host to be asked, so such
-    versions do not count unless *run_setup_code*. *complete*: *lines* are all there is, whatever they need. Raises `UsageError`, `TaskError` or `NetworkError`.
+    versions do not count unless *run_setup_code*.
+    *complete*: *lines* are all there is, whatever they need. Raises `UsageError`, `TaskError` or `NetworkError`.
     """
     requirements = named_requirements(lines)
     if not requirements:
