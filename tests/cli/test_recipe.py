@@ -1,0 +1,49 @@
+"""`groundup recipe`: what is wrong is said before anything is fetched."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Groundup
+
+
+def _data(folder: Path) -> Path:
+    task = folder / "demo"
+    task.mkdir(parents=True)
+    (task / "test_commands.json").write_text('["pytest tests"]')
+    (task / "test_files.json").write_text('["tests"]')
+    (task / "test_case_count.txt").write_text("3")
+    return folder
+
+
+def test_without_data_there_is_nothing_to_read(groundup: Groundup) -> None:
+    """The specification comes from the published data; the sentence says how to get it."""
+    ended = groundup("recipe", "build", "demo")
+
+    assert ended.code == 2
+    assert "data pull nl2repobench" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["demmo"], "did you mean 'demo'"),
+        (["demo", "--declared", "many"], "VERSION=COUNT"),
+        (["demo", "--source", "wheel:demo"], "git:REPOSITORY"),
+        (["demo", "--draft", "absent.toml"], "cannot be read"),
+    ],
+)
+def test_a_wrong_request_is_explained(groundup: Groundup, tmp_path: Path, arguments: list[str], told: str) -> None:
+    """A typo in a task, a count, a source or a draft ends with 2 and what would be right."""
+    ended = groundup("recipe", "build", *arguments, "--from-data", str(_data(tmp_path / "data")))
+
+    assert ended.code == 2
+    assert told in ended.err
+
+
+def test_a_recipe_that_is_not_there_is_explained(groundup: Groundup) -> None:
+    """`check` takes tasks with recipes, or files."""
+    ended = groundup("recipe", "check", "sqlprase")
+
+    assert ended.code == 2
+    assert "did you mean 'sqlparse'" in ended.err
