@@ -71,7 +71,7 @@ def _still_there(known: _Known) -> bool:
 def _circumstances(variables: Mapping[str, str], fetched: Path) -> str:
     chosen = {name: value for name, value in variables.items() if name in _VARIABLES or name.startswith(_PREFIXES)}
     places = {str(place): _stamp(place) for place in _places(variables, fetched)}
-    return digest_of({"format": _FORMAT, "variables": chosen, "places": places, "running": sys.executable})
+    return digest_of({"format": _FORMAT, "variables": chosen, "places": places, "running": sys.base_prefix})
 
 
 def _places(variables: Mapping[str, str], fetched: Path) -> Iterator[Path]:
