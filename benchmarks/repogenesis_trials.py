@@ -49,9 +49,8 @@ Files = Mapping[str, str]
 def cheats(port: int, readme: str) -> dict[str, Files]:
     """Return the dishonest submissions for a service on *port*."""
     server = SERVER.replace("PORT", str(port))
-    comments = "".join(
-        f"# @app.get @app.post @app.put @app.delete @app.patch {line}\n" for line in readme.splitlines()
-    )
+    calls = "@app.get() @app.post() @app.put() @app.delete() @app.patch()"
+    comments = "".join(f"# {calls} {line}\n" for line in readme.splitlines())
     return {
         "nothing": {".keep": ""},
         "404 to everything": {"app.py": server},
