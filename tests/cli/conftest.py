@@ -34,6 +34,7 @@ def groundup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
         "SANDBOX": "tests.runs.toy:create_provider",
         "BUILDER": "tests.runs.toy:create_builder",
         "JOBS": "2",
+        "RETRY_DELAY_S": "0",
     }.items():
         monkeypatch.setenv(f"GROUNDUP_{name}", value)
     monkeypatch.chdir(tmp_path)

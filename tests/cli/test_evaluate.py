@@ -130,7 +130,6 @@ def test_how_often_to_retry_is_a_setting(
 ) -> None:
     """`retries` and `retry_delay_s` come from the settings, as everything else does."""
     folder = predict({"task-0000": "infrastructure", "task-0001": "pass"})
-    monkeypatch.setenv("GROUNDUP_RETRY_DELAY_S", "0")
     for retries in (0, 3):
         monkeypatch.setenv("GROUNDUP_RETRIES", str(retries))
         assert groundup("evaluate", TWO, "-p", folder, "--run-id", f"r{retries}").code == 3

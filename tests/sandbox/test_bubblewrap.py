@@ -3,9 +3,8 @@
 import asyncio
 import os
 import signal
-import subprocess
 import sysconfig
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -104,31 +103,6 @@ async def test_shared_by_a_pod(provider: BubblewrapProvider, workspace: Path, tm
         await two.close()
         assert (other / "1").read_text() == "1\n2\n"
         assert {path.stat().st_uid for path in (other, *other.iterdir())} == {os.geteuid()}
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 300 MB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=300m", "tmpfs", str(folder)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("only root can mount a small disk, and not everywhere")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-async def test_a_full_disk_of_the_host_is_nobody_s_fault_inside(
-    provider: BubblewrapProvider, small_disk: Path
-) -> None:
-    """When the disk below a workspace has no room, commands end with an error that says so, not with a limit."""
-    (small_disk / "workspace").mkdir()
-    sandbox = await provider.open(SandboxSpec(workspace=small_disk / "workspace"))
-    with (small_disk / "others").open("wb") as others:
-        os.posix_fallocate(others.fileno(), 0, 100 << 20)
-    with pytest.raises(SandboxError, match="less than 256 MB are free on the disk"):
-        await sandbox.run(sh("sleep 60"))
-    await sandbox.close()
 
 
 class TestBehaviour(SandboxContract):
