@@ -187,7 +187,7 @@ for target in ("1.1.1.1", "169.254.169.254", "192.168.0.1"):
     except OSError as error:
         assert error.errno == 101, error
 try:
-    socket.getaddrinfo("pypi.org", 443)
+    socket.getaddrinfo("example.org", 443)
     raise SystemExit("resolved")
 except socket.gaierror:
     print("nothing")
