@@ -1,0 +1,1 @@
+"""Agents: from a task, a sandbox and a model to a submission."""

@@ -1,0 +1,89 @@
+"""What every agent can do, and what it gets. An agent sees no oracle, no grader and no run folder."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import Field, JsonValue
+
+from groundup.domain.conversations import TokenUsage
+from groundup.domain.records import Record
+from groundup.domain.subjects import Outcome
+from groundup.domain.tasks import Task
+from groundup.domain.verdicts import Score
+from groundup.environments.builder import EnvironmentBuilder
+from groundup.models.protocol import ChatModel
+from groundup.sandbox.protocol import SandboxProvider
+
+
+class EpisodeLimits(Record):
+    """When an attempt ends by itself. What is in its workspace then is graded all the same."""
+
+    turns: int | None = Field(default=None, ge=1, description="replies of the model")
+    tokens: int | None = Field(default=None, ge=1, description="input and output, all turns together")
+    cost_usd: float | None = Field(default=None, gt=0)
+    wall_clock_s: float | None = Field(default=None, gt=0)
+
+
+class SubmitResult(Record):
+    """What `submit` tells an agent; `shown` is False where the run hides scores."""
+
+    shown: bool
+    score: Score | None = None
+    message: str = ""
+
+
+class Trajectory(Protocol):
+    """What an agent did, appended as it happens; a resumed attempt finds what it recorded before."""
+
+    def append(self, kind: str, **fields: JsonValue) -> None:
+        """Record a step; it is on the disk when this returns."""
+        ...
+
+    def recorded(self) -> tuple[Mapping[str, JsonValue], ...]:
+        """Return the steps of the earlier, unfinished tries of this attempt, in order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Everything that an agent may use for one attempt."""
+
+    task: Task
+    workspace: Path
+    """A plain folder that holds the task's seeds; what lies there when the agent ends is the submission."""
+    provider: SandboxProvider
+    builder: EnvironmentBuilder
+    scratch: Path
+    """For the agent's own files; removed by the run afterwards."""
+    model: ChatModel | None
+    trajectory: Trajectory
+    limits: EpisodeLimits
+    submit: Callable[[], Awaitable[SubmitResult]]
+    """Grades a copy of the workspace as it is, in another sandbox."""
+
+
+class Ended(Record):
+    """How an attempt ended."""
+
+    outcome: Outcome
+    detail: str = Field(default="", description="one sentence: which limit, which exit code")
+    turns: int = 0
+    usage: TokenUsage = TokenUsage()
+    cost_usd: float | None = None
+
+
+class Agent(Protocol):
+    """Makes a submission out of a task."""
+
+    name: str
+    version: str
+
+    def identity(self) -> Mapping[str, JsonValue]:
+        """Return everything of the agent that may change what it hands in: settings, prompts' digests."""
+        ...
+
+    async def attempt(self, assignment: Assignment) -> Ended:
+        """Work in the assignment's workspace. `InfrastructureError` and `TaskError` are raised; the rest is data."""
+        ...

@@ -1,0 +1,70 @@
+"""What is said between an agent and a model: messages, tools, replies and what they used."""
+
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from groundup.domain.records import Record
+
+
+class Tool(Record):
+    """A function that a model may call."""
+
+    name: str
+    description: str
+    parameters: dict[str, JsonValue] = Field(description="JSON schema of its arguments, an object")
+
+
+class ToolCall(Record):
+    """A call that a model asked for."""
+
+    id: str
+    name: str
+    arguments: str = Field(description="as the model wrote them: JSON if all is well")
+
+
+class Message(Record):
+    """One turn of a conversation."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = Field(default=None, description="role `tool`: which call it answers")
+    reasoning: str | None = Field(default=None, description="role `assistant`: thoughts, where the endpoint tells")
+
+
+class TokenUsage(Record):
+    """Tokens of one call or of many. Cached and reasoning tokens are part of input and output."""
+
+    input_tokens: int = Field(default=0, ge=0)
+    output_tokens: int = Field(default=0, ge=0)
+    cached_input_tokens: int = Field(default=0, ge=0)
+    reasoning_tokens: int = Field(default=0, ge=0)
+
+    def __add__(self, other: "TokenUsage") -> "TokenUsage":
+        """Return the sum, field by field."""
+        return TokenUsage(**{name: value + getattr(other, name) for name, value in self})
+
+
+class ChatRequest(Record):
+    """What a model is asked."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+    temperature: float | None = Field(default=None, description="None: the endpoint's default")
+    max_output_tokens: int | None = Field(default=None, ge=1)
+    seed: int | None = None
+    extra: dict[str, JsonValue] = Field(default={}, description="further keys of the request's JSON, as they are")
+
+
+class ChatReply(Record):
+    """What it answered."""
+
+    message: Message
+    finish: Literal["stop", "length", "tool_calls", "content_filter", "other"]
+    usage: TokenUsage = TokenUsage()
+    cost_usd: float | None = Field(default=None, description="by the price file; None: the model has no price")
+    model: str = Field(default="", description="as the endpoint names it")
+    latency_s: float = 0.0
+    tries: int = Field(default=1, ge=1)
+    cached: bool = Field(default=False, description="from the response cache: nothing was paid")

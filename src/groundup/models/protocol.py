@@ -1,0 +1,46 @@
+"""What every chat model can do, and how it can fail. Knows no agent."""
+
+from types import TracebackType
+from typing import Protocol, Self
+
+from groundup.domain.conversations import ChatReply, ChatRequest
+from groundup.domain.errors import GroundupError, InfrastructureError
+
+
+class ChatModel(Protocol):
+    """A model behind an endpoint; used as a context, shared by all attempts of a run."""
+
+    name: str
+    """`provider/model`, as the user named it."""
+    context_tokens: int | None
+    """How many tokens a request and its reply may have together; None: not known."""
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Return the model's reply. Retries what may pass; raises one of the errors below for the rest."""
+        ...
+
+    async def count_tokens(self, request: ChatRequest) -> int:
+        """Return how many input tokens *request* has: counted where the endpoint can, otherwise from above."""
+        ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None: ...
+
+
+class ContextOverflowError(GroundupError):
+    """The request is larger than the model's window; the agent must shorten it."""
+
+
+class RefusedError(GroundupError):
+    """The endpoint would not answer this request for its content."""
+
+
+class BudgetSpentError(GroundupError):
+    """The run's or the attempt's money or tokens are spent; nothing was sent."""
+
+
+class ModelError(InfrastructureError):
+    """The endpoint failed, is unreachable or rejects the request's form or key; trying later may help."""
