@@ -85,5 +85,5 @@ class Agent(Protocol):
         ...
 
     async def attempt(self, assignment: Assignment) -> Ended:
-        """Work in the assignment's workspace. `InfrastructureError` and `TaskError` are raised; the rest is data."""
+        """Work in the workspace. `InfrastructureError` and `TaskError` are raised; all else is data."""
         ...
