@@ -28,6 +28,7 @@ Predict = Callable[[Mapping[str, str]], Path]
 @pytest.fixture
 def groundup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Groundup:
     """Run `groundup` with these arguments; runs, cache and tools are the test's own."""
+    monkeypatch.delenv("GROUNDUP_DATA_DIR", raising=False)  # data is looked for in the test's own cache
     for name, value in {
         "CACHE_DIR": str(tmp_path / "cache"),
         "OUTPUT": str(tmp_path / "runs"),

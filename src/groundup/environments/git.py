@@ -13,10 +13,12 @@ from groundup.domain.errors import NetworkError, TaskError
 from groundup.sandbox.programs import ProgramResult, run_program
 from groundup.settings import environment
 from groundup.trees.archives import extract_archive
+from groundup.trees.limits import TreeLimits
 
 _TIMEOUT_S = 1800.0
 _AS_COMMITTED = "* -export-ignore -export-subst -text -eol -ident -filter -working-tree-encoding\n"
 """A repository's attributes would leave tests out of an archive, or change what is in its files."""
+_ADVICE = "check the network, or name a mirror (setting git_mirror, or Git's own url.<base>.insteadOf)"
 _ANYWHERE = re.compile(r"^(/|\.|[a-z+]+://|[^/]+@)")
 
 
@@ -67,17 +69,13 @@ class GitRepository:
         if not (await self.run("cat-file", "-e", f"{commit}^{{commit}}")).ok:
             raise TaskError(f"{address} has no commit {commit}; mend the recipe")
 
-    async def fetch_all(self, address: str) -> None:
-        """Fetch every branch and tag. Raises `NetworkError`."""
+    async def fetch_all(self, address: str, advice: str = _ADVICE) -> None:
+        """Fetch every branch and tag. Raises `NetworkError`, which ends with the *advice*."""
         every = await self.run(
             "fetch", "--quiet", address, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"
         )
         if not every.ok:
-            last = (every.text().strip().splitlines() or ["no answer"])[-1]
-            raise NetworkError(
-                f"cannot fetch {address}: {last[:200]}; check the network, or name a mirror "
-                "(setting git_mirror, or Git's own url.<base>.insteadOf)"
-            )
+            raise NetworkError(f"cannot fetch {address}: {_complaint(every)}; {advice}")
 
     async def commits(self) -> list[Commit]:
         """Return every commit, newest first."""
@@ -100,7 +98,7 @@ class GitRepository:
         told = await self.run("ls-tree", "-r", commit)
         return b"\n".join(line for line in told.stdout.splitlines() if line.endswith(b".py"))
 
-    async def export(self, commit: str, destination: Path, work: Path) -> None:
+    async def export(self, commit: str, destination: Path, work: Path, limits: TreeLimits | None = None) -> None:
         """Write the tree of *commit* into the new folder *destination*, byte for byte as it was committed."""
         (self._folder / "info").mkdir(exist_ok=True)
         (self._folder / "info" / "attributes").write_text(_AS_COMMITTED, encoding="utf-8")
@@ -110,7 +108,7 @@ class GitRepository:
             raise TaskError(
                 f"the tree of {commit} cannot be read: {told.text().strip()[:200]}; name another commit"
             )
-        extract_archive(archive, destination)
+        extract_archive(archive, destination, limits or TreeLimits())
         archive.unlink()
 
     async def run(self, *arguments: str) -> ProgramResult:
@@ -124,3 +122,10 @@ class GitRepository:
         return await run_program(
             ["git", *safe, *arguments], cwd=self._folder, environment=variables, timeout_s=_TIMEOUT_S
         )
+
+
+def _complaint(result: ProgramResult) -> str:
+    """Return the line in which git says what is wrong; advice follows it over several lines."""
+    lines = [line.strip() for line in result.text().splitlines() if line.strip()]
+    fatal = [line.removeprefix("fatal: ") for line in lines if line.startswith("fatal: ")]
+    return (fatal or lines or ["no answer"])[0][:200]

@@ -6,7 +6,7 @@ from. Nothing in the data is executed. Git's own configuration (proxies, `instea
 
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -14,10 +14,10 @@ from pydantic import Field, ValidationError
 
 from groundup.domain.errors import InfrastructureError, NetworkError, SubmissionError, UsageError
 from groundup.domain.records import Record
+from groundup.environments.git import GitRepository
 from groundup.gateways.cache import FetchCache
 from groundup.gateways.registry_clients import direct
 from groundup.gateways.upstream import Upstream, shown
-from groundup.sandbox.programs import ProgramResult, run_program
 from groundup.settings import Settings, environment
 from groundup.trees.archives import extract_archive
 from groundup.trees.copy import copy_tree
@@ -26,8 +26,8 @@ from groundup.trees.limits import TreeLimits
 from groundup.trees.removal import remove_tree
 
 ORIGIN_FILE = "origin.json"
-_FETCH_S = 1800.0
 ARCHIVES = (".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar", ".zip")
+_ADVICE = "clone it elsewhere and use --from FOLDER, or point Git at a mirror with url.<base>.insteadOf"
 _LIMITS = TreeLimits(files=500_000, bytes=20 * 1024**3, ratio=1000)
 
 
@@ -90,13 +90,15 @@ async def pull(
     _parent(settings)
     work = Path(mkdtemp(prefix=".pull-", dir=settings.data))
     try:
-        commit = await _fetch(published, work)
-        archive = work / "data.tar"
-        wanted = [published.folder] if published.folder else []
-        result = await _git(work, "archive", "--format=tar", "-o", str(archive), commit, "--", *wanted)
-        if not result.ok:
+        repository = GitRepository(work / "repository")
+        await repository.create()
+        commit = await _fetch(published, repository)
+        whole = work / "whole"
+        await repository.export(commit, whole, work, _LIMITS)
+        wanted = whole / published.folder
+        if not wanted.is_dir():
             raise UsageError(f"{published.address} at {published.commit} has no folder {published.folder!r}")
-        extract_archive(archive, work / "data", _LIMITS, strip_components=len(Path(published.folder).parts))
+        wanted.rename(work / "data")
         origin = _origin(work / "data", published.address, commit, check)
         _put_in_place(suite, work / "data", origin, settings)
         return origin
@@ -208,31 +210,19 @@ def _parent(settings: Settings) -> None:
         ) from error
 
 
-async def _fetch(published: PublishedRepository, work: Path) -> str:
+async def _fetch(published: PublishedRepository, repository: GitRepository) -> str:
     """Fetch the one commit and return its full name.
 
-    Servers that do not hand out single commits, or that are given a short name, are asked for their branches.
+    Servers that do not hand out single commits, or that are given a short name, are asked for everything.
     """
-    await _git(work, "init", "--quiet", "--bare", ".")
-    one = await _git(work, "fetch", "--quiet", "--depth=1", published.address, published.commit)
-    if one.ok:
-        return published.commit
-    every = await _git(work, "fetch", "--quiet", published.address, "+refs/heads/*:refs/remotes/origin/*")
-    if not every.ok:
-        last = (every.text().strip().splitlines() or ["no answer"])[-1]
-        raise NetworkError(
-            f"cannot fetch {published.address}: {last[:200]}; clone it elsewhere and use --from FOLDER, "
-            "or point Git at a mirror with url.<base>.insteadOf"
-        )
-    known = await _git(work, "rev-parse", "--verify", "--quiet", f"{published.commit}^{{commit}}")
-    if not known.ok:
-        raise UsageError(f"{published.address} has no commit {published.commit}; name another with --commit")
-    return known.stdout.decode().strip()
-
-
-async def _git(work: Path, *arguments: str) -> ProgramResult:
-    variables: Mapping[str, str] = {**environment(), "GIT_TERMINAL_PROMPT": "0", "GIT_DIR": str(work)}
-    return await run_program(["git", *arguments], cwd=work, environment=variables, timeout_s=_FETCH_S)
+    address, commit = published.address, published.commit
+    one = await repository.run("fetch", "--quiet", "--depth=1", "--no-tags", address, commit)
+    if not one.ok:
+        await repository.fetch_all(address, _ADVICE)
+    found = await repository.resolve("FETCH_HEAD" if one.ok else commit)
+    if found is None:
+        raise UsageError(f"{address} has no commit {commit}; name another with --commit")
+    return found
 
 
 def _copy(folder: Path, data: Path) -> None:
