@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from groundup.gateways.server import GatewayServer, Request, Response, ServerLimits
+from groundup.domain.errors import NetworkError
+from groundup.gateways.server import GatewayServer, Handler, Request, Response, ServerLimits
 
 QUICK = ServerLimits(request_s=0.3, write_s=0.3, connections=8)
 
@@ -146,6 +147,96 @@ async def test_all_answers_together_are_bounded() -> None:
             statuses = {(await client.get("/" + "x" * 300)).status_code for _ in range(20)}
         assert statuses == {200, 403}
         assert server.exhausted
+
+
+@asynccontextmanager
+async def posting(handler: Handler, limits: ServerLimits | None = None) -> AsyncIterator[httpx.AsyncClient]:
+    """Serve *handler*, which takes POST; yield a client."""
+    async with GatewayServer(handler, limits, methods=("GET", "HEAD", "POST")) as server:
+        listening = socket.create_server(("127.0.0.1", 0))
+        base = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        await server.serve(listening)
+        async with httpx.AsyncClient(trust_env=False, base_url=base) as client:
+            yield client
+
+
+async def test_a_server_made_for_it_takes_bodies_up_to_its_limit() -> None:
+    """A handler gets method and whole body, also from a client that asks first; a larger body costs 413."""
+
+    async def mirror(request: Request) -> Response:
+        return Response(200, request.method.encode() + b" " + request.body)
+
+    async with posting(mirror, ServerLimits(body_bytes=100_000)) as client:
+        big = b"x" * 90_000
+        assert (await client.post("/", content=big)).content == b"POST " + big
+        waiting = await client.post("/", content=b"abc", headers={"Expect": "100-continue"})
+        assert (waiting.status_code, waiting.content) == (200, b"POST abc")
+        assert (await client.get("/")).content == b"GET "
+        assert (await client.put("/", content=b"abc")).status_code == 405
+        with contextlib.suppress(httpx.TransportError):  # the server may hang up while it is being sent to
+            assert (await client.post("/", content=b"x" * 100_001)).status_code == 413
+
+
+async def test_pieces_arrive_as_they_come() -> None:
+    """A client sees the first piece before the second one exists, and the connection serves on afterwards."""
+    seen = asyncio.Event()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"first"
+        await seen.wait()
+        yield b"second"
+
+    async def handler(request: Request) -> Response:
+        return Response(200, pieces(), content_type="text/event-stream")
+
+    async with posting(handler) as client:
+        async with client.stream("POST", "/", content=b"ask") as answer:
+            found = answer.aiter_raw()
+            assert await anext(found) == b"first"
+            seen.set()
+            assert await anext(found) == b"second"
+        assert (await client.head("/")).status_code == 200
+        assert (await client.get("/")).text == "firstsecond"
+
+
+async def test_pieces_that_end_too_early_break_the_connection() -> None:
+    """What fails in the middle never looks whole; neither does what exceeds the limit of all answers."""
+
+    async def failing() -> AsyncIterator[bytes]:
+        yield b"first"
+        raise NetworkError("gone")
+
+    async def endless() -> AsyncIterator[bytes]:
+        while True:
+            yield b"x" * 1000
+
+    async def handler(request: Request) -> Response:
+        return Response(200, failing() if request.path == "/failing" else endless())
+
+    async with posting(handler, ServerLimits(total_bytes=50_000)) as client:
+        for path in ("/failing", "/endless"):
+            with pytest.raises(httpx.RemoteProtocolError):
+                await client.get(path)
+
+
+async def test_a_client_that_leaves_ends_the_work_for_it() -> None:
+    """A generator whose client is gone is closed, so nothing goes on for nobody."""
+    closed = asyncio.Event()
+
+    async def endless() -> AsyncIterator[bytes]:
+        try:
+            while True:
+                yield b"x" * 100_000
+        finally:
+            closed.set()
+
+    async def handler(request: Request) -> Response:
+        return Response(200, endless())
+
+    async with posting(handler) as client:
+        async with client.stream("GET", "/") as answer:
+            await anext(answer.aiter_raw())
+        await asyncio.wait_for(closed.wait(), timeout=30)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -1,22 +1,26 @@
 """A small HTTP/1.1 server for clients inside a sandbox. Knows no registry: a handler answers each request.
 
 Clients are hostile. Everything they can make long, large, slow or many has a bound here; what breaks a rule loses
-its connection and costs nobody else anything.
+its connection and costs nobody else anything. Only GET and HEAD are answered, unless the server is made for more;
+an answer is bytes, a file, or pieces that come while it is sent.
 """
 
 import asyncio
 import contextlib
 import socket
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
 import h11
 
+from groundup.domain.errors import GroundupError
 from groundup.domain.records import Record
 
 _CHUNK = 256 * 1024
+READING = ("GET", "HEAD")
+"""The methods of a server that only gives out."""
 
 
 class ServerLimits(Record):
@@ -27,6 +31,7 @@ class ServerLimits(Record):
     requests_per_connection: int = 2000
     head_bytes: int = 16 * 1024
     body_bytes: int = 64 * 1024
+    """Of one request. Up to `connections` of them are in memory at once."""
     request_s: float = 20.0
     """From the first wish for a request to its last byte; also how long an idle connection is kept."""
     write_s: float = 60.0
@@ -37,25 +42,33 @@ class ServerLimits(Record):
 
 @dataclass(frozen=True)
 class Request:
-    """What a client asks. Header names are lower case."""
+    """What a client asks. Header names are lower case. The body is whole, and empty when the method has none."""
 
     path: str
     headers: Mapping[str, str]
+    method: str = "GET"
+    body: bytes = b""
 
 
 @dataclass(frozen=True)
 class Response:
-    """What it gets: bytes, or a file that lies on disk."""
+    """What it gets: bytes, a file that lies on disk, or pieces as they come.
+
+    Pieces are sent at once, each by itself. When they end with a `GroundupError`, the connection breaks off, so
+    the client does not take what it has for the whole. A generator is closed when the client is gone.
+    """
 
     status: int
-    body: bytes | Path
+    body: bytes | Path | AsyncIterator[bytes]
     content_type: str = "text/plain; charset=utf-8"
     headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def length(self) -> int:
-        """How many bytes the body has."""
-        return self.body.stat().st_size if isinstance(self.body, Path) else len(self.body)
+    def length(self) -> int | None:
+        """How many bytes the body has; None when nobody knows before its end."""
+        if isinstance(self.body, Path):
+            return self.body.stat().st_size
+        return len(self.body) if isinstance(self.body, bytes) else None
 
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -64,8 +77,11 @@ Handler = Callable[[Request], Awaitable[Response]]
 class GatewayServer:
     """Serves one handler on any number of listening sockets until it is closed."""
 
-    def __init__(self, handler: Handler, limits: ServerLimits | None = None) -> None:
+    def __init__(
+        self, handler: Handler, limits: ServerLimits | None = None, *, methods: Collection[str] = READING
+    ) -> None:
         self.limits = limits or ServerLimits()
+        self.methods = tuple(methods)
         self.bytes_out = 0
         self.exhausted = False
         """Whether an answer was withheld because all answers together would have been too large."""
@@ -114,10 +130,16 @@ class GatewayServer:
     async def _answer(self, request: Request) -> Response:
         async with self._slots:
             response = await self._handler(request)
-        if self.bytes_out + response.length > self.limits.total_bytes:
-            self.exhausted = True
+        if self.spent(response.length or 0):
+            await _closed(response.body)
             return Response(403, b"this sandbox has fetched as many bytes as it may\n")
         return response
+
+    def spent(self, more: int) -> bool:
+        """Whether *more* bytes are more than all answers together may have."""
+        over = self.bytes_out + more > self.limits.total_bytes
+        self.exhausted = self.exhausted or over
+        return over
 
 
 class _Conversation:
@@ -147,46 +169,62 @@ class _Conversation:
             self._http.start_next_cycle()
         await self._finish()
 
-    async def _request(self) -> h11.Request | None:
-        """Return the next request, its body read and dropped; None when the client is gone."""
-        request: h11.Request | None = None
-        dropped = 0
+    async def _request(self) -> Request | None:
+        """Return the next request with its whole body; None when the client is gone."""
+        asked: h11.Request | None = None
+        body = bytearray()
         while True:
             event = self._http.next_event()
             if event is h11.NEED_DATA:
                 if self._http.they_are_waiting_for_100_continue:
-                    raise h11.RemoteProtocolError("no body is wanted", error_status_hint=417)
+                    await self._encourage(asked)
                 self._http.receive_data(await self._reader.read(self._limits.head_bytes))
             elif isinstance(event, h11.Request):
-                request = event
+                asked = event
             elif isinstance(event, h11.Data):
-                dropped += len(event.data)
-                if dropped > self._limits.body_bytes:
+                body += event.data
+                if len(body) > self._limits.body_bytes:
                     raise h11.RemoteProtocolError("body too large", error_status_hint=413)
             elif isinstance(event, h11.EndOfMessage):
-                return request
+                assert asked is not None  # h11 ends no message that it has not begun
+                return _request(asked, bytes(body))
             else:
                 return None
 
-    async def _respond(self, asked: h11.Request) -> None:
-        method = asked.method.decode("latin-1")
-        if method not in {"GET", "HEAD"}:
-            await self._send(
-                Response(405, b"only GET and HEAD are answered\n", headers={"Allow": "GET, HEAD"}), body=True
-            )
+    async def _encourage(self, asked: h11.Request | None) -> None:
+        """Tell a client that waits before it sends its body that it may, where a body is of use."""
+        if asked is None or asked.method.decode("latin-1") in READING:
+            raise h11.RemoteProtocolError("no body is wanted", error_status_hint=417)
+        if asked.method.decode("latin-1") not in self._server.methods:
+            raise h11.RemoteProtocolError("no body is wanted", error_status_hint=417)
+        await self._write(h11.InformationalResponse(status_code=100, headers=[]))
+
+    async def _respond(self, asked: Request) -> None:
+        if asked.method in self._server.methods:
+            await self._send(await self._server._answer(asked), body=asked.method != "HEAD")
             return
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in asked.headers}
-        request = Request(path=asked.target.decode("latin-1"), headers=headers)
-        await self._send(await self._server._answer(request), body=method == "GET")
+        allowed = ", ".join(self._server.methods)
+        refusal = Response(405, f"only {allowed} are answered\n".encode(), headers={"Allow": allowed})
+        await self._send(refusal, body=asked.method != "HEAD")
 
     async def _send(self, response: Response, *, body: bool) -> None:
-        headers = [("Content-Type", response.content_type), ("Content-Length", str(response.length))]
-        headers += list(response.headers.items())
-        await self._write(h11.Response(status_code=response.status, headers=headers))
-        if body:
-            for chunk in _pieces(response.body):
-                await self._write(h11.Data(data=chunk))
-        await self._write(h11.EndOfMessage())
+        """Send an answer. Raises `ConnectionAbortedError` when its pieces end too early."""
+        headers = [("Content-Type", response.content_type), *response.headers.items()]
+        if response.length is not None:
+            headers.insert(1, ("Content-Length", str(response.length)))
+        try:
+            await self._write(h11.Response(status_code=response.status, headers=headers))
+            if body:
+                async with contextlib.aclosing(_pieces(response.body)) as pieces:
+                    async for piece in pieces:
+                        if response.length is None and self._server.spent(len(piece)):
+                            raise ConnectionAbortedError("all answers together are too large")
+                        await self._write(h11.Data(data=piece))
+            await self._write(h11.EndOfMessage())
+        except GroundupError as error:
+            raise ConnectionAbortedError(str(error)) from error
+        finally:
+            await _closed(response.body)
 
     async def _write(self, event: h11.Event) -> None:
         data = self._http.send(event)
@@ -203,10 +241,26 @@ class _Conversation:
             await self._writer.wait_closed()
 
 
-def _pieces(body: bytes | Path) -> Iterator[bytes]:
+def _request(asked: h11.Request, body: bytes) -> Request:
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in asked.headers}
+    return Request(
+        path=asked.target.decode("latin-1"), headers=headers, method=asked.method.decode("latin-1"), body=body
+    )
+
+
+async def _pieces(body: bytes | Path | AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
     if isinstance(body, bytes):
         yield body
-        return
-    with body.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            yield chunk
+    elif isinstance(body, Path):
+        with body.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                yield chunk
+    else:
+        async for piece in body:
+            yield piece
+
+
+async def _closed(body: bytes | Path | AsyncIterator[bytes]) -> None:
+    """Let a generator clean up at once."""
+    if isinstance(body, AsyncGenerator):
+        await body.aclose()
