@@ -62,6 +62,8 @@ class Assignment:
     limits: EpisodeLimits
     submit: Callable[[], Awaitable[SubmitResult]]
     """Grades a copy of the workspace as it is, in another sandbox."""
+    keep: Callable[[str, bytes], None]
+    """Keeps what the agent printed or logged, by a plain file name, capped, beside the trajectory."""
 
 
 class Ended(Record):
