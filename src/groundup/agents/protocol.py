@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from pydantic import Field, JsonValue
+from pydantic import JsonValue
 
 from groundup.domain.conversations import TokenUsage
+from groundup.domain.episodes import EpisodeLimits as EpisodeLimits  # noqa: PLC0414 - part of this protocol
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
@@ -17,21 +18,14 @@ from groundup.models.protocol import ChatModel
 from groundup.sandbox.protocol import SandboxProvider
 
 
-class EpisodeLimits(Record):
-    """When an attempt ends by itself. What is in its workspace then is graded all the same."""
-
-    turns: int | None = Field(default=None, ge=1, description="replies of the model")
-    tokens: int | None = Field(default=None, ge=1, description="input and output, all turns together")
-    cost_usd: float | None = Field(default=None, gt=0)
-    wall_clock_s: float | None = Field(default=None, gt=0)
-
-
 class SubmitResult(Record):
     """What `submit` tells an agent; `shown` is False where the run hides scores."""
 
     shown: bool
     score: Score | None = None
     message: str = ""
+    ends: bool = False
+    """Whether the run wants the attempt to end here."""
 
 
 class Trajectory(Protocol):
@@ -62,28 +56,40 @@ class Assignment:
     limits: EpisodeLimits
     submit: Callable[[], Awaitable[SubmitResult]]
     """Grades a copy of the workspace as it is, in another sandbox."""
-    keep: Callable[[str, bytes], None]
-    """Keeps what the agent printed or logged, by a plain file name, capped, beside the trajectory."""
+    withheld: tuple[str, ...] = ()
+    """Distributions that hand out what the task asks for; the package index inside refuses them."""
+    label: str = "attempt"
+    """For messages and sandboxes' names."""
 
 
 class Ended(Record):
     """How an attempt ended."""
 
     outcome: Outcome
-    detail: str = Field(default="", description="one sentence: which limit, which exit code")
+    detail: str = ""
+    """One sentence: which limit, which exit code."""
     turns: int = 0
     usage: TokenUsage = TokenUsage()
     cost_usd: float | None = None
 
 
 class Agent(Protocol):
-    """Makes a submission out of a task."""
+    """Makes a submission out of a task.
+
+    An entry of the catalog's kind `agent` is a function `create(options: Mapping[str, JsonValue]) -> Agent`, which
+    raises `UsageError` for an option that it does not know.
+    """
 
     name: str
     version: str
+    needs_model: bool
 
     def identity(self) -> Mapping[str, JsonValue]:
         """Return everything of the agent that may change what it hands in: settings, prompts' digests."""
+        ...
+
+    def reservation_mb(self, task: Task) -> int:
+        """Memory to keep for one attempt, most of which waits for the model most of the time."""
         ...
 
     async def attempt(self, assignment: Assignment) -> Ended:

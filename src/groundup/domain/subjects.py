@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from groundup.domain.episodes import Effort
 from groundup.domain.ids import Name
 from groundup.domain.records import Record
 
@@ -62,3 +63,4 @@ class Submission(Record):
         default=(),
         description="members left out when it was taken in (devices, escaping links...), at most 20",
     )
+    effort: Effort | None = Field(default=None, description="what it took; None where no agent made it in a run")

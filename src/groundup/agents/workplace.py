@@ -1,0 +1,199 @@
+"""The sandbox that an agent works in: the workspace, a Python environment of its own, the package index.
+
+Owns what is in there. It shows nothing of the host, of graders or of the original: the interpreter without what is
+installed on the host, pip, pytest, setuptools and wheel from a lock of ours, and a package index that refuses the
+names under which the task's original is published.
+"""
+
+import importlib.resources
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from packaging.markers import Marker
+from packaging.utils import canonicalize_name
+from pydantic import Field
+
+from groundup.agents.protocol import Assignment
+from groundup.domain.errors import SandboxError
+from groundup.domain.limits import Limits
+from groundup.domain.records import Record
+from groundup.domain.tasks import Task
+from groundup.environments.builder import RegistryLender
+from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment, PythonRequest
+from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, Sandbox, SandboxSpec, Service
+
+PREFIX = "/opt/venv"
+"""The agent's own environment: writable, on top of the layer with pip and pytest."""
+DEFAULT_PYTHON = "3.12"
+_OPENINGS = 20
+"""How often a sandbox that died is opened again for one attempt."""
+_DAY_S = 24 * 3600.0
+
+Attach = Callable[[Sandbox], Awaitable[Mapping[str, str]]]
+"""Is called with every sandbox that is opened for the attempt; returns variables for its commands."""
+
+
+class Furnishing(Record):
+    """What an agent wants besides what every agent's sandbox has."""
+
+    python: str | None = Field(default=None, pattern=r"^3\.\d+$", description="None: the task's, else 3.12")
+    mounts: tuple[Mount, ...] = ()
+    path: tuple[str, ...] = Field(default=(), description="folders before all others in PATH")
+    environment: dict[str, str] = {}
+    limits: Limits | None = Field(default=None, description="None: the task's")
+
+
+class Workplace:
+    """An open sandbox around the workspace. One that dies is opened again: what it had on disk is kept."""
+
+    def __init__(self, assignment: Assignment, spec: SandboxSpec, attach: Collection[Attach]) -> None:
+        self.spec = spec
+        self.openings = 0
+        """How many sandboxes there were so far."""
+        self._provider = assignment.provider
+        self._attach = attach
+        self._sandbox: Sandbox | None = None
+        self._variables: dict[str, str] = {}
+
+    async def sandbox(self) -> Sandbox:
+        """Return the sandbox, opened anew when the last one died. Raises `SandboxError`."""
+        if self._sandbox is None:
+            if self.openings >= _OPENINGS:
+                raise SandboxError(f"the sandbox died {self.openings} times; look at the attempt's trajectory")
+            self.openings += 1
+            self._sandbox = await self._provider.open(self.spec)
+            for attach in self._attach:
+                self._variables.update(await attach(self._sandbox))
+        return self._sandbox
+
+    async def run(self, command: Command) -> CommandResult:
+        """Run *command* to its end or its limits. One that ended the sandbox says so by its ending."""
+        sandbox = await self.sandbox()
+        result = await sandbox.run(self._furnished(command))
+        if result.ending in {Ending.SANDBOX_DIED, Ending.WALL_CLOCK, Ending.DISK}:
+            await self.close()
+        return result
+
+    async def start(self, command: Command) -> Service:
+        """Start a program and return at once."""
+        sandbox = await self.sandbox()
+        return await sandbox.start(self._furnished(command))
+
+    async def close(self) -> None:
+        """Close the sandbox; the next command opens another."""
+        if self._sandbox is not None:
+            sandbox, self._sandbox = self._sandbox, None
+            await sandbox.close()
+
+    def _furnished(self, command: Command) -> Command:
+        return command.model_copy(update={"environment": {**self._variables, **command.environment}})
+
+
+@asynccontextmanager
+async def open_workplace(
+    assignment: Assignment, furnishing: Furnishing | None = None, *attach: Attach
+) -> AsyncIterator[Workplace]:
+    """Yield the place where *assignment* is worked on; its sandbox opens with the first command.
+
+    *attach* are further gateways. Raises `InfrastructureError` and `TaskError` as the environment builder does.
+    """
+    wanted = furnishing or Furnishing()
+    environment = await _environment(assignment, wanted)
+    prefix = assignment.scratch / "venv"
+    make_prefix(environment, prefix)
+    limits = wanted.limits or assignment.task.limits
+    spec = SandboxSpec(
+        workspace=assignment.workspace,
+        mounts=(*environment.mounts, Mount(source=prefix, target=PREFIX, writable=True), *wanted.mounts),
+        path=(*wanted.path, f"{PREFIX}/bin"),
+        environment={
+            "VIRTUAL_ENV": PREFIX,
+            "PIP_NO_CACHE_DIR": "1",
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "PIP_NO_INPUT": "1",
+            "PAGER": "cat",
+            "GIT_PAGER": "cat",
+            **environment.environment,
+            **wanted.environment,
+        },
+        limits=limits.model_copy(update={"wall_clock_s": assignment.limits.wall_clock_s or _DAY_S}),
+        label=assignment.label,
+    )
+    async with AsyncExitStack() as stack:
+        gateways = [*attach]
+        builder: object = assignment.builder
+        if isinstance(builder, RegistryLender):
+            gateways.append(await stack.enter_async_context(_package_index(builder, assignment.withheld)))
+        workplace = Workplace(assignment, spec, gateways)
+        stack.push_async_callback(workplace.close)
+        yield workplace
+
+
+def task_python(task: Task) -> str:
+    """Return the minor version of Python that *task* names, or the default."""
+    named = task.metadata.get("python")
+    return named if isinstance(named, str) and re.fullmatch(r"3\.\d+", named) else DEFAULT_PYTHON
+
+
+def tools_lock(python: str, withheld: Collection[str]) -> tuple[str, ...]:
+    """Return the hashed lines of pytest, setuptools and wheel; nothing when one of them is to be written."""
+    text = (importlib.resources.files(__package__) / "data" / "tools.txt").read_text(encoding="utf-8")
+    lines = tuple(_of_python(text, python))
+    names = {canonicalize_name(line.partition("==")[0]) for line in lines}
+    return () if names & {canonicalize_name(name) for name in withheld} else lines
+
+
+def make_prefix(environment: PythonEnvironment, prefix: Path) -> None:
+    """Fill *prefix* with a virtual environment on top of the layer of *environment*: a few small files."""
+    layer = environment.layer.path
+    minor = ".".join(environment.python_version.split(".")[:2])
+    installed = f"lib/python{minor}/site-packages"
+    (prefix / installed).mkdir(parents=True)
+    (prefix / "bin").mkdir()
+    (prefix / installed / "_layer.pth").write_text(f"{ENVIRONMENT_TARGET}/{installed}\n")
+    if (layer / "pyvenv.cfg").is_file():
+        (prefix / "pyvenv.cfg").write_bytes((layer / "pyvenv.cfg").read_bytes())
+    for program in sorted((layer / "bin").iterdir()) if (layer / "bin").is_dir() else ():
+        place = prefix / "bin" / program.name
+        if program.is_symlink():
+            place.symlink_to(program.readlink())
+        elif (script := program.read_bytes()).startswith(b"#!" + environment.executable.encode()):
+            place.write_bytes(script.replace(f"{ENVIRONMENT_TARGET}/bin".encode(), f"{PREFIX}/bin".encode(), 1))
+            place.chmod(0o755)
+
+
+async def _environment(assignment: Assignment, wanted: Furnishing) -> PythonEnvironment:
+    python = wanted.python or task_python(assignment.task)
+    lock = tools_lock(python, assignment.withheld)
+    return await assignment.builder.python(PythonRequest(python=python, requirements=lock, with_pip=True))
+
+
+@asynccontextmanager
+async def _package_index(lender: RegistryLender, withheld: Collection[str]) -> AsyncIterator[Attach]:
+    async with lender.gateway(refused=withheld) as gateway:
+
+        async def attach(sandbox: Sandbox) -> Mapping[str, str]:
+            index = await gateway.attach(sandbox)
+            return {"PIP_INDEX_URL": index, "UV_DEFAULT_INDEX": index}
+
+        yield attach
+
+
+def _of_python(text: str, python: str) -> Iterator[str]:
+    """Yield the lines of a lock with markers that hold for a minor version on Linux, without their markers."""
+    here = {
+        "python_version": python,
+        "python_full_version": f"{python}.9",
+        "sys_platform": "linux",
+        "platform_system": "Linux",
+        "os_name": "posix",
+        "implementation_name": "cpython",
+        "platform_python_implementation": "CPython",
+    }
+    for entry in re.sub(r"\\\n\s*", " ", re.sub(r"(?m)^#.*\n", "", text)).splitlines():
+        pin, *hashes = entry.split(" --hash=")
+        requirement, _, marker = pin.partition(";")
+        if not marker.strip() or Marker(marker.strip()).evaluate(here):
+            yield " --hash=".join([requirement.strip(), *(one.strip() for one in hashes)])
