@@ -56,6 +56,8 @@ class Assignment:
     limits: EpisodeLimits
     submit: Callable[[], Awaitable[SubmitResult]]
     """Grades a copy of the workspace as it is, in another sandbox."""
+    keep: Callable[[str, bytes], None]
+    """Keeps what the agent printed or logged, by a plain file name, capped, beside the trajectory."""
     withheld: tuple[str, ...] = ()
     """Distributions that hand out what the task asks for; the package index inside refuses them."""
     label: str = "attempt"
