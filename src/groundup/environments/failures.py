@@ -16,12 +16,14 @@ from groundup.domain.errors import (
     SandboxError,
     SubmissionError,
     TaskError,
+    UsageError,
 )
 from groundup.domain.records import Record
 from groundup.gateways.records import Trouble
 from groundup.sandbox.protocol import CommandResult, Ending
 
-Asker = Literal["recipe", "submission"]
+Asker = Literal["recipe", "submission", "agent"]
+"""`agent`: a program that the user named, to be installed as an agent."""
 
 
 class Kind(StrEnum):
@@ -99,6 +101,8 @@ def as_error(failure: Failure, asker: Asker, what: str, log: Path) -> GroundupEr
         return SandboxError(f"{what}: {failure.message}; try `groundup doctor` and resume ({where})")
     if asker == "submission":
         return SubmissionError(f"{what}: {failure.kind}: {failure.message} ({where})")
+    if asker == "agent":
+        return UsageError(f"{what}: {failure.kind}: {failure.message}; pin another version ({where})")
     return TaskError(f"{what}: {failure.kind}: {failure.message}; mend the recipe ({where})")
 
 

@@ -1,0 +1,145 @@
+"""Presets: what groundup has to know of a program to run it as an agent, as a small TOML file.
+
+Owns the record, reading it, and `name@version`. Says nothing of how it is installed or run. docs/cli-agents.md
+explains the keys.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import AfterValidator, Field, StringConstraints, ValidationError
+
+from groundup.domain.errors import UsageError
+from groundup.domain.names import unknown
+from groundup.domain.records import Record
+
+SUFFIX = ".toml"
+Version = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}$")]
+
+
+def _in_home(path: str) -> str:
+    if not path or path.startswith("/") or ".." in path.split("/"):
+        raise ValueError("must be a path below the program's HOME")
+    return path
+
+
+InHome = Annotated[str, AfterValidator(_in_home)]
+"""A path below the program's HOME."""
+
+
+class Install(Record):
+    """Where a program comes from. Its version is never the preset's: the user pins it."""
+
+    registry: Literal["pypi", "npm"]
+    package: str
+    python: str = Field(default="3.12", pattern=r"^3\.\d+$", description="minor version, for `pypi`")
+    also: tuple[str, ...] = Field(default=(), description="further requirements that it needs and does not name")
+    without: tuple[str, ...] = Field(
+        default=(), description="packages that it names and this use of it never loads; not installed"
+    )
+
+
+class Trial(Record):
+    """One time that the preset was tried for real."""
+
+    version: str
+    model: str
+    what: str
+
+
+class Preset(Record):
+    """A program, ready to be run. Placeholders in braces are filled in, see `placeholders`."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
+    description: str
+    install: Install | None = Field(default=None, description="None: the program is in the sandbox already")
+    protocol: Literal["chat", "responses", "messages", "none"] = Field(
+        description="how it asks its model; none: it has no model"
+    )
+    run: tuple[str, ...] = Field(min_length=1, description="the program, without a shell, and its arguments")
+    stdin: str = ""
+    environment: dict[str, str] = {}
+    files: dict[InHome, str] = Field(
+        default={}, description="path below its HOME -> text, written before it starts"
+    )
+    trajectory: tuple[InHome, ...] = Field(
+        default=(), description="shell patterns of the files below its HOME that say what it did"
+    )
+    success: tuple[int, ...] = Field(default=(0,), description="exit codes with which it says that it is done")
+    min_memory_mb: int | None = Field(default=None, ge=64, description="without which it does not work")
+    trials: tuple[Trial, ...] = Field(default=(), description="empty: untested")
+    notes: str = ""
+
+
+class Chosen(NamedTuple):
+    """A preset with the version that the user pinned."""
+
+    preset: Preset
+    version: str | None
+
+
+def preset_names() -> list[str]:
+    """Return the names of the presets that come with groundup."""
+    return sorted(entry.name.removesuffix(SUFFIX) for entry in _folder().iterdir() if entry.name.endswith(SUFFIX))
+
+
+def choose(text: str) -> Chosen:
+    """Return what `name@version`, or the path of a preset's file with or without `@version`, names.
+
+    Raises `UsageError`, also where a program that is installed has no version.
+    """
+    name, separator, version = text.rpartition("@")
+    if not separator or (SUFFIX in version and not name.endswith(SUFFIX)):
+        name, version = text, ""
+    preset = _from_path(Path(name)) if name.endswith(SUFFIX) else _shipped(name)
+    if preset.install is None:
+        if version:
+            raise UsageError(f"preset {preset.name} installs nothing, so it has no version: leave out @{version}")
+        return Chosen(preset, None)
+    if not re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}", version):
+        raise UsageError(f"name the version of {preset.name}, such as {preset.name}@{_example(preset)}")
+    return Chosen(preset, version)
+
+
+def parse_preset(text: str, origin: str) -> Preset:
+    """Return the preset in *text*; *origin* names it in errors. Raises `UsageError`."""
+    try:
+        return Preset.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{origin}: not valid TOML: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UsageError(f"{origin}: {where}: {first['msg']}; see docs/cli-agents.md") from error
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """Return *text* with `{name}` replaced for the names in *values*; all other braces stay as they are."""
+    pattern = "|".join(re.escape(name) for name in values)
+    return re.sub(rf"\{{({pattern})\}}", lambda found: values[found[1]], text) if values else text
+
+
+def _folder() -> Traversable:
+    return files("groundup.agents.cli") / "presets"
+
+
+def _shipped(name: str) -> Preset:
+    if name not in preset_names():
+        raise UsageError(unknown("preset", name, preset_names()) + f"; your own is a path that ends in {SUFFIX}")
+    return parse_preset((_folder() / f"{name}{SUFFIX}").read_text(encoding="utf-8"), f"{name}{SUFFIX}")
+
+
+def _from_path(path: Path) -> Preset:
+    try:
+        return parse_preset(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: the preset cannot be read: {error}") from error
+
+
+def _example(preset: Preset) -> str:
+    return preset.trials[-1].version if preset.trials else "1.2.3"
