@@ -13,6 +13,8 @@ from groundup.environments.requests import (
 )
 
 if TYPE_CHECKING:
+    from groundup.environments.toolchains import Toolchain, ToolchainName
+    from groundup.gateways.lending import RegistrySet, Wanted
     from groundup.gateways.pypi import PyPIGateway
 
 
@@ -44,6 +46,19 @@ class RegistryLender(Protocol):
         self, *, refused: Iterable[str] = (), exclude_newer: str | None = None
     ) -> AbstractAsyncContextManager["PyPIGateway"]:
         """Yield a gateway that refuses these names and hides what is newer; attach it to one sandbox."""
+        ...
+
+
+@runtime_checkable
+class WorkbenchLender(Protocol):
+    """A builder that lends registries of several kinds and the host's toolchains. Optional."""
+
+    def registries(self, wanted: "Wanted") -> AbstractAsyncContextManager["RegistrySet"]:
+        """Yield registries for one sandbox: `attach` returns the variables that its commands need."""
+        ...
+
+    async def toolchain(self, name: "ToolchainName") -> "Toolchain":
+        """Return a toolchain of the host to mount; raises `InfrastructureError` when it is not installed."""
         ...
 
 

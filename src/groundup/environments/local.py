@@ -27,8 +27,10 @@ from groundup.environments.requests import (
     ResolvedRequest,
 )
 from groundup.environments.sources import source_key, source_layer
+from groundup.environments.toolchains import Toolchain, ToolchainName, find_toolchain
 from groundup.gateways.cache import FetchCache
 from groundup.gateways.indexes import ClientConfiguration, client_configuration
+from groundup.gateways.lending import Opening, RegistryKind, RegistryLender, RegistrySet, Wanted, pypi_opening
 from groundup.gateways.pypi import PyPIGateway
 from groundup.gateways.pypi_registry import PyPIRegistry
 from groundup.gateways.shared_work import SharedWork
@@ -63,6 +65,8 @@ class LocalBuilder:
         self._store = layer_store(settings)
         self._registry: PyPIRegistry | None = None
         self._users = 0
+        self._lender: RegistryLender | None = None
+        self._toolchains: dict[ToolchainName, Toolchain] = {}
         self._interpreters: dict[str, Interpreter] = {}
         self._missing: dict[str, InfrastructureError] = {}
         """Interpreters that could not be found or fetched: trying again would cost every attempt the same time."""
@@ -158,6 +162,25 @@ class LocalBuilder:
         ):
             yield gateway
 
+    @asynccontextmanager
+    async def registries(self, wanted: Wanted) -> AsyncIterator[RegistrySet]:
+        """Yield registries of several kinds for one sandbox, with these rules."""
+        if self._lender is None:
+            known: dict[RegistryKind, Opening] = {}
+            if self._configuration:
+                known["pypi"] = pypi_opening(self._configuration)
+            root = self._settings.cache_dir / "registry" if self._settings.registry_cache else None
+            self._lender = RegistryLender(environment(), root, known)
+        async with self._lender.lend(wanted) as lent:
+            yield lent
+
+    async def toolchain(self, name: ToolchainName) -> Toolchain:
+        """Return a toolchain of the host to mount."""
+        if name not in self._toolchains:
+            staging = self._settings.cache_dir / "toolchains"
+            self._toolchains[name] = await find_toolchain(name, environment(), staging)
+        return self._toolchains[name]
+
     async def interpreter(self, minor: str) -> Interpreter:
         """Return the host's interpreter of this minor version, found or fetched."""
         if minor in self._missing:
@@ -175,6 +198,8 @@ class LocalBuilder:
     def identity(self) -> Mapping[str, str]:
         """Tool versions, for lock files."""
         found = {f"python{minor}": interpreter.version for minor, interpreter in self._interpreters.items()}
+        for toolchain in self._toolchains.values():
+            found.update(toolchain.versions)
         return {"uv": uv_version(), **found}
 
     async def _once(self, key: str, build: Callable[[], Awaitable[Layer]]) -> Layer:

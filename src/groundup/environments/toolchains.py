@@ -1,0 +1,180 @@
+"""Toolchains of the host that a sandbox can be given: Node.js with npm, Rust, .NET. Finds them; installs nothing.
+
+What lies below /usr (but not /usr/local) is seen inside every sandbox anyway; anything else is mounted read-only
+below `/opt/toolchains`, the toolchain alone, without what its user installed with it.
+"""
+
+import asyncio
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, get_args
+
+from pydantic import Field
+
+from groundup.domain.digests import digest_of, short
+from groundup.domain.errors import InfrastructureError
+from groundup.domain.records import Record
+from groundup.sandbox.programs import run_program
+from groundup.sandbox.protocol import Mount
+
+ToolchainName = Literal["node", "rust", "dotnet"]
+TOOLCHAINS: tuple[ToolchainName, ...] = get_args(ToolchainName)
+INSIDE = "/opt/toolchains"
+_ASK_S = 60.0
+_VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
+_NODE_PACKAGES = {"npm": ("npm", "bin/npm-cli.js"), "npx": ("npm", "bin/npx-cli.js")}
+_COREPACK = {"corepack": ("corepack", "dist/corepack.js")}
+_HOW = {
+    "node": "install Node.js with npm and put `node` on PATH",
+    "rust": "install Rust with cargo and put `cargo` and `rustc` on PATH",
+    "dotnet": "install a .NET SDK and put `dotnet` on PATH",
+}
+
+
+class Toolchain(Record):
+    """A toolchain of the host as a sandbox can have it: mounts, folders for PATH, variables."""
+
+    name: ToolchainName
+    versions: dict[str, str] = Field(description="program -> version")
+    mounts: tuple[Mount, ...] = ()
+    path: tuple[str, ...] = ()
+    environment: dict[str, str] = {}
+
+
+async def find_toolchain(name: ToolchainName, environment: Mapping[str, str], staging: Path) -> Toolchain:
+    """Return the toolchain that the user's PATH has. Raises `InfrastructureError` with what to do.
+
+    *staging* is a folder for what only sandboxes need, such as links; it is written to once per version.
+    """
+    finding = {"node": _node, "rust": _rust, "dotnet": _dotnet}[name]
+    return await finding(_Host(environment), staging)
+
+
+class _Host:
+    """The user's programs."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+
+    def program(self, name: str, toolchain: ToolchainName) -> Path:
+        found = shutil.which(name, path=self._environment.get("PATH", os.defpath))
+        if found is None:
+            raise InfrastructureError(f"{name} is not on this machine; {_HOW[toolchain]}, then run again")
+        return Path(found)
+
+    async def says(self, toolchain: ToolchainName, *argv: str | Path) -> str:
+        result = await run_program(argv, cwd=Path("/"), environment=self._environment, timeout_s=_ASK_S)
+        if not result.ok:
+            words = result.text().strip().splitlines()[-1:] or ["nothing"]
+            raise InfrastructureError(f"{argv[0]} does not work and says {words[0]!r}; {_HOW[toolchain]}")
+        return result.stdout.decode(errors="replace").strip()
+
+    async def version(self, toolchain: ToolchainName, *argv: str | Path) -> str:
+        said = await self.says(toolchain, *argv)
+        found = _VERSION.search(said)
+        return found[0] if found else said
+
+
+async def _node(host: _Host, staging: Path) -> Toolchain:
+    node = Path(await host.says("node", host.program("node", "node"), "-p", "process.execPath")).resolve()
+    npm = host.program("npm", "node")
+    versions = {"node": await host.version("node", node, "-v"), "npm": await host.version("node", npm, "-v")}
+    if _is_seen(node) and _is_seen(npm.resolve()):
+        return Toolchain(name="node", versions=versions)
+    modules = _modules_of(npm, node)
+    inside = f"{INSIDE}/node"
+    programs = {
+        program: place
+        for program, place in {**_NODE_PACKAGES, **_COREPACK}.items()
+        if (modules / place[0] / place[1]).is_file()
+    }
+    if "npm" not in programs:
+        raise InfrastructureError(f"{npm} does not belong to a usual npm; {_HOW['node']}")
+    packages = sorted({package for package, _ in programs.values()})
+    headers = node.parents[1] / "include" / "node"
+    folder = staging / f"node-{short(digest_of([versions, packages, sorted(programs), headers.is_dir()]))}"
+    await asyncio.to_thread(_stage_node, folder, programs, headers.is_dir())
+    mounts = [Mount(source=folder, target=inside), Mount(source=node, target=f"{inside}/bin/node")]
+    mounts += [Mount(source=modules / name, target=f"{inside}/lib/node_modules/{name}") for name in packages]
+    if headers.is_dir():
+        mounts.append(Mount(source=headers, target=f"{inside}/include/node"))
+    return Toolchain(
+        name="node",
+        versions=versions,
+        mounts=tuple(mounts),
+        path=(f"{inside}/bin",),
+        environment={"npm_config_nodedir": inside} if headers.is_dir() else {},
+    )
+
+
+def _modules_of(npm: Path, node: Path) -> Path:
+    """Return the folder that has npm's package: beside the program that PATH names, else beside node."""
+    real = npm.resolve()
+    for parent in real.parents:
+        if parent.name == "npm" and parent.parent.name == "node_modules":
+            return parent.parent
+    return node.parents[1] / "lib" / "node_modules"
+
+
+def _stage_node(folder: Path, programs: Mapping[str, tuple[str, str]], with_headers: bool) -> None:
+    """Make the places to mount at, and links as npm's own installer makes them."""
+    if folder.is_dir():
+        return
+    fresh = folder.with_name(f"{folder.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    (fresh / "bin").mkdir(parents=True)
+    (fresh / "bin" / "node").touch(mode=0o755)
+    for program, (package, script) in programs.items():
+        (fresh / "lib" / "node_modules" / package).mkdir(parents=True, exist_ok=True)
+        (fresh / "bin" / program).symlink_to(f"../lib/node_modules/{package}/{script}")
+    if with_headers:
+        (fresh / "include" / "node").mkdir(parents=True)
+    try:
+        fresh.rename(folder)
+    except OSError:  # another process was first
+        shutil.rmtree(fresh)
+
+
+async def _rust(host: _Host, staging: Path) -> Toolchain:
+    rustc, cargo = host.program("rustc", "rust"), host.program("cargo", "rust")
+    root = Path(await host.says("rust", rustc, "--print", "sysroot"))
+    own = root / "bin" / "cargo"
+    versions = {
+        "rustc": await host.version("rust", rustc, "-V"),
+        "cargo": await host.version("rust", own if own.is_file() else cargo, "-V"),
+    }
+    if _is_seen(root) and _is_seen(cargo.resolve()):
+        return Toolchain(name="rust", versions=versions)
+    if not own.is_file():
+        raise InfrastructureError(f"the Rust toolchain {root} has no cargo of its own; {_HOW['rust']}")
+    inside = f"{INSIDE}/rust"
+    return Toolchain(
+        name="rust", versions=versions, mounts=(Mount(source=root, target=inside),), path=(f"{inside}/bin",)
+    )
+
+
+async def _dotnet(host: _Host, staging: Path) -> Toolchain:
+    program = host.program("dotnet", "dotnet").resolve()
+    versions = {"dotnet": await host.version("dotnet", program, "--version")}
+    quiet = {
+        "DOTNET_CLI_TELEMETRY_OPTOUT": "1",
+        "DOTNET_NOLOGO": "1",
+        "DOTNET_GENERATE_ASPNET_CERTIFICATE": "false",
+    }
+    if _is_seen(program):
+        return Toolchain(name="dotnet", versions=versions, environment=quiet)
+    inside = f"{INSIDE}/dotnet"
+    return Toolchain(
+        name="dotnet",
+        versions=versions,
+        mounts=(Mount(source=program.parent, target=inside),),
+        path=(inside,),
+        environment={**quiet, "DOTNET_ROOT": inside},
+    )
+
+
+def _is_seen(path: Path) -> bool:
+    """Whether every sandbox sees it."""
+    return path.is_relative_to("/usr") and not path.is_relative_to("/usr/local")

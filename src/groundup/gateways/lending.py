@@ -1,0 +1,176 @@
+"""Lending registries to a sandbox: several kinds with one call, under one task's rules.
+
+    async with builder.registries(Wanted(kinds=("pypi", "npm"), exclude_newer="2024-06-01")) as lent:
+        async with await provider.open(spec) as sandbox:
+            variables = await lent.attach(sandbox)
+            await sandbox.run(Command(argv=("npm", "ci"), environment=variables))
+        lent.fetched, lent.troubles
+
+The kinds are in `_WAYS`. A kind's way is configured once (which may ask the user's client), opened once for all
+sandboxes at a time, and gets a gateway for each loan.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal, get_args
+
+from pydantic import Field
+
+from groundup.domain.records import Record
+from groundup.gateways.cache import FetchCache
+from groundup.gateways.indexes import ClientConfiguration, client_configuration
+from groundup.gateways.pypi import PyPIGateway
+from groundup.gateways.pypi_registry import PyPIRegistry
+from groundup.gateways.records import Fetched, Trouble
+from groundup.gateways.registry_gateway import RegistryGateway
+from groundup.gateways.simple_pages import cutoff_instant
+from groundup.sandbox.protocol import Sandbox
+from groundup.trees.removal import remove_tree
+
+RegistryKind = Literal["pypi"]
+KINDS: tuple[RegistryKind, ...] = get_args(RegistryKind)
+
+
+class Wanted(Record):
+    """Which registries a sandbox may reach, and by which rules."""
+
+    kinds: tuple[RegistryKind, ...] = KINDS
+    refused: dict[RegistryKind, tuple[str, ...]] = Field(
+        default={}, description="names that nobody inside gets, whatever their spelling"
+    )
+    exclude_newer: str | None = Field(
+        default=None, description="a date (to its end in UTC) or a time; what is newer does not exist"
+    )
+
+
+class RegistrySet:
+    """Registries lent to one sandbox. What is said of them is kept after its end."""
+
+    def __init__(self, gateways: Mapping[RegistryKind, RegistryGateway]) -> None:
+        self.gateways = gateways
+
+    async def attach(self, sandbox: Sandbox) -> dict[str, str]:
+        """Serve *sandbox* and write what its clients need; return variables for its commands."""
+        variables: dict[str, str] = {}
+        for gateway in self.gateways.values():
+            supplies = gateway.supplies(await gateway.attach(sandbox))
+            variables.update(supplies.environment)
+            for path, text in supplies.files.items():
+                await sandbox.write_file(path, text.encode())
+        return variables
+
+    @property
+    def fetched(self) -> dict[RegistryKind, tuple[Fetched, ...]]:
+        """What was given out, by kind."""
+        return {kind: gateway.fetched for kind, gateway in self.gateways.items()}
+
+    @property
+    def troubles(self) -> dict[RegistryKind, tuple[Trouble, ...]]:
+        """What was not given out and why, by kind."""
+        return {kind: gateway.troubles for kind, gateway in self.gateways.items()}
+
+    def longest_wait_s(self) -> float:
+        """Return how long the oldest question has waited for its answer."""
+        return max((gateway.longest_wait_s() for gateway in self.gateways.values()), default=0.0)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A registry as the host sees it; connections are made when it is first asked."""
+
+    gateway: Callable[[tuple[str, ...], datetime | None], RegistryGateway]
+    """Makes a gateway for one sandbox from refused names and a cut-off."""
+    close: Callable[[], Awaitable[None]]
+
+
+Opening = Callable[[FetchCache], Opened]
+"""Opens a registry whose addresses are known."""
+
+
+def pypi_opening(configuration: ClientConfiguration) -> Opening:
+    """Return how to open these package indexes."""
+
+    def opening(cache: FetchCache) -> Opened:
+        registry = PyPIRegistry(configuration, cache)
+        return Opened(
+            gateway=lambda refused, cutoff: PyPIGateway(registry, refused=refused, cutoff=cutoff),
+            close=registry.close,
+        )
+
+    return opening
+
+
+async def _pypi(environment: Mapping[str, str]) -> Opening:
+    return pypi_opening(await client_configuration(environment))
+
+
+_WAYS: Mapping[RegistryKind, Callable[[Mapping[str, str]], Awaitable[Opening]]] = {"pypi": _pypi}
+"""Learns from a user's environment how a kind of registry is opened."""
+
+
+class RegistryLender:
+    """Lends the user's registries to any number of sandboxes. Belongs to one event loop.
+
+    Holds no connection while nothing is lent. Without a folder for its cache, what was fetched is gone with the
+    last loan.
+    """
+
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        cache_root: Path | None,
+        known: Mapping[RegistryKind, Opening] | None = None,
+    ) -> None:
+        self._environment = environment
+        self._cache_root = cache_root
+        self._openings: dict[RegistryKind, Opening] = dict(known or {})
+        self._configuring = asyncio.Lock()
+        self._open: dict[RegistryKind, Opened] = {}
+        self._loans = 0
+        self._temporary: Path | None = None
+
+    @asynccontextmanager
+    async def lend(self, wanted: Wanted) -> AsyncIterator[RegistrySet]:
+        """Yield registries for one sandbox. Raises `UsageError`; `InfrastructureError` for an unknown one."""
+        cutoff = cutoff_instant(wanted.exclude_newer) if wanted.exclude_newer else None
+        self._loans += 1
+        try:
+            async with AsyncExitStack() as stack:
+                gateways: dict[RegistryKind, RegistryGateway] = {}
+                for kind in dict.fromkeys(wanted.kinds):
+                    opened = await self._opened(kind)
+                    gateway = opened.gateway(wanted.refused.get(kind, ()), cutoff)
+                    gateways[kind] = await stack.enter_async_context(gateway)
+                yield RegistrySet(gateways)
+        finally:
+            self._loans -= 1
+            if self._loans == 0:
+                await self._close()
+
+    async def _opened(self, kind: RegistryKind) -> Opened:
+        async with self._configuring:
+            if kind not in self._openings:
+                self._openings[kind] = await _WAYS[kind](self._environment)
+            if kind not in self._open:
+                self._open[kind] = self._openings[kind](self._cache())
+            return self._open[kind]
+
+    def _cache(self) -> FetchCache:
+        if self._cache_root is not None:
+            return FetchCache(self._cache_root)
+        if self._temporary is None:
+            self._temporary = Path(tempfile.mkdtemp(prefix="groundup-registry-"))
+        return FetchCache(self._temporary)
+
+    async def _close(self) -> None:
+        opened, self._open = list(self._open.values()), {}
+        temporary, self._temporary = self._temporary, None
+        for registry in opened:
+            await registry.close()
+        if temporary is not None:
+            await asyncio.to_thread(remove_tree, temporary)

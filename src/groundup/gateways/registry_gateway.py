@@ -1,0 +1,81 @@
+"""What all registry gateways share: a server on a sandbox's loopback, a ledger, and words to clients inside.
+
+A gateway for one kind of registry answers requests in `_handle` and says in `supplies` how its clients find it.
+"""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Self
+
+from pydantic import Field
+
+from groundup.domain.records import Record
+from groundup.gateways.ledger import MAX_BYTES, Ledger
+from groundup.gateways.records import Fetched, Trouble
+from groundup.gateways.server import READING, GatewayServer, Request, Response, ServerLimits
+from groundup.sandbox.protocol import Sandbox
+
+
+class Supplies(Record):
+    """What programs inside need to find a gateway: variables of their commands, and files."""
+
+    environment: dict[str, str] = Field(default={}, description="for every command that may install something")
+    files: dict[str, str] = Field(default={}, description="absolute path inside -> text")
+
+
+class RegistryGateway(ABC):
+    """One sandbox's way to one kind of registry, used as a context; `fetched` and `troubles` say what happened."""
+
+    entrance: ClassVar[str] = "/"
+    """The path that clients are given."""
+    methods: ClassVar[tuple[str, ...]] = READING
+
+    def __init__(self, *, limits: ServerLimits | None = None, max_bytes: int = MAX_BYTES) -> None:
+        self._ledger = Ledger(max_bytes)
+        self._server = GatewayServer(self._handle, limits, methods=self.methods)
+
+    @property
+    def fetched(self) -> tuple[Fetched, ...]:
+        """What was given out, each thing once, in the order it was first asked for."""
+        return self._ledger.fetched
+
+    @property
+    def troubles(self) -> tuple[Trouble, ...]:
+        """What was not given out."""
+        if not self._server.exhausted:
+            return self._ledger.troubles
+        message = f"more than {self._server.limits.total_bytes} bytes would have been fetched"
+        return (*self._ledger.troubles, Trouble(kind="budget", name="", message=message))
+
+    def longest_wait_s(self) -> float:
+        """Return how long the oldest question has waited for its answer."""
+        return self._ledger.longest_wait_s()
+
+    async def attach(self, sandbox: Sandbox) -> str:
+        """Serve *sandbox* on a port of its own loopback; return the address to use inside."""
+        listening = await sandbox.listen(0)
+        port = listening.getsockname()[1]
+        await self._server.serve(listening)
+        return f"http://127.0.0.1:{port}{self.entrance}"
+
+    @abstractmethod
+    def supplies(self, address: str) -> Supplies:
+        """Return what makes clients inside use this gateway at *address*."""
+
+    @property
+    def server(self) -> GatewayServer:
+        """The server, for sockets that are not a sandbox's."""
+        return self._server
+
+    async def close(self) -> None:
+        """Stop serving. The registry stays open: it is shared."""
+        await self._server.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    @abstractmethod
+    async def _handle(self, request: Request) -> Response:
+        """Answer a request."""
