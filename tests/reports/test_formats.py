@@ -9,7 +9,7 @@ from groundup.reports.document import Report
 from groundup.reports.markdown import markdown
 from groundup.reports.summary import report_of
 from groundup.reports.terminal import show
-from groundup.reports.views import percent
+from groundup.reports.views import percent, views_of
 from tests.reports.made import Word, run_of
 
 WORDS: dict[str, list[Word]] = {
@@ -24,7 +24,7 @@ WORDS: dict[str, list[Word]] = {
 def printed(report: Report) -> str:
     """Return the tables as text, without rules."""
     console = Console(file=io.StringIO(), width=160, color_system=None)
-    show(report, console)
+    show(views_of(report), console)
     assert isinstance(console.file, io.StringIO)
     lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
     return "\n".join(line for line in lines if not line or line.strip("─ "))
@@ -88,7 +88,7 @@ def test_many_unattempted_tasks_are_one_line() -> None:
 
 def test_markdown_says_the_same_and_a_stranger_s_words_stay_words() -> None:
     """Messages of submissions are escaped: no markup, no new table cells."""
-    text = markdown(report_of([run_of("r", WORDS)]))
+    text = markdown(views_of(report_of([run_of("r", WORDS)])))
     assert "| alpha | 75.0 % (3/4) | graded | test: some \\*failed\\* \\| \\\\x1b\\[31m |" in text
     assert "| mean score | 43.8 % (1.750/4 attempts) \\[0.0 %, 87.5 %\\] |" in text
 

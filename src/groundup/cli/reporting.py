@@ -1,7 +1,7 @@
 """Reading run folders into reports and printing them in the format that was asked for."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from groundup.store.folder import RunFolder
 if TYPE_CHECKING:
     from groundup.domain.subjects import AttemptKey
     from groundup.reports.document import Report
+    from groundup.reports.views import View
     from groundup.store.records import ConfigFile, VerdictLine
     from groundup.suites.protocol import Summary
 
@@ -45,17 +46,24 @@ def write_report(folder: Path) -> None:
 
 def print_report(report: "Report", wanted: Format) -> None:
     """Print *report* on standard output."""
+    from groundup.reports.views import views_of
+
+    print_views(report, views_of(report), wanted)
+
+
+def print_views(report: "Report", views: "Iterable[View]", wanted: Format) -> None:
+    """Print *report* as JSON, or these views of it, on standard output."""
     match wanted:
         case Format.JSON:
             print_document(report)
         case Format.MARKDOWN:
             from groundup.reports.markdown import markdown
 
-            sys.stdout.write(markdown(report))
+            sys.stdout.write(markdown(views))
         case Format.TABLE:
             from groundup.reports.terminal import show
 
-            show(report, tables())
+            show(views, tables())
 
 
 def below(report: "Report", share: float | None) -> str | None:

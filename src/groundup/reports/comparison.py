@@ -1,36 +1,110 @@
 """Two runs, task by task. A pair exists where both have a score; the rest is named."""
 
 import math
+from collections.abc import Callable, Iterator, Mapping
 
-from groundup.reports.document import Comparison, RunReport
-from groundup.reports.intervals import bootstrap
+from groundup.reports.document import AttemptRow, Comparison, PairedFigure, RunReport, TaskPair, Unpaired
+from groundup.reports.intervals import bootstrap, sign_flips
+
+Value = Callable[[AttemptRow], float | None]
+Means = Mapping[str, float]
+_ABSENT = "not in the run"
 
 
 def compare(base: RunReport, other: RunReport) -> Comparison:
     """Compare *other* with *base* by the tasks that both have a score for: one mean per task and run."""
-    left, right = _means(base), _means(other)
+    left, right = _means(base, _counted), _means(other, _counted)
     every = dict.fromkeys(row.task for report in (base, other) for row in report.attempts)
-    differences = {task: right[task] - left[task] for task in every if task in left and task in right}
+    pairs = tuple(
+        TaskPair(task=task, base=left[task], other=right[task], difference=right[task] - left[task])
+        for task in every
+        if task in left and task in right
+    )
+    paired = {pair.task for pair in pairs}
+    left_out = tuple(task for task in every if task not in paired)
+    main = _figure("score", left, right)
     return Comparison(
         base=base.run_id,
         other=other.run_id,
-        tasks=len(differences),
-        difference=math.fsum(differences.values()) / len(differences) if differences else None,
-        interval=bootstrap([[value] for value in differences.values()]),
-        better=sum(value > 0 for value in differences.values()),
-        worse=sum(value < 0 for value in differences.values()),
-        equal=sum(value == 0 for value in differences.values()),
-        left_out=tuple(task for task in every if task not in differences),
+        tasks=len(pairs),
+        difference=main.difference if main else None,
+        interval=main.interval if main else None,
+        better=main.better if main else 0,
+        worse=main.worse if main else 0,
+        equal=main.equal if main else 0,
+        left_out=left_out,
+        figures=tuple(_figures(base, other)),
+        pairs=pairs,
+        unpaired=tuple(
+            Unpaired(task=task, base=_standing(base, task), other=_standing(other, task)) for task in left_out
+        ),
         warnings=_doubts(base, other),
     )
 
 
-def _means(report: RunReport) -> dict[str, float]:
+def _figures(base: RunReport, other: RunReport) -> Iterator[PairedFigure]:
+    names = sorted({name for run in (base, other) for row in run.attempts for name in row.scores})
+    values: dict[str, Value] = {"score": _counted, "solved": _solved, **{name: _named(name) for name in names}}
+    for name, value in values.items():
+        figure = _figure(name, _means(base, value), _means(other, value))
+        if figure is not None:
+            yield figure
+
+
+def _figure(name: str, left: Means, right: Means) -> PairedFigure | None:
+    tasks = [task for task in left if task in right]
+    if not tasks:
+        return None
+    differences = [right[task] - left[task] for task in tasks]
+    return PairedFigure(
+        name=name,
+        pairs=len(tasks),
+        base=math.fsum(left[task] for task in tasks) / len(tasks),
+        other=math.fsum(right[task] for task in tasks) / len(tasks),
+        difference=math.fsum(differences) / len(tasks),
+        interval=bootstrap([[value] for value in differences]),
+        p_value=sign_flips(differences),
+        better=sum(value > 0 for value in differences),
+        worse=sum(value < 0 for value in differences),
+        equal=sum(value == 0 for value in differences),
+    )
+
+
+def _counted(row: AttemptRow) -> float | None:
+    return row.counted
+
+
+def _solved(row: AttemptRow) -> float | None:
+    return None if row.counted is None else float(row.counted == 1.0)
+
+
+def _named(name: str) -> Value:
+    """A further score exists where something was graded."""
+
+    def value(row: AttemptRow) -> float | None:
+        score = row.scores.get(name)
+        return None if row.standing != "graded" or score is None else score.value
+
+    return value
+
+
+def _means(report: RunReport, value: Value) -> Means:
     values: dict[str, list[float]] = {}
     for row in report.attempts:
-        if row.counted is not None:
-            values.setdefault(row.task, []).append(row.counted)
+        found = value(row)
+        if found is not None:
+            values.setdefault(row.task, []).append(found)
     return {task: math.fsum(group) / len(group) for task, group in values.items()}
+
+
+def _standing(report: RunReport, task: str) -> str:
+    """Say how a task stands in a run: its score, or why there is none."""
+    rows = [row for row in report.attempts if row.task == task]
+    known = [row.counted for row in rows if row.counted is not None]
+    if known:
+        return f"{math.fsum(known) / len(known):.4f}"
+    words = dict.fromkeys("0/0" if row.standing == "graded" else row.standing.replace("_", " ") for row in rows)
+    return ", ".join(words) or _ABSENT
 
 
 def _doubts(base: RunReport, other: RunReport) -> tuple[str, ...]:

@@ -85,6 +85,38 @@ class RunReport(Record):
         return self.figures[0]
 
 
+class PairedFigure(Record):
+    """One score of two runs, over the tasks that have it in both."""
+
+    name: str = Field(description="score, solved, or a suite's further score")
+    pairs: int = Field(description="tasks: the denominator of both means")
+    base: float = Field(description="mean over the pairs")
+    other: float
+    difference: float = Field(description="other minus base")
+    interval: Interval | None = None
+    p_value: float | None = Field(description="by sign flips, two-sided; None when no pair differs")
+    better: int
+    worse: int
+    equal: int
+
+
+class TaskPair(Record):
+    """One task's score in two runs, each the mean over its attempts."""
+
+    task: str
+    base: float
+    other: float
+    difference: float
+
+
+class Unpaired(Record):
+    """A task without a score in one of two runs, and how it stands in each."""
+
+    task: str
+    base: str
+    other: str
+
+
 class Comparison(Record):
     """A run against the first one, by tasks that both have a score for."""
 
@@ -97,6 +129,9 @@ class Comparison(Record):
     worse: int
     equal: int
     left_out: tuple[str, ...] = Field(description="tasks without a score in one of the two")
+    figures: tuple[PairedFigure, ...] = Field(default=(), description="every score that both runs have")
+    pairs: tuple[TaskPair, ...] = Field(default=(), description="the main score, task by task")
+    unpaired: tuple[Unpaired, ...] = Field(default=(), description="those left out, and why")
     warnings: tuple[str, ...] = Field(default=(), description="why the two may not be comparable")
 
 

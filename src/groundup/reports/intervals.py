@@ -11,6 +11,9 @@ LEVEL = 0.95
 RESAMPLES = 10_000
 SEED = 20261121
 WILSON = "Wilson"
+EXACT_FLIPS = 12
+"""Up to so many pairs that differ, all their signs are tried."""
+SIGN_FLIPS = f"sign flips: all of them up to {EXACT_FLIPS} pairs that differ, else {RESAMPLES}, seed {SEED}"
 BOOTSTRAP = f"percentile bootstrap over tasks, {RESAMPLES} resamples, seed {SEED}"
 
 
@@ -60,3 +63,23 @@ def bootstrap(groups: Sequence[Sequence[float]]) -> Interval | None:
         means[start : start + 1000] = sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
     low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(low=float(low), high=float(high), method=BOOTSTRAP)
+
+
+def sign_flips(differences: Sequence[float]) -> float | None:
+    """Return how often chance alone makes a mean difference at least as large: a two-sided permutation test.
+
+    Without an effect, each pair's difference is as likely as its opposite. None when no pair differs.
+    """
+    differing = [value for value in differences if value]
+    if not differing:
+        return None
+    import numpy as np
+
+    values = np.array(differing)
+    seen = abs(values.sum()) * (1 - 1e-12)  # sums in another order differ by rounding
+    if len(differing) <= EXACT_FLIPS:
+        numbers = np.arange(2 ** len(differing))[:, None]
+        signs = 1 - 2 * ((numbers >> np.arange(len(differing))) & 1)
+        return float((np.abs(signs @ values) >= seen).mean())
+    signs = np.random.default_rng(SEED).choice((-1, 1), size=(RESAMPLES, len(differing)))
+    return float((1 + (np.abs(signs @ values) >= seen).sum()) / (1 + RESAMPLES))

@@ -1,12 +1,13 @@
 """A report as GitHub-flavoured Markdown, for pull requests and notes."""
 
-from groundup.reports.document import Report
-from groundup.reports.views import View, views_of
+from collections.abc import Iterable
+
+from groundup.reports.views import View
 
 
-def markdown(report: Report) -> str:
-    """Return *report* as one Markdown text."""
-    return "\n\n".join(_text(view) for view in views_of(report)) + "\n"
+def markdown(views: Iterable[View]) -> str:
+    """Return *views* as one Markdown text."""
+    return "\n\n".join(map(_text, views)) + "\n"
 
 
 def _text(view: View) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from groundup import __version__
 from groundup.domain.subjects import AttemptKey
-from groundup.domain.verdicts import GraderIdentity, Score, Status
+from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.reports.comparison import compare
 from groundup.reports.document import AttemptRow, Counts, Figure, Report, RunReport
 from groundup.reports.intervals import bootstrap, wilson
 from groundup.store.records import ConfigFile, VerdictLine
-from groundup.suites.protocol import Summary
+from groundup.suites.protocol import Results, Summary
 
 Summaries = Callable[[ConfigFile, Mapping[AttemptKey, VerdictLine]], Sequence[Summary]]
 """What a run's suite makes of it."""
@@ -22,13 +22,15 @@ def report_of(
     runs: Sequence[tuple[ConfigFile, Mapping[AttemptKey, VerdictLine]]], summaries: Summaries | None = None
 ) -> Report:
     """Report one run, or several with each compared to the first."""
-    reports = tuple(
-        report_run(config, lines, summaries(config, lines) if summaries else ()) for config, lines in runs
+    return side_by_side(
+        [report_run(config, lines, summaries(config, lines) if summaries else ()) for config, lines in runs]
     )
+
+
+def side_by_side(runs: Sequence[RunReport]) -> Report:
+    """Put runs into one report, each compared to the first."""
     return Report(
-        groundup=__version__,
-        runs=reports,
-        comparisons=tuple(compare(reports[0], other) for other in reports[1:]),
+        groundup=__version__, runs=tuple(runs), comparisons=tuple(compare(runs[0], other) for other in runs[1:])
     )
 
 
@@ -39,7 +41,7 @@ def report_run(
     keys = sorted(config.planned.keys, key=lambda key: (key.task, key.index))
     rows = tuple(_row(key, lines.get(key)) for key in keys)
     verdicts = [line.verdict for key in keys if (line := lines.get(key)) and line.verdict]
-    graders = tuple(sorted({verdict.grader for verdict in verdicts}, key=str))
+    graders = _graders(verdicts)
     suite, _, version = config.pinned.get("suite", config.suite_name).partition(" ")
     return RunReport(
         run_id=config.run_id,
@@ -58,11 +60,52 @@ def report_run(
     )
 
 
+def report_results(
+    results: Results, suite: str, suite_version: str, summaries: Sequence[Summary] = ()
+) -> RunReport:
+    """Report what was graded elsewhere, from what a suite read of it."""
+    graded = {one.key: one for one in results.attempts}
+    keys = sorted((*graded, *results.owed), key=lambda key: (key.task, key.index))
+    rows = tuple(
+        _verdict_row(key, graded[key].verdict, graded[key].seconds) if key in graded else _owed(key)
+        for key in keys
+    )
+    graders = _graders([one.verdict for one in results.attempts if one.verdict])
+    return RunReport(
+        run_id=results.name,
+        created_at=results.created_at,
+        suite=suite,
+        suite_version=suite_version,
+        subject=results.subject,
+        sandbox="elsewhere",
+        graders=graders,
+        counts=_counts(rows),
+        figures=_figures(rows, 1 + max((key.index for key in keys), default=0)),
+        lost_at=_lost_at(rows),
+        warnings=_warnings(rows, graders),
+        attempts=rows,
+        summaries=tuple(summaries),
+    )
+
+
+def _graders(verdicts: Iterable[Verdict]) -> tuple[GraderIdentity, ...]:
+    return tuple(sorted({verdict.grader for verdict in verdicts}, key=str))
+
+
 def _row(key: AttemptKey, line: VerdictLine | None) -> AttemptRow:
     if line is None:
-        return AttemptRow(task=key.task, index=key.index, standing="owed", score=None)
-    verdict = line.verdict
-    duration = (line.finished_at - line.started_at).total_seconds()
+        return _owed(key)
+    row = _verdict_row(key, line.verdict, round((line.finished_at - line.started_at).total_seconds(), 3))
+    if line.verdict is None:
+        return row
+    return row.model_copy(update={"submission": line.submission, "cached": line.cached})
+
+
+def _owed(key: AttemptKey) -> AttemptRow:
+    return AttemptRow(task=key.task, index=key.index, standing="owed", score=None)
+
+
+def _verdict_row(key: AttemptKey, verdict: Verdict | None, seconds: float | None) -> AttemptRow:
     if verdict is None:
         return AttemptRow(task=key.task, index=key.index, standing="not_attempted", score=None)
     return AttemptRow(
@@ -72,9 +115,7 @@ def _row(key: AttemptKey, line: VerdictLine | None) -> AttemptRow:
         score=verdict.score if verdict.status is Status.GRADED else None,
         scores=verdict.scores,
         reasons=verdict.reasons,
-        submission=line.submission,
-        cached=line.cached,
-        duration_s=round(duration, 3),
+        duration_s=seconds,
     )
 
 

@@ -1,10 +1,9 @@
 """A report for a terminal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from groundup.reports.document import Report
-from groundup.reports.views import View, views_of
+from groundup.reports.views import View
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -18,9 +17,9 @@ _STYLES = {
 }
 
 
-def show(report: Report, console: "Console") -> None:
-    """Print *report* as tables."""
-    for view in views_of(report):
+def show(views: Iterable[View], console: "Console") -> None:
+    """Print *views* as tables."""
+    for view in views:
         for part in _parts(view):
             console.print(part)
         console.print()

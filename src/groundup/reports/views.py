@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from groundup.domain.records import Record
 from groundup.domain.verdicts import GraderIdentity, Score
 from groundup.reports.document import AttemptRow, Comparison, Figure, Report, RunReport
-from groundup.reports.intervals import Interval
+from groundup.reports.intervals import SIGN_FLIPS, Interval
 from groundup.suites.protocol import Summary
 from groundup.trees.limits import printable
 
@@ -31,6 +31,13 @@ def views_of(report: Report) -> Iterator[View]:
         views = [_side_by_side(report), _figures(report.runs), _comparisons(report.comparisons)]
     views += [_summary(run, one, len(report.runs) > 1) for run in report.runs for one in run.summaries]
     yield from map(_harmless, views)
+
+
+def comparison_views(report: Report) -> Iterator[View]:
+    """Yield what to show of a comparison: the figures, the tasks that differ, and those without a pair."""
+    yield _harmless(_compared(report))
+    for one in report.comparisons:
+        yield from map(_harmless, _pairs(one))
 
 
 def _summary(run: RunReport, summary: Summary, several: bool) -> View:
@@ -181,9 +188,7 @@ def _comparisons(comparisons: tuple[Comparison, ...]) -> View:
     rows = []
     notes = []
     for one in comparisons:
-        difference = "-" if one.difference is None else f"{one.difference * 100:+.1f} points"
-        if one.interval:
-            difference += f" [{one.interval.low * 100:+.1f}, {one.interval.high * 100:+.1f}]"
+        difference = "-" if one.difference is None else _points(one.difference, one.interval)
         parts = (
             str(one.tasks),
             difference,
@@ -200,3 +205,64 @@ def _comparisons(comparisons: tuple[Comparison, ...]) -> View:
         rows=tuple(rows),
         below=tuple(notes),
     )
+
+
+def _compared(report: Report) -> View:
+    """Return a row per figure and run, over what both have."""
+    rows = []
+    for one in report.comparisons:
+        for figure in one.figures:
+            numbers = (
+                figure.name,
+                str(figure.pairs),
+                percent(figure.base),
+                percent(figure.other),
+                _points(figure.difference, figure.interval),
+                "-" if figure.p_value is None else f"{figure.p_value:.3f}",
+                str(figure.better),
+                str(figure.worse),
+                str(figure.equal),
+            )
+            rows.append((f"{one.other} against {one.base}", *numbers))
+    methods = {one.interval.method for each in report.comparisons for one in each.figures if one.interval}
+    below = [
+        f"{one.other} against {one.base}: {warning}" for one in report.comparisons for warning in one.warnings
+    ]
+    below += [f"95 % interval of the difference: {method}" for method in sorted(methods)]
+    below += (
+        [f"p: {SIGN_FLIPS}"]
+        if any(figure.p_value is not None for one in report.comparisons for figure in one.figures)
+        else []
+    )
+    return View(
+        title="Paired by task",
+        above=tuple(f"{run.run_id}: {line}" for run in report.runs for line in _origin(run)),
+        columns=("runs", "figure", "tasks", "base", "other", "difference", "p", "better", "worse", "equal"),
+        rows=tuple(rows),
+        below=tuple(below),
+    )
+
+
+def _points(difference: float, interval: Interval | None) -> str:
+    between = f" [{interval.low * 100:+.1f}, {interval.high * 100:+.1f}]" if interval else ""
+    return f"{difference * 100:+.1f} points{between}"
+
+
+def _pairs(one: Comparison) -> Iterator[View]:
+    differing = sorted((pair for pair in one.pairs if pair.difference), key=lambda pair: pair.difference)
+    equal = [pair.task for pair in one.pairs if not pair.difference]
+    yield View(
+        title=f"{one.other} against {one.base}, task by task",
+        columns=("task", "base", "other", "difference") if differing else (),
+        rows=tuple(
+            (pair.task, percent(pair.base), percent(pair.other), _points(pair.difference, None))
+            for pair in differing
+        ),
+        below=(f"equal: {', '.join(equal)}",) if equal else (),
+    )
+    if one.unpaired:
+        yield View(
+            title=f"{one.other} against {one.base}, in no mean: no score in one of the two",
+            columns=("task", "base", "other"),
+            rows=tuple((pair.task, pair.base, pair.other) for pair in one.unpaired),
+        )

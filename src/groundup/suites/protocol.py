@@ -1,13 +1,14 @@
 """What a benchmark has to offer, so that `runs` and `reports` need to know none by name."""
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from pydantic import Field
 
 from groundup.domain.records import Record
-from groundup.domain.subjects import AttemptKey
+from groundup.domain.subjects import AttemptKey, Subject
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Reason, Score, TestResult, Verdict
 from groundup.grading.bench import Bench
@@ -131,6 +132,50 @@ class Summarising(Protocol):
         ...
 
 
+class AttemptResult(Record):
+    """What became of one attempt."""
+
+    key: AttemptKey
+    verdict: Verdict | None = Field(description="None: nothing was handed in")
+    seconds: float | None = Field(default=None, description="of its grading")
+
+
+class Results(Record):
+    """What a run found, or a published report says: what suites' own forms of reports are made from."""
+
+    name: str
+    created_at: datetime
+    subject: Subject
+    origin: str | None = Field(default=None, description="where the submissions came from")
+    seconds: float | None = Field(default=None, description="of everything, from start to end")
+    attempts: tuple[AttemptResult, ...]
+    owed: tuple[AttemptKey, ...] = ()
+
+
+class OwnReport(Record):
+    """A report in a suite's own form."""
+
+    document: bytes
+    table: str = Field(description="its figures for people")
+    notes: tuple[str, ...] = Field(default=(), description="what the form cannot hold, in sentences")
+
+
+@runtime_checkable
+class Exporting(Protocol):
+    """A suite whose publishers have a form of reports, which it writes and reads. Optional."""
+
+    report_format: str
+    """What users call the form."""
+
+    def write_report(self, results: Results) -> OwnReport:
+        """Return *results* in that form. Raises `UsageError` when the form cannot hold them."""
+        ...
+
+    def read_report(self, document: bytes, name: str) -> Results | None:
+        """Return what *document* says; None when it has another form. *name* says where it was found."""
+        ...
+
+
 @runtime_checkable
 class PatchTaking(Protocol):
     """A suite that takes edits of named files, also as a unified diff. Optional: the others take whole trees.
@@ -162,6 +207,15 @@ class SeedWriting(Protocol):
 
     def write_seeds(self, task: Task, destination: Path) -> None:
         """Write what a subject finds in its workspace into the absent or empty folder *destination*."""
+        ...
+
+
+@runtime_checkable
+class Withholding(Protocol):
+    """A suite that knows under which names its originals are published. Optional."""
+
+    def withheld(self, task: Task) -> Collection[str]:
+        """Return every distribution name that hands out *task*'s original, for registries to refuse."""
         ...
 
 
