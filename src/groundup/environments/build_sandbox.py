@@ -15,6 +15,7 @@ from groundup.environments.layer_store import LayerStore
 from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET
 from groundup.gateways.pypi import PyPIGateway
 from groundup.gateways.pypi_registry import PyPIRegistry
+from groundup.gateways.registry_gateway import RegistryGateway
 from groundup.gateways.simple_pages import cutoff_instant
 from groundup.gateways.uv import uv_program
 from groundup.sandbox.protocol import (
@@ -50,7 +51,9 @@ class Ask(Record):
 class BuildSandbox:
     """An open sandbox with uv, an interpreter and a gateway, and the log of what it ran."""
 
-    def __init__(self, sandbox: Sandbox, gateway: PyPIGateway, index: str, ask: Ask, store: LayerStore) -> None:
+    def __init__(
+        self, sandbox: Sandbox, gateway: RegistryGateway, index: str, ask: Ask, store: LayerStore
+    ) -> None:
         self.gateway = gateway
         self.variables: dict[str, str] = {}
         self._sandbox = sandbox

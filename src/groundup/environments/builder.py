@@ -13,6 +13,7 @@ from groundup.environments.requests import (
 )
 
 if TYPE_CHECKING:
+    from groundup.environments.programs import InstalledProgram, ProgramRequest
     from groundup.environments.toolchains import Toolchain, ToolchainName
     from groundup.gateways.lending import RegistrySet, Wanted
     from groundup.gateways.pypi import PyPIGateway
@@ -59,6 +60,18 @@ class WorkbenchLender(Protocol):
 
     async def toolchain(self, name: "ToolchainName") -> "Toolchain":
         """Return a toolchain of the host to mount; raises `InfrastructureError` when it is not installed."""
+        ...
+
+
+@runtime_checkable
+class ProgramInstaller(Protocol):
+    """A builder that installs programs of package registries, such as agents. Optional."""
+
+    async def program(self, request: "ProgramRequest") -> "InstalledProgram":
+        """Return the program of *request*, building its layer when it is not there.
+
+        Raises `UsageError` when there is no such program or it cannot be installed, else `InfrastructureError`.
+        """
         ...
 
 

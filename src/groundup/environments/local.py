@@ -16,7 +16,9 @@ from groundup.environments.interpreters import Interpreter, interpreter_mounts
 from groundup.environments.known_interpreters import known_interpreter
 from groundup.environments.layer_store import Built, layer_store
 from groundup.environments.locking import named_requirements
+from groundup.environments.programs import InstalledProgram, ProgramRequest, Workshop
 from groundup.environments.python_layers import KIND, fill_environment, layer_key, resolve
+from groundup.environments.python_programs import python_program
 from groundup.environments.requests import (
     ENVIRONMENT_TARGET,
     AnySource,
@@ -75,6 +77,9 @@ class LocalBuilder:
         self._slots = asyncio.Semaphore(_BUILDS_AT_ONCE)
         self._refused: dict[str, TaskError | SubmissionError] = {}
         """Builds that failed by their own fault: the same would happen again."""
+        self._programs: SharedWork[InstalledProgram] = SharedWork()
+        self._unusable: dict[str, UsageError] = {}
+        """Programs that cannot be installed, by request."""
 
     async def python(self, request: PythonRequest) -> PythonEnvironment:
         """Return the environment of *request*, building its layer when it is not there."""
@@ -180,6 +185,23 @@ class LocalBuilder:
             staging = self._settings.cache_dir / "toolchains"
             self._toolchains[name] = await find_toolchain(name, environment(), staging)
         return self._toolchains[name]
+
+    async def program(self, request: ProgramRequest) -> InstalledProgram:
+        """Return the program of *request*, building its layer when it is not there. Raises `UsageError`."""
+        key = digest_of(request)
+        if key in self._unusable:
+            raise UsageError(str(self._unusable[key]))
+        workshop = Workshop(self._provider, self._store, self.registries)
+
+        async def install() -> InstalledProgram:
+            async with self._slots:
+                return await python_program(request, await self.interpreter(request.python), workshop)
+
+        try:
+            return await self._programs.get(key, install)
+        except UsageError as error:
+            self._unusable[key] = error
+            raise
 
     async def interpreter(self, minor: str) -> Interpreter:
         """Return the host's interpreter of this minor version, found or fetched."""

@@ -12,6 +12,8 @@ PYTHON_TARGET = "/opt/python"
 """Where an interpreter's prefix is seen inside a sandbox."""
 ENVIRONMENT_TARGET = "/opt/env"
 """Where a virtual environment layer is seen inside a sandbox; its interpreter is /opt/env/bin/python."""
+PROGRAM_TARGET = "/opt/agent"
+"""Below it a program is seen that has interpreter and packages of its own, such as an agent."""
 
 
 PinnedRequirement = Annotated[

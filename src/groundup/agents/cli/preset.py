@@ -17,6 +17,7 @@ from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.records import Record
+from groundup.environments.programs import ProgramRequest
 
 SUFFIX = ".toml"
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}$")]
@@ -42,6 +43,10 @@ class Install(Record):
     without: tuple[str, ...] = Field(
         default=(), description="packages that it names and this use of it never loads; not installed"
     )
+
+    def request(self, version: str) -> ProgramRequest:
+        """Return what to ask of the environment builder."""
+        return ProgramRequest(version=version, **self.model_dump())
 
 
 class Trial(Record):
