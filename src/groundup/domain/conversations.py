@@ -57,11 +57,15 @@ class ChatRequest(Record):
     extra: dict[str, JsonValue] = Field(default={}, description="further keys of the request's JSON, as they are")
 
 
+Finish = Literal["stop", "length", "tool_calls", "content_filter", "other"]
+"""Why a reply ended."""
+
+
 class ChatReply(Record):
     """What it answered."""
 
     message: Message
-    finish: Literal["stop", "length", "tool_calls", "content_filter", "other"]
+    finish: Finish
     usage: TokenUsage = TokenUsage()
     cost_usd: float | None = Field(default=None, description="by the price file; None: the model has no price")
     model: str = Field(default="", description="as the endpoint names it")

@@ -44,3 +44,15 @@ class BudgetSpentError(GroundupError):
 
 class ModelError(InfrastructureError):
     """The endpoint failed, is unreachable or rejects the request's form or key; trying later may help."""
+
+
+class RateLimitedError(ModelError):
+    """The endpoint is overloaded or wants fewer calls, for longer than we wait."""
+
+
+class KeyRejectedError(ModelError):
+    """The endpoint does not accept the key, or its account has no money left."""
+
+
+class RequestRejectedError(ModelError):
+    """The endpoint does not understand the request: the model's name, a setting or the address is wrong."""

@@ -1,0 +1,1 @@
+"""How clients are answered: requests in the forms that programs speak, replies and streams as they expect them."""

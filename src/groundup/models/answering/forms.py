@@ -1,0 +1,69 @@
+"""What every form of request becomes, and what all forms share: strictness about what cannot be passed on."""
+
+import json
+import secrets
+from collections.abc import Iterator, Sequence
+
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+
+from groundup.domain.conversations import ChatRequest
+from groundup.domain.records import Record
+
+Document = dict[str, JsonValue]
+
+_PIECE = 2000
+"""Characters of text in one event of a stream."""
+
+
+class Loose(BaseModel):
+    """A part of a client's request: what we do not know is not looked at."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Asked(Record):
+    """A request, and how its answer is to be sent."""
+
+    request: ChatRequest
+    model: str
+    stream: bool = False
+    stream_usage: bool = False
+
+
+class BadRequestError(Exception):
+    """What a client asks cannot be understood or passed on; the text is for whoever wrote the client."""
+
+
+def parsed_json(body: bytes) -> Document:
+    """Return a request's JSON object. Raises `BadRequestError`."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BadRequestError(f"the body is not valid JSON: {str(error)[:200]}") from error
+    if not isinstance(document, dict):
+        raise BadRequestError("the body is no JSON object")
+    return document
+
+
+def invalid(error: ValidationError) -> BadRequestError:
+    """Return what is wrong with a request, by its first fault."""
+    first = error.errors()[0]
+    return BadRequestError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+
+
+def refuse_parts(kinds: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse content other than text. Raises `BadRequestError`."""
+    for kind in kinds:
+        if kind not in known:
+            raise BadRequestError(f"content of type {kind!r} cannot be passed on to the model; send text only")
+
+
+def fresh_id(prefix: str) -> str:
+    """Return an identifier as endpoints make them."""
+    return f"{prefix}{secrets.token_hex(12)}"
+
+
+def pieces(text: str) -> Iterator[str]:
+    """Cut *text* for a stream."""
+    for start in range(0, len(text), _PIECE):
+        yield text[start : start + _PIECE]

@@ -1,0 +1,1 @@
+"""How endpoints are asked: requests as JSON, and what their replies say."""

@@ -1,0 +1,101 @@
+"""A `ChatModel` behind an endpoint: forms, price and budget put together. Shared by every attempt of a run."""
+
+import time
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Self
+
+from pydantic import JsonValue
+
+from groundup.domain.conversations import ChatReply, ChatRequest
+from groundup.models.asking import chat, messages
+from groundup.models.asking.replies import Parsed
+from groundup.models.counting import counted_tokens, estimated_tokens
+from groundup.models.endpoint import Endpoint
+from groundup.models.ledger import Ledger
+from groundup.models.naming import ModelName, Provider
+from groundup.models.prices import Price
+from groundup.models.settings import ModelSettings
+
+_OUTPUT_TOKENS = 8192
+"""What a reply is taken to have at most when neither the request nor the settings say."""
+
+
+class EndpointModel:
+    """A `ChatModel` behind an HTTP endpoint."""
+
+    def __init__(
+        self,
+        name: ModelName,
+        provider: Provider,
+        endpoint: Endpoint,
+        settings: ModelSettings,
+        price: Price | None,
+        ledger: Ledger,
+    ) -> None:
+        self.name = str(name)
+        self.context_tokens = settings.context_tokens
+        self.price = price
+        self.ledger = ledger
+        self._model = name.model
+        self._provider = provider
+        self._endpoint = endpoint
+        self._settings = settings
+        self._open = AsyncExitStack()
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Ask the endpoint, within the run's budget."""
+        request = self._completed(request)
+        reserved = self._most_usd(request)
+        await self.ledger.reserve(reserved)
+        paid = 0.0
+        try:
+            began = time.monotonic()
+            parsed, tries = await self._asked(request)
+            reply = parsed.reply
+            cost = self.price.cost_usd(reply.usage, parsed.cache_write_tokens) if self.price else None
+            paid = cost or 0.0
+        finally:
+            await self.ledger.settle(reserved, paid)
+        latency = time.monotonic() - began
+        return reply.model_copy(update={"cost_usd": cost, "latency_s": round(latency, 3), "tries": tries})
+
+    async def count_tokens(self, request: ChatRequest) -> int:
+        """Return what the server counts, or an estimate from above."""
+        counted = await counted_tokens(self._endpoint, self._provider, self._model, request)
+        return estimated_tokens(request) if counted is None else counted
+
+    async def __aenter__(self) -> Self:
+        await self._open.enter_async_context(self._endpoint)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self._open.aclose()
+
+    def _completed(self, request: ChatRequest) -> ChatRequest:
+        """Return *request* with what the settings say where it says nothing."""
+        settings = self._settings
+        changes: dict[str, object] = {"extra": settings.extra | request.extra}
+        if request.temperature is None:
+            changes["temperature"] = settings.temperature
+        if request.max_output_tokens is None:
+            changes["max_output_tokens"] = settings.max_output_tokens
+        return request.model_copy(update=changes)
+
+    def _most_usd(self, request: ChatRequest) -> float:
+        if self.price is None or self.ledger.limit_usd is None:
+            return 0.0
+        price = self.price
+        tokens = estimated_tokens(request) * max(price.input, price.cache_write or 0.0)
+        return (tokens + (request.max_output_tokens or _OUTPUT_TOKENS) * price.output) / 1_000_000
+
+    async def _asked(self, request: ChatRequest) -> tuple[Parsed, int]:
+        document: Mapping[str, JsonValue]
+        if self._provider.api == "messages":
+            document = messages.request_document(request, self._model)
+            return await self._endpoint.post(messages.PATH, document, messages.parsed_reply)
+        document = chat.request_document(request, self._model, self._provider)
+        return await self._endpoint.post(chat.PATH, document, chat.parsed_reply)

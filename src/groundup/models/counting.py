@@ -1,0 +1,86 @@
+"""How many tokens a request has, before it is sent: counted by the server if it can, else estimated from above.
+
+The estimate is no bound that nothing can break (a text of random bytes has a token for each of them);
+docs/models.md says what it was measured against.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from groundup.domain.conversations import ChatRequest
+from groundup.models.asking.chat import message_document, request_document
+from groundup.models.endpoint import Endpoint
+from groundup.models.naming import Provider
+
+_PIECES = re.compile(r"[A-Za-z]+|[0-9]|[^\sA-Za-z0-9\x80-\U0010ffff]|[\x80-\U0010ffff]|\n[\n ]*|[ \t]{2,}|\s")
+_MESSAGE_TOKENS = 8
+"""What chat templates put around a message, at most, as far as we know them."""
+_TEMPLATE_TOKENS = 32
+
+
+def estimated_text_tokens(text: str) -> int:
+    """Return how many tokens *text* has at most, by rules that common tokenizers keep."""
+    total = 0.0
+    for match in _PIECES.finditer(text):
+        piece = match[0]
+        first = piece[0]
+        if first.isascii() and first.isalpha():
+            total += 1 + (len(piece) - 1) // 4
+        elif first == " " and len(piece) == 1:
+            total += 0.1  # nearly always part of the word after it
+        elif first.isspace():
+            total += 1 + len(piece) // 8
+        else:
+            total += 1 if first.isascii() else len(first.encode(errors="replace")) / 2
+    return math.ceil(total)
+
+
+def estimated_tokens(request: ChatRequest) -> int:
+    """Return how many tokens *request* has at most, by the same rules."""
+    total = _TEMPLATE_TOKENS
+    for message in request.messages:
+        total += _MESSAGE_TOKENS + estimated_text_tokens(message.content)
+        for call in message.tool_calls:
+            total += 2 * _MESSAGE_TOKENS + estimated_text_tokens(call.name + call.arguments)
+    for tool in request.tools:
+        total += 2 * _MESSAGE_TOKENS + estimated_text_tokens(
+            f"{tool.name}{tool.description}{json.dumps(tool.parameters)}"
+        )
+    return total
+
+
+async def counted_tokens(endpoint: Endpoint, provider: Provider, model: str, request: ChatRequest) -> int | None:
+    """Return what the server counts, None when it cannot."""
+    if provider.tokenizer is None:
+        return None
+    root = endpoint.base_url.removesuffix("/v1")
+    if provider.tokenizer == "vllm":
+        document = request_document(request, model, provider)
+        wanted = {key: value for key, value in document.items() if key in {"model", "messages", "tools"}}
+        return _whole(await endpoint.ask(f"{root}/tokenize", wanted), "count")
+    return await _counted_by_llamacpp(endpoint, root, model, request)
+
+
+async def _counted_by_llamacpp(endpoint: Endpoint, root: str, model: str, request: ChatRequest) -> int | None:
+    """Ask llama.cpp's own server, then the one of llama-cpp-python, which counts texts but applies no template."""
+    messages: JsonValue = [message_document(message) for message in request.messages]
+    tools: JsonValue = [tool.model_dump(mode="json") for tool in request.tools]
+    text = json.dumps([messages, tools], ensure_ascii=False)
+    applied = await endpoint.ask(f"{root}/apply-template", {"messages": messages})
+    if applied is not None and isinstance(prompt := applied.get("prompt"), str):
+        if request.tools:
+            prompt += json.dumps(tools, ensure_ascii=False)
+        answer = await endpoint.ask(f"{root}/tokenize", {"content": prompt, "add_special": True})
+        tokens = answer.get("tokens") if answer else None
+        return len(tokens) if isinstance(tokens, list) else None
+    counted = _whole(await endpoint.ask(f"{root}/extras/tokenize/count", {"input": text, "model": model}), "count")
+    return None if counted is None else counted + _TEMPLATE_TOKENS
+
+
+def _whole(answer: Mapping[str, JsonValue] | None, name: str) -> int | None:
+    value = answer.get(name) if answer else None
+    return value if isinstance(value, int) else None

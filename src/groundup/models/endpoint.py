@@ -1,0 +1,251 @@
+"""One endpoint: its address, its key, how many calls it gets at once and how patiently. Knows no form of request.
+
+The key is only in the header of each request. What an endpoint says of a failure is told on without it.
+"""
+
+import asyncio
+import ipaddress
+import json
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, NoReturn, Self, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import JsonValue, SecretStr
+
+from groundup import __version__
+from groundup.domain.records import Record
+from groundup.models.asking.replies import BrokenReplyError
+from groundup.models.failures import PASSING, Failure, Kind, failure_of
+from groundup.models.naming import Provider
+from groundup.models.protocol import (
+    ContextOverflowError,
+    KeyRejectedError,
+    ModelError,
+    RateLimitedError,
+    RefusedError,
+    RequestRejectedError,
+)
+
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
+
+_CONNECT_S = 20.0
+_LONGEST_PAUSE_S = 60.0
+_PER_CLIENT = 32
+"""Connections of one client: its bookkeeping looks at all of them for every call."""
+
+Parse = Callable[[Mapping[str, JsonValue]], T]
+
+
+class Patience(Record):
+    """How an endpoint is asked."""
+
+    concurrency: int = 64
+    timeout_s: float = 600.0
+    first_pause_s: float = 1.0
+    patience_s: float = 600.0
+
+
+class _FailedError(Exception):
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+class Endpoint:
+    """Sends JSON, returns JSON; retries what may pass. Belongs to one event loop; used as a context."""
+
+    def __init__(self, name: str, provider: Provider, key: SecretStr | None, patience: Patience) -> None:
+        assert provider.base_url is not None  # naming.provider_of has seen to it
+        self.name = name
+        self.base_url = provider.base_url.rstrip("/")
+        self._provider = provider
+        self._key = key
+        self._patience = patience
+        self._slots = asyncio.Semaphore(patience.concurrency)
+        self._not_before = 0.0
+        """When the endpoint may be asked again: a rate limit that one call meets holds for all."""
+        self._clients: list[httpx.AsyncClient] = []
+        self._turn = 0
+
+    async def post(self, path: str, document: Mapping[str, JsonValue], parse: Parse[T]) -> tuple[T, int]:
+        """Return what *parse* makes of the answer, and how many tries it took.
+
+        Raises the errors of `groundup.models.protocol`.
+        """
+        body = json.dumps(document, ensure_ascii=False).encode(errors="replace")
+        return await self._persistently(lambda: self._post(f"{self.base_url}{path}", body, parse))
+
+    async def ask(self, url: str, document: Mapping[str, JsonValue]) -> Mapping[str, JsonValue] | None:
+        """Return the answer to something that the endpoint need not know; None when it does not."""
+        body = json.dumps(document, ensure_ascii=False).encode(errors="replace")
+        try:
+            async with self._slots:
+                return await self._post(url, body, lambda answer: answer)
+        except _FailedError:
+            return None
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for client in self._clients:
+            await client.aclose()
+        self._clients.clear()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _persistently(self, attempt: Callable[[], Awaitable[T]]) -> tuple[T, int]:
+        tries = 0
+        gives_up_at: float | None = None
+        while True:
+            tries += 1
+            try:
+                async with self._slots:
+                    await self._wait_for_permission()
+                    return await attempt(), tries
+            except _FailedError as error:
+                failure = error.failure
+            now = time.monotonic()
+            gives_up_at = gives_up_at or now + self._patience.patience_s
+            pause = self._pause(failure, tries)
+            if failure.kind not in PASSING or now + pause > gives_up_at:
+                self._raise(failure, tries)
+            if failure.kind is Kind.RATE_LIMIT:
+                self._not_before = max(self._not_before, now + pause)
+            await asyncio.sleep(pause)
+
+    async def _wait_for_permission(self) -> None:
+        # Somebody may have met the next limit meanwhile; those who waited together do not come back at once.
+        while (wait := self._not_before - time.monotonic()) > 0:  # noqa: ASYNC110  # a time, not an event
+            await asyncio.sleep(wait * random.uniform(1.0, 1.1))  # noqa: S311  # no secret hangs on it
+
+    def _pause(self, failure: Failure, tries: int) -> float:
+        if failure.retry_after_s is not None:
+            return failure.retry_after_s
+        longest = min(_LONGEST_PAUSE_S, self._patience.first_pause_s * 2.0 ** (tries - 1))
+        return longest * random.uniform(0.5, 1.0)  # noqa: S311  # no secret hangs on it
+
+    async def _post(self, url: str, body: bytes, parse: Parse[T]) -> T:
+        import httpx
+
+        try:
+            async with asyncio.timeout(self._patience.timeout_s):
+                response = await self._client().post(url, content=body, headers=self._headers())
+        except TimeoutError as error:
+            failure = Failure(kind=Kind.NETWORK, message=f"no answer within {self._patience.timeout_s:g} s")
+            raise _FailedError(failure) from error
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+            raise _FailedError(Failure(kind=Kind.REQUEST, message=str(error))) from error
+        except httpx.HTTPError as error:
+            message = str(error) or type(error).__name__
+            raise _FailedError(Failure(kind=Kind.NETWORK, message=message)) from error
+        if response.status_code != 200:
+            raise self._failed(response.status_code, dict(response.headers), response.content)
+        return self._understood(response.content, parse)
+
+    def _understood(self, content: bytes, parse: Parse[T]) -> T:
+        try:
+            document = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise _broken(str(error)) from error
+        if not isinstance(document, dict):
+            raise _broken("it is no JSON object")
+        if isinstance(told := document.get("error"), dict):  # a failure of whoever stands behind
+            code = told.get("code")
+            raise self._failed(code if isinstance(code, int) and code >= 400 else 502, {}, content)
+        try:
+            return parse(document)
+        except BrokenReplyError as error:
+            raise _broken(str(error)) from error
+
+    @staticmethod
+    def _failed(status: int, headers: Mapping[str, str], body: bytes) -> _FailedError:
+        failure = failure_of(status, headers, body)
+        return _FailedError(failure.model_copy(update={"message": f"HTTP {status}: {failure.message}"}))
+
+    def _raise(self, failure: Failure, tries: int) -> NoReturn:
+        """Raise what *failure* is for callers, with what to do next."""
+        said = self._redacted(failure.message)
+        what = f"{self.name} at {shown(self.base_url)}"
+        match failure.kind:
+            case Kind.CONTEXT:
+                raise ContextOverflowError(f"{what}: the request is too long for the model: {said}")
+            case Kind.REFUSAL:
+                raise RefusedError(f"{what} will not answer this: {said}")
+            case Kind.KEY:
+                raise KeyRejectedError(f"{what} rejects the key in {self._provider.key}; set a valid one ({said})")
+            case Kind.QUOTA:
+                raise KeyRejectedError(f"{what}: the account of {self._provider.key} has no money left ({said})")
+            case Kind.REQUEST:
+                raise RequestRejectedError(
+                    f"{what} rejects the request; check model, address and settings ({said})"
+                )
+            case Kind.RATE_LIMIT | Kind.OVERLOAD:
+                raise RateLimitedError(
+                    f"{what} still answers with {failure.kind} after {tries} tries; resume later or with fewer "
+                    f"calls at once ({said})"
+                )
+        raise ModelError(f"{what} cannot be asked ({tries} tries): {said}; check the address and resume")
+
+    def _redacted(self, text: str) -> str:
+        return text.replace(self._key.get_secret_value(), "***") if self._key else text
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Content-Type": "application/json", "User-Agent": f"groundup/{__version__}"}
+        if self._provider.api == "messages":
+            from groundup.models.asking.messages import VERSION
+
+            headers["anthropic-version"] = VERSION
+        if self._key is not None:
+            key = self._key.get_secret_value()
+            named = self._provider.key_header
+            headers |= {named: key} if named else {"Authorization": f"Bearer {key}"}
+        return headers
+
+    def _client(self) -> "httpx.AsyncClient":
+        """Return the next client, in turn. Redirects are not followed: a key goes to its endpoint only."""
+        import httpx
+
+        if not self._clients:
+            trusts = not _is_loopback(self.base_url)  # nobody's proxy leads to this machine
+            context = httpx.create_ssl_context(trust_env=trusts)
+            self._clients = [
+                httpx.AsyncClient(
+                    verify=context,
+                    trust_env=trusts,
+                    timeout=httpx.Timeout(self._patience.timeout_s, connect=_CONNECT_S),
+                    limits=httpx.Limits(max_connections=_PER_CLIENT, keepalive_expiry=30.0),
+                )
+                for _ in range(-(-self._patience.concurrency // _PER_CLIENT))
+            ]
+        self._turn = (self._turn + 1) % len(self._clients)
+        return self._clients[self._turn]
+
+
+def _broken(why: str) -> _FailedError:
+    message = f"an answer that is not as agreed ({why[:200]})"
+    return _FailedError(Failure(kind=Kind.BROKEN, message=message))
+
+
+def shown(url: str) -> str:
+    """Return an address as people may see it: without credentials, query and fragment."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

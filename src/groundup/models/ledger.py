@@ -1,0 +1,44 @@
+"""Money that a run may spend on its models. Every call reserves the most it can cost before it is sent."""
+
+import asyncio
+
+from groundup.models.protocol import BudgetSpentError
+
+
+class Ledger:
+    """One run's budget, shared by all its models and attempts. Belongs to one event loop."""
+
+    def __init__(self, limit_usd: float | None, spent_usd: float = 0.0) -> None:
+        self.limit_usd = limit_usd
+        self.spent_usd = spent_usd
+        """What was paid so far; of a resumed run also what earlier starts paid."""
+        self.reserved_usd = 0.0
+        self._settled = asyncio.Condition()
+
+    async def reserve(self, usd: float) -> None:
+        """Set *usd* aside for a call. Waits for other calls to settle when only they are in the way.
+
+        Raises `BudgetSpentError` when what is left is not enough.
+        """
+        async with self._settled:
+            while not self._fits(usd + self.reserved_usd):
+                if self.limit_usd is not None and not self.reserved_usd:
+                    left = max(0.0, self.limit_usd - self.spent_usd)
+                    raise BudgetSpentError(
+                        f"of the budget of ${self.limit_usd:g} only ${left:.4f} are left and the next call may "
+                        f"cost ${usd:.4f}; raise --max-cost to go on"
+                    )
+                await self._settled.wait()
+            self.reserved_usd += usd
+
+    async def settle(self, reserved_usd: float, paid_usd: float) -> None:
+        """Replace a reservation by what was paid."""
+        async with self._settled:
+            self.reserved_usd = max(0.0, self.reserved_usd - reserved_usd)
+            if self.reserved_usd < 1e-12:  # sums of fractions do not cancel exactly
+                self.reserved_usd = 0.0
+            self.spent_usd += paid_usd
+            self._settled.notify_all()
+
+    def _fits(self, usd: float) -> bool:
+        return self.limit_usd is None or self.spent_usd + usd <= self.limit_usd

@@ -1,0 +1,31 @@
+"""`open_model`: from a name and settings to a model that every attempt of a run shares."""
+
+from pathlib import Path
+
+from groundup.models.client import EndpointModel
+from groundup.models.endpoint import Endpoint, Patience
+from groundup.models.ledger import Ledger
+from groundup.models.naming import SCRIPTED, key_of, parse_name, provider_of
+from groundup.models.prices import price_of
+from groundup.models.protocol import ChatModel
+from groundup.models.settings import ModelSettings
+
+
+def open_model(name: str, settings: ModelSettings | None = None, *, ledger: Ledger | None = None) -> ChatModel:
+    """Return the model *name*, `provider/model`, to be entered as a context. Raises `UsageError`.
+
+    *ledger* is the run's; without one the limit on the cost in *settings* counts from zero.
+    """
+    settings = settings or ModelSettings()
+    parsed = parse_name(name)
+    price = price_of(name, settings)
+    ledger = ledger or Ledger(settings.max_cost_usd)
+    patience = Patience.model_validate(settings.model_dump(include=set(Patience.model_fields)))
+    if parsed.provider == SCRIPTED and settings.base_url is None:
+        from groundup.models.scripted.model import ScriptedModel
+        from groundup.models.scripted.script import load_script
+
+        return ScriptedModel(load_script(Path(parsed.model)), parsed, settings, patience, price, ledger)
+    provider = provider_of(parsed, settings)
+    endpoint = Endpoint(name, provider, key_of(provider), patience)
+    return EndpointModel(parsed, provider, endpoint, settings, price, ledger)

@@ -1,0 +1,96 @@
+"""What tokens cost: by a price file of the user's, or by a price on the command line. groundup ships no prices.
+
+A price file is TOML. Prices are USD per million tokens; `cached` and `cache_write` default to `input`:
+
+    [[price]]
+    model = "provider/model"     # as -m names it; a final * stands for anything
+    input = 1.25
+    output = 10.0
+    cached = 0.125
+    as_of = 2026-01-31           # when it was looked up, and where: for readers of a report
+    source = "https://..."
+"""
+
+import tomllib
+from datetime import date
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from groundup.domain.conversations import TokenUsage
+from groundup.domain.errors import UsageError
+from groundup.domain.records import Record
+from groundup.models.settings import ModelSettings
+
+_MILLION = 1_000_000
+
+
+class Price(Record):
+    """USD per million tokens."""
+
+    model: str = "*"
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached: float | None = Field(default=None, ge=0)
+    cache_write: float | None = Field(default=None, ge=0)
+    as_of: date | None = None
+    source: str | None = None
+
+    def cost_usd(self, usage: TokenUsage, cache_write_tokens: int = 0) -> float:
+        """Return what *usage* costs; *cache_write_tokens* are a part of its input."""
+        cached = min(usage.cached_input_tokens, usage.input_tokens)
+        written = min(cache_write_tokens, usage.input_tokens - cached)
+        plain = usage.input_tokens - cached - written
+        return (
+            plain * self.input
+            + cached * (self.input if self.cached is None else self.cached)
+            + written * (self.input if self.cache_write is None else self.cache_write)
+            + usage.output_tokens * self.output
+        ) / _MILLION
+
+
+class _PriceFile(Record):
+    price: tuple[Price, ...] = ()
+
+
+def price_of(name: str, settings: ModelSettings) -> Price | None:
+    """Return the price of the model *name*, None when nobody says one. Raises `UsageError`.
+
+    With a limit on the cost there must be one: a limit that cannot be kept is not accepted.
+    """
+    found = _parse_price(settings.price) if settings.price else _from_file(name, settings.prices)
+    if found is None and settings.max_cost_usd is not None:
+        raise UsageError(
+            f"a limit on the cost needs a price for {name}: add it to a price file (--prices) or say "
+            "--price INPUT:OUTPUT in USD per million tokens"
+        )
+    return found
+
+
+def _parse_price(text: str) -> Price:
+    try:
+        names = dict(zip(("input", "output", "cached"), text.split(":"), strict=False))
+        return Price.model_validate(names | {"model": "*" if text.count(":") < 3 else None})
+    except ValidationError as error:
+        raise UsageError(
+            f"--price {text!r} is no price: say INPUT:OUTPUT or INPUT:OUTPUT:CACHED, such as 1.25:10"
+        ) from error
+
+
+def _from_file(name: str, path: Path | None) -> Price | None:
+    if path is None:
+        return None
+    try:
+        prices = _PriceFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).price
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"the price file {path} cannot be read: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UsageError(f"the price file {path}: {where}: {first['msg']}") from error
+    return next((price for price in prices if _means(price.model, name)), None)
+
+
+def _means(pattern: str, name: str) -> bool:
+    return pattern == name or (pattern.endswith("*") and fnmatchcase(name, pattern))

@@ -1,0 +1,175 @@
+"""The endpoint of a scripted model: Chat Completions over real HTTP on loopback, streamed or not.
+
+It counts what it is asked, so that tests can say that nothing was asked twice: `GET /calls` tells other processes.
+"""
+
+import asyncio
+import json
+import socket
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable
+from typing import Self
+
+from pydantic import JsonValue
+
+from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage, ToolCall
+from groundup.domain.digests import digest_of
+from groundup.domain.errors import InfrastructureError
+from groundup.gateways.server import GatewayServer, Request, Response, ServerLimits
+from groundup.models.answering import chat
+from groundup.models.answering.forms import Asked, BadRequestError
+from groundup.models.counting import estimated_text_tokens, estimated_tokens
+from groundup.models.scripted.script import FailureName, Script, Turn
+
+_LIMITS = ServerLimits(
+    connections=2048, requests_at_once=2048, requests_per_connection=1_000_000, body_bytes=256 * 1024 * 1024,
+    request_s=600.0,
+)  # fmt: skip
+
+_FAILURES: dict[FailureName, tuple[int, str, str]] = {
+    "rate_limit": (429, "rate_limit_exceeded", "Rate limit reached, please slow down."),
+    "overload": (503, "overloaded", "The server is overloaded, please try again."),
+    "refusal": (400, "content_filter", "The response was filtered due to the content management policy."),
+    "key": (401, "invalid_api_key", "Incorrect API key provided."),
+    "quota": (429, "insufficient_quota", "You exceeded your current quota, please check your plan."),
+    "request": (400, "invalid_value", "Unknown parameter."),
+}
+
+
+class ScriptedServer:
+    """Serves a script until it is closed; used as a context."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.answered = 0
+        """Replies with status 200 whose form was right: what an endpoint would bill."""
+        self.failed: Counter[str] = Counter()
+        self.requests: Counter[str] = Counter()
+        """How often each request was answered, by the digest of its messages and tools."""
+        self.most_at_once = 0
+        self.base_url = ""
+        self._tries: Counter[str] = Counter()
+        self._at_once = 0
+        self._server = GatewayServer(self._handle, _LIMITS, methods=("GET", "POST"))
+
+    async def start(self, port: int = 0) -> str:
+        """Listen on loopback; return the base address."""
+        listening = socket.create_server(("127.0.0.1", port), backlog=1024)
+        await self._server.serve(listening)
+        self.base_url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        return self.base_url
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._server.close()
+
+    def counts(self) -> dict[str, JsonValue]:
+        """Return what was asked so far."""
+        return {
+            "answered": self.answered,
+            "most_at_once": self.most_at_once,
+            "failed": dict(self.failed),
+            "distinct": len(self.requests),
+            "repeated": sum(count - 1 for count in self.requests.values()),
+        }
+
+    async def _handle(self, request: Request) -> Response:
+        if request.path == "/calls":
+            return _json(200, self.counts())
+        if request.path == "/v1/models":
+            return _json(200, {"object": "list", "data": [{"id": "scripted", "object": "model"}]})
+        if request.path != chat.PATH or request.method != "POST":
+            return _json(404, chat.error_document(404, f"nothing is at {request.path}"))
+        if self.script.key is not None and request.headers.get("authorization") != f"Bearer {self.script.key}":
+            return self._failure("key", None)
+        try:
+            asked = chat.asked(request.body)
+        except BadRequestError as error:
+            return _json(400, chat.error_document(400, str(error)))
+        self._at_once += 1
+        self.most_at_once = max(self.most_at_once, self._at_once)
+        try:
+            return await self._answer(asked)
+        finally:
+            self._at_once -= 1
+
+    async def _answer(self, asked: Asked) -> Response:
+        turn = self.script.turn_for(asked.request)
+        await asyncio.sleep(self.script.latency_s if turn.latency_s is None else turn.latency_s)
+        tokens = estimated_tokens(asked.request)
+        if self.script.context_tokens is not None and tokens > self.script.context_tokens:
+            return self._overflow(tokens)
+        name = digest_of((asked.request.messages, asked.request.tools))
+        if self._tries[name] < len(turn.fail):
+            self._tries[name] += 1
+            return self._failure(turn.fail[self._tries[name] - 1], turn.retry_after_s)
+        self.answered += 1
+        self.requests[name] += 1
+        reply = _reply(turn, asked.request, tokens)
+        if asked.stream:
+            events = chat.reply_events(reply, asked.model, usage=asked.stream_usage)
+            return Response(200, _streamed(events), content_type="text/event-stream")
+        return _json(200, chat.reply_document(reply, asked.model))
+
+    def _failure(self, name: FailureName, retry_after_s: float | None) -> Response:
+        self.failed[name] += 1
+        match name:
+            case "overflow":
+                return self._overflow(None)
+            case "broken":
+                return Response(200, b'{"id": "x", "choices": [{"mess', content_type="application/json")
+            case "empty":
+                return _json(200, {"id": "x", "object": "chat.completion", "choices": []})
+            case "drop":
+                return Response(200, _dropped(), content_type="application/json")
+        status, code, message = _FAILURES[name]
+        response = _json(status, chat.error_document(status, message, code))
+        if retry_after_s is None:
+            return response
+        return Response(status, response.body, response.content_type, {"Retry-After": f"{retry_after_s:g}"})
+
+    def _overflow(self, tokens: int | None) -> Response:
+        limit = self.script.context_tokens or 0
+        message = (
+            f"This model's maximum context length is {limit} tokens. Your messages resulted in {tokens} tokens."
+        )
+        return _json(400, chat.error_document(400, message, "context_length_exceeded"))
+
+
+def _reply(turn: Turn, request: ChatRequest, input_tokens: int) -> ChatReply:
+    spoken = sum(message.role == "assistant" for message in request.messages)
+    calls = tuple(
+        ToolCall(id=f"call_{spoken}_{number}", name=call.tool, arguments=call.text())
+        for number, call in enumerate(turn.calls)
+    )
+    written = estimated_text_tokens(
+        turn.content + (turn.reasoning or "") + "".join(call.arguments for call in calls)
+    )
+    thought = estimated_text_tokens(turn.reasoning or "")
+    return ChatReply(
+        message=Message(role="assistant", content=turn.content, tool_calls=calls, reasoning=turn.reasoning),
+        finish=turn.finish or ("tool_calls" if calls else "stop"),
+        usage=TokenUsage(
+            input_tokens=input_tokens,
+            output_tokens=written if turn.output_tokens is None else turn.output_tokens,
+            reasoning_tokens=thought,
+        ),
+    )
+
+
+async def _streamed(events: Iterable[bytes]) -> AsyncIterator[bytes]:
+    for event in events:
+        yield event
+
+
+async def _dropped() -> AsyncIterator[bytes]:
+    """Yield the beginning of an answer, and break off."""
+    yield b'{"id": '
+    raise InfrastructureError("the script breaks off here")
+
+
+def _json(status: int, document: dict[str, JsonValue]) -> Response:
+    return Response(status, json.dumps(document, ensure_ascii=False).encode(), content_type="application/json")
