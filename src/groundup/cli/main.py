@@ -15,6 +15,7 @@ from groundup import __version__
 from groundup.cli import (
     ablate,
     clean,
+    compare,
     data,
     doctor,
     evaluate,
@@ -50,6 +51,7 @@ COMMANDS: dict[str, tuple[Callable[..., int], Examples]] = {
     "resume": (resume.resume, resume.EXAMPLES),
     "regrade": (regrade.regrade, regrade.EXAMPLES),
     "report": (report.report, report.EXAMPLES),
+    "compare": (compare.compare, compare.EXAMPLES),
     "shell": (shell.shell, shell.EXAMPLES),
     "recipe build": (recipe.build, recipe.BUILD_EXAMPLES),
     "recipe check": (recipe.check, recipe.CHECK_EXAMPLES),

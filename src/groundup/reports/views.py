@@ -35,9 +35,10 @@ def views_of(report: Report) -> Iterator[View]:
 
 def comparison_views(report: Report) -> Iterator[View]:
     """Yield what to show of a comparison: the figures, the tasks that differ, and those without a pair."""
-    yield _harmless(_compared(report))
+    origins = tuple(f"{run.run_id}: {line}" for run in report.runs for line in _origin(run))
+    yield _harmless(View(title="Runs", above=origins))
     for one in report.comparisons:
-        yield from map(_harmless, _pairs(one))
+        yield from map(_harmless, (_compared(one), *_pairs(one)))
 
 
 def _summary(run: RunReport, summary: Summary, several: bool) -> View:
@@ -207,38 +208,30 @@ def _comparisons(comparisons: tuple[Comparison, ...]) -> View:
     )
 
 
-def _compared(report: Report) -> View:
-    """Return a row per figure and run, over what both have."""
-    rows = []
-    for one in report.comparisons:
-        for figure in one.figures:
-            numbers = (
-                figure.name,
-                str(figure.pairs),
-                percent(figure.base),
-                percent(figure.other),
-                _points(figure.difference, figure.interval),
-                "-" if figure.p_value is None else f"{figure.p_value:.3f}",
-                str(figure.better),
-                str(figure.worse),
-                str(figure.equal),
-            )
-            rows.append((f"{one.other} against {one.base}", *numbers))
-    methods = {one.interval.method for each in report.comparisons for one in each.figures if one.interval}
-    below = [
-        f"{one.other} against {one.base}: {warning}" for one in report.comparisons for warning in one.warnings
-    ]
-    below += [f"95 % interval of the difference: {method}" for method in sorted(methods)]
-    below += (
-        [f"p: {SIGN_FLIPS}"]
-        if any(figure.p_value is not None for one in report.comparisons for figure in one.figures)
-        else []
+def _compared(one: Comparison) -> View:
+    """Return a row per figure, over the tasks that have it in both runs."""
+    rows = tuple(
+        (
+            figure.name,
+            str(figure.pairs),
+            percent(figure.base),
+            percent(figure.other),
+            _points(figure.difference, figure.interval),
+            "-" if figure.p_value is None else f"{figure.p_value:.3f}",
+            str(figure.better),
+            str(figure.worse),
+            str(figure.equal),
+        )
+        for figure in one.figures
     )
+    methods = {figure.interval.method for figure in one.figures if figure.interval}
+    below = [*one.warnings, *(f"95 % interval of the difference: {method}" for method in sorted(methods))]
+    if any(figure.p_value is not None for figure in one.figures):
+        below.append(f"p: {SIGN_FLIPS}")
     return View(
-        title="Paired by task",
-        above=tuple(f"{run.run_id}: {line}" for run in report.runs for line in _origin(run)),
-        columns=("runs", "figure", "tasks", "base", "other", "difference", "p", "better", "worse", "equal"),
-        rows=tuple(rows),
+        title=f"{one.other} against {one.base}, over the tasks that both have a score for",
+        columns=("figure", "tasks", "base", "other", "difference", "p", "better", "worse", "equal"),
+        rows=rows,
         below=tuple(below),
     )
 

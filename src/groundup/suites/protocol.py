@@ -164,6 +164,8 @@ class OwnReport(Record):
 class Exporting(Protocol):
     """A suite whose publishers have a form of reports, which it writes and reads. Optional."""
 
+    name: str
+    version: str
     report_format: str
     """What users call the form."""
 

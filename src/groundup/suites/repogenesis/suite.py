@@ -6,14 +6,18 @@ from pathlib import Path
 from typing import Literal
 
 from groundup.domain.limits import Limits
+from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import SeedFile, Task
+from groundup.domain.verdicts import Verdict
 from groundup.grading.bench import Bench
 from groundup.settings import Settings
-from groundup.suites.protocol import Grader
+from groundup.suites.protocol import Grader, OwnReport, Results, Summary
 from groundup.suites.pulling import PublishedRepository, data_folder
 from groundup.suites.repogenesis.data import POM, README, Problem, read_dataset
 from groundup.suites.repogenesis.graders import all_graders
 from groundup.suites.repogenesis.references import write_oracle
+from groundup.suites.repogenesis.report_format import FORMAT, read_report, write_report
+from groundup.suites.repogenesis.summaries import summaries
 from groundup.suites.repogenesis.tasks import ServiceTask, shipped_tasks
 from groundup.suites.repogenesis.validity import is_valid, told
 
@@ -41,6 +45,7 @@ class RepoGenesis:
     version = "1"
     description = "web services in Python and Java from a README: deployment, hidden tests, API coverage"
     default_grader = "strict"
+    report_format = FORMAT
     published = PublishedRepository(
         address="https://github.com/microsoft/DKI_LLM",
         commit=COMMIT,
@@ -82,6 +87,18 @@ class RepoGenesis:
         """Write our own service for the task, or nothing."""
         if kind == "oracle":
             await asyncio.to_thread(write_oracle, task.id, destination)
+
+    def write_report(self, results: Results) -> OwnReport:
+        """Return *results* as the published harness reports them."""
+        return write_report(results, self.problems)
+
+    def read_report(self, document: bytes, name: str) -> Results | None:
+        """Return what a report of the published harness says."""
+        return read_report(document, name)
+
+    def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
+        """Return the figures by language, as *grader* averages them."""
+        return summaries(verdicts, grader, self.problems)
 
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
         """Return a row per task."""
