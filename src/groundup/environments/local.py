@@ -13,6 +13,7 @@ from groundup.domain.limits import Limits
 from groundup.environments.build_sandbox import LIMITS, Ask, BuildSandbox, build_sandbox
 from groundup.environments.git_sources import git_layer
 from groundup.environments.interpreters import Interpreter, interpreter_mounts
+from groundup.environments.java_builder import JavaBuilder
 from groundup.environments.known_interpreters import known_interpreter
 from groundup.environments.layer_store import Built, layer_store
 from groundup.environments.locking import named_requirements
@@ -77,9 +78,18 @@ class LocalBuilder:
         self._slots = asyncio.Semaphore(_BUILDS_AT_ONCE)
         self._refused: dict[str, TaskError | SubmissionError] = {}
         """Builds that failed by their own fault: the same would happen again."""
+        self._java: JavaBuilder | None = None
         self._programs: SharedWork[InstalledProgram] = SharedWork()
         self._unusable: dict[str, UsageError] = {}
         """Programs that cannot be installed, by request."""
+
+    @property
+    def java(self) -> JavaBuilder:
+        """The builder for Java."""
+        if self._java is None:
+            cache = FetchCache(self._settings.cache_dir / "registry")
+            self._java = JavaBuilder(self._provider, self._store, cache)
+        return self._java
 
     async def python(self, request: PythonRequest) -> PythonEnvironment:
         """Return the environment of *request*, building its layer when it is not there."""

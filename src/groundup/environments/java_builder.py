@@ -1,0 +1,231 @@
+"""The builder for Java: toolchains of this machine, and local Maven repositories as layers."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from groundup.domain.digests import digest_of
+from groundup.domain.errors import InfrastructureError, SubmissionError
+from groundup.domain.limits import Limits
+from groundup.environments.failures import as_error
+from groundup.environments.java_homes import find_jdk
+from groundup.environments.java_requests import (
+    JAVA_TARGET,
+    MAVEN_TARGET,
+    JavaToolchain,
+    MavenRepository,
+    MavenRequest,
+)
+from groundup.environments.layer_store import Built, LayerStore
+from groundup.environments.maven_homes import find_maven
+from groundup.environments.maven_layers import (
+    KIND,
+    as_built,
+    as_repository,
+    classpath_of,
+    lay_out,
+    layer_key,
+    local_place,
+    resolve,
+    runner_jars,
+    write_stand_in,
+)
+from groundup.environments.maven_sandbox import BUILD_LIMITS, MavenSandbox, maven_sandbox
+from groundup.environments.requests import Layer
+from groundup.gateways.cache import FetchCache
+from groundup.gateways.indexes import ClientConfiguration
+from groundup.gateways.maven import MavenGateway
+from groundup.gateways.maven_registry import MavenFile, MavenRegistry, is_metadata
+from groundup.gateways.maven_settings import maven_configuration
+from groundup.gateways.shared_work import SharedWork
+from groundup.sandbox.protocol import Mount, SandboxProvider
+from groundup.settings import environment
+from groundup.trees.copy import copy_tree
+
+_BUILDS_AT_ONCE = 2
+_WHAT = "fetching what the project's pom.xml names"
+
+
+@runtime_checkable
+class JavaBuilding(Protocol):
+    """A builder that can also do Java. Optional."""
+
+    @property
+    def java(self) -> "JavaBuilder":
+        """The builder for Java."""
+        ...
+
+
+class JavaBuilder:
+    """Toolchains and local repositories. Belongs to one event loop; holds no connection while nothing is built."""
+
+    def __init__(
+        self,
+        provider: SandboxProvider,
+        store: LayerStore,
+        cache: FetchCache,
+        configuration: ClientConfiguration | None = None,
+    ) -> None:
+        self._provider = provider
+        self._store = store
+        self._cache = cache
+        self._configuration = configuration
+        self._registry: MavenRegistry | None = None
+        self._users = 0
+        self._toolchains: dict[int, JavaToolchain] = {}
+        self._layers: SharedWork[Layer] = SharedWork()
+        self._slots = asyncio.Semaphore(_BUILDS_AT_ONCE)
+        self._refused: dict[str, SubmissionError] = {}
+        """Builds that failed by their own fault: the same would happen again."""
+
+    def toolchain(self, java: int) -> JavaToolchain:
+        """Return this machine's JDK of that major version, with its Maven. Raises `InfrastructureError`."""
+        if java not in self._toolchains:
+            self._toolchains[java] = _toolchain(java)
+        return self._toolchains[java]
+
+    async def repository(self, request: MavenRequest) -> MavenRepository:
+        """Return the local repository of *request*, resolved when its layer is not there.
+
+        Raises `SubmissionError` when the build files cannot be resolved, and `InfrastructureError`.
+        """
+        toolchain = self.toolchain(request.java)
+        key = layer_key(request, toolchain)
+        layer = self._store.find(KIND, key)
+        if layer is None:
+            if key in self._refused:
+                raise SubmissionError(str(self._refused[key]))
+            try:
+                layer = await self._layers.get(key, partial(self._build, request, toolchain, key))
+            except SubmissionError as error:
+                self._refused[key] = error
+                raise
+        return as_repository(layer, toolchain)
+
+    async def extended(self, repository: MavenRepository, files: Mapping[str, MavenFile]) -> MavenRepository:
+        """Return *repository* with further *files* that a gateway gave out; itself when all of them are there."""
+        old = repository.layer
+        new = {
+            place: file
+            for place, file in files.items()
+            if not is_metadata(place) and not (old.path / local_place(place)).exists()
+        }
+        if not new:
+            return repository
+        key = digest_of({"base": old.digest, "files": {place: file.sha256 for place, file in new.items()}})
+
+        async def fill(room: Path) -> Built:
+            await asyncio.to_thread(shutil.copytree, old.path, room / "more", symlinks=True)
+            await asyncio.to_thread(lay_out, {**new}, room / "tree")
+            await asyncio.to_thread(shutil.copytree, room / "more", room / "tree", dirs_exist_ok=True)
+            return Built(built=old.built)
+
+        layer = await self._layers.get(key, lambda: self._store.get(KIND, key, fill))
+        return as_repository(layer, repository.toolchain)
+
+    @asynccontextmanager
+    async def maven(
+        self,
+        project: Path,
+        room: Path,
+        toolchain: JavaToolchain,
+        start_from: MavenRepository | None,
+        limits: Limits = BUILD_LIMITS,
+        *,
+        user_is_root: bool = False,
+    ) -> AsyncIterator[MavenSandbox]:
+        """Yield a sandbox with Maven around *project*; its repository, a copy of another, lies in *room*."""
+        if start_from is None:
+            room.mkdir()
+        else:
+            await asyncio.to_thread(copy_tree, start_from.layer.path, room)
+        async with (
+            self._open_registry() as registry,
+            maven_sandbox(
+                project,
+                room,
+                toolchain,
+                provider=self._provider,
+                registry=registry,
+                limits=limits,
+                user_is_root=user_is_root,
+            ) as opened,
+        ):
+            yield opened
+
+    def gateway(self) -> AbstractAsyncContextManager[MavenGateway]:
+        """Yield a way to the Maven repositories for one sandbox."""
+        return self._gateway()
+
+    @asynccontextmanager
+    async def _gateway(self) -> AsyncIterator[MavenGateway]:
+        async with self._open_registry() as registry, MavenGateway(registry) as gateway:
+            yield gateway
+
+    async def _build(self, request: MavenRequest, toolchain: JavaToolchain, key: str) -> Layer:
+        async def fill(room: Path) -> Built:
+            project = room / "project"
+            await asyncio.to_thread(write_stand_in, request, project)
+            async with (
+                self._slots,
+                self._open_registry() as registry,
+                self.maven(project, room / "repository", toolchain, None) as build,
+            ):
+                result = await resolve(build)
+                log = self._store.keep_log(KIND, key, build.log())
+                if not result.ok:
+                    failure = build.failure(result, self._store.root)
+                    raise as_error(failure, "submission", _WHAT, log)
+                classpath, own = await classpath_of(build)
+                files = {**build.gateway.files}
+                runner = await runner_jars(classpath, registry)
+                figures = build.figures()
+            files.update(runner)
+            await asyncio.to_thread(lay_out, files, room / "tree")
+            known = [place for place in classpath if place in files]
+            return as_built(figures, known, runner, own)
+
+        return await self._store.get(KIND, key, fill)
+
+    @asynccontextmanager
+    async def _open_registry(self) -> AsyncIterator[MavenRegistry]:
+        """Yield the registry; its connections are closed when nobody uses it any more."""
+        if self._registry is None:
+            self._configuration = self._configuration or maven_configuration(environment(), _maven_home())
+            self._registry = MavenRegistry(self._configuration, self._cache)
+        registry = self._registry
+        self._users += 1
+        try:
+            yield registry
+        finally:
+            self._users -= 1
+            if self._users == 0:
+                self._registry = None
+                await registry.close()
+
+
+def _maven_home() -> Path | None:
+    try:
+        return find_maven(environment()).home
+    except InfrastructureError:
+        return None
+
+
+def _toolchain(java: int) -> JavaToolchain:
+    jdk, maven = find_jdk(java, environment()), find_maven(environment())
+    mounts = [Mount(source=jdk.home, target=JAVA_TARGET)]
+    inside = str(maven.home)
+    if not inside.startswith("/usr/") or inside.startswith("/usr/local/"):  # /usr is seen as it is, but for that
+        mounts.append(Mount(source=maven.home, target=MAVEN_TARGET))
+        inside = MAVEN_TARGET
+    return JavaToolchain(
+        java=jdk.version,
+        maven=maven.version,
+        mounts=tuple(mounts),
+        path=(f"{JAVA_TARGET}/bin", f"{inside}/bin"),
+        environment={"JAVA_HOME": JAVA_TARGET, "MAVEN_OPTS": "-XX:TieredStopAtLevel=1 -Xshare:auto"},
+    )
