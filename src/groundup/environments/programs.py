@@ -1,7 +1,7 @@
 """Programs of package registries that a sandbox can be given, such as agents: what is asked, what comes back.
 
-A program sees its own interpreter and packages below `/opt/agent`. So it can need another Python than what is worked
-on, and nothing of its own is on that one's PATH or import path.
+A program sees its own interpreter and packages below `/opt/agent`. So it can need another Python than what is
+worked on, and nothing of its own is on that one's PATH or import path.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """NL2RepoBench: Python libraries from long specifications, judged by the originals' own tests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +16,7 @@ from groundup.suites.nl2repobench.published import PublishedData, read_published
 from groundup.suites.nl2repobench.recipe import Recipe
 from groundup.suites.nl2repobench.shipped import shipped_recipes
 from groundup.suites.nl2repobench.strict import StrictGrader
+from groundup.suites.nl2repobench.withheld import withheld_names
 from groundup.suites.protocol import Grader
 from groundup.suites.pulling import PublishedRepository, data_folder
 
@@ -86,6 +87,10 @@ class Nl2RepoBench:
                     f"`groundup recipe build {task.id}`"
                 )
             await write_original(recipe, destination, bench)
+
+    def withheld(self, task: Task) -> Collection[str]:
+        """Return the distributions that hand out *task*'s original."""
+        return withheld_names(task.id, self._recipes.get(task.id))
 
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
         """Return a row per task: what is at hand, and what is counted. "-": not known."""

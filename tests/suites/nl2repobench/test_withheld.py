@@ -1,0 +1,25 @@
+"""What registries refuse to whoever writes an original anew."""
+
+from packaging.utils import canonicalize_name
+
+from groundup.suites.nl2repobench.official_environment import own_names
+from groundup.suites.nl2repobench.shipped import shipped_recipes
+from groundup.suites.nl2repobench.suite import Nl2RepoBench
+from groundup.suites.nl2repobench.withheld import withheld_names
+from groundup.suites.protocol import Withholding
+
+
+def test_every_shipped_task_withholds_its_original() -> None:
+    """The distribution that the original was fetched as is never given out to whoever writes it."""
+    suite = Nl2RepoBench(shipped_recipes())
+    assert isinstance(suite, Withholding)
+    for task in suite.tasks():
+        withheld = {canonicalize_name(name) for name in suite.withheld(task)}
+        assert {canonicalize_name(name) for name in own_names(shipped_recipes()[task.id])} <= withheld
+
+
+def test_forks_and_other_names_are_withheld() -> None:
+    """A fork with the same code, or the same project under another name, is no way around."""
+    assert {"docopt", "docopt-ng"} <= set(withheld_names("docopt-ng", shipped_recipes()["docopt-ng"]))
+    assert "thefuzz" in withheld_names("fuzzywuzzy", None)
+    assert "phe" in withheld_names("paillier", None)
