@@ -13,6 +13,14 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "dibench": "groundup.suites.dibench.suite:create",
         "repogenesis": "groundup.suites.repogenesis.suite:create",
     },
+    "agent": {
+        "loop": "groundup.agents.loop:create",
+        "oneshot": "groundup.agents.oneshot:create",
+        "all-in-one": "groundup.agents.dependencies.agents:create_all_in_one",
+        "imports-only": "groundup.agents.dependencies.agents:create_imports_only",
+        "file-iterate": "groundup.agents.dependencies.agents:create_file_iterate",
+        "cli": "groundup.agents.cli.agent:create",
+    },
     "sandbox": {
         "bubblewrap": "groundup.sandbox.bubblewrap:create",
         "none": "groundup.sandbox.none:create",
@@ -25,6 +33,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
 """What ships with groundup. Nothing is imported before it is asked for.
 
 A suite and a sandbox are functions `create(settings: Settings)`, returning a `Suite` or a `SandboxProvider`;
+an agent is a function `create(options: Mapping[str, JsonValue])`, returning an `Agent`;
 a builder is `create(settings: Settings, provider: SandboxProvider)`, returning an `EnvironmentBuilder`.
 """
 

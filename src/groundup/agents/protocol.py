@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pydantic import JsonValue
 
@@ -95,5 +95,18 @@ class Agent(Protocol):
         ...
 
     async def attempt(self, assignment: Assignment) -> Ended:
-        """Work in the workspace. `InfrastructureError` and `TaskError` are raised; all else is data."""
+        """Work in the workspace.
+
+        `InfrastructureError`, `TaskError` and `BudgetSpentError` (the run's money) are raised; all else is data.
+        An attempt whose try ended by one of them, or was killed, is given to the agent again with a fresh
+        workspace: the trajectory then holds what was recorded before, and no recorded reply is paid for again.
+        """
         ...
+
+
+@runtime_checkable
+class Preferring(Protocol):
+    """An agent that wants its model asked in its own way, where the user says nothing. Optional."""
+
+    preferred: Mapping[str, JsonValue]
+    """Model settings, such as `{"temperature": 0.0}`."""

@@ -37,8 +37,8 @@ class RunResult(Record):
 
     @property
     def owed(self) -> int:
-        """Attempts without a verdict; a resume can finish them."""
-        return self.standing.total - self.standing.settled
+        """Attempts without a verdict, or without a submission where only those are made."""
+        return self.standing.total - self.standing.settled - self.standing.made
 
     @property
     def exit_code(self) -> int:

@@ -4,9 +4,10 @@ import errno
 import platform
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 
 from groundup.domain.digests import digest_of
@@ -15,10 +16,14 @@ from groundup.domain.subjects import AttemptKey, Outcome, Submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Stage, Status, Verdict
 from groundup.grading.bench import Bench
+from groundup.models.protocol import BudgetSpentError
 from groundup.runs.equipment import Equipment
+from groundup.runs.generation import Generation
 from groundup.runs.interrupts import in_thread
 from groundup.runs.options import RunOptions
 from groundup.runs.plan import Plan
+from groundup.runs.scheduler import Stages
+from groundup.runs.submissions import SubmissionSource
 from groundup.store.folder import RunWriter
 from groundup.store.records import VerdictLine
 from groundup.store.verdict_cache import VerdictCache
@@ -37,6 +42,10 @@ class Workplace:
     options: RunOptions
     start: int
     warn: Callable[[str], None]
+    generation: Generation | None = None
+    """What makes submissions; None where they are brought."""
+    stages: Stages | None = None
+    """Where making and grading wait for their turn; None where whole attempts do."""
 
 
 class Trial:
@@ -53,11 +62,16 @@ class Trial:
         self.repeatable = True
         """Whether trying again soon may help when it did not settle."""
 
-    async def settle(self) -> VerdictLine:
-        """Grade the submission and record what came out. Raises `DiskFullError`; then nothing was recorded."""
+    async def settle(self) -> VerdictLine | None:
+        """Grade the submission and record what came out; None when it is not to be graded now.
+
+        Raises `DiskFullError` and `BudgetSpentError`; then nothing was recorded.
+        """
         started_at = datetime.now(UTC)
         if self._at.plan.source.holds(self._key):
             graded = await self._graded()
+            if graded is None:
+                return None
             # No await from here on: what was graded is recorded even when a ^C comes in between.
             again = None if graded.verdict.settles else self._try
             self._folder.write_evidence(graded.tests, graded.logs, again=again)
@@ -70,6 +84,8 @@ class Trial:
     def _line(self, graded: Graded | None, started_at: datetime) -> VerdictLine:
         if graded is None:
             outcome = Outcome.NOT_ATTEMPTED
+        elif self._submission is None and self._at.generation and graded.verdict.status is Status.INFRASTRUCTURE:
+            outcome = Outcome.INFRASTRUCTURE
         else:
             outcome = self._submission.outcome if self._submission else Outcome.SUBMITTED
         return VerdictLine(
@@ -84,13 +100,13 @@ class Trial:
             finished_at=datetime.now(UTC),
         )
 
-    async def _graded(self) -> Graded:
+    async def _graded(self) -> Graded | None:
         scratch = self._at.writer.scratch(self._key)
         try:
             with _disk_full_told():
                 return await self._judged(scratch)
-        except DiskFullError:
-            raise  # no attempt can go on, and none is to blame
+        except (DiskFullError, BudgetSpentError):
+            raise  # the attempt cannot go on, and nobody is to blame
         except SubmissionError as error:
             stage = Stage.INTAKE if self._submission is None else Stage.INSTALL
             return self._zero(Reason(stage=stage, message=_sentence(error)))
@@ -101,17 +117,24 @@ class Trial:
             return self._infrastructure(str(error), error)
         except Exception as error:  # noqa: BLE001 - the attempt boundary: one grader's bug must not end the other attempts
             self.repeatable = False
-            return self._infrastructure(f"the grader crashed: {type(error).__name__}: {error}", error)
+            who = "the grader" if self._submission or self._at.generation is None else "the agent"
+            return self._infrastructure(f"{who} crashed: {type(error).__name__}: {error}", error)
         finally:
             await self._put_away(scratch)
 
-    async def _judged(self, scratch: Path) -> Graded:
-        self._submission = self._taken_in() or await self._take_in(scratch)
+    async def _judged(self, scratch: Path) -> Graded | None:
+        self._submission = self.taken_in() or await self._take_in(scratch)
+        if self._at.options.generate_only and self._at.generation is not None:
+            return None
+        async with self._turn_to_grade():
+            return await self._looked_up(scratch, self._submission)
+
+    async def _looked_up(self, scratch: Path, submission: Submission) -> Graded:
         bench = self._bench(scratch / "grading")
         cache = self._at.cache
         if cache is None:
             return await self._grade(bench)
-        key = await self._cache_key(self._submission, bench)
+        key = await self._cache_key(submission, bench)
         if found := cache.find(key):
             self._cached = True
             return Graded(verdict=found.verdict, tests=found.tests)
@@ -122,7 +145,8 @@ class Trial:
     async def _grade(self, bench: Bench) -> Graded:
         return await self._at.plan.grader.grade(self._task, self._folder.submission, bench)
 
-    def _taken_in(self) -> Submission | None:
+    def taken_in(self) -> Submission | None:
+        """Return the record of what an earlier try took in or made."""
         try:
             record = self._folder.record()
         except UsageError:  # damaged: nothing was settled with it, so it can be taken in again
@@ -130,11 +154,39 @@ class Trial:
         return record if record and self._folder.submission.is_dir() else None
 
     async def _take_in(self, scratch: Path) -> Submission:
-        bench = self._bench(scratch / "intake")
+        source, generation = self._at.plan.source, self._at.generation
         with self._folder.incoming() as destination:
-            submission = await self._at.plan.source.take_in(self._task, self._key, destination, bench)
+            if generation is None:
+                assert isinstance(source, SubmissionSource)
+                bench = self._bench(scratch / "intake")
+                submission = await source.take_in(self._task, self._key, destination, bench)
+            else:
+                submission = await self._make(generation, scratch, destination)
         self._folder.write_record(submission)
         return submission
+
+    async def _make(self, generation: Generation, scratch: Path, destination: Path) -> Submission:
+        stages = self._at.stages
+        turn = stages.making.entered(generation.reservation_mb(self._task)) if stages else nullcontext()
+        gradings = count(1)
+
+        async def grade(tree: Path) -> Verdict:
+            bench = self._bench(scratch / f"shown-{next(gradings)}")
+            try:
+                async with self._turn_to_grade():
+                    return (await self._at.plan.grader.grade(self._task, tree, bench)).verdict
+            except SubmissionError as error:
+                return self._zero(Reason(stage=Stage.INSTALL, message=_sentence(error))).verdict
+            finally:
+                await in_thread(lambda: remove_tree(bench.scratch))
+
+        async with turn:
+            bench = self._bench(scratch / "intake")
+            return await generation.make(self._task, self._key, self._folder, destination, (bench, grade))
+
+    def _turn_to_grade(self) -> AbstractAsyncContextManager[None]:
+        stages = self._at.stages
+        return stages.grading.entered(self._at.plan.grader.reservation_mb(self._task)) if stages else nullcontext()
 
     def _bench(self, scratch: Path) -> Bench:
         scratch.mkdir()

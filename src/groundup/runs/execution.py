@@ -11,14 +11,25 @@ from pathlib import Path
 
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
+from groundup.models.protocol import BudgetSpentError
 from groundup.runs.attempt import Trial, Workplace
 from groundup.runs.equipment import Equipment, equipment
+from groundup.runs.generation import Generation, generation, paid_so_far
 from groundup.runs.interrupts import Interrupted, interruptible
 from groundup.runs.memory import machine_memory_mb
 from groundup.runs.options import RunOptions
 from groundup.runs.plan import Plan, changed
-from groundup.runs.progress import AttemptBegan, AttemptEnded, Progress, RunBegan, RunEnded, Standing, Warned
-from groundup.runs.scheduler import Admission, work_off
+from groundup.runs.progress import (
+    AttemptBegan,
+    AttemptEnded,
+    AttemptMade,
+    Progress,
+    RunBegan,
+    RunEnded,
+    Standing,
+    Warned,
+)
+from groundup.runs.scheduler import Admission, Stage, Stages, work_off
 from groundup.runs.tally import Tally
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder, RunWriter
@@ -52,11 +63,14 @@ def execute(job: Job) -> tuple[Standing, bool]:
 
 
 async def _execute(job: Job, interrupted: Interrupted) -> tuple[Standing, bool]:
-    async with equipment(job.plan.configuration.sandbox, job.settings) as tools:
+    async with (
+        equipment(job.plan.configuration.sandbox, job.settings) as tools,
+        generation(job.plan.source, job.options, job.settings, lambda: _paid_usd(job)) as made_by,
+    ):
         with _writer(job, tools) as writer:
             start = writer.began(_start(job.options, tools))
             tally = Tally(len(job.plan.planned))
-            owed = _Owed(job, writer, tools, tally, start)
+            owed = _Owed(job, writer, (tools, made_by), tally, start)
             job.progress(
                 RunBegan(run_id=writer.config.run_id, folder=str(writer.folder.path), standing=tally.standing())
             )
@@ -71,6 +85,10 @@ async def _execute(job: Job, interrupted: Interrupted) -> tuple[Standing, bool]:
                 job.finish(writer.folder.path)
             job.progress(RunEnded(standing=tally.standing(), interrupted=interrupted()))
             return tally.standing(), interrupted()
+
+
+def _paid_usd(job: Job) -> float:
+    return paid_so_far(RunFolder(job.path)) if job.resumed else 0.0
 
 
 def _writer(job: Job, tools: Equipment) -> RunWriter:
@@ -130,7 +148,10 @@ def _start(options: RunOptions, tools: Equipment) -> Start:
 class _Owed:
     """The attempts without a verdict, and what happens to each."""
 
-    def __init__(self, job: Job, writer: RunWriter, tools: Equipment, tally: Tally, start: int) -> None:
+    def __init__(
+        self, job: Job, writer: RunWriter, means: tuple[Equipment, Generation | None], tally: Tally, start: int
+    ) -> None:
+        tools, self._generation = means
         self._options = job.options
         self._progress = job.progress
         self._tally = tally
@@ -145,7 +166,10 @@ class _Owed:
             options=job.options,
             start=start,
             warn=self._warn,
+            generation=self._generation,
+            stages=None if self._generation is None else self._stages(),
         )
+        self._spent = False
         settled: set[AttemptKey] = set()
         self._tries: dict[AttemptKey, int] = {}
         for line in writer.folder.lines():
@@ -154,30 +178,67 @@ class _Owed:
             if line.settles:
                 settled.add(line.attempt)
         self._keys = [key for key in job.plan.planned.keys if key not in settled]
+        if self._generation and job.options.generate_only:
+            self._keys = [key for key in self._keys if not self._is_made(key)]
         self._tries_before = dict(self._tries)
 
     async def work_off(self) -> None:
         """Settle them all, or try as often as the options allow."""
-        budget_mb = int(machine_memory_mb() * self._options.memory_share)
+        jobs = self._options.jobs
+        generating = self._generation is not None
+        if generating:  # those that wait to be graded must not keep others from being made
+            jobs += self._options.agent_jobs or jobs
         await work_off(
             self._keys,
             self._attempt,
-            jobs=self._options.jobs,
-            admission=Admission(budget_mb),
-            reservation_mb=lambda key: self._grader.reservation_mb(self._tasks[key.task]),
+            jobs=jobs,
+            admission=Admission(self._budget_mb()),
+            reservation_mb=lambda key: 0 if generating else self._grader.reservation_mb(self._tasks[key.task]),
         )
 
+    def _budget_mb(self) -> int:
+        return int(machine_memory_mb() * self._options.memory_share)
+
+    def _stages(self) -> Stages:
+        """Divide the budget: graders get what all of them can need at once, but not more than half."""
+        budget_mb, jobs = self._budget_mb(), self._options.jobs
+        largest_mb = max((self._grader.reservation_mb(task) for task in self._tasks.values()), default=0)
+        grading_mb = min(jobs * largest_mb, budget_mb // 2)
+        return Stages(
+            making=Stage(self._options.agent_jobs or jobs, budget_mb - grading_mb), grading=Stage(jobs, grading_mb)
+        )
+
+    def _is_made(self, key: AttemptKey) -> bool:
+        made = Trial(self._workplace, key, 1).taken_in() is not None
+        if made:
+            self._tally.made(now=False)
+        return made
+
     async def _attempt(self, key: AttemptKey) -> float | None:
+        if self._spent:
+            return None
         number = self._tries.get(key, 0) + 1
         self._tally.began()
         self._progress(AttemptBegan(attempt=key, standing=self._tally.standing()))
         trial = Trial(self._workplace, key, number)
         try:
             line = await trial.settle()
+        except BudgetSpentError as error:
+            self._tally.abandoned()
+            if not self._spent:
+                self._spent = True
+                self._warn(f"no further attempt begins: {error}")
+            return None
         except BaseException:
             self._tally.abandoned()
             raise
         self._tries[key] = number
+        if line is None:
+            made = trial.taken_in()
+            assert made is not None
+            self._tally.made(now=True)
+            self._progress(AttemptMade(attempt=key, submission=made, standing=self._tally.standing()))
+            return None
         tries_now = number - self._tries_before.get(key, 0)
         again = not line.settles and trial.repeatable and tries_now <= self._options.retries
         self._tally.ended(line)

@@ -12,11 +12,20 @@ from groundup.domain.names import unknown
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.runs.earlier import EarlierRunSource
+from groundup.runs.generation import GeneratedSource, check_instructions
 from groundup.runs.references import ReferenceSource
-from groundup.runs.submissions import SubmissionSource
+from groundup.runs.submissions import Source
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
-from groundup.store.records import ConfigFile, EarlierRun, Planned, Predictions, References, RunConfiguration
+from groundup.store.records import (
+    ConfigFile,
+    EarlierRun,
+    Generated,
+    Planned,
+    Predictions,
+    References,
+    RunConfiguration,
+)
 from groundup.suites.protocol import Grader, Grouping, Partial, PatchTaking, Suite
 
 Groups = Mapping[str, Collection[str]]
@@ -32,7 +41,7 @@ class Plan:
     grader: Grader
     tasks: Mapping[str, Task]
     planned: Planned
-    source: SubmissionSource
+    source: Source
     pinned: dict[str, str]
     left_out: tuple[str, ...] = ()
     """Tasks that nobody named and that the suite cannot grade."""
@@ -50,8 +59,12 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> Plan:
     every = {task.id: task for task in suite.tasks()}
     source = _source(configuration, suite, sorted(every))
     usual = sorted(suite.gradable() if isinstance(suite, Partial) else every)
+    if isinstance(source, GeneratedSource):
+        usual = [name for name in usual if every[name].instruction is not None] or usual
     groups = suite.groups() if isinstance(suite, Grouping) else {}
     tasks = {name: every[name] for name in _selected(configuration, sorted(every), usual, groups)}
+    if isinstance(source, GeneratedSource):
+        check_instructions(suite.name, tasks)
     planned = Planned(tasks=tuple(tasks), attempts=configuration.attempts or source.attempts())
     return Plan(
         configuration=configuration,
@@ -138,12 +151,14 @@ def _named(configuration: RunConfiguration) -> tuple[str, ...] | None:
             return configuration.tasks
 
 
-def _source(configuration: RunConfiguration, suite: Suite, tasks: Sequence[str]) -> SubmissionSource:
+def _source(configuration: RunConfiguration, suite: Suite, tasks: Sequence[str]) -> Source:
     match configuration.submissions:
         case References(which=which):
             return ReferenceSource(suite, which)
         case EarlierRun(path=path):
             return EarlierRunSource(RunFolder(Path(path)))
+        case Generated() as generated:
+            return GeneratedSource(generated, suite)
         case Predictions() as predictions:
             from groundup.runs.predictions import Layout, open_predictions
 
@@ -152,7 +167,7 @@ def _source(configuration: RunConfiguration, suite: Suite, tasks: Sequence[str])
 
 
 def _pinned(
-    suite: Suite, grader: Grader, tasks: Mapping[str, Task], planned: Planned, source: SubmissionSource
+    suite: Suite, grader: Grader, tasks: Mapping[str, Task], planned: Planned, source: Source
 ) -> dict[str, str]:
     pinned = {
         "suite": f"{suite.name} {suite.version}",
@@ -162,6 +177,8 @@ def _pinned(
     for name, task in tasks.items():
         pinned[f"task {name}"] = task.digest
         pinned[f"grader of {name}"] = digest_of(grader.identity(task))
+        if isinstance(source, GeneratedSource) and (withheld := source.withheld(task)):
+            pinned[f"withheld from {name}"] = ", ".join(withheld)
     keys = set(map(str, planned.keys))
     for name, digest in source.identity().items():
         if name in keys or "/" not in name:  # what lies there for other attempts does not matter

@@ -28,7 +28,7 @@ from groundup.suites.protocol import PATCH_FILE
 from groundup.trees.archives import extract_archive
 from groundup.trees.copy import copy_tree
 from groundup.trees.digest import tree_digest, untrusted_digest
-from groundup.trees.limits import DROPPED_SHOWN, TakenIn, TreeLimits, printable
+from groundup.trees.limits import TakenIn, TreeLimits, printable, told_dropped
 from groundup.trees.writer import TreeWriter
 
 ARCHIVES = (".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar", ".zip")
@@ -99,12 +99,12 @@ class PredictionSource:
             files=digest.files,
             bytes=digest.bytes,
             provenance=Provenance(
-                source="predictions",
+                source=self._spec.source,
                 agent_name=self._spec.agent_name,
                 model_name=self._spec.model_name or found.model_name,
                 path=found.name,
             ),
-            dropped=_told(taken),
+            dropped=told_dropped(taken),
         )
 
     def _digest(self, found: Found) -> str:
@@ -366,13 +366,6 @@ def _patch_bytes(place: Path) -> bytes:
         return place.read_bytes()
     except OSError as error:
         raise SubmissionError(f"{place.name} cannot be read: {error.strerror}") from error
-
-
-def _told(taken: TakenIn) -> tuple[str, ...]:
-    """Return what was dropped, at most 20, the last saying how many more."""
-    if taken.dropped_count <= DROPPED_SHOWN:
-        return taken.dropped
-    return (*taken.dropped[: DROPPED_SHOWN - 1], f"and {taken.dropped_count - DROPPED_SHOWN + 1} more")
 
 
 def _file_digest(path: Path) -> str:

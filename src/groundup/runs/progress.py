@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pydantic import Field
 
 from groundup.domain.records import Record
-from groundup.domain.subjects import AttemptKey
+from groundup.domain.subjects import AttemptKey, Submission
 from groundup.store.records import VerdictLine
 
 
@@ -20,6 +20,9 @@ class Standing(Record):
     not_attempted: int = 0
     infrastructure: int = Field(default=0, description="attempts whose last try so far failed so")
     cached: int = 0
+    made: int = Field(
+        default=0, description="attempts with a submission that is not graded yet: the run only makes them"
+    )
     failed: dict[str, int] = Field(
         default={}, description="attempts that lost points, by the stage they name first"
     )
@@ -38,6 +41,14 @@ class AttemptBegan(Record):
     """An attempt was admitted."""
 
     attempt: AttemptKey
+    standing: Standing
+
+
+class AttemptMade(Record):
+    """A submission was made and is not graded now: the run only generates."""
+
+    attempt: AttemptKey
+    submission: Submission
     standing: Standing
 
 
@@ -62,7 +73,7 @@ class RunEnded(Record):
     interrupted: bool
 
 
-Event = RunBegan | AttemptBegan | AttemptEnded | Warned | RunEnded
+Event = RunBegan | AttemptBegan | AttemptMade | AttemptEnded | Warned | RunEnded
 Progress = Callable[[Event], None]
 """Is called from the run's own thread; must be quick and must not raise."""
 

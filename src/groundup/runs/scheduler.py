@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from groundup.domain.subjects import AttemptKey
 
@@ -40,6 +41,30 @@ class Admission:
             self._inside -= 1
             self._reserved_mb -= reservation_mb
             self._left.set()
+
+
+class Stage:
+    """A part of an attempt's work: so many at once, within a memory budget of its own."""
+
+    def __init__(self, at_once: int, budget_mb: int) -> None:
+        self._slots = asyncio.Semaphore(at_once)
+        self._admission = Admission(budget_mb)
+
+    @asynccontextmanager
+    async def entered(self, reservation_mb: int) -> AsyncIterator[None]:
+        """Wait for a slot and for room, then hold both."""
+        async with self._slots, self._admission.admitted(reservation_mb):
+            yield
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Where attempts wait that make their submissions. A `submit` is graded while its attempt holds its place in
+    `making`, so the two never wait for the same room.
+    """
+
+    making: Stage
+    grading: Stage
 
 
 class _Owed:

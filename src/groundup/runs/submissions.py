@@ -6,15 +6,15 @@ raises `UsageError` for what cannot be read at all.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from groundup.domain.subjects import AttemptKey, Submission
 from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
 
 
-class SubmissionSource(Protocol):
-    """Hands out the submissions of a run."""
+class Source(Protocol):
+    """Says for which attempts a run has submissions, or makes some (`generation`)."""
 
     def attempts(self) -> int:
         """Return how many attempts per task it holds, at least 1: the default of `--attempts`."""
@@ -31,6 +31,11 @@ class SubmissionSource(Protocol):
     def holds(self, attempt: AttemptKey) -> bool:
         """Whether there is something for *attempt*; otherwise it is recorded as not attempted."""
         ...
+
+
+@runtime_checkable
+class SubmissionSource(Source, Protocol):
+    """Hands out the submissions of a run."""
 
     async def take_in(self, task: Task, attempt: AttemptKey, destination: Path, bench: Bench) -> Submission:
         """Write the submission as a plain tree into the empty folder *destination*; return its record.

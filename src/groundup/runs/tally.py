@@ -17,6 +17,7 @@ class Tally:
         self._kinds: dict[AttemptKey, str] = {}
         self._failed: dict[AttemptKey, str] = {}
         self._cached: set[AttemptKey] = set()
+        self._made = 0
         self._running = 0
         self._graded_now = 0
         self._began = time.monotonic()
@@ -32,6 +33,11 @@ class Tally:
     def abandoned(self) -> None:
         """Count an attempt as not going on any more: somebody stopped the run."""
         self._running -= 1
+
+    def made(self, *, now: bool) -> None:
+        """Count a submission that is there and is not graded by this start."""
+        self._made += 1
+        self._running -= now
 
     def ended(self, line: VerdictLine) -> None:
         """Count a line of this start."""
@@ -57,6 +63,7 @@ class Tally:
             not_attempted=kinds["not_attempted"],
             infrastructure=infrastructure,
             cached=len(self._cached),
+            made=self._made,
             failed=dict(sorted(Counter(self._failed.values()).items())),
             left_s=left_s,
         )

@@ -1,4 +1,4 @@
-"""The folder of one attempt: what was handed in, what the hidden tests did, logs."""
+"""The folder of one attempt: what the agent did, what was handed in, what the hidden tests did, logs."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,6 +12,7 @@ from groundup.domain.subjects import Submission
 from groundup.domain.verdicts import TestResult, Verdict
 from groundup.store.files import write_atomically
 from groundup.store.journal import complete_lines
+from groundup.store.trajectory import TrajectoryFile
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import disk_errors
 
@@ -30,6 +31,8 @@ class AttemptFolder:
         self.tests_file = path / "tests.jsonl"
         self.logs = path / "logs"
         self.kept = path / "kept"
+        self.trajectory_file = path / "trajectory.jsonl"
+        self.agent_logs = path / "agent"
 
     def record(self) -> Submission | None:
         """Return the record of what was taken in; None before that is complete."""
@@ -94,6 +97,16 @@ class AttemptFolder:
         with disk_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
         write_atomically(self.path / "verdict.json", verdict.model_dump_json(indent=1).encode() + b"\n")
+
+    def trajectory(self) -> TrajectoryFile:
+        """Open the trajectory to append to it."""
+        return TrajectoryFile(self.trajectory_file)
+
+    def keep_agent_log(self, name: str, content: bytes) -> None:
+        """Keep what an agent printed or logged itself, replacing what is there of that name."""
+        with disk_errors(self.path):
+            self.agent_logs.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.agent_logs / _file_name(name), _capped(content), durable=False)
 
     def keep(self, scratch: Path) -> None:
         """Move a grader's scratch folder here, replacing an earlier one."""

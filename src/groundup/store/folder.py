@@ -164,6 +164,7 @@ class RunWriter:
             f"{attempt}/.*.partial",
             f"{attempt}/.incoming",
             f"{attempt}/logs/**/.*.partial",
+            f"{attempt}/agent/.*.partial",
         ):
             for torn in self.folder.path.glob(pattern):
                 remove_tree(torn)

@@ -1,12 +1,14 @@
 """The records that lie in a run folder. Owns their shape; what they mean is decided elsewhere."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from groundup.domain.digests import digest_of
+from groundup.domain.episodes import EpisodeLimits, Feedback
 from groundup.domain.ids import Name
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey, Outcome, Subject
@@ -28,6 +30,7 @@ class Predictions(Record):
     task: Name | None = Field(default=None, description="the one task whose submission *path* is")
     agent_name: str | None = None
     model_name: str | None = None
+    source: Literal["predictions", "import"] = "predictions"
 
 
 class EarlierRun(Record):
@@ -37,7 +40,23 @@ class EarlierRun(Record):
     path: str = Field(description="absolute")
 
 
-SubmissionsFrom = Annotated[References | Predictions | EarlierRun, Field(discriminator="kind")]
+class Generated(Record):
+    """Submissions are made in the run, by an agent that may use a model."""
+
+    kind: Literal["agent"] = "agent"
+    agent: str = Field(description="short name or dotted path")
+    options: dict[str, JsonValue] = Field(
+        default={}, description="the agent's own settings, as the user gave them"
+    )
+    model: str | None = Field(default=None, description="provider/model")
+    model_settings: dict[str, JsonValue] = Field(
+        default={}, description="how the model is asked, as far as that may change its replies"
+    )
+    limits: EpisodeLimits = EpisodeLimits()
+    feedback: Feedback = Feedback.SCORE
+
+
+SubmissionsFrom = Annotated[References | Predictions | EarlierRun | Generated, Field(discriminator="kind")]
 
 
 class RunConfiguration(Record):
@@ -62,6 +81,16 @@ class RunConfiguration(Record):
                 return Subject(agent=agent or "predictions", model=model)
             case EarlierRun(path=path):
                 return Subject(agent="regrade", settings={"run": path})
+            case Generated(agent=agent, model=model, options=options):
+                return Subject(agent=agent, model=model, settings=_told(options))
+
+
+def _told(options: Mapping[str, JsonValue]) -> dict[str, str | int | float | bool | None]:
+    """Return settings as a subject has them: what is no plain value as JSON."""
+    return {
+        name: value if value is None or isinstance(value, str | int | float | bool) else json.dumps(value)
+        for name, value in options.items()
+    }
 
 
 class Planned(Record):

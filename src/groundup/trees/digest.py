@@ -39,6 +39,16 @@ def tree_digest(path: Path) -> TreeDigest:
     return TreeDigest(_digest(lines), files, size)
 
 
+def entry_digests(path: Path) -> dict[str, bytes]:
+    """Return what stands for each file and link of the tree at *path*, by relative path, to find what changed."""
+    with _reading(path) as root:
+        return {
+            "/".join(entry.parts): _line(entry)[0]
+            for entry in walk(root, _MAX_DEPTH)
+            if entry.kind in ("file", "link")
+        }
+
+
 def untrusted_digest(path: Path, limits: TreeLimits) -> str:
     """Digest a tree that nobody took in yet, to notice whether it changes: `tree_digest` for tame ones.
 

@@ -31,6 +31,13 @@ class TakenIn(Record):
     dropped_count: int = 0
 
 
+def told_dropped(taken: TakenIn) -> tuple[str, ...]:
+    """Return what was dropped, at most 20, the last saying how many more."""
+    if taken.dropped_count <= DROPPED_SHOWN:
+        return taken.dropped
+    return (*taken.dropped[: DROPPED_SHOWN - 1], f"and {taken.dropped_count - DROPPED_SHOWN + 1} more")
+
+
 def printable(name: str) -> str:
     """Return a hostile *name* fit for a terminal and for UTF-8: undecodable bytes and controls are escaped."""
     return "".join(character if character.isprintable() else _escaped(character) for character in name)
