@@ -42,6 +42,11 @@ def client(tmp_path: Path, name: str, script: str) -> dict[str, str]:
     return {"PATH": f"{folder}:{os.defpath}", "HOME": str(tmp_path)}
 
 
+def registry_at(address: str) -> str:
+    """Return an npm that knows one registry."""
+    return f"echo '{json.dumps({'registry': address})}'"
+
+
 def write(root: Path, path: str, content: object) -> None:
     """Write a page, as JSON unless it is text."""
     (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -57,11 +62,11 @@ async def ask(live: Live, ecosystem: Ecosystem, name: str) -> Listing | None:
 async def test_npm_says_where_its_registry_is(site: tuple[Path, str], tmp_path: Path) -> None:
     """Names, scoped names at their scope's own registry, and names that do not exist."""
     root, address = site
-    write(root, "left-pad", {"versions": {"1.0.0": {}, "1.3.0": {}}})
-    write(root, "own/@own/pkg", {"versions": {"2.0.0": {}}})
-    script = (
-        f'case "$3" in registry) echo {address};; @own:registry) echo {address}/own;; *) echo undefined;; esac'
-    )
+    tarball = {"dist": {"tarball": "left-pad.tgz"}}
+    write(root, "left-pad", {"versions": {"1.0.0": tarball, "1.3.0": tarball}})
+    write(root, "own/@own/pkg", {"versions": {"2.0.0": tarball}})
+    told = json.dumps({"registry": f"{address}/", "@own:registry": f"{address}/own/"})
+    script = f"echo '{told}'"
     live = Live(FetchCache(tmp_path / "cache"), client(tmp_path, "npm", script))
     found = await ask(live, "npm", "left-pad")
     assert found is not None
@@ -122,7 +127,7 @@ async def test_failures_are_not_absence(site: tuple[Path, str], tmp_path: Path) 
     root, address = site
     write(root, "broken", "<html>busy</html>")
     cache = FetchCache(tmp_path / "cache")
-    environment = client(tmp_path, "npm", f"echo {address}")
+    environment = client(tmp_path, "npm", registry_at(address))
     assert await ask(Live(cache, environment), "npm", "broken") is None
     old = Listing(ecosystem="npm", name="broken", exists=True, fetched_at=datetime.now(UTC) - timedelta(days=3))
     live = Live(cache, environment)
@@ -136,7 +141,7 @@ async def test_answers_are_kept(site: tuple[Path, str], tmp_path: Path) -> None:
     root, address = site
     write(root, "left-pad", {"versions": {"1.0.0": {}}})
     cache = FetchCache(tmp_path / "cache")
-    environment = client(tmp_path, "npm", f"echo {address}")
+    environment = client(tmp_path, "npm", registry_at(address))
     first = await ask(Live(cache, environment), "npm", "left-pad")
     (root / "left-pad").unlink()
     assert await ask(Live(cache, environment), "npm", "left-pad") == first

@@ -83,7 +83,9 @@ async def _node(host: _Host, staging: Path) -> Toolchain:
     npm = host.program("npm", "node")
     versions = {"node": await host.version("node", node, "-v"), "npm": await host.version("node", npm, "-v")}
     if _is_seen(node) and _is_seen(npm.resolve()):
-        return Toolchain(name="node", versions=versions)
+        seen = node.parents[1]
+        nodedir = {"npm_config_nodedir": str(seen)} if (seen / "include" / "node").is_dir() else {}
+        return Toolchain(name="node", versions=versions, environment=nodedir)
     modules = _modules_of(npm, node)
     inside = f"{INSIDE}/node"
     programs = {

@@ -37,6 +37,13 @@ class Index(Record):
     credentials: Credentials | None = None
 
 
+class Authorization(Record):
+    """What is sent as `Authorization` to addresses that begin with a place."""
+
+    place: str = Field(description="`//host[:port]/path`, without scheme and last slash")
+    header: SecretStr
+
+
 class ClientConfiguration(Record):
     """How this user reaches package indexes."""
 
@@ -48,6 +55,9 @@ class ClientConfiguration(Record):
         default=None, description="pip's proxy setting; else the usual variables count"
     )
     netrc_file: Path | None = None
+    authorizations: tuple[Authorization, ...] = Field(
+        default=(), description="tokens; the longest place counts, and the last of equals"
+    )
     trust_environment: bool = Field(default=True, description="whether HTTP_PROXY and its like count")
     origin: str = Field(default="given", description="who named the indexes, for messages and lock files")
 
@@ -57,6 +67,15 @@ class ClientConfiguration(Record):
             if index.credentials and _origin(index.url) == _origin(url):
                 return index.credentials
         return _from_netrc(self.netrc_file, urlsplit(url).hostname or "")
+
+    def authorization_for(self, url: str) -> str | None:
+        """Return the header to send to *url*, when a token is known for it."""
+        parts = urlsplit(url)
+        place = f"//{parts.netloc.rpartition('@')[2]}{parts.path}/"
+        found = [entry for entry in self.authorizations if place.startswith(f"{entry.place}/")]
+        return (
+            max(reversed(found), key=lambda entry: len(entry.place)).header.get_secret_value() if found else None
+        )
 
 
 class _Found(Record):

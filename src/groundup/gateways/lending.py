@@ -24,6 +24,9 @@ from pydantic import Field
 from groundup.domain.records import Record
 from groundup.gateways.cache import FetchCache
 from groundup.gateways.indexes import ClientConfiguration, client_configuration
+from groundup.gateways.npm import NpmGateway
+from groundup.gateways.npm_registry import NpmRegistry
+from groundup.gateways.npm_settings import NpmConfiguration, npm_configuration
 from groundup.gateways.pypi import PyPIGateway
 from groundup.gateways.pypi_registry import PyPIRegistry
 from groundup.gateways.records import Fetched, Trouble
@@ -32,7 +35,7 @@ from groundup.gateways.simple_pages import cutoff_instant
 from groundup.sandbox.protocol import Sandbox
 from groundup.trees.removal import remove_tree
 
-RegistryKind = Literal["pypi"]
+RegistryKind = Literal["pypi", "npm"]
 KINDS: tuple[RegistryKind, ...] = get_args(RegistryKind)
 
 
@@ -105,11 +108,31 @@ def pypi_opening(configuration: ClientConfiguration) -> Opening:
     return opening
 
 
+def npm_opening(configuration: NpmConfiguration) -> Opening:
+    """Return how to open these npm registries."""
+
+    def opening(cache: FetchCache) -> Opened:
+        registry = NpmRegistry(configuration, cache)
+        return Opened(
+            gateway=lambda refused, cutoff: NpmGateway(registry, refused=refused, cutoff=cutoff),
+            close=registry.close,
+        )
+
+    return opening
+
+
 async def _pypi(environment: Mapping[str, str]) -> Opening:
     return pypi_opening(await client_configuration(environment))
 
 
-_WAYS: Mapping[RegistryKind, Callable[[Mapping[str, str]], Awaitable[Opening]]] = {"pypi": _pypi}
+async def _npm(environment: Mapping[str, str]) -> Opening:
+    return npm_opening(await npm_configuration(environment))
+
+
+_WAYS: Mapping[RegistryKind, Callable[[Mapping[str, str]], Awaitable[Opening]]] = {
+    "pypi": _pypi,
+    "npm": _npm,
+}
 """Learns from a user's environment how a kind of registry is opened."""
 
 

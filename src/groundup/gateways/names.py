@@ -153,11 +153,13 @@ class Live:
 
     async def open(self, ecosystem: Ecosystem) -> Lookup | None:
         """Return the way to a registry; None when its client does not say where it is."""
-        from groundup.gateways import crates, npm, nuget, pypi_names
+        from groundup.gateways import crates, npm_names, nuget, pypi_names
 
         if ecosystem == "pypi":
             return await pypi_names.open_index(self._environment, self._cache)
-        opening = {"npm": npm.open_registry, "crates": crates.open_index, "nuget": nuget.open_source}[ecosystem]
+        if ecosystem == "npm":
+            return await npm_names.open_registry(self._environment, self._cache)
+        opening = {"crates": crates.open_index, "nuget": nuget.open_source}[ecosystem]
         return await opening(self._environment)
 
 

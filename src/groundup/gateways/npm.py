@@ -1,59 +1,172 @@
-"""Which packages npm registries have. The addresses are npm's own configuration; a scope may have its own."""
+"""npm registries as one sandbox sees them: plain HTTP on its own loopback, with one task's rules applied.
+
+Answers npm, yarn and pnpm: packuments, manifests of single versions, tarballs, and the questions that they ask
+besides. Addresses and tokens stay in `NpmRegistry` on the host. A lock file that names another registry's tarball
+gets this gateway's: what counts is the package's name before `/-/`, the file's name behind it, and the hash.
+"""
 
 import json
-from collections.abc import Mapping
-from urllib.parse import quote
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from urllib.parse import unquote, urlsplit
 
-from groundup.domain.errors import NetworkError
-from groundup.gateways.registry_clients import ask_client, reach
-from groundup.gateways.upstream import Upstream, shown
+from groundup.domain.digests import digest_of, short
+from groundup.gateways.ledger import MAX_BYTES, RefusedError, text
+from groundup.gateways.npm_packuments import BRIEF_TYPE, is_name, manifest_of, written
+from groundup.gateways.npm_registry import NpmRegistry
+from groundup.gateways.records import Fetched, UnknownPackageError
+from groundup.gateways.registry_gateway import RegistryGateway, Supplies
+from groundup.gateways.server import Request, Response, ServerLimits
 
-_ABBREVIATED = "application/vnd.npm.install-v1+json; q=1.0, application/json; q=0.8"
-_ABSENT = (404, 410)
+_NAME = r"(?P<name>(?:@[^/]+/)?[^/@-][^/]*|-[^/]+)"
+_PACKUMENT = re.compile(f"/{_NAME}")
+_VERSION = re.compile(rf"/{_NAME}/(?P<version>[^/-][^/]*)")
+_TARBALL = re.compile(rf"/(?:.*?/)??{_NAME}/-/(?:.*/)?(?P<file>[^/]+)")
+_HOST = re.compile(r"[\w.:\[\]-]{1,100}")
+_ADVISORIES = re.compile(
+    r"/-/npm/v1/(security/advisories/bulk|security/audits(/quick)?)|/-/npm/v1/attestations/.*"
+)
+_NOTHING_KNOWN = {
+    "actions": [],
+    "advisories": {},
+    "muted": [],
+    "metadata": {
+        "vulnerabilities": {"info": 0, "low": 0, "moderate": 0, "high": 0, "critical": 0},
+        "dependencies": 0,
+        "devDependencies": 0,
+        "optionalDependencies": 0,
+        "totalDependencies": 0,
+    },
+}
+_BODY_BYTES = 1024 * 1024
 
 
-async def open_registry(environment: Mapping[str, str]) -> "NpmRegistry | None":
-    """Return the registry that npm is configured for; None when npm is not there to say."""
-    url = await _configured("registry", environment)
-    return None if url is None else NpmRegistry(url, environment)
+class NpmGateway(RegistryGateway):
+    """One sandbox's way to npm packages."""
+
+    methods = ("GET", "HEAD", "POST")
+
+    def __init__(
+        self,
+        registry: NpmRegistry,
+        *,
+        refused: Iterable[str] = (),
+        cutoff: datetime | None = None,
+        limits: ServerLimits | None = None,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        super().__init__(limits=limits or ServerLimits(body_bytes=_BODY_BYTES), max_bytes=max_bytes)
+        self.refused = frozenset(name.lower() for name in refused)
+        self._registry = registry
+        self._cutoff = cutoff
+
+    def supplies(self, address: str) -> Supplies:
+        """Return the variables of npm, yarn (1 and later), pnpm and corepack."""
+        host = urlsplit(address).hostname or "127.0.0.1"
+        return Supplies(
+            environment={
+                "npm_config_registry": address,
+                "npm_config_replace_registry_host": "always",
+                "npm_config_omit_lockfile_registry_resolved": "true",
+                "npm_config_audit": "false",
+                "npm_config_fund": "false",
+                "npm_config_update_notifier": "false",
+                "npm_config_fetch_retries": "0",
+                "npm_config_fetch_timeout": "900000",
+                "YARN_REGISTRY": address,
+                "YARN_NPM_REGISTRY_SERVER": address.rstrip("/"),
+                "YARN_UNSAFE_HTTP_WHITELIST": host,
+                "YARN_ENABLE_TELEMETRY": "0",
+                "YARN_HTTP_TIMEOUT": "900000",
+                "COREPACK_NPM_REGISTRY": address.rstrip("/"),
+                "COREPACK_ENABLE_DOWNLOAD_PROMPT": "0",
+            }
+        )
+
+    # --- requests
+
+    async def _handle(self, request: Request) -> Response:
+        path = unquote(urlsplit(request.path).path)
+        if _ADVISORIES.fullmatch(path):
+            # Nobody here knows of advisories; clients that are told so go on.
+            return _json({} if path.endswith("bulk") else _NOTHING_KNOWN)
+        if request.method == "POST":
+            return text(404, "nothing is taken here")
+        if path == "/-/ping":
+            return _json({})
+        if match := _TARBALL.fullmatch(path):
+            name, filename = match["name"], match["file"]
+            return await self._ledger.answered(name, lambda: self._tarball(name, filename))
+        if match := _PACKUMENT.fullmatch(path):
+            name = match["name"]
+            return await self._ledger.answered(name, lambda: self._packument(name, request))
+        if match := _VERSION.fullmatch(path):
+            name, version = match["name"], match["version"]
+            return await self._ledger.answered(name, lambda: self._manifest(name, version, request))
+        return text(404, "nothing is here: ask for /<package>")
+
+    def _check(self, name: str) -> None:
+        """Raise for what nobody gets. Names in other spellings are other names to npm, but not to a task."""
+        if not is_name(name):
+            raise UnknownPackageError(f"{name[:200]!r} is no name of an npm package")
+        if name.lower() in self.refused:
+            raise RefusedError(f"the task forbids to install {name!r}")
+        self._ledger.admit(name)
+
+    async def _packument(self, name: str, request: Request) -> Response:
+        self._check(name)
+        brief = BRIEF_TYPE in request.headers.get("accept", "")
+        found = await self._registry.packument(name, "brief" if brief else "whole", self._cutoff)
+        body = written(found.packument, _address(request), self._cutoff)
+        if body is None:
+            raise UnknownPackageError(
+                f"the npm registry has nothing of {name} known to be older than {self._cutoff}"
+            )
+        self._ledger.note(
+            Fetched(kind="page", name=name, bytes=len(body), from_cache=found.from_cache, stale=found.stale)
+        )
+        etag = f'"{short(digest_of(body.decode()))}"'
+        headers = {"Vary": "Accept", "Cache-Control": "max-age=300", "ETag": etag}
+        if request.headers.get("if-none-match") == etag:
+            return Response(304, b"", headers=headers)
+        return Response(200, body, content_type=BRIEF_TYPE if brief else "application/json", headers=headers)
+
+    async def _manifest(self, name: str, version: str, request: Request) -> Response:
+        self._check(name)
+        found = await self._registry.packument(name, "whole", self._cutoff)
+        body = manifest_of(found.packument, version, _address(request), self._cutoff)
+        if body is None:
+            raise UnknownPackageError(f"the npm registry has no {name}@{version}")
+        return Response(200, body, content_type="application/json")
+
+    async def _tarball(self, name: str, filename: str) -> Response:
+        self._check(name)
+        place = f"{name}/{filename}"
+        self._ledger.charge(place, 0)
+        release, file = await self._registry.tarball(name, filename, self._cutoff)
+        self._ledger.correct(place, file.size)
+        self._ledger.charge(place, file.size)
+        self._ledger.note(
+            Fetched(
+                kind="file",
+                name=name,
+                filename=filename,
+                version=release.version,
+                sha256=file.sha256,
+                bytes=file.size,
+                from_cache=file.from_cache,
+                verified=file.verified,
+            )
+        )
+        return Response(200, file.path, content_type="application/octet-stream")
 
 
-async def _configured(key: str, environment: Mapping[str, str]) -> str | None:
-    result = await ask_client(["npm", "config", "get", key], environment)
-    words = result.stdout.decode(errors="replace").split() if result is not None and result.ok else []
-    return words[-1] if words and "://" in words[-1] else None
+def _address(request: Request) -> str:
+    """Return this gateway's address as the client knows it; a wrong one harms nobody but the client."""
+    host = request.headers.get("host", "")
+    return f"http://{host}" if _HOST.fullmatch(host) else ""
 
 
-class NpmRegistry:
-    """One user's npm registries. Belongs to one event loop."""
-
-    def __init__(self, url: str, environment: Mapping[str, str]) -> None:
-        self._environment = environment
-        self._registries: dict[str, tuple[str, Upstream]] = {"": reach(url, environment, "npm's configuration")}
-
-    async def close(self) -> None:
-        """Close all connections."""
-        for _, upstream in self._registries.values():
-            await upstream.close()
-
-    async def look_up(self, name: str) -> tuple[str, ...] | None:
-        """Return the versions of *name*, None when it does not exist. Raises `NetworkError`."""
-        base, upstream = await self._registry(name.partition("/")[0] if name.startswith("@") else "")
-        url = f"{base}/{quote(name, safe='@')}"
-        answer = await upstream.page(url, accept=_ABBREVIATED)
-        if answer.status != 200:
-            if answer.code in _ABSENT:
-                return None
-            raise NetworkError(f"{shown(url)} answers with HTTP {answer.code}")
-        try:
-            versions = json.loads(answer.body)["versions"]
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise NetworkError(f"{shown(url)} is no page of an npm registry") from error
-        return tuple(map(str, versions)) if isinstance(versions, dict) else ()
-
-    async def _registry(self, scope: str) -> tuple[str, Upstream]:
-        if scope not in self._registries:
-            own = await _configured(f"{scope}:registry", self._environment)
-            default = self._registries[""]
-            self._registries[scope] = reach(own, self._environment, "npm's configuration") if own else default
-        return self._registries[scope]
+def _json(content: object) -> Response:
+    return Response(200, json.dumps(content).encode(), content_type="application/json")

@@ -61,7 +61,9 @@ class Upstream:
         """Whether the host of *url* could not be reached a moment ago."""
         return time.monotonic() < self._down.get(urlsplit(url).netloc, 0.0)
 
-    async def page(self, url: str, *, accept: str, etag: str | None = None) -> Answer:
+    async def page(
+        self, url: str, *, accept: str, etag: str | None = None, max_bytes: int = _PAGE_BYTES
+    ) -> Answer:
         """Ask for a page. Raises `NetworkError`."""
         headers = {"Accept": accept} | ({"If-None-Match": etag} if etag else {})
 
@@ -74,8 +76,8 @@ class Upstream:
                 body = bytearray()
                 async for chunk in response.aiter_bytes():
                     body += chunk
-                    if len(body) > _PAGE_BYTES:
-                        raise NetworkError(f"{shown(url)} answers with more than {_PAGE_BYTES} bytes for one page")
+                    if len(body) > max_bytes:
+                        raise NetworkError(f"{shown(url)} answers with more than {max_bytes} bytes for one page")
                 told = response.headers
                 return Answer(
                     status=200,
@@ -115,7 +117,9 @@ class Upstream:
 
         Raises `NetworkError` and `_TryAgainError`.
         """
-        credentials = self.configuration.credentials_for(url)
+        token = self.configuration.authorization_for(url)
+        credentials = None if token else self.configuration.credentials_for(url)
+        headers = {**headers, "Authorization": token} if token else headers
         auth = (credentials.username, credentials.password.get_secret_value()) if credentials else None
         async with self._http().stream("GET", url, headers=headers, auth=auth) as response:
             status = response.status_code

@@ -1,0 +1,201 @@
+"""npm registries seen from the host: packuments and tarballs, verified and cached; shared by all gateways."""
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from functools import partial
+from typing import Literal, NamedTuple
+from urllib.parse import quote
+
+from groundup.domain.errors import NetworkError
+from groundup.domain.records import Record
+from groundup.gateways.cache import FetchCache
+from groundup.gateways.npm_packuments import (
+    BRIEF_TYPE,
+    Packument,
+    PackumentError,
+    Release,
+    parse_packument,
+    parse_release,
+    version_of,
+)
+from groundup.gateways.npm_settings import NpmConfiguration
+from groundup.gateways.pypi_registry import MAX_FILE_BYTES, FileFound
+from groundup.gateways.records import UnknownPackageError
+from groundup.gateways.shared_work import SharedWork
+from groundup.gateways.upstream import Answer, Upstream, shown
+
+Detail = Literal["brief", "dated", "whole"]
+"""What an installer needs, the same with the times of all versions, or everything."""
+_FRESH_S = 600.0
+_ABSENT = (404, 405, 410, 451)
+_PACKUMENT_BYTES = 256 * 1024 * 1024
+
+
+class PackumentFound(NamedTuple):
+    """What is known of a package and where it came from."""
+
+    packument: Packument
+    from_cache: bool
+    stale: bool = False
+
+
+class TarballFound(NamedTuple):
+    """A verified tarball on disk."""
+
+    release: Release
+    file: FileFound
+
+
+class _KeptPackument(Record):
+    packument: Packument
+    etag: str | None
+    fetched_at: float
+
+
+class _KeptTarball(Record):
+    release: Release
+    sha256: str
+
+
+class NpmRegistry:
+    """The user's npm registries behind one cache. Belongs to one event loop; close it at the end."""
+
+    def __init__(self, configuration: NpmConfiguration, cache: FetchCache) -> None:
+        self.configuration = configuration
+        self.cache = cache
+        self._upstream = Upstream(configuration.client)
+        self._packuments: SharedWork[PackumentFound] = SharedWork()
+        self._tarballs: SharedWork[TarballFound] = SharedWork()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._upstream.close()
+
+    async def packument(self, name: str, detail: Detail, cutoff: datetime | None = None) -> PackumentFound:
+        """Return what is known of *name*. What was known at *cutoff* is enough then, and is not asked for again.
+
+        Raises `UnknownPackageError`, or `NetworkError` when nobody can be asked and nothing older is kept.
+        """
+        if cutoff is not None and detail == "brief":
+            detail = "dated"
+        key = (name, detail, cutoff)
+        return await self._packuments.get(key, partial(self._packument, name, detail, cutoff))
+
+    async def tarball(self, name: str, filename: str, cutoff: datetime | None = None) -> TarballFound:
+        """Return a tarball on disk, verified against what its registry says of it. Raises as `packument` does."""
+        kept = self.cache.record("npm-tarballs", self._tarball_key(name, filename), _KeptTarball)
+        path = self.cache.file(kept.sha256) if kept else None
+        if kept and path and (cutoff is None or kept.release.published_by(cutoff)):
+            verified = bool(kept.release.hashes)
+            found = FileFound(path, kept.sha256, path.stat().st_size, from_cache=True, verified=verified)
+            return TarballFound(kept.release, found)
+        key = (name, filename, cutoff is None)
+        found_now = await self._tarballs.get(key, partial(self._tarball, name, filename, cutoff))
+        if cutoff is not None and not found_now.release.published_by(cutoff):
+            raise UnknownPackageError(f"{filename} of {name} is not known to be older than {cutoff.isoformat()}")
+        return found_now
+
+    # --- packuments
+
+    async def _packument(self, name: str, detail: Detail, cutoff: datetime | None) -> PackumentFound:
+        base = self.configuration.registry_of(name)
+        url = f"{base}/{quote(name, safe='@')}"
+        key = {"registry": base, "name": name, "detail": detail}
+        kept = await asyncio.to_thread(self.cache.record, "npm-packuments", key, _KeptPackument)
+        if kept and (_is_fresh(kept, cutoff) or self._upstream.seems_down(url)):
+            return PackumentFound(kept.packument, from_cache=True, stale=not _is_fresh(kept, cutoff))
+        accept = f"{BRIEF_TYPE}; q=1.0, application/json; q=0.8" if detail == "brief" else "application/json"
+        try:
+            etag = kept.etag if kept else None
+            answer = await self._upstream.page(url, accept=accept, etag=etag, max_bytes=_PACKUMENT_BYTES)
+            _check_found(answer, name)
+            if answer.status == 200:
+                whole = detail == "whole"
+                packument = await asyncio.to_thread(parse_packument, name, answer.url, answer.body, whole=whole)
+                kept = _KeptPackument(packument=packument, etag=answer.etag, fetched_at=time.time())
+            elif kept:
+                kept = kept.model_copy(update={"fetched_at": time.time()})
+        except PackumentError as error:
+            raise NetworkError(f"{shown(url)}: {error}; check that it is an npm registry") from error
+        except NetworkError:
+            if kept is None:
+                raise
+            return PackumentFound(kept.packument, from_cache=True, stale=True)
+        if kept is None:
+            raise NetworkError(f"{shown(url)} answers that nothing changed, though nothing was known")
+        await asyncio.to_thread(self.cache.keep_record, "npm-packuments", key, kept)
+        return PackumentFound(kept.packument, from_cache=answer.status == 304)
+
+    # --- tarballs
+
+    async def _tarball(self, name: str, filename: str, cutoff: datetime | None) -> TarballFound:
+        release = await self._release(name, filename, cutoff)
+        if cutoff is not None and not release.published_by(cutoff):
+            raise UnknownPackageError(f"{filename} of {name} is not known to be older than {cutoff.isoformat()}")
+        with self.cache.incoming() as incoming:
+            incoming.expect(release.hashes)
+            if not await self._upstream.download(release.url, incoming, MAX_FILE_BYTES):
+                raise UnknownPackageError(f"{shown(release.url)} is named by the npm registry and does not exist")
+            digests = incoming.digests()
+            for algorithm, expected in release.hashes.items():
+                if digests[algorithm] != expected:
+                    raise NetworkError(
+                        f"{shown(release.url)} does not have the {algorithm} hash that its registry names; "
+                        "something on the way changes files: check the mirror or proxy"
+                    )
+            path = incoming.keep()
+        sha256 = digests["sha256"]
+        kept = _KeptTarball(release=release, sha256=sha256)
+        self.cache.keep_record("npm-tarballs", self._tarball_key(name, filename), kept)
+        verified = bool(release.hashes)
+        return TarballFound(release, FileFound(path, sha256, incoming.size, from_cache=False, verified=verified))
+
+    async def _release(self, name: str, filename: str, cutoff: datetime | None) -> Release:
+        """Return what the registry says of a tarball: of its version alone where that is enough."""
+        if cutoff is None:
+            release = await self._release_alone(name, filename)
+            if release is not None:
+                return release
+        found = await self.packument(name, "brief", cutoff)
+        release = found.packument.releases.get(filename)
+        if release is None:
+            raise UnknownPackageError(f"the npm registry has no {filename} of {name}")
+        return release
+
+    async def _release_alone(self, name: str, filename: str) -> Release | None:
+        """Return a tarball of a lock file, whose package nobody asked about: its packument may be huge."""
+        base = self.configuration.registry_of(name)
+        key = {"registry": base, "name": name, "detail": "brief"}
+        kept = await asyncio.to_thread(self.cache.record, "npm-packuments", key, _KeptPackument)
+        if kept and filename in kept.packument.releases:
+            return kept.packument.releases[filename]
+        version = version_of(name, filename)
+        if version is None:
+            return None
+        url = f"{base}/{quote(name, safe='@')}/{quote(version, safe='')}"
+        answer = await self._upstream.page(url, accept="application/json")
+        if answer.status != 200:
+            return None
+        try:
+            return parse_release(name, filename, answer.url, answer.body)
+        except PackumentError:
+            return None
+
+    def _tarball_key(self, name: str, filename: str) -> dict[str, str]:
+        return {"registry": self.configuration.registry_of(name), "name": name, "file": filename}
+
+
+def _check_found(answer: Answer, name: str) -> None:
+    if answer.status != 404:
+        return
+    if answer.code in _ABSENT:
+        raise UnknownPackageError(f"the npm registry that is configured does not know {name!r}")
+    raise NetworkError(f"{shown(answer.url)} answers with HTTP {answer.code}")
+
+
+def _is_fresh(kept: _KeptPackument, cutoff: datetime | None) -> bool:
+    """Whether nothing new can matter: asked a moment ago, or after the cut-off."""
+    if cutoff is not None and datetime.fromtimestamp(kept.fetched_at, UTC) >= cutoff:
+        return True
+    return 0 <= time.time() - kept.fetched_at < _FRESH_S
