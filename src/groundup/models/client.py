@@ -57,7 +57,7 @@ class EndpointModel:
             cost = self.price.cost_usd(reply.usage, parsed.cache_write_tokens) if self.price else None
             paid = cost or 0.0
         finally:
-            await self.ledger.settle(reserved, paid)
+            self.ledger.settle(reserved, paid)
         latency = time.monotonic() - began
         return reply.model_copy(update={"cost_usd": cost, "latency_s": round(latency, 3), "tries": tries})
 

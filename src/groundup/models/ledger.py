@@ -12,33 +12,35 @@ class Ledger:
         self.limit_usd = limit_usd
         self.spent_usd = spent_usd
         """What was paid so far; of a resumed run also what earlier starts paid."""
-        self.reserved_usd = 0.0
-        self._settled = asyncio.Condition()
+        self._reserved: list[float] = []
+        self._settled = asyncio.Event()
+
+    @property
+    def reserved_usd(self) -> float:
+        """What calls on their way may cost."""
+        return sum(self._reserved)
 
     async def reserve(self, usd: float) -> None:
         """Set *usd* aside for a call. Waits for other calls to settle when only they are in the way.
 
         Raises `BudgetSpentError` when what is left is not enough.
         """
-        async with self._settled:
-            while not self._fits(usd + self.reserved_usd):
-                if self.limit_usd is not None and not self.reserved_usd:
-                    left = max(0.0, self.limit_usd - self.spent_usd)
-                    raise BudgetSpentError(
-                        f"of the budget of ${self.limit_usd:g} only ${left:.4f} are left and the next call may "
-                        f"cost ${usd:.4f}; raise --max-cost to go on"
-                    )
-                await self._settled.wait()
-            self.reserved_usd += usd
+        if self.limit_usd is None:
+            return
+        while self.spent_usd + self.reserved_usd + usd > self.limit_usd:
+            if not self._reserved:
+                left = max(0.0, self.limit_usd - self.spent_usd)
+                raise BudgetSpentError(
+                    f"of the budget of ${self.limit_usd:g} only ${left:.4f} are left and the next call may "
+                    f"cost ${usd:.4f}; raise --max-cost to go on"
+                )
+            await self._settled.wait()
+        self._reserved.append(usd)
 
-    async def settle(self, reserved_usd: float, paid_usd: float) -> None:
+    def settle(self, reserved_usd: float, paid_usd: float) -> None:
         """Replace a reservation by what was paid."""
-        async with self._settled:
-            self.reserved_usd = max(0.0, self.reserved_usd - reserved_usd)
-            if self.reserved_usd < 1e-12:  # sums of fractions do not cancel exactly
-                self.reserved_usd = 0.0
-            self.spent_usd += paid_usd
-            self._settled.notify_all()
-
-    def _fits(self, usd: float) -> bool:
-        return self.limit_usd is None or self.spent_usd + usd <= self.limit_usd
+        self.spent_usd += paid_usd
+        if self.limit_usd is not None:
+            self._reserved.remove(reserved_usd)
+            self._settled.set()  # all who wait look again
+            self._settled = asyncio.Event()

@@ -1,6 +1,5 @@
 """Chat Completions, as a server: requests from JSON; replies as JSON or as a stream of chunks."""
 
-import json
 import time
 from collections.abc import Iterator
 from typing import Literal
@@ -12,6 +11,7 @@ from groundup.models.answering.forms import (
     Asked,
     Document,
     Loose,
+    data,
     fresh_id,
     invalid,
     parsed_json,
@@ -167,11 +167,11 @@ def reply_events(reply: ChatReply, model: str, *, usage: bool) -> Iterator[bytes
     """Yield *reply* as a stream of chunks, with a last one for the usage where the client wants it."""
     head = _head("chat.completion.chunk", fresh_id("chatcmpl-"), model)
     for delta in _deltas(reply):
-        yield _event(head | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+        yield data(head | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
     finish = _FINISH.get(reply.finish, "stop")
-    yield _event(head | {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+    yield data(head | {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
     if usage:
-        yield _event(head | {"choices": [], "usage": _usage(reply)})
+        yield data(head | {"choices": [], "usage": _usage(reply)})
     yield DONE
 
 
@@ -188,11 +188,12 @@ def _deltas(reply: ChatReply) -> Iterator[Document]:
             yield {"tool_calls": [{"index": index, "function": {"arguments": text}}]}
 
 
-def _event(document: Document) -> bytes:
-    return f"data: {json.dumps(document, ensure_ascii=False)}\n\n".encode(errors="replace")
-
-
 def error_document(status: int, message: str, code: str | None = None) -> Document:
     """Return an error as this form tells it."""
     kind = "invalid_request_error" if status < 500 else "server_error"
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
+def error_event(status: int, message: str) -> bytes:
+    """Return an error that comes after a stream has begun."""
+    return data(error_document(status, message))

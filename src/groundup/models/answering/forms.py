@@ -28,6 +28,8 @@ class Asked(Record):
     model: str
     stream: bool = False
     stream_usage: bool = False
+    free_text: frozenset[str] = frozenset()
+    """Tools that take text instead of arguments (Responses)."""
 
 
 class BadRequestError(Exception):
@@ -56,6 +58,16 @@ def refuse_parts(kinds: Sequence[str], known: Sequence[str]) -> None:
     for kind in kinds:
         if kind not in known:
             raise BadRequestError(f"content of type {kind!r} cannot be passed on to the model; send text only")
+
+
+def data(document: Document) -> bytes:
+    """Return an unnamed event of a stream."""
+    return f"data: {json.dumps(document, ensure_ascii=False)}\n\n".encode(errors="replace")
+
+
+def event(name: str, document: Document) -> bytes:
+    """Return a named event of a stream."""
+    return f"event: {name}\n".encode() + data(document)
 
 
 def fresh_id(prefix: str) -> str:

@@ -1,0 +1,118 @@
+"""What went between a program and a model: each request with its reply, and what all of them used together."""
+
+import hashlib
+
+from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage
+from groundup.domain.digests import canonical_json
+from groundup.domain.episodes import EpisodeLimits
+from groundup.domain.records import Record
+from groundup.domain.subjects import Outcome
+
+
+class Exchange(Record):
+    """One request and what became of it."""
+
+    number: int
+    form: str
+    """How the program spoke: chat, responses or messages."""
+    request: ChatRequest
+    continues: int | None = None
+    """The number of the exchange whose conversation this one takes up; None: it begins one."""
+    shared: int = 0
+    """How many of the first messages are known from there (its reply may be one of them)."""
+    reply: ChatReply | None = None
+    error: str | None = None
+
+    @property
+    def news(self) -> tuple[Message, ...]:
+        """The messages that no earlier exchange had."""
+        return self.request.messages[self.shared :]
+
+
+class Stop(Record):
+    """Why no further request is answered."""
+
+    outcome: Outcome
+    detail: str
+
+
+class Account:
+    """What one attempt has used, and whether it may go on."""
+
+    def __init__(
+        self, limits: EpisodeLimits, *, turns: int = 0, usage: TokenUsage | None = None, cost_usd: float = 0.0
+    ) -> None:
+        self.limits = limits
+        self.turns = turns
+        self.usage = usage or TokenUsage()
+        self.cost_usd: float | None = cost_usd
+        """None once a reply had no price."""
+
+    @property
+    def tokens(self) -> int:
+        """Input and output together."""
+        return self.usage.input_tokens + self.usage.output_tokens
+
+    def enter(self, reply: ChatReply) -> None:
+        """Add a reply that was answered."""
+        self.turns += 1
+        if reply.cached:
+            return
+        self.usage += reply.usage
+        known = self.cost_usd is not None and reply.cost_usd is not None
+        self.cost_usd = (self.cost_usd or 0.0) + (reply.cost_usd or 0.0) if known else None
+
+    def spent(self, under_way: int = 0) -> Stop | None:
+        """Return which limit is reached, counting *under_way* calls that have no reply yet; None: none is."""
+        limits = self.limits
+        if limits.turns is not None and self.turns + under_way >= limits.turns:
+            return Stop(outcome=Outcome.LIMIT, detail=f"the limit of {limits.turns} turns is reached")
+        if limits.tokens is not None and self.tokens >= limits.tokens:
+            return Stop(outcome=Outcome.LIMIT, detail=f"the limit of {limits.tokens} tokens is reached")
+        if limits.cost_usd is not None and (self.cost_usd or 0.0) >= limits.cost_usd:
+            return Stop(outcome=Outcome.BUDGET, detail=f"the attempt's budget of ${limits.cost_usd:g} is spent")
+        return None
+
+    def bounded(self, request: ChatRequest) -> ChatRequest:
+        """Return *request* with no more output than the limit on tokens leaves."""
+        if self.limits.tokens is None:
+            return request
+        left = max(1, self.limits.tokens - self.tokens)
+        return request.model_copy(update={"max_output_tokens": min(left, request.max_output_tokens or left)})
+
+
+class Threads:
+    """Finds out which earlier conversation a request takes up: programs send everything again in every turn."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}
+        """The number of the exchange that first had a beginning of a conversation, by the beginning's digest."""
+        self._numbers = 0
+
+    def place(self, request: ChatRequest) -> tuple[int, int | None, int]:
+        """Return a new number, the exchange that *request* takes up, and how many messages it shares with it."""
+        number, self._numbers = self._numbers, self._numbers + 1
+        digests = _beginnings(request.messages)
+        continues, shared = None, 0
+        for count, digest in enumerate(digests, start=1):
+            if digest in self._known:
+                continues, shared = self._known[digest], count
+        for digest in digests:
+            self._known.setdefault(digest, number)
+        return number, continues, shared
+
+    def answered(self, number: int, request: ChatRequest, reply: ChatReply) -> None:
+        """Remember the conversation with its reply."""
+        plain = reply.message.model_copy(update={"reasoning": None})
+        for message in {reply.message, plain}:
+            self._known.setdefault(_beginnings((*request.messages, message))[-1], number)
+
+
+def _beginnings(messages: tuple[Message, ...]) -> list[str]:
+    """Return a digest for each beginning of a conversation."""
+    running = hashlib.sha256()
+    digests: list[str] = []
+    for message in messages:
+        running.update(canonical_json(message) + b"\n")
+        digests.append(running.hexdigest())
+    return digests
