@@ -33,6 +33,9 @@ class Settings(Record):
     data_dir: Path | None = Field(default=None, description="pulled suite data; None: inside the cache")
     output: Path = Field(default=Path("runs"), description="where run folders are made")
     jobs: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, description="attempts at once")
+    agent_jobs: int | None = Field(
+        default=None, ge=1, description="attempts at making submissions at once; None: as many as jobs"
+    )
     sandbox: str = Field(default="bubblewrap", description="bubblewrap, none or fake")
     trust_code: bool = Field(default=False, description="let submitted code run without a sandbox")
     builder: str = Field(default="local", description="who builds environments")
@@ -52,6 +55,12 @@ class Settings(Record):
         "folder to which host/owner/name is appended, or a pattern with {host}, {owner} and {name}",
     )
     registry_cache: bool = Field(default=True, description="keep fetched packages for offline use")
+    resolutions_s: float = Field(
+        default=3600.0,
+        ge=0,
+        description="how long the versions that a submission's unlocked requirements came to are taken again, "
+        "seconds; 0: resolve each time",
+    )
 
     registry: str = Field(
         default="live",

@@ -42,7 +42,7 @@ async def test_a_real_environment_is_built_and_needs_no_network_the_second_time(
     settings = Settings(cache_dir=tmp_path / "cache")
     asked = ResolvedRequest(python=MINOR, requirements=("tenacity", "docopt"), exclude_newer=CUTOFF)
     online = LocalBuilder(settings, provider, configuration)
-    lines = await online.lock(asked)
+    lines = (await online.resolve(asked)).lines
     assert [line.partition(" ")[0] for line in lines] == ["docopt==0.6.2", "tenacity==8.2.3"]
     request = PythonRequest(python=MINOR, requirements=lines, exclude_newer=CUTOFF)
     first = await online.python(request)
@@ -71,7 +71,7 @@ async def test_a_refused_name_cannot_be_had_as_a_dependency(
     )
     builder = LocalBuilder(Settings(cache_dir=tmp_path / "cache"), provider, configuration)
     with pytest.raises(TaskError, match="forbids to install 'six'"):
-        await builder.lock(asked)
+        await builder.resolve(asked)
 
 
 async def test_a_real_source_is_fetched_by_hash(

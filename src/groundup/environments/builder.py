@@ -80,5 +80,8 @@ class SubmissionInstaller(Protocol):
     """A builder that installs what a submission declares and nobody locked. Optional."""
 
     async def submission_environment(self, request: ResolvedRequest) -> PythonEnvironment:
-        """Return an environment with *request*'s requirements, resolved anew."""
+        """Return an environment with *request*'s requirements, resolved lately, as its `resolution` says.
+
+        Raises `OutOfTimeError`, a `SubmissionError`, when the work takes longer than `work_s`.
+        """
         ...

@@ -27,10 +27,13 @@ from groundup.environments.requests import (
     Layer,
     PythonEnvironment,
     PythonRequest,
+    Resolution,
     ResolvedRequest,
 )
+from groundup.environments.resolutions import Resolutions, resolution_key
 from groundup.environments.sources import source_key, source_layer
 from groundup.environments.toolchains import Toolchain, ToolchainName, find_toolchain
+from groundup.environments.work_time import OutOfTimeError, WorkTime
 from groundup.gateways.cache import FetchCache
 from groundup.gateways.indexes import ClientConfiguration, client_configuration
 from groundup.gateways.lending import Opening, RegistryKind, RegistryLender, RegistrySet, Wanted, pypi_opening
@@ -75,6 +78,9 @@ class LocalBuilder:
         """Interpreters that could not be found or fetched: trying again would cost every attempt the same time."""
         self._finding: SharedWork[Interpreter] = SharedWork()
         self._layers: SharedWork[Layer] = SharedWork()
+        kept_s = settings.resolutions_s if settings.registry_cache else 0.0
+        self._resolutions = Resolutions(settings.cache_dir / "resolutions", kept_s)
+        self._resolving: SharedWork[Resolution] = SharedWork()
         self._slots = asyncio.Semaphore(_BUILDS_AT_ONCE)
         self._refused: dict[str, TaskError | SubmissionError] = {}
         """Builds that failed by their own fault: the same would happen again."""
@@ -93,12 +99,15 @@ class LocalBuilder:
 
     async def python(self, request: PythonRequest) -> PythonEnvironment:
         """Return the environment of *request*, building its layer when it is not there."""
+        return await self._python(request, WorkTime())
+
+    async def _python(self, request: PythonRequest, work: WorkTime) -> PythonEnvironment:
         interpreter = await self.interpreter(request.python)
         key = layer_key(request, interpreter)
         layer = self._store.find(KIND, key)
         if layer is None:
             layer = await self._once(
-                f"{key} for a {request.on_behalf_of}", lambda: self._build_python(request, interpreter, key)
+                f"{key} for a {request.on_behalf_of}", lambda: self._build_python(request, interpreter, key, work)
             )
         mounts = interpreter_mounts(interpreter, self._store.empty_folder())
         return PythonEnvironment(
@@ -125,45 +134,65 @@ class LocalBuilder:
         return await self._once(key, build)
 
     async def submission_environment(self, request: ResolvedRequest) -> PythonEnvironment:
-        """Return an environment with requirements that nobody locked. Each call resolves them anew."""
-        locked = await self.lock(request)
-        return await self.python(
+        """Return an environment with requirements that nobody locked, which it names as they were resolved.
+
+        Raises `OutOfTimeError` when the work takes longer than `work_s`; waiting for a turn is no work.
+        """
+        work = WorkTime(request.work_s, f"installing {', '.join(request.requirements)[:120]}")
+        resolution = await self.resolve(request, work)
+        environment = await self._python(
             PythonRequest(
                 python=request.python,
-                requirements=locked,
+                requirements=resolution.lines,
                 with_pip=request.with_pip,
                 exclude_newer=request.exclude_newer,
                 refused=request.refused,
                 on_behalf_of=request.on_behalf_of,
-            )
+            ),
+            work,
         )
+        return environment.model_copy(update={"resolution": resolution})
 
-    async def lock(self, request: ResolvedRequest) -> tuple[str, ...]:
-        """Return the hashed lines of *request*, resolved in a sandbox, where sources may run their code."""
+    async def resolve(self, request: ResolvedRequest, work: WorkTime | None = None) -> Resolution:
+        """Return what *request* comes to, or came to lately. Sources may run their code, in a sandbox."""
         try:
             lines = named_requirements(request.requirements)
         except UsageError as error:
             kind = SubmissionError if request.on_behalf_of == "submission" else TaskError
             raise kind(str(error)) from error
         if not lines:
-            return ()
+            return self._resolutions.made(())
         interpreter = await self.interpreter(request.python)
         request = request.model_copy(update={"requirements": lines})
-        what = f"resolving {', '.join(lines)[:120]} for Python {request.python}"
-        digest = digest_of(request)
+        key = resolution_key(request, interpreter, await self._client())
+        found = self._resolutions.find(key)
+        if found is not None:
+            return found
+        asked = f"{key} for a {request.on_behalf_of}"
+        return await self._resolving.get(
+            asked, lambda: self._resolve(request, interpreter, key, work or WorkTime())
+        )
+
+    async def _resolve(
+        self, request: ResolvedRequest, interpreter: Interpreter, key: str, work: WorkTime
+    ) -> Resolution:
         ask = Ask(
-            what=what,
+            what=f"resolving {', '.join(request.requirements)[:120]} for Python {request.python}",
             kind="resolved",
-            digest=digest,
+            digest=key,
             asker=request.on_behalf_of,
             refused=request.refused,
             exclude_newer=request.exclude_newer,
         )
         async with (
-            self._store.scratch("resolved", digest) as room,
-            self._building(room, ask, interpreter) as build,
+            self._store.scratch("resolved", key) as room,
+            self._building(room, ask, interpreter, work) as build,
         ):
-            return await resolve(build, request, interpreter)
+            resolution = self._resolutions.made(await resolve(build, request, interpreter))
+            outdated = any(record.stale for record in build.gateway.fetched)
+        if not outdated:
+            self._resolutions.keep(key, resolution)
+        return resolution
 
     @asynccontextmanager
     async def gateway(
@@ -240,11 +269,15 @@ class LocalBuilder:
             raise type(failed)(str(failed))
         try:
             return await self._layers.get(key, build)
+        except OutOfTimeError:  # the machine may be quieter next time
+            raise
         except (TaskError, SubmissionError) as error:
             self._refused[key] = error
             raise
 
-    async def _build_python(self, request: PythonRequest, interpreter: Interpreter, key: str) -> Layer:
+    async def _build_python(
+        self, request: PythonRequest, interpreter: Interpreter, key: str, work: WorkTime
+    ) -> Layer:
         ask = Ask(
             what=f"the Python {request.python} environment",
             kind=KIND,
@@ -255,7 +288,7 @@ class LocalBuilder:
         )
 
         async def fill(room: Path) -> Built:
-            async with self._building(room, ask, interpreter) as build:
+            async with self._building(room, ask, interpreter, work) as build:
                 built = await fill_environment(build, request, interpreter)
             for leftover in (".uv-cache", ".lock"):
                 await asyncio.to_thread(remove_tree, room / "tree" / leftover)
@@ -264,10 +297,13 @@ class LocalBuilder:
         return await self._store.get(KIND, key, fill)
 
     @asynccontextmanager
-    async def _building(self, room: Path, ask: Ask, interpreter: Interpreter) -> AsyncIterator[BuildSandbox]:
+    async def _building(
+        self, room: Path, ask: Ask, interpreter: Interpreter, work: WorkTime
+    ) -> AsyncIterator[BuildSandbox]:
         async with (
             self._slots,
             self._open_registry() as registry,
+            work.running(),
             build_sandbox(
                 room,
                 ask,
@@ -283,9 +319,9 @@ class LocalBuilder:
     @asynccontextmanager
     async def _open_registry(self) -> AsyncIterator[PyPIRegistry]:
         """Yield the registry; its connections are closed when nobody uses it any more."""
-        self._configuration = self._configuration or await client_configuration(environment())
+        configuration = await self._client()
         if self._registry is None:
-            self._registry = PyPIRegistry(self._configuration, self._fetch_cache())
+            self._registry = PyPIRegistry(configuration, self._fetch_cache())
         registry = self._registry
         self._users += 1
         try:
@@ -297,6 +333,10 @@ class LocalBuilder:
                 await registry.close()
                 if not self._settings.registry_cache:
                     await asyncio.to_thread(remove_tree, registry.cache.root)
+
+    async def _client(self) -> ClientConfiguration:
+        self._configuration = self._configuration or await client_configuration(environment())
+        return self._configuration
 
     def _fetch_cache(self) -> FetchCache:
         if self._settings.registry_cache:

@@ -1,10 +1,12 @@
 """What can be asked of the environment builder, and what comes back."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from groundup.domain.digests import digest_of, short
 from groundup.domain.records import Record
 from groundup.sandbox.protocol import Mount
 
@@ -53,6 +55,26 @@ class ResolvedRequest(Record):
     exclude_newer: str | None = None
     refused: tuple[str, ...] = ()
     on_behalf_of: Literal["recipe", "submission"] = "submission"
+    work_s: float | None = Field(
+        default=None, gt=0, description="for resolving and installing, without waiting for a turn; None: no limit"
+    )
+
+
+class Resolution(Record):
+    """What requirement lines came to, and when: the same lines may come to something else on another day."""
+
+    lines: tuple[PinnedRequirement, ...] = Field(description="complete and hashed")
+    resolved_at: datetime
+
+    @property
+    def told(self) -> str:
+        """Name it in a verdict: which versions, by digest, and when they were looked up."""
+        return f"{short(digest_of(self.lines))} of {self.resolved_at.isoformat()}"
+
+    def as_text(self) -> bytes:
+        """Return a requirements file that installs the same again."""
+        lines = (f"# resolved at {self.resolved_at.isoformat()}", *self.lines)
+        return "".join(f"{line}\n" for line in lines).encode()
 
 
 class SourceRequest(Record):
@@ -97,6 +119,7 @@ class PythonEnvironment(Record):
     path: tuple[str, ...]
     executable: str = f"{ENVIRONMENT_TARGET}/bin/python"
     python_version: str = Field(description="with the micro version")
+    resolution: Resolution | None = Field(default=None, description="where the requirements were not locked")
     environment: dict[str, str] = Field(
         default={}, description="variables without which the interpreter does not start; usually none"
     )

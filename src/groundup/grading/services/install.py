@@ -11,6 +11,7 @@ from groundup.domain.errors import SubmissionError, UsageError
 from groundup.domain.records import Record
 from groundup.environments.builder import SubmissionInstaller
 from groundup.environments.requests import PythonEnvironment, PythonRequest, ResolvedRequest
+from groundup.environments.work_time import OutOfTimeError
 from groundup.grading.bench import Bench
 from groundup.grading.services.declared import Declared, read_declared
 from groundup.grading.services.records import InstallOutcome, Lifecycle
@@ -56,12 +57,14 @@ async def _try(
     if declared.problem is not None:
         return InstallOutcome.FAILED, declared.problem, None
     request = ResolvedRequest(
-        python=lifecycle.python, requirements=(*declared.requirements, *extra), with_pip=with_pip
+        python=lifecycle.python,
+        requirements=(*declared.requirements, *extra),
+        with_pip=with_pip,
+        work_s=lifecycle.install_s,
     )
     try:
-        async with asyncio.timeout(lifecycle.install_s):
-            return InstallOutcome.SUCCEEDED, "", await installer(bench).submission_environment(request)
-    except TimeoutError:
+        return InstallOutcome.SUCCEEDED, "", await installer(bench).submission_environment(request)
+    except OutOfTimeError:
         return InstallOutcome.TIMEOUT, f"not installed within {lifecycle.install_s:.0f} s", None
     except SubmissionError as error:
         return InstallOutcome.FAILED, printable(str(error))[:300], None

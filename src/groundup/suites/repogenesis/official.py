@@ -74,10 +74,12 @@ class OfficialGrader:
         verdict = _with_coverage(_verdict(task, image, exit_code, log), coverage)
         timings = {"build": round(built - began, 3), "total": round(time.monotonic() - began, 3)}
         facts = {**verdict.facts, **({"output_cut": True} if cut else {})}
-        return Graded(
-            verdict=verdict.model_copy(update={"timings_s": timings, "facts": facts}),
-            logs={"container.txt": middle_cut(log.encode(errors="replace"), self._lifecycle.log_bytes)},
-        )
+        logs = {"container.txt": middle_cut(log.encode(errors="replace"), self._lifecycle.log_bytes)}
+        resolution = image.environment.resolution if image.environment else None
+        if resolution is not None:
+            facts["resolution"] = resolution.told
+            logs["resolved.txt"] = resolution.as_text()
+        return Graded(verdict=verdict.model_copy(update={"timings_s": timings, "facts": facts}), logs=logs)
 
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return what the harness reports of a repository that it could not build: nothing was counted."""

@@ -122,6 +122,9 @@ def _logs(observed: Observed, coverage: Coverage, limit: int) -> dict[str, bytes
     logs = {"service.txt": middle_cut(observed.service_log, limit), "endpoints.txt": coverage.as_text()}
     if observed.tests is not None:
         logs["tests.txt"] = observed.tests.log
+    resolution = observed.installed.environment.resolution
+    if resolution is not None:
+        logs["resolved.txt"] = resolution.as_text()
     if observed.installed.message or observed.installed.notes:
         told = [observed.installed.message, *(f"not heeded: {note}" for note in observed.installed.notes)]
         logs["install.txt"] = "".join(f"{line}\n" for line in told if line).encode()

@@ -90,6 +90,8 @@ def _facts(problem: Problem, observed: Observed, coverage: Coverage) -> dict[str
         "endpoints_unclear": len(coverage.unclear),
         "python": observed.installed.environment.python_version,
     }
+    if observed.installed.environment.resolution is not None:
+        facts["resolution"] = observed.installed.environment.resolution.told
     skips = tests.skips()
     if skips:
         facts["skip_reason"] = printable(next(iter(skips)))[:160]

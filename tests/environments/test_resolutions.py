@@ -1,0 +1,159 @@
+"""Tests of groundup.environments.resolutions and of builders that keep them."""
+
+import asyncio
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.errors import SubmissionError
+from groundup.environments.local import LocalBuilder
+from groundup.environments.requests import Resolution, ResolvedRequest
+from groundup.environments.resolutions import Resolutions
+from groundup.environments.work_time import OutOfTimeError, WorkTime
+from groundup.sandbox.protocol import SandboxProvider
+from groundup.settings import Settings
+from groundup.trees.removal import remove_tree
+from tests.environments.conftest import MINOR, MakeBuilder
+from tests.gateways.fake_index import FakeIndex, make_sdist, make_wheel
+
+LINE = f"demo==1.0 --hash=sha256:{'0' * 64}"
+KEY = f"sha256:{'a' * 64}"
+
+
+class Clock:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        """Return the time."""
+        return self.now
+
+
+def test_a_resolution_is_found_until_it_is_too_old(tmp_path: Path) -> None:
+    """An hour later the index is asked again; another process finds it as well; the stamp stays the first."""
+    clock = Clock()
+    mine, theirs = (Resolutions(tmp_path / "kept", 3600, clock) for _ in range(2))
+    assert mine.find(KEY) is None
+    mine.keep(KEY, mine.made((LINE,)))
+    clock.now += timedelta(minutes=59)
+    found = theirs.find(KEY)
+    assert found == Resolution(lines=(LINE,), resolved_at=datetime(2026, 1, 1, tzinfo=UTC))
+    assert LINE.encode() in found.as_text()
+    clock.now += timedelta(minutes=1)
+    assert mine.find(KEY) is None
+
+
+@pytest.mark.parametrize("fault", ["future", "another question", "damaged", "no lifetime"])
+def test_what_cannot_be_trusted_is_as_good_as_none(tmp_path: Path, fault: str) -> None:
+    """A stamp in the future, a file under another's name, damage: the answer is made anew, never guessed."""
+    clock = Clock()
+    kept = Resolutions(tmp_path, 0 if fault == "no lifetime" else 3600, clock)
+    kept.keep(KEY, kept.made((LINE,)))
+    key = KEY
+    match fault:
+        case "future":
+            clock.now -= timedelta(seconds=1)
+        case "another question":
+            key = KEY[:-1] + "b"  # the same first digits, and so the same file
+        case "damaged":
+            (file,) = tmp_path.iterdir()
+            file.write_text("{")
+    assert kept.find(key) is None
+
+
+@pytest.mark.end_to_end
+async def test_the_same_requirements_are_resolved_once_in_a_while(
+    index: FakeIndex, make_builder: MakeBuilder, tmp_path: Path
+) -> None:
+    """The second builder needs no index and says when the first one resolved; other lines are another question."""
+    index.add(make_wheel("demo", "1.0"))
+    asked = ResolvedRequest(python=MINOR, requirements=("demo>=1",))
+    first = await make_builder().submission_environment(asked)
+    asks = len(index.asked)
+    index.add(make_wheel("demo", "2.0"))
+    second = await make_builder().submission_environment(asked)
+    assert second.resolution == first.resolution
+    assert second.layer.digest == first.layer.digest
+    assert len(index.asked) == asks
+    remove_tree(tmp_path / "cache/registry")  # pages are looked at again
+    other = await make_builder().submission_environment(asked.model_copy(update={"requirements": ("demo>=1.0",)}))
+    assert other.resolution is not None
+    assert [line.partition(" ")[0] for line in other.resolution.lines] == ["demo==2.0"]
+
+
+@pytest.mark.end_to_end
+async def test_what_is_refused_is_another_question(index: FakeIndex, make_builder: MakeBuilder) -> None:
+    """A kept resolution never brings in a package that the gateway would refuse."""
+    index.add(make_wheel("demo", "1.0"))
+    builder = make_builder()
+    asked = ResolvedRequest(python=MINOR, requirements=("demo",))
+    await builder.submission_environment(asked)
+    with pytest.raises(SubmissionError, match="forbids to install 'demo'"):
+        await builder.submission_environment(asked.model_copy(update={"refused": ("demo",)}))
+
+
+@pytest.mark.end_to_end
+async def test_an_answer_from_outdated_pages_is_not_kept(
+    index: FakeIndex, make_builder: MakeBuilder, tmp_path: Path
+) -> None:
+    """With the index gone, pages seen before serve; once it is back, it is asked again."""
+    index.add(make_wheel("demo", "1.0"))
+    asked = ResolvedRequest(python=MINOR, requirements=("demo",))
+    await make_builder().resolve(asked)
+    (kept,) = (tmp_path / "cache/resolutions").iterdir()
+    kept.unlink()
+    for page in (tmp_path / "cache/registry").rglob("*.json"):  # as if they had been fetched long ago
+        page.write_text(re.sub(r'"fetched_at":\s*[\d.]+', '"fetched_at": 1.0', page.read_text()))
+    index.failing = 503
+    await make_builder().resolve(asked)
+    assert list((tmp_path / "cache/resolutions").iterdir()) == []
+
+
+@pytest.mark.end_to_end
+async def test_who_wants_nothing_kept_finds_no_resolutions(
+    index: FakeIndex, provider: SandboxProvider, tmp_path: Path
+) -> None:
+    """Without a registry cache there is none of them either."""
+    index.add(make_wheel("demo", "1.0"))
+    settings = Settings(cache_dir=tmp_path / "cache", registry_cache=False)
+    await LocalBuilder(settings, provider, index.configuration()).resolve(
+        ResolvedRequest(python=MINOR, requirements=("demo",))
+    )
+    assert not (tmp_path / "cache/resolutions").exists()
+
+
+async def test_the_clock_stands_while_nothing_runs() -> None:
+    """Two parts of 0.05 s with a pause of 0.4 s between them fit into 0.3 s; a third that never ends does not."""
+    work = WorkTime(0.3, "installing demo")
+    async with work.running():
+        await asyncio.sleep(0.05)
+    await asyncio.sleep(0.4)
+    async with work.running():
+        await asyncio.sleep(0.05)
+    with pytest.raises(OutOfTimeError, match="installing demo: not done within"):
+        async with work.running():
+            await asyncio.sleep(60)
+
+
+async def test_other_timeouts_go_through() -> None:
+    """A time limit of something inside is not taken for this one."""
+    with pytest.raises(TimeoutError):
+        async with WorkTime(60, "installing demo").running():
+            raise TimeoutError
+
+
+@pytest.mark.end_to_end
+async def test_an_install_that_takes_too_long_is_the_submissions_fault_and_tried_again(
+    index: FakeIndex, make_builder: MakeBuilder
+) -> None:
+    """The limit ends the work; the next attempt is not told an old story, because the machine may be quieter."""
+    index.add(make_sdist("slow", "1.0", extra="import time; time.sleep(60)"))
+    builder = make_builder()
+    asked = ResolvedRequest(python=MINOR, requirements=("slow",), work_s=4)
+    for _ in range(2):
+        with pytest.raises(OutOfTimeError):
+            await builder.submission_environment(asked)
