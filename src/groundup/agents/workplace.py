@@ -72,7 +72,7 @@ class Workplace:
         """Run *command* to its end or its limits. One that ended the sandbox says so by its ending."""
         sandbox = await self.sandbox()
         result = await sandbox.run(self._furnished(command))
-        if result.ending in {Ending.SANDBOX_DIED, Ending.WALL_CLOCK, Ending.DISK}:
+        if result.exit_code is None and result.ending is not Ending.TIMEOUT:
             await self.close()
         return result
 

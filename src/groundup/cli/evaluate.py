@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from groundup.cli.options import WHICH, Beginning, Examples, Judging, Selection, Suite, Talk, Work
+from groundup.cli.options import WHICH, Beginning, Examples, Judging, Making, Selection, Suite, Talk, Work
 
 EXAMPLES: Examples = (
     ("A folder with one repository per task", "groundup evaluate nl2repobench -p predictions/"),
@@ -55,4 +55,4 @@ def evaluate(
         agent_name=origin.agent_name,
         model_name=origin.model_name or model_named_in(origin.predictions),
     )
-    return new_run(suite, submissions, (selection, judging), work, talk, begin)
+    return new_run(suite, submissions, (selection, judging), (work, Making()), talk, begin)

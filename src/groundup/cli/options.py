@@ -20,6 +20,8 @@ WORK = "How it is worked on"
 STATIC = "static"
 """The grader that suites name so reads submissions and runs nothing."""
 TALK = "What is told"
+MODEL = "The model"
+EPISODE = "The attempts"
 
 
 class Format(StrEnum):
@@ -146,6 +148,99 @@ class Work:
     ] = False
     output: Output = None
     trusted: Trust = False
+
+
+@dataclass(frozen=True)
+class Subjects:
+    """Who does the tasks, with which model, in which way."""
+
+    agent: Annotated[
+        str,
+        typer.Option(
+            "--agent",
+            "-a",
+            help="loop (bash and submit), oneshot, cli and others (docs/agents.md), oracle (the reference), nop "
+            "(nothing), or one that the suite offers (dibench: static).",
+        ),
+    ]
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="PROVIDER/MODEL; its key comes from the environment.")
+    ] = None
+    base_url: Annotated[
+        str | None, typer.Option(help="The model's endpoint (default: its provider's).", rich_help_panel=MODEL)
+    ] = None
+    temperature: Annotated[
+        float | None, typer.Option(min=0, help="Default: the agent's, else the endpoint's.", rich_help_panel=MODEL)
+    ] = None
+    max_output_tokens: Annotated[int | None, typer.Option(min=1, help="Of one reply.", rich_help_panel=MODEL)] = (
+        None
+    )
+    context_tokens: Annotated[
+        int | None, typer.Option(min=1, help="The model's window, if it is known.", rich_help_panel=MODEL)
+    ] = None
+    model_option: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=VALUE: a further setting of the model (docs/models.md).", rich_help_panel=MODEL),
+    ] = None
+    agent_option: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=VALUE: a setting of the agent (docs/agents.md).", rich_help_panel=EPISODE),
+    ] = None
+    max_turns: Annotated[
+        int | None, typer.Option(min=1, help="Replies in one attempt.", rich_help_panel=EPISODE)
+    ] = None
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Input and output of one attempt.", rich_help_panel=EPISODE)
+    ] = None
+    max_attempt_cost: Annotated[
+        float | None, typer.Option(min=0, help="USD for one attempt.", rich_help_panel=EPISODE)
+    ] = None
+    max_seconds: Annotated[
+        float | None, typer.Option(min=1, help="Wall clock of one attempt.", rich_help_panel=EPISODE)
+    ] = None
+    hide_scores: Annotated[
+        bool, typer.Option("--hide-scores", help="`submit` tells no score.", rich_help_panel=EPISODE)
+    ] = False
+    end_at_submit: Annotated[
+        bool, typer.Option("--end-at-submit", help="The first `submit` ends the attempt.", rich_help_panel=EPISODE)
+    ] = False
+
+
+@dataclass(frozen=True)
+class Making:
+    """How submissions are made; changes none of them."""
+
+    generate_only: Annotated[
+        bool,
+        typer.Option(
+            "--generate-only", help="Make submissions and grade none; `resume` grades.", rich_help_panel=WORK
+        ),
+    ] = False
+    agent_jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Attempts at making submissions at once (setting: agent_jobs, default: --jobs).",
+            rich_help_panel=WORK,
+        ),
+    ] = None
+    max_cost: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="USD for the whole run, earlier starts included; needs prices.", rich_help_panel=WORK
+        ),
+    ] = None
+    prices: Annotated[Path | None, typer.Option(help="Price file (docs/models.md).", rich_help_panel=MODEL)] = None
+    price: Annotated[
+        str | None, typer.Option(help="USD per million tokens, INPUT:OUTPUT.", rich_help_panel=MODEL)
+    ] = None
+    model_jobs: Annotated[
+        int | None, typer.Option(min=1, help="Calls to the model at once (default: 64).", rich_help_panel=MODEL)
+    ] = None
+    reuse_replies: Annotated[
+        bool,
+        typer.Option("--reuse-replies", help="Look replies up in the response cache.", rich_help_panel=MODEL),
+    ] = False
 
 
 @dataclass(frozen=True)

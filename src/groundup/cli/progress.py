@@ -11,6 +11,7 @@ from groundup.domain.errors import UsageError
 from groundup.runs.progress import (
     AttemptBegan,
     AttemptEnded,
+    AttemptMade,
     Event,
     Progress,
     RunBegan,
@@ -48,6 +49,8 @@ def words(event: Event) -> str:
             return f"run {run}: {now.total} attempts{done}"
         case AttemptBegan(attempt=attempt):
             return f"{attempt} began"
+        case AttemptMade():
+            return _made(event)
         case AttemptEnded():
             return _ended(event)
         case Warned(message=message):
@@ -61,6 +64,8 @@ def standing_words(now: Standing) -> str:
     parts = [f"{now.settled}/{now.total} done", f"{now.running} running"]
     kinds = {"infrastructure": now.infrastructure, "tampered": now.tampered, "not attempted": now.not_attempted}
     parts += [f"{count} {kind}" for kind, count in kinds.items() if count]
+    if now.made:
+        parts.insert(1, f"{now.made} made")
     if now.failed:
         parts.append("failed: " + ", ".join(f"{kind} {count}" for kind, count in now.failed.items()))
     if now.left_s is not None and now.settled < now.total:
@@ -74,6 +79,15 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _made(event: AttemptMade) -> str:
+    now, made = event.standing, event.submission
+    effort = made.effort
+    told = f", {effort.turns} turns" if effort else ""
+    told += f", ${effort.cost_usd:.4f}" if effort and effort.cost_usd is not None else ""
+    why = f" ({effort.detail})" if effort and effort.detail else ""
+    return f"[{now.made + now.settled}/{now.total}] {event.attempt} made: {made.outcome.value}{why}{told}"
 
 
 def _ended(event: AttemptEnded) -> str:
@@ -144,4 +158,4 @@ def _live(*, verbose: bool) -> Iterator[Progress]:
 def _worth_keeping(event: Event, *, verbose: bool) -> bool:
     if verbose or isinstance(event, RunBegan | RunEnded | Warned):
         return True
-    return isinstance(event, AttemptEnded) and not event.line.settles
+    return isinstance(event, AttemptMade) or (isinstance(event, AttemptEnded) and not event.line.settles)

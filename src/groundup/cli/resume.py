@@ -1,6 +1,6 @@
 """`groundup resume`: finish what a run owes."""
 
-from groundup.cli.options import DryRun, Examples, Judging, Run, Selection, Talk, Work
+from groundup.cli.options import DryRun, Examples, Judging, Making, Run, Selection, Talk, Work
 
 EXAMPLES: Examples = (
     ("Finish a run that was interrupted", "groundup resume runs/nl2repobench-oracle-20260101-120000"),
@@ -9,11 +9,18 @@ EXAMPLES: Examples = (
 
 
 def resume(
-    run: Run, selection: Selection, judging: Judging, work: Work, talk: Talk, dry_run: DryRun = False
+    run: Run,
+    selection: Selection,
+    judging: Judging,
+    making: Making,
+    work: Work,
+    talk: Talk,
+    dry_run: DryRun = False,
 ) -> int:
     """Finish what RUN owes.
 
-    That is what was interrupted, never began, or failed because of the infrastructure; verdicts stay.
+    That is what was interrupted, was only generated, never began, or failed because of the infrastructure;
+    verdicts stay.
     A run whose configuration, tasks, graders or predictions changed is refused.
     """
     from groundup.cli.console import print_document, say
@@ -34,7 +41,7 @@ def resume(
             print_document({"dry_run": True, "owed": owed})
         say(f"groundup: {len(owed)} of {len(keys)} attempts are owed{': ' if owed else ''}{', '.join(owed[:20])}")
         return 0
-    options = run_options(work, settings)
+    options = run_options(work, settings, making)
     changes = named_again(selection, judging)
     return worked(
         lambda progress: api.resume(

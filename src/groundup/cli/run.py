@@ -1,10 +1,11 @@
 """`groundup run`: let a subject do a suite's tasks, and grade what it hands in."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from groundup.cli.options import Beginning, Examples, Judging, Making, Selection, Subjects, Suite, Talk, Work
 
-from groundup.cli.options import Beginning, Examples, Judging, Selection, Suite, Talk, Work
+if TYPE_CHECKING:
+    from groundup.runs.subjects import Named
 
 EXAMPLES: Examples = (
     (
@@ -12,28 +13,69 @@ EXAMPLES: Examples = (
         "groundup run nl2repobench -a oracle --tasks sqlparse",
     ),
     ("Does an empty submission get nothing?", "groundup run nl2repobench -a nop --jobs 4"),
+    (
+        "A model with a shell, 20 attempts at once",
+        "groundup run nl2repobench -a loop -m openai/gpt-4o --agent-jobs 20",
+    ),
+    (
+        "A model of your own, for at most $5",
+        "groundup run dibench -a all-in-one -m compatible/mine --base-url http://127.0.0.1:8000/v1 --price 1:2 "
+        "--max-cost 5",
+    ),
+    (
+        "Make submissions, grade none yet",
+        "groundup run repogenesis -a oneshot -m deepseek/deepseek-chat --generate-only",
+    ),
     ("What would be done?", "groundup run nl2repobench -a oracle --dry-run"),
 )
 
 
 def run(
     suite: Suite,
-    agent: Annotated[
-        str,
-        typer.Option(
-            "--agent",
-            "-a",
-            help="oracle (the reference), nop (nothing), or one that the suite offers (dibench: static).",
-        ),
-    ],
+    subject: Subjects,
     selection: Selection,
     judging: Judging,
+    making: Making,
     work: Work,
     talk: Talk,
     begin: Beginning,
 ) -> int:
     """Let a subject do the tasks of SUITE and grade what it hands in."""
+    from groundup.cli.settings import settings_from
     from groundup.cli.working import new_run
-    from groundup.store.records import References
+    from groundup.runs.subjects import submissions_of
 
-    return new_run(suite, References(which=agent), (selection, judging), work, talk, begin)
+    settings = settings_from(output=work.output, sandbox=judging.sandbox, jobs=work.jobs)
+    submissions = submissions_of(suite, named(subject), settings)
+    return new_run(suite, submissions, (selection, judging), (work, making), talk, begin)
+
+
+def named(subject: Subjects) -> "Named":
+    """Return the subject that the flags name. Raises `UsageError`."""
+    from groundup.domain.episodes import EpisodeLimits, Feedback
+    from groundup.domain.errors import UsageError
+    from groundup.runs.subjects import Named, read_assignments
+
+    if subject.hide_scores and subject.end_at_submit:
+        raise UsageError("--end-at-submit tells no score either; leave --hide-scores out")
+    feedback = (
+        Feedback.HIDDEN if subject.hide_scores else Feedback.END if subject.end_at_submit else Feedback.SCORE
+    )
+    flags = ("base_url", "temperature", "max_output_tokens", "context_tokens")
+    given = {name: getattr(subject, name) for name in flags}
+    return Named(
+        agent=subject.agent,
+        model=subject.model,
+        model_settings={
+            **read_assignments(subject.model_option or (), "--model-option"),
+            **{name: value for name, value in given.items() if value is not None},
+        },
+        agent_options=read_assignments(subject.agent_option or (), "--agent-option"),
+        limits=EpisodeLimits(
+            turns=subject.max_turns,
+            tokens=subject.max_tokens,
+            cost_usd=subject.max_attempt_cost,
+            wall_clock_s=subject.max_seconds,
+        ),
+        feedback=feedback,
+    )

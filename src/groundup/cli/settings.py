@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from groundup.cli.options import Judging, Selection, Work, names
+from groundup.cli.options import Judging, Making, Selection, Work, names
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.runs.options import RunOptions
@@ -14,9 +14,17 @@ def settings_from(*, output: Path | None = None, sandbox: str | None = None, job
     return load({"output": output, "sandbox": sandbox, "jobs": jobs})
 
 
-def run_options(work: Work, settings: Settings) -> RunOptions:
+def run_options(work: Work, settings: Settings, making: Making | None = None) -> RunOptions:
     """Return how to work on a run."""
+    making = making or Making()
     return RunOptions(
+        agent_jobs=making.agent_jobs or settings.agent_jobs,
+        generate_only=making.generate_only,
+        max_cost_usd=making.max_cost,
+        prices=str(making.prices.absolute()) if making.prices else None,
+        price=making.price,
+        model_concurrency=making.model_jobs or 64,
+        reuse_replies=making.reuse_replies,
         jobs=settings.jobs,
         memory_share=settings.memory_share,
         retries=settings.retries,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from groundup.cli.console import print_document, print_table, say
-from groundup.cli.options import Beginning, Format, Judging, Selection, Talk, Work, names
+from groundup.cli.options import Beginning, Format, Judging, Making, Selection, Talk, Work, names
 from groundup.cli.progress import telling
 from groundup.cli.reporting import below, print_report, read_report, write_report
 from groundup.cli.settings import run_options, settings_from
@@ -21,12 +21,13 @@ def new_run(
     suite: str,
     submissions: SubmissionsFrom,
     judged: tuple[Selection, Judging],
-    work: Work,
+    worked_on: tuple[Work, Making],
     talk: Talk,
     begin: Beginning,
 ) -> int:
     """Make a run of these submissions and work on it, or only say what it would do."""
     selection, judging = judged
+    work, making = worked_on
     settings = settings_from(output=work.output, sandbox=judging.sandbox, jobs=work.jobs)
     configuration = RunConfiguration(
         suite=suite,
@@ -40,7 +41,7 @@ def new_run(
     )
     if begin.dry_run:
         return print_plan(api.plan(configuration, settings), talk.report_format)
-    options = run_options(work, settings)
+    options = run_options(work, settings, making)
     return worked(
         lambda progress: api.run(
             configuration, options, settings, run_id=begin.run_id, progress=progress, finish=write_report

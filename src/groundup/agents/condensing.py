@@ -1,0 +1,100 @@
+"""A conversation that outgrows the model's window: what lies longest ago is said more and more shortly.
+
+Owns the messages and how they are shortened. Shortening happens in large steps and reaches back from a mark, so
+that between two steps the beginning of every request stays the same and can be cached by the endpoint.
+"""
+
+import json
+
+from groundup.domain.conversations import Message, ToolCall
+
+_HEAD, _TAIL = 300, 300
+_DROP = 3
+_STEPS = ((12, 1), (6, 1), (6, 2), (4, _DROP), (2, _DROP), (0, 2))
+"""One after the other: how many of the newest messages are left alone, and how hard the others are shortened: 1
+what tools said, 2 also what the model wrote, 3 dropped."""
+
+
+class Conversation:
+    """All messages of an attempt. The *opening* ones are never shortened."""
+
+    def __init__(self, opening: list[Message]) -> None:
+        self.messages = list(opening)
+        self._opening = len(opening)
+        self._marks = dict.fromkeys((1, 2, _DROP), self._opening)
+        """How far each hardness reaches."""
+        self._step = 0
+
+    def add(self, *messages: Message) -> None:
+        """Append messages."""
+        self.messages += messages
+
+    def condense(self) -> tuple[int, int] | None:
+        """Shorten by the next step that changes something; return its mark and hardness, None without one."""
+        while self._step < len(_STEPS):
+            kept, hardness = _STEPS[self._step]
+            self._step += 1
+            mark = max(len(self.messages) - kept, self._opening)
+            if hardness == _DROP:
+                mark = self._turn_start(mark)
+            if mark > self._marks[hardness]:
+                self.shorten(mark, hardness)
+                return mark, hardness
+        return None
+
+    def settled(self) -> None:
+        """Say that the conversation fits as it is: the next time the mildest step comes first."""
+        self._step = 0
+
+    def shorten(self, mark: int, hardness: int) -> None:
+        """Shorten what lies before *mark* so hard, as `condense` returned it."""
+        for each in range(1, hardness + 1):
+            self._marks[each] = max(self._marks[each], mark)
+
+    def request(self) -> tuple[Message, ...]:
+        """Return what a model is sent."""
+        start = self._marks[_DROP]
+        shown = list(self.messages[: self._opening])
+        if start > self._opening:
+            dropped = sum(message.role == "assistant" for message in self.messages[:start])
+            note = f"[{dropped} turns are left out here. Look at /workspace to see what there is.]"
+            shown.append(Message(role="user", content=note))
+        for index in range(start, len(self.messages)):
+            hardness = sum(index < self._marks[each] for each in (1, 2))
+            shown.append(_shortened(self.messages[index], hardness) if hardness else self.messages[index])
+        return tuple(shown)
+
+    def _turn_start(self, index: int) -> int:
+        """Return the first index from *index* on where a turn begins: a result never stands without its call."""
+        while index < len(self.messages) and self.messages[index].role != "assistant":
+            index += 1
+        return index
+
+
+def _shortened(message: Message, hardness: int) -> Message:
+    if message.role == "assistant" and hardness >= 2:
+        calls = tuple(_short_call(call) for call in message.tool_calls)
+        return message.model_copy(
+            update={"content": _cut(message.content), "tool_calls": calls, "reasoning": None}
+        )
+    if message.role in ("tool", "user"):
+        return message.model_copy(update={"content": _cut(message.content)})
+    return message
+
+
+def _short_call(call: ToolCall) -> ToolCall:
+    """Return *call* with long texts cut: its arguments stay JSON."""
+    try:
+        document = json.loads(call.arguments)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        return call.model_copy(update={"arguments": "{}"})
+    short = {name: _cut(value) if isinstance(value, str) else value for name, value in document.items()}
+    return call.model_copy(update={"arguments": json.dumps(short, ensure_ascii=False)})
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _HEAD + _TAIL + 100:
+        return text
+    return f"{text[:_HEAD]}\n[... {len(text) - _HEAD - _TAIL} characters left out ...]\n{text[-_TAIL:]}"

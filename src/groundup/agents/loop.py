@@ -1,0 +1,266 @@
+"""The agent `loop`: a model, the tools `bash` and `submit`, and nothing else. Meant to be read in ten minutes.
+
+One turn: ask the model (`_reply`), do what it calls (`_do`), tell it what that did. An episode ends by a reply
+that calls nothing, by `submit` where the run wants that, or by a limit. Everything is recorded as it happens, so
+that an interrupted attempt goes on where it was (`replay`).
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from groundup.agents.calling import ByText, ByTools, Call, Calling
+from groundup.agents.condensing import Conversation
+from groundup.agents.options import read_options
+from groundup.agents.protocol import Assignment, Ended, EpisodeLimits
+from groundup.agents.replay import Replay
+from groundup.agents.shell import run_bash
+from groundup.agents.workplace import Furnishing, Workplace, open_workplace, task_python
+from groundup.domain.conversations import ChatReply, ChatRequest, Message, Tool
+from groundup.domain.digests import digest_of
+from groundup.domain.records import Record
+from groundup.domain.subjects import Outcome
+from groundup.domain.tasks import Task
+from groundup.models.counting import estimated_tokens
+from groundup.models.protocol import ContextOverflowError, RefusedError
+
+_RULES = """You are a software engineer who works alone, in a Linux sandbox, on one task.
+
+- Your files belong in /workspace. What lies there when you end is handed in and tested by hidden tests.
+- There is Python {python} with pip and pytest. Packages can be installed with pip, except those that the task asks
+  you to write. There is no other network.
+- `bash` runs commands. Each call is a new shell that starts in /workspace; what it leaves in the background
+  runs on. Long output is cut in the middle. A command is ended after {command_s:g} seconds.
+- `submit` {submit}
+- Nobody answers questions. Decide yourself, and test what you write.
+
+{calling}"""
+_SUBMIT = (
+    "hands in what lies in /workspace, and tells you what is made known of its score. You may go on afterwards."
+)
+_NUDGE = "Nothing was called. If you are done, say so in one sentence; otherwise go on with the tools."
+_BASH = Tool(
+    name="bash",
+    description="Run commands in a new shell that starts in /workspace. Returns output and exit code.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "command": {"type": "string", "description": "what bash shall run; may have many lines"},
+            "timeout_s": {"type": "number", "description": "seconds until it is ended"},
+        },
+        "required": ["command"],
+    },
+)
+_SUBMIT_TOOL = Tool(name="submit", description=_SUBMIT, parameters={"type": "object", "properties": {}})
+_RESERVE_TOKENS = 8192
+"""Room for a reply in the model's window."""
+
+
+class LoopOptions(Record):
+    """Settings of the agent; `groundup run --agent-option NAME=VALUE`."""
+
+    calling: Literal["tools", "text"] = Field(
+        default="tools", description="how the model calls; text: fenced blocks"
+    )
+    turns: int = Field(default=200, ge=1, description="most replies, where the run sets no limit")
+    command_s: float = Field(default=180.0, gt=0, description="time for a command that names none")
+    longest_command_s: float = Field(default=1800.0, gt=0, description="most that it may name")
+    output_bytes: int = Field(default=16_000, ge=500, description="of a command's output that are told")
+    python: str | None = Field(default=None, pattern=r"^3\.\d+$", description="None: the task's, else 3.12")
+    nudges: int = Field(default=1, ge=0, description="replies in a row without a call that are answered")
+
+
+def create(options: Mapping[str, JsonValue]) -> "Loop":
+    """Return the agent. Raises `UsageError`."""
+    return Loop(read_options(LoopOptions, "loop", options))
+
+
+class Loop:
+    """Implements `Agent`."""
+
+    name = "loop"
+    version = "1"
+    needs_model = True
+
+    def __init__(self, options: LoopOptions) -> None:
+        self._options = options
+
+    def identity(self) -> Mapping[str, JsonValue]:
+        """Return settings and the digest of all prompts."""
+        prompts = digest_of([_RULES, _SUBMIT, _NUDGE, _BASH, _SUBMIT_TOOL, ByText.rules, ByTools.rules])
+        return {**self._options.model_dump(mode="json"), "prompts": prompts}
+
+    def reservation_mb(self, task: Task) -> int:
+        """Return what a sandbox takes whose commands are short: most attempts wait for the model."""
+        return 96
+
+    async def attempt(self, assignment: Assignment) -> Ended:
+        """Play the episode; a limit on the time ends it wherever it is."""
+        async with open_workplace(assignment, Furnishing(python=self._options.python)) as place:
+            episode = Episode(self._options, assignment, place)
+            try:
+                async with asyncio.timeout(assignment.limits.wall_clock_s):
+                    outcome, detail = await episode.play()
+            except TimeoutError:
+                outcome, detail = Outcome.LIMIT, f"longer than {assignment.limits.wall_clock_s:g} s"
+        return Ended(outcome=outcome, detail=detail, **dict(episode.replay.paid))
+
+
+class Episode:
+    """One attempt's conversation."""
+
+    def __init__(self, options: LoopOptions, assignment: Assignment, place: Workplace) -> None:
+        assert assignment.model is not None, "the run checked that there is a model"
+        self.replay = Replay(assignment.trajectory)
+        self._options = options
+        self._at = assignment
+        self._model = assignment.model
+        self._place = place
+        self._calling: Calling = ByTools() if options.calling == "tools" else ByText()
+        self._talk = Conversation(self._opening())
+        self._submitted = False
+        self._counted = (0, 0)
+        """Tokens of the conversation as the endpoint counted them last, and how many messages that were."""
+
+    async def play(self) -> tuple[Outcome, str]:
+        """Return how it ended, with a sentence."""
+        silent = 0
+        if not self.replay.resumed:
+            for message in self._talk.messages:
+                self._at.trajectory.append("message", role=message.role, content=message.content)
+        while True:
+            if spent := spent_limit(self._at.limits, self.replay, self._options.turns):
+                return spent
+            try:
+                reply = await self._reply()
+            except RefusedError as error:
+                return Outcome.REFUSED, str(error)
+            except ContextOverflowError as error:
+                return Outcome.LIMIT, f"the conversation cannot be made short enough: {error}"
+            self._talk.add(reply.message)
+            if reply.finish == "content_filter":
+                return Outcome.REFUSED, "the endpoint's filter ended the reply"
+            calls = self._calling.calls(reply)
+            silent = 0 if calls else silent + 1
+            if not calls and (self._submitted or silent > self._options.nudges):
+                return Outcome.SUBMITTED, "" if self._submitted else "it ended without calling submit"
+            if not calls:
+                self._talk.add(Message(role="user", content=_cut_off(reply) + _NUDGE))
+                continue
+            told = []
+            for number, call in enumerate(calls):
+                text, ends = await self._do(call, number)
+                if ends:
+                    return Outcome.SUBMITTED, ""
+                told.append((call, text))
+            self._talk.add(*self._calling.results(told))
+
+    async def _reply(self) -> ChatReply:
+        """Ask for the next reply; a conversation that does not fit is condensed until it does."""
+        for step in self.replay.recorded_condensing():
+            self._talk.shorten(int(str(step["mark"])), int(str(step["hardness"])))
+        while not self.replay.replaying and self._too_long() and self._condense():
+            pass
+        while True:
+            try:
+                reply = await self.replay.reply(lambda: self._model.complete(self._request()))
+            except ContextOverflowError:
+                if not self._condense():
+                    raise
+            else:
+                self._talk.settled()
+                self._counted = (
+                    reply.usage.input_tokens + reply.usage.output_tokens,
+                    len(self._talk.messages) + 1,
+                )
+                return reply
+
+    def _request(self) -> ChatRequest:
+        return ChatRequest(messages=self._talk.request(), tools=self._calling.offered((_BASH, _SUBMIT_TOOL)))
+
+    def _too_long(self) -> bool:
+        """Estimate whether the next request fits: what the endpoint counted last, and what was added since."""
+        window = self._model.context_tokens
+        if window is None:
+            return False
+        tokens, counted = self._counted
+        request = self._request()
+        if tokens:
+            request = request.model_copy(update={"messages": tuple(self._talk.messages[counted:])})
+        return tokens + estimated_tokens(request) > window - min(_RESERVE_TOKENS, window // 4)
+
+    def _condense(self) -> bool:
+        step = self._talk.condense()
+        if step is None:
+            return False
+        mark, hardness = step
+        self._counted = (0, 0)
+        self._at.trajectory.append("condensed", turn=self.replay.turn, mark=mark, hardness=hardness)
+        return True
+
+    async def _do(self, call: Call, number: int) -> tuple[str, bool]:
+        """Do one call; return what the model is told, and whether the episode ends here."""
+        began = time.monotonic()
+        code: int | None = None
+        ends = False
+        if call.problem:
+            text = call.problem
+        elif call.name == "submit":
+            text, ends = await self._submit(number)
+        elif call.name == "bash":
+            text, code = await self._bash(call.arguments)
+        else:
+            text = f"there is no tool {call.name[:100]!r}; call bash or submit"
+        seconds = round(time.monotonic() - began, 3)
+        text = self.replay.result(number, text, name=call.name, exit_code=code, seconds=seconds, ends=ends)
+        return text, ends
+
+    async def _bash(self, arguments: Mapping[str, JsonValue]) -> tuple[str, int | None]:
+        command, seconds = arguments.get("command"), arguments.get("timeout_s")
+        if not isinstance(command, str):
+            return "bash takes `command`, a text; nothing was done", None
+        if not isinstance(seconds, int | float) or seconds <= 0:
+            seconds = self._options.command_s
+        seconds = min(seconds, self._options.longest_command_s)
+        told = await run_bash(self._place, command, seconds, self._options.output_bytes)
+        return told.content, told.exit_code
+
+    async def _submit(self, number: int) -> tuple[str, bool]:
+        """Hand in; what was told of it on record is not found out again."""
+        self._submitted = True
+        then = self.replay.recorded_result(number)
+        if then is not None:
+            return str(then.get("content")), bool(then.get("ends", False))
+        result = await self._at.submit()
+        return result.message, result.ends
+
+    def _opening(self) -> list[Message]:
+        task = self._at.task
+        rules = _RULES.format(
+            python=self._options.python or task_python(task),
+            command_s=self._options.command_s,
+            submit=_SUBMIT,
+            calling=self._calling.rules,
+        )
+        return [Message(role="system", content=rules), Message(role="user", content=task.instruction or "")]
+
+
+def spent_limit(limits: EpisodeLimits, replay: Replay, default_turns: int) -> tuple[Outcome, str] | None:
+    """Return how an attempt ends that has used up one of its limits."""
+    paid = replay.paid
+    turns = limits.turns or default_turns
+    tokens = paid.usage.input_tokens + paid.usage.output_tokens
+    if paid.turns >= turns:
+        return Outcome.LIMIT, f"{turns} turns"
+    if limits.tokens is not None and tokens >= limits.tokens:
+        return Outcome.BUDGET, f"{tokens} of {limits.tokens} tokens"
+    if limits.cost_usd is not None and (paid.cost_usd or 0.0) >= limits.cost_usd:
+        return Outcome.BUDGET, f"${paid.cost_usd:.4f} of ${limits.cost_usd:g}"
+    return None
+
+
+def _cut_off(reply: ChatReply) -> str:
+    return "Your reply was cut off, for it was too long; write less at once. " if reply.finish == "length" else ""
