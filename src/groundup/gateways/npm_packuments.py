@@ -54,6 +54,7 @@ class Packument(Record):
 
     document: str
     releases: dict[str, Release]
+    dated: bool = Field(description="whether it says when versions were published")
 
 
 def is_name(name: str) -> bool:
@@ -85,7 +86,7 @@ def parse_packument(name: str, url: str, body: bytes, *, whole: bool) -> Packume
         kept["time"] = {key: value for key, value in times.items() if isinstance(value, str)}
     if isinstance(document.get("modified"), str):
         kept["modified"] = document["modified"]
-    return Packument(document=json.dumps(kept), releases=releases)
+    return Packument(document=json.dumps(kept), releases=releases, dated=bool(times))
 
 
 def parse_release(name: str, filename: str, url: str, body: bytes) -> Release | None:

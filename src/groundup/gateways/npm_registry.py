@@ -50,6 +50,8 @@ class TarballFound(NamedTuple):
 class _KeptPackument(Record):
     packument: Packument
     etag: str | None
+    full: bool
+    """Whether the registry was asked for everything, or gave everything unasked."""
     fetched_at: float
 
 
@@ -101,31 +103,58 @@ class NpmRegistry:
     async def _packument(self, name: str, detail: Detail, cutoff: datetime | None) -> PackumentFound:
         base = self.configuration.registry_of(name)
         url = f"{base}/{quote(name, safe='@')}"
-        key = {"registry": base, "name": name, "detail": detail}
-        kept = await asyncio.to_thread(self.cache.record, "npm-packuments", key, _KeptPackument)
+        kept = await self._kept(name, "whole" if detail == "whole" else "brief")
+        if detail == "dated" and kept and not kept.packument.dated:
+            kept = None
         if kept and (_is_fresh(kept, cutoff) or self._upstream.seems_down(url)):
             return PackumentFound(kept.packument, from_cache=True, stale=not _is_fresh(kept, cutoff))
-        accept = f"{BRIEF_TYPE}; q=1.0, application/json; q=0.8" if detail == "brief" else "application/json"
+        full = detail != "brief" or (kept is not None and kept.full)
+        accept = "application/json" if full else f"{BRIEF_TYPE}; q=1.0, application/json; q=0.8"
         try:
             etag = kept.etag if kept else None
             answer = await self._upstream.page(url, accept=accept, etag=etag, max_bytes=_PACKUMENT_BYTES)
             _check_found(answer, name)
-            if answer.status == 200:
-                whole = detail == "whole"
-                packument = await asyncio.to_thread(parse_packument, name, answer.url, answer.body, whole=whole)
-                kept = _KeptPackument(packument=packument, etag=answer.etag, fetched_at=time.time())
-            elif kept:
-                kept = kept.model_copy(update={"fetched_at": time.time()})
-        except PackumentError as error:
-            raise NetworkError(f"{shown(url)}: {error}; check that it is an npm registry") from error
         except NetworkError:
-            if kept is None:
+            kept = kept or await self._kept(name, "brief")
+            if kept is None or (detail == "dated" and not kept.packument.dated):
                 raise
             return PackumentFound(kept.packument, from_cache=True, stale=True)
-        if kept is None:
+        if answer.status == 304 and kept is None:
             raise NetworkError(f"{shown(url)} answers that nothing changed, though nothing was known")
-        await asyncio.to_thread(self.cache.keep_record, "npm-packuments", key, kept)
-        return PackumentFound(kept.packument, from_cache=answer.status == 304)
+        if answer.status == 304 and kept is not None:
+            await self._keep(
+                name, "whole" if detail == "whole" else "brief", kept.packument, kept.etag, full=kept.full
+            )
+            return PackumentFound(kept.packument, from_cache=True)
+        return PackumentFound(await self._learnt(name, detail, answer), from_cache=False)
+
+    async def _learnt(self, name: str, detail: Detail, answer: Answer) -> Packument:
+        """Keep what a registry answered: in brief, and as it is when it is everything."""
+        full = BRIEF_TYPE not in answer.content_type
+        found: dict[Detail, Packument] = {}
+        kept: tuple[Literal["brief", "whole"], ...] = ("brief", "whole") if full else ("brief",)
+        try:
+            for kind in kept:
+                whole = kind == "whole"
+                found[kind] = await asyncio.to_thread(parse_packument, name, answer.url, answer.body, whole=whole)
+                await self._keep(name, kind, found[kind], answer.etag, full=full)
+        except PackumentError as error:
+            raise NetworkError(f"{shown(answer.url)}: {error}; check that it is an npm registry") from error
+        return found["whole"] if detail == "whole" and full else found["brief"]
+
+    async def _kept(self, name: str, kind: Literal["brief", "whole"]) -> _KeptPackument | None:
+        key = self._packument_key(name, kind)
+        return await asyncio.to_thread(self.cache.record, "npm-packuments", key, _KeptPackument)
+
+    async def _keep(
+        self, name: str, kind: Literal["brief", "whole"], packument: Packument, etag: str | None, *, full: bool
+    ) -> None:
+        record = _KeptPackument(packument=packument, etag=etag, full=full, fetched_at=time.time())
+        key = self._packument_key(name, kind)
+        await asyncio.to_thread(self.cache.keep_record, "npm-packuments", key, record)
+
+    def _packument_key(self, name: str, kind: str) -> dict[str, str]:
+        return {"registry": self.configuration.registry_of(name), "name": name, "detail": kind}
 
     # --- tarballs
 
@@ -166,8 +195,7 @@ class NpmRegistry:
     async def _release_alone(self, name: str, filename: str) -> Release | None:
         """Return a tarball of a lock file, whose package nobody asked about: its packument may be huge."""
         base = self.configuration.registry_of(name)
-        key = {"registry": base, "name": name, "detail": "brief"}
-        kept = await asyncio.to_thread(self.cache.record, "npm-packuments", key, _KeptPackument)
+        kept = await self._kept(name, "brief")
         if kept and filename in kept.packument.releases:
             return kept.packument.releases[filename]
         version = version_of(name, filename)
