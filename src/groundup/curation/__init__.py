@@ -1,0 +1,1 @@
+"""Making tasks out of repositories: where their tests run, and what is left when the answer is taken out."""

@@ -1,0 +1,73 @@
+"""Tasks that a `pyproject.toml` or `hatch.toml` names: poe, pdm, hatch, uv's and pixi's."""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from groundup.curation.tree import Tree, text_of
+
+_DEEPEST = 5
+
+
+def task_lines(tree: Tree, folder: str, name: str) -> list[str] | None:
+    """Return what a task of poe, pdm, pixi or taskipy called *name* runs; None when there is none."""
+    tool = _table(_document(tree, folder, "pyproject.toml"), "tool")
+    for keys in (
+        ("poe", "tasks"),
+        ("pdm", "scripts"),
+        ("pixi", "tasks"),
+        ("taskipy", "tasks"),
+        ("rye", "scripts"),
+    ):
+        tasks = _table(tool, *keys)
+        if name in tasks:
+            return list(_lines(tasks, name, _DEEPEST))
+    return None
+
+
+def hatch_lines(tree: Tree, folder: str, called: str) -> list[str] | None:
+    """Return what `hatch run CALLED` runs; *called* is `script` or `environment:script`."""
+    environment, _, script = called.rpartition(":")
+    environments = _table(_document(tree, folder, "hatch.toml"), "envs")
+    if not environments:
+        environments = _table(_document(tree, folder, "pyproject.toml"), "tool", "hatch", "envs")
+    environment = environment.lstrip("+-").split(".")[0] or "default"
+    scripts = {**_table(environments, "default", "scripts"), **_table(environments, environment, "scripts")}
+    return list(_lines(scripts, script, _DEEPEST)) if script in scripts else None
+
+
+def _lines(tasks: Mapping[str, object], name: str, depth: int) -> Iterator[str]:
+    if depth == 0:
+        return
+    for line in _of(tasks[name]):
+        first = line.split()[0] if line.split() else ""
+        if first in tasks and first != name:
+            yield from _lines(tasks, first, depth - 1)
+        else:
+            yield line
+
+
+def _of(task: object) -> Sequence[str]:
+    if isinstance(task, str):
+        return [task]
+    if isinstance(task, list):
+        return [line for item in task for line in _of(item)]
+    if isinstance(task, Mapping):
+        for key in ("cmd", "shell", "script", "sequence", "composite", "ref", "call", "depends-on"):
+            if key in task:
+                return _of(task[key])
+    return []
+
+
+def _document(tree: Tree, folder: str, name: str) -> Mapping[str, object]:
+    text = text_of(tree, str(PurePosixPath(folder, name)))
+    try:
+        return tomllib.loads(text or "")
+    except ValueError:
+        return {}
+
+
+def _table(document: object, *keys: str) -> Mapping[str, object]:
+    for key in keys:
+        document = document.get(key) if isinstance(document, Mapping) else None
+    return document if isinstance(document, Mapping) else {}

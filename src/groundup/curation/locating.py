@@ -1,0 +1,218 @@
+"""Which job of a repository's workflows runs its tests, by rules that say their reasons.
+
+Every job is looked at in every leg of its matrix that is known; the best leg speaks for its job. Points are for
+what its commands run, for what starts it, for the machine it runs on, and against what makes it a special case.
+They order candidates and mean nothing else.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from groundup.curation.jobs import Jobs, Look
+from groundup.curation.legs import flat, plainness, system_rating, version_rating, versions_told
+from groundup.curation.records import Candidate, Located
+from groundup.curation.runners import Meaning
+from groundup.curation.tree import Tree
+from groundup.domain.errors import TaskError
+from groundup.grading.ci.matrix import Leg, legs
+from groundup.grading.ci.workflow import Job, Workflow, read_workflow
+
+_FOLDER = ".github/workflows/"
+_MOST_LEGS = 256
+_FEWEST_POINTS = 3.0
+_SPECIAL_WORDS = (
+    "integration", "e2e", "end.to.end", "smoke", "docker", "browser", "wasm", "wasi", "min(?:imal|imum)?[-_ ]",
+    "minimal", "msrv", "nightly", "cover", "windows", "win(?![a-z])", "macos", "mac(?![a-z])", "osx", "lint",
+    r"docs?\b", "doctest", "bench", "canary", "downstream", "upstream", "third.party", "oldest", "legacy", "fuzz",
+    "miri", "release", "publish", "deploy", "freebsd", "embedding", "gpu", "cuda", "tpu", "perf", "nodejs",
+    "valkey", "crt", "ssl", "cron", "weekly", "repro", "deno", "bun(?![a-z])", "updated", "latest", "next", "beta",
+    "sanity", "cross", "i686", "no[-_]std", "ecosystem", "storage", "matplotlib", "numpy", "conda", "locales?",
+    r"tz\b", "package", "notebook", "experimental", "emscripten", "pyodide", "typing", "types", "mutation",
+    "regress", "compat", "vcs", "pypy", "free.?thread", r"dev\b",
+)  # fmt: skip
+"""Words in names of special cases. `continuous integration` is none."""
+_SPECIAL = re.compile(rf"(?<![a-z])(?<!continuous[-_ ])(?:{'|'.join(_SPECIAL_WORDS)})", re.IGNORECASE)
+_PLAIN = re.compile(
+    r"(?<![a-z])(?:unit|tests?|testing|pytest|tox|ci|build|main|check|checks)(?![a-z])", re.IGNORECASE
+)
+_TEST_NAME = re.compile(r"(?<![a-z])(?:unit[-_ ]?)?(?:tests?|pytest|tox)(?![a-z])", re.IGNORECASE)
+
+
+class _Leg(NamedTuple):
+    leg: Leg
+    look: Look
+    rating: float
+
+
+class _Points:
+    """A sum with its reasons."""
+
+    def __init__(self) -> None:
+        self.sum = 0.0
+        self.reasons: list[str] = []
+
+    def add(self, points: float, reason: str) -> None:
+        self.sum += points
+        self.reasons.append(f"{points:+.1f} {reason}")
+
+
+def locate(tree: Tree) -> Located:
+    """Return the jobs of *tree* that run tests, the best one first."""
+    workflows, unread = read_workflows(tree)
+    jobs = Jobs(tree)
+    called = {_local(job.reusable) for workflow in workflows for job in workflow.jobs if job.reusable}
+    found = []
+    for workflow in workflows:
+        if set(workflow.events) <= {"workflow_call"} and workflow.path in called:
+            continue  # its callers speak for it
+        for job in workflow.jobs:
+            candidate = _candidate(jobs, workflow, job)
+            if candidate is not None and candidate.score >= _FEWEST_POINTS:
+                found.append(candidate)
+    found.sort(key=lambda item: -item.score)
+    return Located(candidates=tuple(found), unread=tuple(unread))
+
+
+def read_workflows(tree: Tree) -> tuple[list[Workflow], list[str]]:
+    """Return the workflow files that can be read, and a sentence for each that cannot."""
+    found: list[Workflow] = []
+    unread: list[str] = []
+    for path in sorted(tree.paths()):
+        if not path.startswith(_FOLDER) or not path.endswith((".yml", ".yaml")) or path.count("/") > 2:
+            continue
+        data = tree.read(path)
+        try:
+            found.append(read_workflow(data or b"", path))
+        except TaskError as error:
+            unread.append(str(error))
+    return found, unread
+
+
+def _local(called: str) -> str:
+    return called.removeprefix("./").split("@")[0]
+
+
+def _candidate(jobs: Jobs, workflow: Workflow, job: Job) -> Candidate | None:
+    chosen = _best_leg(jobs, workflow, job)
+    tests = chosen.look.tests
+    if not tests:
+        return None
+    points = _Points()
+    _for_commands(points, tests)
+    _for_start(points, workflow, job)
+    _for_machine(points, chosen.look)
+    if _version(chosen.look, chosen.leg) < 0.4:
+        points.add(-1.5, "no leg has a released version of the language that is common")
+    _for_names(points, workflow, job)
+    return Candidate(
+        workflow=workflow.path,
+        job=job.id,
+        leg=dict(flat(chosen.leg)),
+        through=chosen.look.through,
+        runner=chosen.look.runner,
+        commands=tuple(dict.fromkeys(_told(meaning) for meaning in tests))[:8],
+        score=round(points.sum, 2),
+        reasons=tuple(points.reasons),
+        hindrances=tuple(_hindrances(chosen.look, job)),
+    )
+
+
+def _best_leg(jobs: Jobs, workflow: Workflow, job: Job) -> _Leg:
+    rated = []
+    for leg in legs(job.matrix)[:_MOST_LEGS]:
+        look = jobs.look(workflow, job, leg)
+        rating = 4 * _worth(look.tests) + 3 * system_rating(look.runner) + _version(look, leg) + plainness(leg)
+        rated.append(_Leg(leg, look, round(rating - 0.01 * len(leg), 4)))
+    return max(rated, key=lambda item: item.rating)  # the first of equals
+
+
+def _worth(tests: Sequence[Meaning]) -> float:
+    return max((meaning.certainty * (0.6 if meaning.part else 1.0) for meaning in tests), default=0.0)
+
+
+def _version(look: Look, leg: Leg) -> float:
+    told = list(look.versions) + [pair for pair in versions_told(leg) if pair[0] not in dict(look.versions)]
+    return 1.5 * min((version_rating(kind, version) for kind, version in told), default=0.5)
+
+
+def _for_commands(points: _Points, tests: Sequence[Meaning]) -> None:
+    best = max(tests, key=lambda meaning: meaning.certainty * (0.6 if meaning.part else 1.0))
+    points.add(10 * best.certainty, f"runs {_told(best)}")
+    if best.part:
+        points.add(-4, f"not the whole suite: {best.part}")
+    further = len({meaning.command for meaning in tests}) - 1
+    if further:
+        points.add(min(0.25 * further, 1.0), f"{further} more commands that test")
+
+
+def _for_start(points: _Points, workflow: Workflow, job: Job) -> None:
+    events = set(workflow.events)
+    if events & {"push", "pull_request"}:
+        points.add(2, "started by " + " and ".join(sorted(events & {"push", "pull_request"})))
+    elif events & {"merge_group", "pull_request_target", "workflow_call"}:
+        points.add(-1, f"started by {', '.join(sorted(events))}")
+    else:
+        points.add(-5, f"only started by {', '.join(sorted(events)) or 'nothing that is said'}")
+    if job.condition is not None and _seldom(job.condition):
+        points.add(-3, f"only if {job.condition.strip()[:80]}")
+    if job.needs:
+        points.add(-0.3, f"after {', '.join(job.needs)}")
+
+
+def _seldom(condition: str) -> bool:
+    """Whether a condition asks for a tag, a schedule, or a hand that starts it, and nothing else."""
+    if "||" in condition or "!=" in condition or "!" in condition:
+        return False
+    return bool(re.search(r"refs/tags|'schedule'|'workflow_dispatch'|'release'|issue|label|comment", condition))
+
+
+def _for_machine(points: _Points, look: Look) -> None:
+    rating = system_rating(look.runner)
+    points.add(4 * rating - 3, f"on {look.runner or 'a machine that is not said'}")
+    if look.services:
+        points.add(-1.5, f"beside services: {', '.join(look.services)}")
+    if look.container:
+        points.add(-1.5, f"in the container {look.container}")
+    if look.in_machine:
+        points.add(-4, "in a machine or container that an action starts")
+    if look.foreign:
+        points.add(-1, f"in a workflow of another repository, {look.foreign}")
+
+
+def _for_names(points: _Points, workflow: Workflow, job: Job) -> None:
+    file = workflow.path.removeprefix(_FOLDER).rpartition(".")[0]
+    names = {"job": f"{job.id} {job.name if job.name and '${{' not in job.name else ''}", "file": file}
+    if workflow.name and workflow.name != workflow.path:
+        names["workflow"] = workflow.name
+    for what, name in names.items():
+        special = _SPECIAL.search(name)
+        if special:
+            points.add(-2 if what == "job" else -1.5, f"{what} {name.strip()!r} says {special[0]!r}")
+        elif _TEST_NAME.search(name):
+            points.add(1.5 if what == "job" else 1, f"{what} {name.strip()!r} says tests")
+        elif _PLAIN.search(name):
+            points.add(0.5, f"{what} {name.strip()!r} is an ordinary name")
+
+
+def _told(meaning: Meaning) -> str:
+    return " → ".join((*meaning.via, meaning.command))
+
+
+def _hindrances(look: Look, job: Job) -> Iterator[str]:
+    if look.foreign:
+        yield f"calls a workflow of another repository ({look.foreign}), whose steps cannot be read here"
+    if look.services:
+        yield f"services: {', '.join(look.services)}"
+    if look.container:
+        yield f"container: {look.container}"
+    if look.in_machine:
+        yield "an action starts a machine or container of its own"
+    if job.matrix.dynamic:
+        yield f"its matrix is made while the workflow runs ({', '.join(job.matrix.dynamic)}); no leg can be named"
+    if system_rating(look.runner) < 0.5:
+        yield f"no leg runs on Linux ({look.runner})"
+    if "${{" in look.runner:
+        yield f"where it runs is known only while the workflow runs ({look.runner})"
+    if job.needs:
+        yield f"needs {', '.join(job.needs)} to run first"

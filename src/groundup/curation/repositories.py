@@ -1,0 +1,54 @@
+"""Getting a repository's tree at one commit: from a folder, a Git directory, or wherever Git fetches from.
+
+The repository that somebody names is never written to: what is needed of it is fetched into a repository of ours.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from groundup.domain.errors import TaskError, UsageError
+from groundup.environments.git import GitRepository, address_of
+
+
+class Origin(NamedTuple):
+    """Where a tree came from."""
+
+    full_name: str | None
+    """`owner/name`, where the address tells it."""
+    commit: str
+
+
+async def check_out(
+    repository: str, commit: str | None, destination: Path, work: Path, mirror: str | None
+) -> Origin:
+    """Write the tree of *repository* at *commit* (None: its HEAD) into the new folder *destination*.
+
+    *repository* is a folder with a Git history, a Git directory, an address, or `host/owner/name`. *work* is a
+    folder for files in between. Raises `UsageError`, `NetworkError` or `TaskError`.
+    """
+    if repository.startswith(("-", "ext::")):
+        raise UsageError(f"{repository!r} is no repository; name a folder, an address, or host/owner/name")
+    local = Path(repository).expanduser()
+    address = str(local.resolve()) if local.is_dir() else address_of(repository, mirror)
+    ours = GitRepository(work / "fetched.git")
+    await ours.create()
+    wanted = commit or await _head(ours, address)
+    await ours.fetch_commit(address, wanted)
+    found = await ours.resolve(wanted)
+    if found is None:
+        raise TaskError(f"{repository} has no commit {wanted}; name another one")
+    await ours.export(found, destination, work)
+    return Origin(_full_name(repository, is_local=local.is_dir()), found)
+
+
+async def _head(ours: GitRepository, address: str) -> str:
+    told = await ours.run("ls-remote", "--", address, "HEAD")
+    commit = told.stdout.decode(errors="replace").split("\t")[0].strip() if told.ok else ""
+    if not commit:
+        raise UsageError(f"{address} is no Git repository that can be read; name another one, or a commit of it")
+    return commit
+
+
+def _full_name(repository: str, *, is_local: bool) -> str | None:
+    parts = [part for part in repository.removesuffix(".git").replace(":", "/").split("/") if part]
+    return None if is_local or len(parts) < 2 else "/".join(parts[-2:])
