@@ -164,16 +164,13 @@ def _key(key: object) -> str:
 def _job(name: str, job: Mapping[str, JsonValue], document: Mapping[str, JsonValue]) -> Job:
     own, all_jobs = (_mapping(_mapping(place.get("defaults")).get("run")) for place in (job, document))
     container = job.get("container")
-    steps = job.get("steps")
     return Job(
         id=name,
         name=_text(job.get("name")),
         runs_on=_labels(job.get("runs-on")),
         needs=_list_of_texts(job.get("needs")),
         condition=_text(job.get("if")),
-        steps=tuple(
-            _step(index, _mapping(step)) for index, step in enumerate(steps if isinstance(steps, list) else ())
-        ),
+        steps=steps_of(job.get("steps")),
         matrix=_matrix(_mapping(job.get("strategy")).get("matrix")),
         services=tuple(_mapping(job.get("services"))),
         container=_text(_mapping(container).get("image") if isinstance(container, dict) else container),
@@ -181,6 +178,13 @@ def _job(name: str, job: Mapping[str, JsonValue], document: Mapping[str, JsonVal
         environment=_texts(job.get("env")),
         shell=_text(own.get("shell") or all_jobs.get("shell")),
         working_directory=_text(own.get("working-directory") or all_jobs.get("working-directory")),
+    )
+
+
+def steps_of(value: JsonValue) -> tuple[Step, ...]:
+    """Return the steps that a job, or a composite action, lists."""
+    return tuple(
+        _step(index, _mapping(step)) for index, step in enumerate(value if isinstance(value, list) else ())
     )
 
 

@@ -1,0 +1,171 @@
+"""Which actions of others have a stand-in here, and which cannot have one.
+
+A stand-in is a composite action in `stubs/`, whose scripts use what lies ready in the steps' sandbox. The tables
+say what is supported; an action in neither is not supported, which is told by its name.
+"""
+
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from groundup.domain.records import Record
+
+CHECKOUT = "actions/checkout"
+_USES = re.compile(r"(?P<owner>[\w.-]+)/(?P<name>[\w.-]+)(?P<below>(?:/[\w.-]+)*)@(?P<ref>\S+)")
+_STUBS: Mapping[str, str] = {
+    "actions/setup-python": "python",
+    "actions/setup-node": "node",
+    "actions/setup-dotnet": "dotnet",
+    "actions/cache": "cache",
+    "actions/cache/restore": "cache",
+    "actions/cache/save": "nothing",
+    "actions/upload-artifact": "nothing",
+    "actions-rs/cargo": "cargo",
+    "actions-rs/toolchain": "rust",
+    "actions-rust-lang/setup-rust-toolchain": "rust",
+    "dtolnay/rust-toolchain": "rust",
+    "hecrj/setup-rust-action": "rust",
+    "moonrepo/setup-rust": "rust",
+    "Swatinem/rust-cache": "nothing",
+    "dtolnay/install": "cargo_tool",
+    "taiki-e/install-action": "cargo_tool",
+    "baptiste0928/cargo-install": "cargo_tool",
+    "mozilla-actions/sccache-action": "nothing",
+    "rui314/setup-mold": "nothing",
+    "astral-sh/setup-uv": "uv",
+    "hynek/setup-cached-uv": "uv",
+    "yezz123/setup-uv": "uv",
+    "snok/install-poetry": "poetry",
+    "abatilo/actions-poetry": "poetry",
+    "Gr1N/setup-poetry": "poetry",
+    "pdm-project/setup-pdm": "pdm",
+    "pypa/hatch": "hatch",
+    "pnpm/action-setup": "pnpm",
+    "bahmutov/npm-install": "npm_install",
+    "codecov/codecov-action": "nothing",
+    "codecov/test-results-action": "nothing",
+    "coverallsapp/github-action": "nothing",
+    "AndreMiras/coveralls-python-action": "nothing",
+    "codacy/codacy-coverage-reporter-action": "nothing",
+    "paambaati/codeclimate-action": "nothing",
+    "qltysh/qlty-action/coverage": "nothing",
+    "dorny/test-reporter": "nothing",
+    "EnricoMi/publish-unit-test-result-action": "nothing",
+    "mikepenz/action-junit-report": "nothing",
+    "irongut/CodeCoverageSummary": "nothing",
+    "danielpalme/ReportGenerator-GitHub-Action": "nothing",
+    "romeovs/lcov-reporter-action": "nothing",
+    "py-cov-action/python-coverage-comment-action": "nothing",
+    "MishaKav/pytest-coverage-comment": "nothing",
+    "8398a7/action-slack": "nothing",
+    "rtCamp/action-slack-notify": "nothing",
+    "step-security/harden-runner": "nothing",
+    "styfle/cancel-workflow-action": "nothing",
+    "potiuk/cancel-workflow-runs": "nothing",
+    "n1hility/cancel-previous-runs": "nothing",
+    "pre-commit-ci/lite-action": "nothing",
+    "r7kamura/rust-problem-matchers": "nothing",
+    "microsoft/setup-msbuild": "nothing",
+}
+_UNSUPPORTED: Mapping[str, str] = {
+    "actions/setup-java": "Java is not prepared for CI jobs",
+    "actions/setup-go": "Go is not prepared for CI jobs",
+    "actions/github-script": "it asks GitHub",
+    "actions/download-artifact": "artifacts of other jobs are not kept",
+    "ruby/setup-ruby": "Ruby is not prepared for CI jobs",
+    "oven-sh/setup-bun": "Bun is not prepared for CI jobs",
+    "denoland/setup-deno": "Deno is not prepared for CI jobs",
+    "conda-incubator/setup-miniconda": "there is no way to conda's channels",
+    "mamba-org/setup-micromamba": "there is no way to conda's channels",
+    "prefix-dev/setup-pixi": "there is no way to conda's channels",
+    "awalsh128/cache-apt-pkgs-action": "system packages cannot be installed",
+    "browser-actions/setup-chrome": "browsers cannot be fetched",
+    "cypress-io/github-action": "browsers cannot be fetched",
+    "docker/setup-buildx-action": "there is no Docker",
+    "docker/setup-qemu-action": "there is no Docker",
+    "docker/build-push-action": "there is no Docker",
+    "docker/login-action": "there is no Docker",
+    "supercharge/redis-github-action": "there is no Docker",
+    "supercharge/mongodb-github-action": "there is no Docker",
+}
+ASKS_VERSION: Mapping[str, tuple[str, ...]] = {
+    "python": ("python-version",),
+    "pdm": ("python-version",),
+    "uv": ("python-version",),
+    "node": ("node-version",),
+    "rust": ("toolchain",),
+    "dotnet": ("dotnet-version",),
+}
+"""Inputs of stand-ins that name versions."""
+
+
+class Action(Record):
+    """An action of somebody's repository."""
+
+    repository: str
+    below: str = ""
+    ref: str
+
+    @property
+    def name(self) -> str:
+        """As `owner/name` or `owner/name/folder`."""
+        return f"{self.repository}{self.below}"
+
+
+def parse_uses(uses: str) -> Action | None:
+    """Return the action of another repository that `uses` names; None for a local one and for images."""
+    match = _USES.fullmatch(uses.strip())
+    if match is None:
+        return None
+    return Action(repository=f"{match['owner']}/{match['name']}", below=match["below"], ref=match["ref"])
+
+
+def stub_of(action: Action) -> str | None:
+    """Return the name of the stand-in for *action*; None when there is none."""
+    return _BY_NAME.get(action.name.lower())
+
+
+def why_unsupported(action: Action) -> str:
+    """Return why there is no stand-in, as a sentence for a reader."""
+    known = _REASONS.get(action.name.lower())
+    return f"{action.name}: {known}" if known else f"{action.name} has no stand-in"
+
+
+def supported_actions() -> dict[str, str]:
+    """Return the names of all actions with a stand-in, and its name."""
+    return {CHECKOUT: "act's own", **_STUBS}
+
+
+def unsupported_actions() -> dict[str, str]:
+    """Return the names of actions that are known not to be supported, with the reason."""
+    return dict(_UNSUPPORTED)
+
+
+def write_stubs(actions: Iterable[Action], folder: Path) -> dict[str, Path]:
+    """Write the stand-ins of *actions* below *folder*; return a folder for each `owner/name@ref`."""
+    written: dict[str, Path] = {}
+    with as_file(files("groundup.grading.ci").joinpath("stubs")) as stubs:
+        for action in actions:
+            stub = stub_of(action)
+            if stub is None:
+                continue
+            place = folder / action.repository.replace("/", "+")
+            below = place / action.below.lstrip("/")
+            below.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(stubs / stub / "action.yml", below / "action.yml")
+            written[f"{action.repository}@{action.ref}"] = place
+    return written
+
+
+def write_programs(folder: Path) -> None:
+    """Write the programs that stand-ins call, and those that stand for a runner's, into *folder*."""
+    with as_file(files("groundup.grading.ci").joinpath("stubs", "bin")) as programs:
+        for program in programs.iterdir():
+            shutil.copyfile(program, folder / program.name)
+            (folder / program.name).chmod(0o755)
+
+
+_BY_NAME = {name.lower(): stub for name, stub in _STUBS.items()}
+_REASONS = {name.lower(): reason for name, reason in _UNSUPPORTED.items()}

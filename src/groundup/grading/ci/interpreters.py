@@ -1,0 +1,134 @@
+"""Interpreters for a job's steps: each in a folder that steps may change, with pip, as on GitHub's runners."""
+
+import shutil
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from groundup.domain.errors import InfrastructureError
+from groundup.domain.records import Record
+from groundup.environments.builder import EnvironmentBuilder
+from groundup.environments.interpreters import BUNDLED
+from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET, PythonEnvironment, PythonRequest
+from groundup.grading.ci.tools import MINORS
+from groundup.sandbox.places import Places
+from groundup.sandbox.protocol import Mount, SandboxSpec
+
+_TOOL_CACHE = "/opt/hostedtoolcache/Python"
+
+
+class StepPython(Record):
+    """An interpreter in the steps' sandbox."""
+
+    asked: str
+    version: str
+    folder: str
+    """Where its `bin` is."""
+    mounts: tuple[Mount, ...]
+    environment: dict[str, str] = {}
+    substitute: str | None = None
+
+
+async def step_python(asked: str, minors: Sequence[str], builder: EnvironmentBuilder, scratch: Path) -> StepPython:
+    """Return an interpreter of the first of *minors* that can be had, else of the nearest one, which is told.
+
+    Raises `InfrastructureError` when there is none at all.
+    """
+    found = await _first_found(minors, builder)
+    substitute = None
+    if found is None:
+        found = await _first_found(_nearest(minors[0]), builder)
+        if found is None:
+            raise InfrastructureError(f"no Python from {MINORS[-1]} to {MINORS[0]} was found; install one")
+        substitute = f"Python {found.python_version} for {asked}"
+    folder = f"{_TOOL_CACHE}/{found.python_version}/x64"
+    return StepPython(
+        asked=asked,
+        version=found.python_version,
+        folder=folder,
+        mounts=_Installation(found, folder, scratch / f"python-{found.python_version}").mounts(),
+        environment={name: value.replace(PYTHON_TARGET, folder) for name, value in found.environment.items()},
+        substitute=substitute,
+    )
+
+
+class _Installation:
+    """What shows an interpreter at *folder*: its own files read-only, `bin` and `site-packages` to be changed.
+
+    It is no virtual environment, because installers treat those differently.
+    """
+
+    def __init__(self, environment: PythonEnvironment, folder: str, copy: Path) -> None:
+        self._environment = environment
+        self._folder = folder
+        self._copy = copy
+        self._minor = "python" + ".".join(environment.python_version.split(".")[:2])
+        self._places = Places(SandboxSpec(workspace=copy, mounts=environment.mounts))
+
+    def mounts(self) -> tuple[Mount, ...]:
+        """Copy what steps may change, and return all mounts."""
+        installed = f"lib/{self._minor}/site-packages"
+        if not self._copy.exists():
+            self._fill(self._environment.layer.path, installed)
+        shown = [mount for mount in self._environment.mounts if mount.target != ENVIRONMENT_TARGET]
+        program = f"{PYTHON_TARGET}/bin/{self._minor}"
+        hidden = f"{PYTHON_TARGET}/{installed}"
+        if all(mount.target != hidden for mount in shown):
+            raise InfrastructureError(
+                f"the interpreter {self._minor} has no site-packages folder of its own, as one of the system's; "
+                "install another one, such as uv's (`uv python install`), for CI jobs"
+            )
+        return (
+            Mount(source=self._copy / "bin", target=f"{self._folder}/bin", writable=True),
+            *(self._moved(mount) for mount in shown if mount.target not in (program, hidden)),
+            *(self._moved(mount) for mount in shown if mount.target == program),
+            Mount(source=self._copy / "site-packages", target=f"{self._folder}/{installed}", writable=True),
+        )
+
+    def _moved(self, mount: Mount) -> Mount:
+        if not mount.target.startswith(f"{PYTHON_TARGET}/"):
+            return mount
+        return mount.model_copy(update={"target": self._folder + mount.target[len(PYTHON_TARGET) :]})
+
+    def _fill(self, layer: Path, installed: str) -> None:
+        packages = self._copy / "site-packages"
+        shutil.copytree(layer / installed, packages, symlinks=True, ignore=shutil.ignore_patterns("_virtualenv*"))
+        for wheel in self._bundled():
+            with zipfile.ZipFile(wheel) as archive:
+                archive.extractall(packages)
+        programs = self._copy / "bin"
+        programs.mkdir()
+        (programs / self._minor).touch(mode=0o755)
+        for name in ("python3", "python"):
+            (programs / name).symlink_to(self._minor)
+        for program in (layer / "bin").glob("pip*"):
+            text = program.read_bytes().replace(ENVIRONMENT_TARGET.encode(), self._folder.encode())
+            (programs / program.name).write_bytes(text)
+            (programs / program.name).chmod(0o755)
+        for folder in (programs, *(path for path in packages.rglob("*") if path.is_dir())):
+            folder.chmod(0o755)
+
+    def _bundled(self) -> Iterator[Path]:
+        """Yield the setuptools that the interpreter brings along, which older ones do."""
+        library = self._places.host(f"{PYTHON_TARGET}/lib/{self._minor}/{BUNDLED}")
+        if library is not None and library.is_dir():
+            yield from sorted(library.glob("setuptools-*.whl"))
+
+
+async def _first_found(minors: Sequence[str], builder: EnvironmentBuilder) -> PythonEnvironment | None:
+    for minor in minors:
+        try:
+            return await builder.python(PythonRequest(python=minor, with_pip=True))
+        except InfrastructureError as error:
+            if f"Python {minor} is not on this machine" not in str(error):
+                raise
+    return None
+
+
+def _nearest(minor: str) -> list[str]:
+    """Return other versions: newer ones, the nearest first, then older ones."""
+    number = int(minor.partition(".")[2])
+    others = [int(known.partition(".")[2]) for known in MINORS]
+    newer = sorted(other for other in others if other > number)
+    older = sorted((other for other in others if other < number), reverse=True)
+    return [f"3.{other}" for other in (*newer, *older)]

@@ -1,0 +1,92 @@
+"""What a CI job is asked for, and what became of it."""
+
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import Field, JsonValue
+
+from groundup.domain.errors import TaskError
+from groundup.domain.limits import Limits
+from groundup.domain.records import Record
+
+JOB_LIMITS = Limits(
+    cpus=2.0, memory_mb=4096, processes=2048, disk_mb=8 * 1024, wall_clock_s=3600.0, command_s=3600.0,
+    output_bytes=4 * 1024 * 1024,
+)  # fmt: skip
+"""Of one job's steps; the wall clock is the job's timeout."""
+
+
+class JobRequest(Record):
+    """A job of a repository's workflow."""
+
+    tree: Path = Field(description="the repository as it is to be tested; it is copied, never changed")
+    repository: str = Field(default="repository", description="its name, which its folder gets")
+    workflow: str = Field(description="path of the workflow file in the repository")
+    job: str
+    matrix: dict[str, str] = Field(
+        default={}, description="wanted values; what they leave open is chosen and told"
+    )
+    exclude_newer: str | None = Field(default=None, description="what registries have since does not exist")
+    limits: Limits = JOB_LIMITS
+
+
+class Obstacle(Record):
+    """Something that a job needs and that cannot be had here."""
+
+    kind: str
+    what: str
+
+
+class UnsupportedJobError(TaskError):
+    """A job that cannot be run here, whatever was submitted."""
+
+    def __init__(self, obstacles: tuple[Obstacle, ...]) -> None:
+        self.obstacles = obstacles
+        told = "; ".join(f"{one.kind}: {one.what}" for one in obstacles[:5])
+        super().__init__(f"the CI job cannot be run here ({told}); see docs/ci.md for what is supported")
+
+
+class RunCommand(Record):
+    """A command of a step, as it ended in the job's sandbox."""
+
+    job: str
+    step: str
+    exit_code: int | None
+    ending: str
+    duration_s: float
+
+
+class Outcome(StrEnum):
+    """What became of a job."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_RUN = "not run"
+    """The job, or a step with tests, was skipped: nothing was shown."""
+    TIMEOUT = "timeout"
+
+
+class StepRecord(Record):
+    """A step of the wanted job."""
+
+    key: str
+    title: str
+    tests: bool
+    result: str
+    exit_codes: tuple[int | None, ...] = ()
+    duration_s: float | None = None
+
+
+class JobResult(Record):
+    """What became of a job, with its evidence."""
+
+    outcome: Outcome
+    reason: str = ""
+    leg: dict[str, JsonValue] = {}
+    steps: tuple[StepRecord, ...] = ()
+    substitutes: tuple[str, ...] = Field(default=(), description="what stood in the place of what was asked for")
+    timings_s: dict[str, float] = {}
+    failed_output: str = Field(default="", description="what the failed step printed, its end", repr=False)
+    logs: dict[str, bytes] = Field(default={}, repr=False)
+    registry_troubles: tuple[str, ...] = ()
+    peak_memory_mb: float | None = None

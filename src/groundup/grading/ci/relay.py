@@ -1,0 +1,223 @@
+"""Runs the commands of act's steps in sandboxes of their own, and keeps what they did.
+
+act's sandbox holds act and `shim.py` in the place of every program; what a shim is asked to run comes here and
+runs in a sandbox that act's knows nothing of. So exit codes are the supervisor's, and a step cannot reach act, its
+log, or its scripts. Each of act's jobs gets a sandbox with a fresh copy of the repository. Output goes to the log
+here; act gets the lines that are workflow commands.
+"""
+
+import asyncio
+import contextlib
+import json
+import re
+import socket
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from pydantic import Field, ValidationError
+
+from groundup.domain.errors import InfrastructureError
+from groundup.domain.records import Record
+from groundup.grading.ci.place import TEMPORARY, TOOLS, job_of, translated
+from groundup.grading.ci.records import RunCommand
+from groundup.grading.ci.shim import FILES
+from groundup.sandbox.protocol import Command, CommandResult, Ending, Sandbox
+
+_MOST_ASKED = 64 * 1024 * 1024
+_TOLD_TO_ACT = 256 * 1024
+_FILE_BYTES = 1024 * 1024
+_LOG_BYTES = 64 * 1024 * 1024
+_COMMAND = re.compile(r"^\s*(?:::|##\[)", re.MULTILINE)
+_NOT_PASSED_ON = ("LD_LIBRARY_PATH", "PWD", "OLDPWD", "SHLVL", "_", "HOME", "USER")
+"""Variables of act's own sandbox, or such as every sandbox has."""
+_LOADER = re.compile(r"LD_\w+")
+_BLOCK = re.compile(r"([A-Za-z_][\w-]*)<<(.+)")
+
+Open = Callable[[str], Awaitable["StepPlace"]]
+"""Opens the sandbox of one of act's jobs, by the name of its folder."""
+
+
+@dataclass(frozen=True)
+class StepPlace:
+    """A sandbox for one job's steps, with what every command in it needs."""
+
+    sandbox: Sandbox
+    environment: Mapping[str, str]
+    path: tuple[str, ...]
+
+
+class _Asked(Record):
+    argv: tuple[str, ...] = Field(min_length=1)
+    cwd: str
+    environment: dict[str, str]
+    files: dict[str, str]
+
+
+class Relay:
+    """Serves the shims of one run of act."""
+
+    def __init__(self, repository: str, open_place: Open, hash_files: Callable[[tuple[str, ...]], str]) -> None:
+        self.commands: list[RunCommand] = []
+        self.last_failed = ""
+        """The end of what the last command printed that failed."""
+        self.trouble: InfrastructureError | None = None
+        """Why no step could be run any more."""
+        self._repository = repository
+        self._open_place = open_place
+        self._hash_files = hash_files
+        self._log = bytearray()
+        self._places: dict[str, asyncio.Task[StepPlace]] = {}
+        self._kept_back: dict[str, dict[str, str]] = {}
+        """Variables that act's own programs must not get, by job."""
+        self._serving: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._deadline = float("inf")
+
+    @property
+    def log(self) -> bytes:
+        """What all commands printed."""
+        return bytes(self._log)
+
+    async def serve(self, listening: socket.socket, deadline: float) -> None:
+        """Answer on *listening* until `close`; no command runs after *deadline* (of `time.monotonic`)."""
+        self._deadline = deadline
+        self._server = await asyncio.start_server(self._answer, sock=listening, limit=_MOST_ASKED)
+
+    async def close(self) -> None:
+        """End what still runs."""
+        if self._server:
+            self._server.close()
+        for task in (*self._serving, *self._places.values()):
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        try:
+            asked = _Asked.model_validate_json(await reader.readuntil(b"\n"))
+            told = await self._run(asked)
+            writer.write(json.dumps(told).encode())
+            with contextlib.suppress(ConnectionError):
+                await writer.drain()
+        except (ValidationError, ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # the shim sees no answer, and its step fails
+        except InfrastructureError as error:
+            self.trouble = self.trouble or error
+        finally:
+            self._serving.discard(task)
+            writer.close()
+
+    async def _run(self, asked: _Asked) -> Mapping[str, object]:
+        if _asks_for_hash(asked):
+            digest = self._hash_files(tuple(asked.environment.get("patterns", "").splitlines()))
+            return _told(0, stderr=f"__OUTPUT__{digest}__OUTPUT__")
+        job = job_of(asked.cwd)
+        if job is None:
+            return _told(1, stderr=f"{asked.cwd} is no folder of a job\n")
+        place = await self._place(job)
+        files = {name: f"{TEMPORARY}/{name.lower()}" for name in FILES}
+        for path in files.values():
+            await place.sandbox.write_file(path, b"")
+        for path, text in asked.files.items():
+            inside = self._translated(text).encode("utf-8", "surrogateescape")
+            await place.sandbox.write_file(self._translated(path), inside)
+        result = await place.sandbox.run(self._command(asked, place, job, files))
+        self._record(asked, result)
+        code = result.exit_code if result.ending is Ending.EXITED and result.exit_code is not None else 1
+        appended = {name: await _appended(place.sandbox, path) for name, path in files.items()}
+        appended["GITHUB_ENV"] = self._loader_kept_back(job, appended["GITHUB_ENV"])
+        return _told(code if code >= 0 else 128 - code, stdout=_workflow_commands(result), files=appended)
+
+    async def _place(self, job: str) -> StepPlace:
+        if job not in self._places:
+            self._places[job] = asyncio.ensure_future(self._open_place(job))
+        return await asyncio.shield(self._places[job])
+
+    def _command(self, asked: _Asked, place: StepPlace, job: str, files: Mapping[str, str]) -> Command:
+        given = {name: self._translated(value) for name, value in asked.environment.items()}
+        for name in _NOT_PASSED_ON:
+            given.pop(name, None)
+        own = (dict(place.environment), files)
+        known = [folder for folder in given.get("PATH", "").split(":") if folder not in ("", "/usr/bin", "/bin")]
+        path = dict.fromkeys((*known, *place.path, "/usr/bin", "/bin"))
+        # What the workflow sets counts more than what it would find on a runner.
+        environment = {**own[0], **given, **own[1], **self._kept_back.get(job, {}), "PATH": ":".join(path)}
+        environment |= {"RUNNER_TEMP": TEMPORARY, "RUNNER_TOOL_CACHE": TOOLS}
+        return Command(
+            argv=tuple(self._translated(argument) for argument in asked.argv),
+            cwd=self._translated(asked.cwd),
+            environment=environment,
+            timeout_s=max(self._deadline - time.monotonic(), 0.01),
+        )
+
+    def _translated(self, text: str) -> str:
+        return translated(text, self._repository)
+
+    def _record(self, asked: _Asked, result: CommandResult) -> None:
+        variables = asked.environment
+        command = RunCommand(
+            job=variables.get("GITHUB_JOB", ""),
+            step=variables.get("GITHUB_ACTION", ""),
+            exit_code=result.exit_code,
+            ending=result.ending.value,
+            duration_s=round(result.duration_s, 3),
+        )
+        self.commands.append(command)
+        output = result.stdout + (b"\n" if result.stdout and result.stderr else b"") + result.stderr
+        if not result.ok:
+            self.last_failed = output[-256 * 1024 :].decode(errors="replace")
+        head = f"--- {command.job}, step {command.step}: {' '.join(asked.argv)[:300]}\n"
+        foot = f"\n[{result.ending}, exit code {result.exit_code}, {result.duration_s:.2f} s]\n"
+        room = _LOG_BYTES - len(self._log)
+        self._log += (head.encode() + output + foot.encode())[: max(room, 0)]
+
+    def _loader_kept_back(self, job: str, text: str) -> str:
+        """Return *text* without variables of the loader, with which the shims would not start.
+
+        Later steps of *job* get them all the same.
+        """
+        kept: list[str] = []
+        inside: str | None = None
+        for line in text.splitlines():
+            name, _, value = line.partition("=")
+            if inside is None and _LOADER.fullmatch(name):
+                self._kept_back.setdefault(job, {})[name] = value
+                continue
+            block = _BLOCK.fullmatch(line) if inside is None else None
+            inside = block[2] if block else None if line == inside else inside
+            kept.append(line)
+        return "".join(f"{line}\n" for line in kept)
+
+
+def _asks_for_hash(asked: _Asked) -> bool:
+    """Whether act wants files hashed: it does so by a script of its own that Node.js would run."""
+    script = PurePosixPath(asked.argv[-1])
+    return asked.argv[0] == "node" and script.parts[-2:] == ("hashfiles", "index.js")
+
+
+def _told(
+    code: int, stdout: str = "", stderr: str = "", files: Mapping[str, str] | None = None
+) -> dict[str, object]:
+    return {"exit_code": code, "stdout": stdout, "stderr": stderr, "files": dict(files or {})}
+
+
+def _workflow_commands(result: CommandResult) -> str:
+    """Return the lines that are meant for the runner."""
+    lines = (
+        *result.stdout.decode(errors="replace").splitlines(),
+        *result.stderr.decode(errors="replace").splitlines(),
+    )
+    return "".join(f"{line}\n" for line in lines if _COMMAND.match(line))[:_TOLD_TO_ACT]
+
+
+async def _appended(sandbox: Sandbox, path: str) -> str:
+    try:
+        data = await sandbox.read_file(path, max_bytes=_FILE_BYTES)
+    except (OSError, ValueError):
+        return ""
+    text = data.decode(errors="replace")
+    return text if not text or text.endswith("\n") else f"{text}\n"

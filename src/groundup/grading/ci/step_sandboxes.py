@@ -1,0 +1,217 @@
+"""The sandboxes of a job's steps: the repository, interpreters and toolchains, registries through gateways."""
+
+import asyncio
+import contextlib
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from groundup.environments.builder import EnvironmentBuilder, WorkbenchLender
+from groundup.environments.toolchains import Toolchain
+from groundup.gateways.lending import KINDS, RegistryKind, RegistrySet, Wanted
+from groundup.gateways.records import Trouble
+from groundup.gateways.uv import uv_program
+from groundup.grading.bench import Bench
+from groundup.grading.ci.actions import write_programs
+from groundup.grading.ci.files import RepositoryFiles
+from groundup.grading.ci.interpreters import StepPython, step_python
+from groundup.grading.ci.place import SUPPLIES, TEMPORARY, TOOLS, checkout
+from groundup.grading.ci.records import JobRequest, Obstacle, UnsupportedJobError
+from groundup.grading.ci.relay import StepPlace
+from groundup.grading.ci.tools import DEFAULT_PYTHON, Tool, Tools, python_asked_by_file, python_minors, substitute
+from groundup.sandbox.protocol import Command, Mount, Sandbox, SandboxSpec
+
+_HOME = "/home/user"
+_REGISTRY_OF: dict[Tool, str] = {"python": "pypi", "node": "npm", "rust": "crates", "dotnet": "nuget"}
+_PROGRAM_OF = {"node": "node", "rust": "rustc", "dotnet": "dotnet"}
+_GIT = (
+    "git init -q -b main . && git config gc.auto 0 && git add -A && "
+    "git -c user.name=groundup -c user.email=groundup@localhost commit -q --no-verify --allow-empty -m checkout"
+)
+"""Makes a checkout of a tree without history; versions that are taken from it need one."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What every step's sandbox of one job gets."""
+
+    builder: EnvironmentBuilder
+    pythons: tuple[StepPython, ...]
+    toolchains: tuple[Toolchain, ...]
+    wanted: Wanted | None
+    programs: Path
+    substitutes: tuple[str, ...]
+    lent: list[RegistrySet]
+
+    def troubles(self) -> tuple[Trouble, ...]:
+        """Return what registries would not give out."""
+        return tuple(one for lent in self.lent for group in lent.troubles.values() for one in group)
+
+
+@asynccontextmanager
+async def prepare(
+    tools: Tools, files: RepositoryFiles, request: JobRequest, bench: Bench
+) -> AsyncIterator[Prepared]:
+    """Yield what the steps need. Raises `UnsupportedJobError` for what is not on this machine."""
+    builder = bench.builder
+    pythons = await _pythons(tools, files, bench)
+    toolchains = await _toolchains(tools, builder)
+    programs = bench.scratch / "programs"
+    programs.mkdir()
+    write_programs(programs)
+    told = [python.substitute for python in pythons]
+    for chain in toolchains:
+        have = chain.versions[_PROGRAM_OF[chain.name]]
+        told.append(substitute(chain.name, tools.asked.get(chain.name, ()), have))
+    known: dict[str, RegistryKind] = {kind: kind for kind in KINDS}
+    kinds = [known[name] for kind in tools.kinds if (name := _REGISTRY_OF[kind]) in known]
+    wanted = Wanted(kinds=tuple(kinds), exclude_newer=request.exclude_newer) if kinds else None
+    yield Prepared(
+        builder=builder,
+        pythons=pythons,
+        toolchains=toolchains,
+        wanted=wanted,
+        programs=programs,
+        substitutes=tuple(dict.fromkeys(one for one in told if one)),
+        lent=[],
+    )
+
+
+async def _pythons(tools: Tools, files: RepositoryFiles, bench: Bench) -> tuple[StepPython, ...]:
+    if "python" not in tools.kinds:
+        return ()
+    asked = [(one, one) for one in tools.asked.get("python", ())]
+    asked += [(f"file:{path}", python_asked_by_file(path, files.read)) for path in tools.python_files]
+    found: list[StepPython] = []
+    for name, text in asked or [("", DEFAULT_PYTHON)]:
+        minors = python_minors(text)
+        if isinstance(minors, Obstacle):
+            raise UnsupportedJobError((minors,))
+        found.append(await step_python(name, minors, bench.builder, bench.scratch))
+    return tuple(found)
+
+
+async def _toolchains(tools: Tools, builder: EnvironmentBuilder) -> tuple[Toolchain, ...]:
+    from groundup.domain.errors import InfrastructureError
+
+    found = []
+    for kind in tools.kinds:
+        if kind == "python":
+            continue
+        if not isinstance(builder, WorkbenchLender):
+            raise UnsupportedJobError((Obstacle(kind="toolchain", what=f"{kind}: this builder lends none"),))
+        try:
+            found.append(await builder.toolchain(kind))
+        except InfrastructureError as error:
+            raise UnsupportedJobError((Obstacle(kind="toolchain", what=str(error)),)) from error
+    return tuple(found)
+
+
+class StepSandboxes:
+    """Opens a sandbox for each of act's jobs, each with a copy of the repository of its own."""
+
+    def __init__(self, request: JobRequest, prepared: Prepared, bench: Bench, timeout_s: float) -> None:
+        self.peak_memory_mb: float | None = None
+        self._request = request
+        self._prepared = prepared
+        self._bench = bench
+        self._timeout_s = timeout_s
+        self._opened: list[Sandbox] = []
+        self._stack = AsyncExitStack()
+
+    async def open(self, job: str) -> StepPlace:
+        """Open the sandbox of the job that act calls *job*."""
+        folder = self._bench.scratch / f"steps-{job}"
+        first = not self._opened
+        await asyncio.to_thread(self._fill, folder)
+        prepared = self._prepared
+        spec = self._spec(folder, prepared if first else await self._another(prepared, folder))
+        sandbox = await self._stack.enter_async_context(await self._bench.provider.open(spec))
+        self._opened.append(sandbox)
+        variables = await self._attach(sandbox)
+        where = checkout(self._request.repository)
+        if not (folder / "workspace" / self._request.repository / ".git").exists():
+            await sandbox.run(Command(argv=("bash", "-c", _GIT), cwd=where, timeout_s=300.0))
+        return StepPlace(sandbox=sandbox, environment=self._variables() | variables, path=self._path())
+
+    async def _attach(self, sandbox: Sandbox) -> dict[str, str]:
+        prepared = self._prepared
+        if prepared.wanted is None or not isinstance(prepared.builder, WorkbenchLender):
+            return {}
+        lent = await self._stack.enter_async_context(prepared.builder.registries(prepared.wanted))
+        prepared.lent.append(lent)
+        return await lent.attach(sandbox)
+
+    async def _another(self, prepared: Prepared, folder: Path) -> Prepared:
+        """Interpreters that one job changed must not be another's."""
+        scratch = folder / "pythons"
+        scratch.mkdir()
+        minors = [".".join(python.version.split(".")[:2]) for python in prepared.pythons]
+        pythons = [
+            await step_python(python.asked, (minor,), prepared.builder, scratch)
+            for python, minor in zip(prepared.pythons, minors, strict=True)
+        ]
+        return Prepared(**{**prepared.__dict__, "pythons": tuple(pythons)})
+
+    def _fill(self, folder: Path) -> None:
+        workspace = folder / "workspace"
+        shutil.copytree(self._request.tree, workspace / self._request.repository, symlinks=True)
+        for part in (TEMPORARY, TOOLS):
+            (workspace / Path(part).relative_to("/workspace")).mkdir(parents=True)
+        for name in ("home", "tmp"):
+            (folder / name).mkdir()
+        (folder / "tmp").chmod(0o1777)
+
+    def _spec(self, folder: Path, prepared: Prepared) -> SandboxSpec:
+        mounts = {mount.target: mount for python in prepared.pythons for mount in python.mounts}
+        mounts |= {mount.target: mount for chain in prepared.toolchains for mount in chain.mounts}
+        return SandboxSpec(
+            workspace=folder / "workspace",
+            mounts=(
+                Mount(source=folder / "home", target=_HOME, writable=True),
+                Mount(source=folder / "tmp", target="/tmp", writable=True),  # noqa: S108  # the guest's
+                Mount(source=prepared.programs, target=f"{SUPPLIES}/bin"),
+                Mount(source=uv_program(), target=f"{SUPPLIES}/uv/uv"),
+                *mounts.values(),
+            ),
+            path=self._path(),
+            limits=self._request.limits.model_copy(update={"wall_clock_s": self._timeout_s + 120.0}),
+            label="ci steps",
+        )
+
+    def _path(self) -> tuple[str, ...]:
+        first = self._prepared.pythons[:1]
+        return (
+            f"{_HOME}/.local/bin",
+            f"{SUPPLIES}/bin",
+            f"{SUPPLIES}/uv",
+            *(folder for chain in self._prepared.toolchains for folder in chain.path),
+            *(f"{python.folder}/bin" for python in first),
+        )
+
+    def _variables(self) -> dict[str, str]:
+        prepared = self._prepared
+        found: dict[str, str] = {
+            "UV_PYTHON_DOWNLOADS": "never",
+            "UV_LINK_MODE": "copy",
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "npm_config_update_notifier": "false",
+            "npm_config_prefix": f"{_HOME}/.local",
+        }
+        for chain in prepared.toolchains:
+            found |= chain.environment
+            if chain.name == "rust":
+                found["GROUNDUP_CARGO"] = f"{chain.path[0]}/cargo" if chain.path else "/usr/bin/cargo"
+        for python in prepared.pythons:
+            found |= python.environment
+        lines = [f"{python.asked}|{python.folder}|{python.version}" for python in prepared.pythons]
+        return found | {"GROUNDUP_PYTHONS": "\n".join(lines)}
+
+    async def close(self) -> None:
+        """End all sandboxes."""
+        peaks = [peak for sandbox in self._opened if (peak := sandbox.usage().peak_memory_mb) is not None]
+        self.peak_memory_mb = max(peaks, default=None)
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._stack.aclose()
