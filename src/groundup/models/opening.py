@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from groundup.models.cache import CachedModel
 from groundup.models.client import EndpointModel
 from groundup.models.endpoint import Endpoint, Patience
 from groundup.models.ledger import Ledger
@@ -17,9 +18,15 @@ def open_model(name: str, settings: ModelSettings | None = None, *, ledger: Ledg
     *ledger* is the run's; without one the limit on the cost in *settings* counts from zero.
     """
     settings = settings or ModelSettings()
+    model = _opened(name, settings, ledger or Ledger(settings.max_cost_usd))
+    if settings.cache_dir is None:
+        return model
+    return CachedModel(model, settings.cache_dir, settings.identity())
+
+
+def _opened(name: str, settings: ModelSettings, ledger: Ledger) -> ChatModel:
     parsed = parse_name(name)
     price = price_of(name, settings)
-    ledger = ledger or Ledger(settings.max_cost_usd)
     patience = Patience.model_validate(settings.model_dump(include=set(Patience.model_fields)))
     if parsed.provider == SCRIPTED and settings.base_url is None:
         from groundup.models.scripted.model import ScriptedModel
