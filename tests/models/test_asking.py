@@ -15,7 +15,7 @@ from groundup.models.asking import chat, messages
 from groundup.models.asking.replies import BrokenReplyError
 from groundup.models.naming import Provider, providers
 from groundup.models.opening import open_model
-from groundup.models.protocol import KeyRejectedError
+from groundup.models.protocol import KeyRejectedError, RequestRejectedError
 from groundup.models.settings import ModelSettings
 from tests.models.conftest import saying
 
@@ -140,19 +140,23 @@ async def test_another_variable_may_hold_the_key(monkeypatch: pytest.MonkeyPatch
     """Several keys of one provider are told apart by the variable's name."""
     monkeypatch.setenv("MY_KEY", "other")
     endpoint = Endpoint(GOOD)
-    async with endpoint.served() as url:
-        async with open_model("openai/m", ModelSettings(base_url=url, key_variable="MY_KEY")) as model:
-            await model.complete(saying("hi"))
+    async with (
+        endpoint.served() as url,
+        open_model("openai/m", ModelSettings(base_url=url, key_variable="MY_KEY")) as model,
+    ):
+        await model.complete(saying("hi"))
     assert endpoint.asked[0].headers["authorization"] == "Bearer other"
 
 
 async def test_redirects_are_not_followed() -> None:
     """An endpoint that sends us elsewhere gets no second request with the key."""
     endpoint = Endpoint({}, status=307)
-    async with endpoint.served() as url:
-        async with open_model("compatible/m", ModelSettings(base_url=url, patience_s=0)) as model:
-            with pytest.raises(Exception, match="HTTP 307"):
-                await model.complete(saying("hi"))
+    async with (
+        endpoint.served() as url,
+        open_model("compatible/m", ModelSettings(base_url=url, patience_s=0)) as model,
+    ):
+        with pytest.raises(RequestRejectedError, match="HTTP 307"):
+            await model.complete(saying("hi"))
     assert len(endpoint.asked) == 1
 
 
@@ -246,9 +250,11 @@ async def test_a_reply_in_the_messages_form(monkeypatch: pytest.MonkeyPatch) -> 
             },
         }
     )
-    async with endpoint.served() as url:
-        async with open_model("anthropic/claude", ModelSettings(base_url=url, price="1:5:0.1")) as model:
-            reply = await model.complete(CONVERSATION)
+    async with (
+        endpoint.served() as url,
+        open_model("anthropic/claude", ModelSettings(base_url=url, price="1:5:0.1")) as model,
+    ):
+        reply = await model.complete(CONVERSATION)
     assert endpoint.asked[0].path == "/v1/messages"
     assert endpoint.asked[0].headers["anthropic-version"]
     assert (reply.message.content, reply.message.reasoning, reply.finish) == ("look", "hm", "tool_calls")

@@ -7,6 +7,7 @@ import asyncio
 import ipaddress
 import json
 import random
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
@@ -218,7 +219,11 @@ class Endpoint:
 
         if not self._clients:
             trusts = not _is_loopback(self.base_url)  # nobody's proxy leads to this machine
-            context = httpx.create_ssl_context(trust_env=trusts)
+            secure = self.base_url.startswith("https://")
+            # Reading the certificates takes longer than a call on loopback.
+            context = (
+                httpx.create_ssl_context(trust_env=trusts) if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            )
             self._clients = [
                 httpx.AsyncClient(
                     verify=context,

@@ -44,8 +44,8 @@ _OVERFLOW = re.compile(
     r"context_length_exceeded|exceed_context_size|maximum context length|context (window|length|size|limit)"
     r"|(prompt|input|request|message)s? (is|are|was) too (long|large)|too long for (the )?(requested )?model"
     r"|maximum prompt length|input token count|max_model_len|reduce (the )?(length|your prompt|the size)"
-    r"|longer than the (maximum )?model|larger than the (maximum|model)|exceeds? (the )?(maximum|max|model)[^.]{0,40}tokens"
-    r"|too many (input |total )?tokens|`?inputs?`? tokens \+|string_above_max_length|request_too_large",
+    r"|longer than the (maximum )?model|larger than the (maximum|model)|exceeds? (the )?(maximum|max|model)"
+    r"[^.]{0,40}tokens|too many (input |total )?tokens|`?inputs?`? tokens \+|string_above_max_length|request_too_large",
     re.IGNORECASE,
 )
 """How OpenAI, Azure, Anthropic, Gemini, Mistral, DeepSeek, xAI, Groq, Together, Bedrock, vLLM, SGLang, TGI and
