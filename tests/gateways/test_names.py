@@ -82,9 +82,11 @@ async def test_npm_says_where_its_registry_is(site: tuple[Path, str], tmp_path: 
 async def test_cargo_says_where_its_index_is(site: tuple[Path, str], tmp_path: Path) -> None:
     """Yanked versions do not count; a name in another spelling is another name."""
     root, address = site
-    rows = [{"name": "serde_json", "vers": "1.0.0"}, {"name": "serde_json", "vers": "0.9.0", "yanked": True}]
+    row = {"name": "serde_json", "vers": "1.0.0", "cksum": "0" * 64}
+    rows = [row, {**row, "vers": "0.9.0", "yanked": True}]
+    write(root, "config.json", {"dl": address})
     write(root, "se/rd/serde_json", "".join(json.dumps(row) + "\n" for row in rows))
-    write(root, "3/a/abc", json.dumps({"name": "abc", "vers": "1.0.0"}))
+    write(root, "3/a/abc", json.dumps({**row, "name": "abc"}))
     script = f'echo "  failed to download from \\`{address}/config.json\\`" >&2; exit 101'
     live = Live(FetchCache(tmp_path / "cache"), client(tmp_path, "cargo", script))
     answers = {name: await ask(live, "crates", name) for name in ("serde_json", "abc", "serde-json", "not a name")}

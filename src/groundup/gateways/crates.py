@@ -1,83 +1,113 @@
-"""Which crates a sparse index has. Cargo itself says where its index is, replaced sources included."""
+"""Crates as one sandbox sees them: a sparse index on its own loopback, with one task's rules applied.
+
+Cargo inside is told to use it instead of the index that lock files name, so those stay as they are. Addresses and
+tokens stay in `CratesRegistry` on the host.
+"""
 
 import json
 import re
-import tempfile
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterable
+from datetime import datetime
+from urllib.parse import unquote, urlsplit
 
-from groundup.domain.errors import NetworkError
-from groundup.gateways.registry_clients import ask_client, reach
-from groundup.gateways.upstream import Upstream, shown
+from groundup.gateways.crate_pages import is_name, place, same_crate
+from groundup.gateways.crates_registry import CratesRegistry
+from groundup.gateways.ledger import MAX_BYTES, RefusedError, text
+from groundup.gateways.records import Fetched, UnknownPackageError
+from groundup.gateways.registry_gateway import RegistryGateway, Supplies
+from groundup.gateways.server import Request, Response, ServerLimits
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-_ASKED = re.compile(r"failed to download from `(?P<url>https?://[^`]+)/config\.json`")
-_ABSENT = (404, 410, 451)
-_PROJECT = {
-    "Cargo.toml": '[package]\nname = "question"\nversion = "0.0.0"\n[dependencies]\nserde = "1"\n',
-    "src/lib.rs": "",
-}
-_NOWHERE = "http://127.0.0.1:9"
-"""A proxy that answers to nobody: Cargo then names the address that it wanted to ask, and asks nobody."""
+CARGO_HOME = "/home/user/.cargo"
+_PAGE = re.compile(r"/index/(?P<place>(?:[123]|[^/]{2}/[^/]{2}|3/[^/])/(?P<name>[^/]+))")
+_CRATE = re.compile(r"/crates/(?P<name>[^/]+)/(?P<version>[^/]+)/download")
+_HOST = re.compile(r"[\w.:\[\]-]{1,100}")
 
 
-async def open_index(environment: Mapping[str, str]) -> "SparseIndex | None":
-    """Return the index that Cargo is configured for; None when Cargo does not say, or has a Git index."""
-    with tempfile.TemporaryDirectory(prefix="groundup-cargo-") as home:
-        _copy_configuration(environment, Path(home))
-        asked = {**environment, "CARGO_HOME": home, "CARGO_HTTP_PROXY": _NOWHERE, "CARGO_NET_RETRY": "0"}
-        asked["CARGO_NET_OFFLINE"] = "false"
-        result = await ask_client(["cargo", "generate-lockfile", "--color", "never"], asked, _PROJECT)
-    told = _ASKED.search(result.text()) if result is not None else None
-    if told is None:
-        return None
-    return SparseIndex(*reach(told["url"], environment, "Cargo's configuration"))
+def cargo_file(address: str) -> str:
+    """Return Cargo's configuration for the inside: one index instead of the one that packages name."""
+    return (
+        '[source.crates-io]\nreplace-with = "groundup"\n\n'
+        f'[source.groundup]\nregistry = "sparse+{address}"\n\n'
+        f'[registries.groundup]\nindex = "sparse+{address}"\n\n'
+        "[net]\nretry = 0\n\n[http]\ntimeout = 900\nmultiplexing = false\n"
+    )
 
 
-def _copy_configuration(environment: Mapping[str, str], home: Path) -> None:
-    """Give Cargo its configuration and nothing that it has fetched before."""
-    usual = Path(environment.get("CARGO_HOME") or Path(environment.get("HOME", "/nonexistent"), ".cargo"))
-    for name in ("config.toml", "config"):
-        try:
-            (home / name).write_bytes((usual / name).read_bytes())
-        except OSError:
-            continue
+class CratesGateway(RegistryGateway):
+    """One sandbox's way to crates."""
 
+    entrance = "/index/"
 
-class SparseIndex:
-    """A sparse index. Belongs to one event loop."""
+    def __init__(
+        self,
+        registry: CratesRegistry,
+        *,
+        refused: Iterable[str] = (),
+        cutoff: datetime | None = None,
+        limits: ServerLimits | None = None,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        super().__init__(limits=limits, max_bytes=max_bytes)
+        self.refused = frozenset(same_crate(name) for name in refused)
+        self._registry = registry
+        self._cutoff = cutoff
 
-    def __init__(self, url: str, upstream: Upstream) -> None:
-        self._url = url
-        self._upstream = upstream
+    def supplies(self, address: str) -> Supplies:
+        """Return Cargo's home and the configuration in it."""
+        return Supplies(
+            environment={"CARGO_HOME": CARGO_HOME, "CARGO_TERM_PROGRESS_WHEN": "never"},
+            files={f"{CARGO_HOME}/config.toml": cargo_file(address)},
+        )
 
-    async def close(self) -> None:
-        """Close all connections."""
-        await self._upstream.close()
+    async def _handle(self, request: Request) -> Response:
+        path = unquote(urlsplit(request.path).path)
+        if path == "/index/config.json":
+            host = request.headers.get("host", "")
+            base = f"http://{host}" if _HOST.fullmatch(host) else ""
+            return Response(200, json.dumps({"dl": f"{base}/crates"}).encode(), content_type="application/json")
+        if match := _PAGE.fullmatch(path):
+            name, where = match["name"], match["place"]
+            return await self._ledger.answered(name, lambda: self._page(name, where, request))
+        if match := _CRATE.fullmatch(path):
+            name, version = match["name"], match["version"]
+            return await self._ledger.answered(name, lambda: self._crate(name, version))
+        return text(404, "nothing is here: ask for /index/config.json")
 
-    async def look_up(self, name: str) -> tuple[str, ...] | None:
-        """Return the versions of *name* but yanked ones, None when it does not exist. Raises `NetworkError`."""
-        if not _NAME.fullmatch(name):
-            return None
-        url = f"{self._url}/{_place(name.lower())}"
-        answer = await self._upstream.page(url, accept="text/plain, */*")
-        if answer.status != 200:
-            if answer.code in _ABSENT:
-                return None
-            raise NetworkError(f"{shown(url)} answers with HTTP {answer.code}")
-        try:
-            rows = [json.loads(line) for line in answer.body.splitlines() if line.strip()]
-            found = [str(row["vers"]) for row in rows if row["name"] == name and not row.get("yanked")]
-            known = any(row["name"] == name for row in rows)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise NetworkError(f"{shown(url)} is no page of a sparse index") from error
-        return tuple(found) if known else None
+    def _check(self, name: str) -> None:
+        if not is_name(name):
+            raise UnknownPackageError(f"{name[:200]!r} is no name of a crate")
+        if same_crate(name) in self.refused:
+            raise RefusedError(f"the task forbids to use {name!r}")
+        self._ledger.admit(name.lower())
 
+    async def _page(self, name: str, where: str, request: Request) -> Response:
+        self._check(name)
+        if where != place(name):
+            raise UnknownPackageError(f"the page of {name} is not at {where[:200]}")
+        found = await self._registry.page(name, self._cutoff)
+        body = found.page.text()
+        self._ledger.note(
+            Fetched(kind="page", name=name, bytes=len(body), from_cache=found.from_cache, stale=found.stale)
+        )
+        return Response(200, body)
 
-def _place(name: str) -> str:
-    """Return where a crate's file lies in an index."""
-    if len(name) <= 2:
-        return f"{len(name)}/{name}"
-    if len(name) == 3:
-        return f"3/{name[0]}/{name}"
-    return f"{name[:2]}/{name[2:4]}/{name}"
+    async def _crate(self, name: str, version: str) -> Response:
+        self._check(name)
+        where = f"{name.lower()}/{version}"
+        self._ledger.charge(where, 0)
+        wanted, file = await self._registry.crate(name, version, self._cutoff)
+        self._ledger.correct(where, file.size)
+        self._ledger.charge(where, file.size)
+        self._ledger.note(
+            Fetched(
+                kind="file",
+                name=wanted.name,
+                filename=f"{wanted.name}-{wanted.version}.crate",
+                version=wanted.version,
+                sha256=file.sha256,
+                bytes=file.size,
+                from_cache=file.from_cache,
+                verified=file.verified,
+            )
+        )
+        return Response(200, file.path, content_type="application/octet-stream")

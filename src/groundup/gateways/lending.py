@@ -23,6 +23,9 @@ from pydantic import Field
 
 from groundup.domain.records import Record
 from groundup.gateways.cache import FetchCache
+from groundup.gateways.cargo_settings import CargoConfiguration, cargo_configuration
+from groundup.gateways.crates import CratesGateway
+from groundup.gateways.crates_registry import CratesRegistry
 from groundup.gateways.indexes import ClientConfiguration, client_configuration
 from groundup.gateways.npm import NpmGateway
 from groundup.gateways.npm_registry import NpmRegistry
@@ -35,7 +38,7 @@ from groundup.gateways.simple_pages import cutoff_instant
 from groundup.sandbox.protocol import Sandbox
 from groundup.trees.removal import remove_tree
 
-RegistryKind = Literal["pypi", "npm"]
+RegistryKind = Literal["pypi", "npm", "crates"]
 KINDS: tuple[RegistryKind, ...] = get_args(RegistryKind)
 
 
@@ -121,6 +124,19 @@ def npm_opening(configuration: NpmConfiguration) -> Opening:
     return opening
 
 
+def crates_opening(configuration: CargoConfiguration) -> Opening:
+    """Return how to open this index of crates."""
+
+    def opening(cache: FetchCache) -> Opened:
+        registry = CratesRegistry(configuration, cache)
+        return Opened(
+            gateway=lambda refused, cutoff: CratesGateway(registry, refused=refused, cutoff=cutoff),
+            close=registry.close,
+        )
+
+    return opening
+
+
 async def _pypi(environment: Mapping[str, str]) -> Opening:
     return pypi_opening(await client_configuration(environment))
 
@@ -129,9 +145,14 @@ async def _npm(environment: Mapping[str, str]) -> Opening:
     return npm_opening(await npm_configuration(environment))
 
 
+async def _crates(environment: Mapping[str, str]) -> Opening:
+    return crates_opening(await cargo_configuration(environment))
+
+
 _WAYS: Mapping[RegistryKind, Callable[[Mapping[str, str]], Awaitable[Opening]]] = {
     "pypi": _pypi,
     "npm": _npm,
+    "crates": _crates,
 }
 """Learns from a user's environment how a kind of registry is opened."""
 

@@ -153,14 +153,15 @@ class Live:
 
     async def open(self, ecosystem: Ecosystem) -> Lookup | None:
         """Return the way to a registry; None when its client does not say where it is."""
-        from groundup.gateways import crates, npm_names, nuget, pypi_names
+        from groundup.gateways import crates_names, npm_names, nuget, pypi_names
 
         if ecosystem == "pypi":
             return await pypi_names.open_index(self._environment, self._cache)
         if ecosystem == "npm":
             return await npm_names.open_registry(self._environment, self._cache)
-        opening = {"crates": crates.open_index, "nuget": nuget.open_source}[ecosystem]
-        return await opening(self._environment)
+        if ecosystem == "crates":
+            return await crates_names.open_index(self._environment, self._cache)
+        return await nuget.open_source(self._environment)
 
 
 class _Sitting:

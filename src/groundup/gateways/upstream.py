@@ -17,7 +17,7 @@ from groundup import __version__
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.domain.records import Record
 from groundup.gateways.cache import Incoming
-from groundup.gateways.indexes import ClientConfiguration
+from groundup.gateways.indexes import Authorization, ClientConfiguration
 
 if TYPE_CHECKING:
     import httpx
@@ -56,6 +56,11 @@ class Upstream:
         self.configuration = configuration
         self._client: httpx.AsyncClient | None = None
         self._down: dict[str, float] = {}
+
+    def authorize(self, *authorizations: Authorization) -> None:
+        """Send these to their places from now on."""
+        known = (*self.configuration.authorizations, *authorizations)
+        self.configuration = self.configuration.model_copy(update={"authorizations": known})
 
     def seems_down(self, url: str) -> bool:
         """Whether the host of *url* could not be reached a moment ago."""
