@@ -45,7 +45,8 @@ _OVERFLOW = re.compile(
     r"|(prompt|input|request|message)s? (is|are|was) too (long|large)|too long for (the )?(requested )?model"
     r"|maximum prompt length|input token count|max_model_len|reduce (the )?(length|your prompt|the size)"
     r"|longer than the (maximum )?model|larger than the (maximum|model)|exceeds? (the )?(maximum|max|model)"
-    r"[^.]{0,40}tokens|too many (input |total )?tokens|`?inputs?`? tokens \+|string_above_max_length|request_too_large",
+    r"[^.]{0,40}tokens|too many (input |total )?tokens|`?inputs?`? tokens \+|string_above_max_length"
+    r"|request_too_large",
     re.IGNORECASE,
 )
 """How OpenAI, Azure, Anthropic, Gemini, Mistral, DeepSeek, xAI, Groq, Together, Bedrock, vLLM, SGLang, TGI and

@@ -23,6 +23,7 @@ from groundup.domain.subjects import AttemptKey, Provenance, Submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
 from groundup.grading.bench import Bench
+from groundup.models.cache import for_attempt
 from groundup.models.protocol import ChatModel
 from groundup.runs.interrupts import in_thread
 from groundup.runs.options import RunOptions
@@ -104,7 +105,7 @@ class Generation:
                 provider=bench.provider,
                 builder=bench.builder,
                 scratch=bench.scratch / "agent",
-                model=self.model,
+                model=None if self.model is None else for_attempt(self.model, key.index),
                 trajectory=trajectory,
                 limits=self.source.spec.limits,
                 submit=lambda: self._submitted(workspace, grade),
