@@ -29,6 +29,7 @@ class ProgramRequest(Record):
     package: str
     version: str
     python: str = Field(default="3.12", pattern=r"^3\.\d+$", description="for `pypi`")
+    exclude_newer: str | None = Field(default=None, description="index cut-off for all that it needs, and itself")
     also: tuple[str, ...] = Field(default=(), description="further requirements")
     without: tuple[str, ...] = Field(default=(), description="packages that it names and that are not installed")
 

@@ -40,7 +40,7 @@ async def python_program(
 
 async def _build(request: ProgramRequest, key: str, interpreter: Interpreter, workshop: Workshop) -> Layer:
     what = f"installing {request.package} {request.version}"
-    ask = Ask(what=what, kind=KIND, digest=key, asker="agent")
+    ask = Ask(what=what, kind=KIND, digest=key, asker="agent", exclude_newer=request.exclude_newer)
 
     async def fill(room: Path) -> Built:
         async with _sandbox(room, ask, interpreter, workshop) as build:
@@ -92,7 +92,7 @@ async def _sandbox(
         label=ask.what,
     )
     async with (
-        workshop.registries(Wanted(kinds=("pypi",))) as lent,
+        workshop.registries(Wanted(kinds=("pypi",), exclude_newer=ask.exclude_newer)) as lent,
         await workshop.provider.open(spec) as opened,
     ):
         variables = await lent.attach(opened)

@@ -44,9 +44,9 @@ class Install(Record):
         default=(), description="packages that it names and this use of it never loads; not installed"
     )
 
-    def request(self, version: str) -> ProgramRequest:
+    def request(self, version: str, exclude_newer: str | None = None) -> ProgramRequest:
         """Return what to ask of the environment builder."""
-        return ProgramRequest(version=version, **self.model_dump())
+        return ProgramRequest(version=version, exclude_newer=exclude_newer, **self.model_dump())
 
 
 class Trial(Record):

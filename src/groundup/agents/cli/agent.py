@@ -1,0 +1,249 @@
+"""Agent `cli`: one attempt by a program that groundup knows from a preset.
+
+The program runs in the attempt's sandbox with a HOME of its own, which is thrown away, and sees its model as an
+endpoint on the loopback. An attempt that is tried again starts it again: its state cannot be taken up.
+"""
+
+import asyncio
+import contextlib
+import shlex
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from pydantic import Field, JsonValue, ValidationError
+
+from groundup.agents.cli.kept import kept_files
+from groundup.agents.cli.outcomes import Finished, outcome_of
+from groundup.agents.cli.preset import Chosen, choose, fill
+from groundup.agents.protocol import Assignment, Ended
+from groundup.agents.steps import paid_for, reply_fields
+from groundup.agents.workplace import Furnishing, Workplace, open_workplace
+from groundup.domain.digests import digest_of
+from groundup.domain.errors import InfrastructureError, TaskError, UsageError
+from groundup.domain.limits import Limits
+from groundup.domain.records import Record
+from groundup.domain.tasks import Task
+from groundup.environments.builder import EnvironmentBuilder, ProgramInstaller
+from groundup.environments.programs import InstalledProgram
+from groundup.models.exchanges import Exchange
+from groundup.models.gateway import ModelAddress, ModelGateway
+from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Mount, Sandbox
+
+HOME = "/home/user"
+_PROMPT_FILE = f"{HOME}/instruction.md"
+_LONGEST_ARGUMENT = 100_000
+"""Of an instruction as an argument; the kernel takes no single one of 128 KiB."""
+_GRACE_S = 30.0
+"""How long a program may go on when its model answers no more."""
+_LEAST_MEMORY_MB = 512
+_NO_TIMEOUT_S = 7 * 24 * 3600.0
+_NOTHING_USD = 1e-9
+_OPENING = (
+    "You work alone: nobody answers questions, and nobody says when to go on. Your working folder is {workspace}. "
+    "What {handed_in} there when you stop is what you hand in. The only way out of this machine is a package "
+    "index, which pip is configured for. The task:\n\n"
+)
+_HANDED_IN = {"tree": "lies", "edits": "you have changed"}
+_SEE_FILE = "Your task is described in the file {prompt_file}. Read all of it, then do it."
+
+
+class Options(Record):
+    """What a user can set."""
+
+    preset: str = Field(description="name@version, or the path of a preset's file")
+    arguments: str = Field(default="", description="further arguments of the program, as a shell splits them")
+    exclude_newer: str | None = Field(
+        default=None,
+        description="a date: what the program needs is resolved as of its end; None: as of its install",
+    )
+    memory_mb: int | None = Field(default=None, ge=64, description="of the sandbox; None: the task's")
+
+
+def create(options: Mapping[str, JsonValue]) -> "CliAgent":
+    """Return the agent. Raises `UsageError`."""
+    try:
+        chosen = Options.model_validate(options)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UsageError(f"option {where} of the agent cli: {first['msg']}; see docs/cli-agents.md") from error
+    return CliAgent(choose(chosen.preset), chosen)
+
+
+class CliAgent:
+    """Runs the program of a preset."""
+
+    def __init__(self, chosen: Chosen, options: Options) -> None:
+        self.preset, pinned = chosen
+        self.name = f"cli:{self.preset.name}"
+        self.version = pinned or digest_of(self.preset.run)[7:19]
+        self.needs_model = self.preset.protocol != "none"
+        self._pinned = pinned
+        self._options = options
+
+    def identity(self) -> Mapping[str, JsonValue]:
+        """Return the preset without what is only said of it, the version and the options."""
+        told = self.preset.model_dump(mode="json", exclude={"description", "trials", "notes"})
+        options = self._options.model_dump(mode="json", exclude={"preset"})
+        return {
+            "preset": told,
+            "version": self._pinned,
+            "prompts": digest_of([_OPENING, _HANDED_IN, _SEE_FILE]),
+            **options,
+        }
+
+    def reservation_mb(self, task: Task) -> int:
+        """Return what a program needs that waits for its model."""
+        return min(self._limits(task).memory_mb, max(_LEAST_MEMORY_MB, self.preset.min_memory_mb or 0))
+
+    async def attempt(self, assignment: Assignment) -> Ended:
+        """Run the program to its end or its limits."""
+        program = await self._program(assignment.builder)
+        home = assignment.scratch / "home"
+        home.mkdir()
+        exchanges = _Exchanges(assignment)
+        async with _gateway(assignment, exchanges) as gateway:
+            result = await self._run(assignment, program, home, gateway)
+        for name, content in kept_files(home, self.preset.trajectory):
+            assignment.keep(name, content)
+        stop, account = (None, None) if gateway is None else (gateway.stopped, gateway.account)
+        finished = Finished(result=result, stop=stop, wanted_more=exchanges.unanswered_at_last)
+        ended = outcome_of(self.preset, finished, account)
+        paid = exchanges.paid
+        return ended.model_copy(update={"turns": paid.turns, "usage": paid.usage, "cost_usd": paid.cost_usd})
+
+    async def _program(self, builder: EnvironmentBuilder) -> InstalledProgram | None:
+        install = self.preset.install
+        if install is None or self._pinned is None:
+            return None
+        able: object = builder
+        if not isinstance(able, ProgramInstaller):
+            raise UsageError(f"the builder installs no programs, and {self.name} is one; set builder = local")
+        return await able.program(install.request(self._pinned, self._options.exclude_newer))
+
+    async def _run(
+        self, assignment: Assignment, program: InstalledProgram | None, home: Path, gateway: ModelGateway | None
+    ) -> CommandResult:
+        furnishing = Furnishing(
+            mounts=(*(program.mounts if program else ()), Mount(source=home, target=HOME, writable=True)),
+            limits=self._limits(assignment.task),
+        )
+        addresses: list[ModelAddress] = []
+
+        async def attach(sandbox: Sandbox) -> Mapping[str, str]:
+            if gateway is not None:
+                addresses.append(await gateway.attach(sandbox))
+            return {}
+
+        async with open_workplace(assignment, furnishing, attach) as place:
+            sandbox = await place.sandbox()
+            values = _values(assignment.task, addresses[-1] if addresses else None)
+            await sandbox.write_file(_PROMPT_FILE, values["instruction"].encode())
+            for name, text in self.preset.files.items():
+                await sandbox.write_file(f"{HOME}/{name}", fill(text, values).encode(), mode=0o600)
+            command = self._command(values, program, assignment.limits.wall_clock_s)
+            assignment.trajectory.append(
+                "program",
+                preset=self.preset.name,
+                version=self._pinned,
+                argv=[part if part != values["prompt"] else "{prompt}" for part in command.argv],
+                installed=dict(program.identity) if program else {},
+            )
+            result = await _watched(place, command, gateway)
+        assignment.keep("stdout.log", result.stdout)
+        assignment.keep("stderr.log", result.stderr)
+        return result
+
+    def _command(
+        self, values: Mapping[str, str], program: InstalledProgram | None, timeout_s: float | None
+    ) -> Command:
+        first, *rest = [fill(part, values) for part in self.preset.run]
+        if program is not None and "/" not in first:
+            first = f"{program.bin}/{first}"
+        own = {} if program is None else program.environment
+        return Command(
+            argv=(first, *rest, *shlex.split(self._options.arguments)),
+            environment={**own, **{name: fill(text, values) for name, text in self.preset.environment.items()}},
+            stdin=fill(self.preset.stdin, values).encode(),
+            timeout_s=timeout_s or _NO_TIMEOUT_S,
+        )
+
+    def _limits(self, task: Task) -> Limits:
+        wanted = self._options.memory_mb or max(task.limits.memory_mb, self.preset.min_memory_mb or 0)
+        return task.limits.model_copy(update={"memory_mb": wanted})
+
+
+class _Exchanges:
+    """Appends what goes between program and model to the trajectory, and sums up what all tries paid."""
+
+    def __init__(self, assignment: Assignment) -> None:
+        self.paid = paid_for(assignment.trajectory.recorded())
+        self.unanswered_at_last = False
+        self._trajectory = assignment.trajectory
+        self._turn = 0
+
+    def record(self, exchange: Exchange) -> None:
+        """Record what *exchange* has new."""
+        for message in exchange.news:
+            if message.role != "assistant":  # those are replies, recorded when they were given
+                fields = message.model_dump(mode="json", exclude_defaults=True)
+                self._trajectory.append("message", exchange=exchange.number, **fields)
+        self.unanswered_at_last = exchange.reply is None
+        if exchange.reply is None:
+            self._trajectory.append("unanswered", exchange=exchange.number, error=exchange.error)
+            return
+        self._turn += 1
+        fields = reply_fields(exchange.reply, self._turn)
+        self._trajectory.append("reply", exchange=exchange.number, continues=exchange.continues, **fields)
+        self.paid = self.paid.plus(exchange.reply)
+
+
+@asynccontextmanager
+async def _gateway(assignment: Assignment, exchanges: _Exchanges) -> AsyncIterator[ModelGateway | None]:
+    """Yield the attempt's way to its model, with what earlier tries left of its money; None without a model."""
+    if assignment.model is None:
+        yield None
+        return
+    limits = assignment.limits
+    if limits.cost_usd is not None:
+        left = limits.cost_usd - (exchanges.paid.cost_usd or 0.0)
+        limits = limits.model_copy(update={"cost_usd": max(left, _NOTHING_USD)})
+    async with ModelGateway(assignment.model, limits=limits, record=exchanges.record) as gateway:
+        yield gateway
+
+
+async def _watched(place: Workplace, command: Command, gateway: ModelGateway | None) -> CommandResult:
+    """Run the program; one whose model answers no more gets a little time to end by itself."""
+    running = asyncio.ensure_future(place.run(command))
+    stopped = asyncio.ensure_future(gateway.until_stopped()) if gateway is not None else None
+    try:
+        await asyncio.wait({running, *([stopped] if stopped else [])}, return_when=asyncio.FIRST_COMPLETED)
+        if not running.done():
+            await asyncio.wait({running}, timeout=_GRACE_S)
+        if not running.done():  # everything inside but process 1 and the kill itself
+            await place.run(Command(argv=("/bin/kill", "-KILL", "-1"), timeout_s=_GRACE_S))
+        return await running
+    finally:
+        for waiting in (running, stopped):
+            if waiting is not None:
+                waiting.cancel()
+                with contextlib.suppress(asyncio.CancelledError, InfrastructureError):
+                    await waiting
+
+
+def _values(task: Task, address: ModelAddress | None) -> dict[str, str]:
+    """Return what placeholders stand for."""
+    if task.instruction is None:
+        raise TaskError(f"{task.id} has no instruction, so no agent can work on it; pull the suite's data")
+    places = {"workspace": WORKSPACE, "home": HOME, "prompt_file": _PROMPT_FILE}
+    opening = fill(_OPENING, {**places, "handed_in": _HANDED_IN[task.deliverable]})
+    instruction = opening + task.instruction
+    short = len(instruction.encode()) <= _LONGEST_ARGUMENT
+    model = {} if address is None else address.model_dump()
+    return {
+        **places,
+        **model,
+        "instruction": instruction,
+        "prompt": instruction if short else fill(_SEE_FILE, places),
+    }
