@@ -16,6 +16,7 @@ from groundup.cli import (
     ablate,
     clean,
     compare,
+    curate,
     data,
     doctor,
     evaluate,
@@ -55,6 +56,8 @@ COMMANDS: dict[str, tuple[Callable[..., int], Examples]] = {
     "shell": (shell.shell, shell.EXAMPLES),
     "recipe build": (recipe.build, recipe.BUILD_EXAMPLES),
     "recipe check": (recipe.check, recipe.CHECK_EXAMPLES),
+    "curate locate": (curate.locate, curate.LOCATE_EXAMPLES),
+    "curate instance": (curate.instance, curate.INSTANCE_EXAMPLES),
     "clean": (clean.clean, clean.EXAMPLES),
 }
 """Every command with the examples that its help shows. Two words: a group and its command."""
@@ -63,6 +66,7 @@ _HELP = {"help_option_names": ["-h", "--help"]}
 GROUPS = {
     "data": "Bring benchmarks' published data onto this machine.",
     "registry": "Which packages exist.",
+    "curate": "Make tasks out of repositories.",
     "recipe": "Make and check recipes: what strict grading needs of a task.",
 }
 """What each group of commands is about."""

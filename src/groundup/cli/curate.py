@@ -1,0 +1,186 @@
+"""`groundup curate locate` and `groundup curate instance`: from a repository to a task."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from groundup.cli.options import Examples, Json
+
+if TYPE_CHECKING:
+    from groundup.curation.records import Candidate, Located
+    from groundup.manifests.records import Kind, Language
+
+LOCATE_EXAMPLES: Examples = (
+    ("Which CI job runs the tests of this repository?", "groundup curate locate ."),
+    ("For programs, with all candidates", "groundup curate locate . --json"),
+)
+INSTANCE_EXAMPLES: Examples = (
+    (
+        "A DI-Bench instance of a public repository",
+        "groundup curate instance github.com/un33k/python-slugify -l python -o my-set",
+    ),
+    (
+        "Of one commit, with a job of your own choice",
+        "groundup curate instance . -l rust --commit 6fd031c --workflow .github/workflows/ci.yml --job test "
+        "--leg build:stable -o my-set",
+    ),
+)
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class JobChoice:
+    """Which job is the instance's."""
+
+    workflow: Annotated[str | None, typer.Option(help="The workflow file (default: as located).")] = None
+    job: Annotated[str | None, typer.Option(help="The job in it (default: as located).")] = None
+    leg: Annotated[
+        list[str] | None,
+        typer.Option(help="KEY:VALUE of the job's matrix; can be repeated (default: as located)."),
+    ] = None
+
+
+def locate(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The root of a repository.")],
+    json: Json = False,
+) -> int:
+    """Say which workflow file and job run the tests of PATH, in which leg of its matrix, and why. Runs nothing."""
+    from groundup.cli.console import print_document, say
+    from groundup.curation.locating import locate as located
+    from groundup.curation.tree import FolderTree
+    from groundup.domain.errors import UsageError
+
+    if not path.is_dir():
+        raise UsageError(f"{path} is not a folder; name the root of a repository")
+    found = located(FolderTree(path))
+    for sentence in found.unread:
+        say(f"groundup: {sentence}")
+    if json:
+        print_document(found)
+    else:
+        _print(found)
+    return 0
+
+
+def _print(found: "Located") -> None:
+    from groundup.cli.console import print_table, say
+
+    best = found.best
+    if best is None:
+        say("groundup: no job of a workflow runs tests, as far as its commands say")
+        return
+    typer.echo(f"{best.workflow}  job {best.job}  {_leg(best)}")
+    if best.through:
+        typer.echo(f"  calls {best.through}")
+    for command in best.commands:
+        typer.echo(f"  runs {command}")
+    for hindrance in best.hindrances:
+        typer.echo(f"  but {hindrance}")
+    for reason in best.reasons:
+        typer.echo(f"  {reason}")
+    others = found.candidates[1:_SHOWN]
+    if others:
+        rows = [(f"{one.score:.1f}", one.workflow, one.job, _leg(one), _why(one)) for one in others]
+        print_table("\nrunners-up", ("points", "workflow", "job", "leg", "what speaks against it"), rows)
+
+
+def _leg(candidate: "Candidate") -> str:
+    return ", ".join(f"{key}: {value}" for key, value in candidate.leg.items()) or "no matrix"
+
+
+def _why(candidate: "Candidate") -> str:
+    return "; ".join(reason for reason in candidate.reasons if reason.startswith("-")) or "-"
+
+
+def instance(
+    repository: Annotated[
+        str,
+        typer.Argument(metavar="REPOSITORY", help="A folder, a Git directory, an address, or host/owner/name."),
+    ],
+    choice: JobChoice,
+    language: Annotated[
+        str, typer.Option("--language", "-l", help="python, rust, javascript or csharp: whose build files.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the instance is added.")],
+    commit: Annotated[str | None, typer.Option(help="Which commit (default: HEAD).")] = None,
+    name: Annotated[str | None, typer.Option(help="The instance's id (default: owner_name).")] = None,
+    kinds: Annotated[
+        str | None, typer.Option(help="Kinds of dependencies to take out, such as `runtime,optional`.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Make a DI-Bench instance of REPOSITORY: dependencies masked, the patch that restores them, and its CI job.
+
+    FOLDER gets a line in its JSONL file and a folder of the masked repository; `groundup data pull dibench --from
+    FOLDER` takes it in.
+    """
+    import asyncio
+
+    from groundup.cli.console import print_document, say
+    from groundup.cli.settings import settings_from
+    from groundup.curation.making import Wanted, add_instance
+
+    wanted = Wanted(
+        repository=repository,
+        commit=commit,
+        language=_language(language),
+        name=name,
+        workflow=choice.workflow,
+        job=choice.job,
+        leg=_pairs(choice.leg or []),
+        kinds=_kinds(kinds),
+    )
+    made = asyncio.run(add_instance(wanted, output, settings_from()))
+    if json:
+        print_document(made)
+    masked = sum(len(file.dependencies) for file in made.report.masked)
+    say(
+        f"groundup: {made.instance.instance_id}: {masked} dependencies taken out of "
+        f"{', '.join(made.instance.build_files)}; {made.instance.act_command}"
+    )
+    for removed in made.report.removed:
+        say(f"groundup: {removed} was removed, for it tells the answer; the job must not need it")
+    for leak in made.report.leaks[:_SHOWN]:
+        say(f"groundup: {leak.path}:{leak.line} still tells {leak.name}")
+    return 0
+
+
+def _language(text: str) -> "Language":
+    from groundup.domain.errors import UsageError
+    from groundup.domain.names import unknown
+    from groundup.suites.dibench.instances import LANGUAGES
+
+    for known in LANGUAGES:
+        if text.lower() == known:
+            return known
+    raise UsageError(unknown("language", text, LANGUAGES))
+
+
+def _pairs(given: list[str]) -> dict[str, str] | None:
+    from groundup.domain.errors import UsageError
+
+    pairs = {}
+    for text in given:
+        key, colon, value = text.partition(":")
+        if not colon or not key:
+            raise UsageError(f"{text!r} pins no key of a matrix; write KEY:VALUE, such as python-version:3.12")
+        pairs[key] = value
+    return pairs or None
+
+
+def _kinds(text: str | None) -> "frozenset[Kind] | None":
+    from groundup.cli.options import names
+    from groundup.domain.errors import UsageError
+    from groundup.domain.names import unknown
+    from groundup.manifests.records import Kind
+
+    found = names(text)
+    if found is None:
+        return None
+    known = {kind.value: kind for kind in Kind}
+    for one in found:
+        if one not in known:
+            raise UsageError(unknown("kind of dependency", one, known))
+    return frozenset(known[one] for one in found)
