@@ -17,6 +17,7 @@ from groundup.environments.java_builder import JavaBuilder
 from groundup.environments.known_interpreters import known_interpreter
 from groundup.environments.layer_store import Built, layer_store
 from groundup.environments.locking import named_requirements
+from groundup.environments.npm_programs import npm_program
 from groundup.environments.programs import InstalledProgram, ProgramRequest, Workshop
 from groundup.environments.python_layers import KIND, fill_environment, layer_key, resolve
 from groundup.environments.python_programs import python_program
@@ -234,6 +235,8 @@ class LocalBuilder:
 
         async def install() -> InstalledProgram:
             async with self._slots:
+                if request.registry == "npm":
+                    return await npm_program(request, await self.toolchain("node"), workshop)
                 return await python_program(request, await self.interpreter(request.python), workshop)
 
         try:

@@ -127,6 +127,7 @@ class CliAgent:
     ) -> CommandResult:
         furnishing = Furnishing(
             mounts=(*(program.mounts if program else ()), Mount(source=home, target=HOME, writable=True)),
+            path=program.path if program else (),
             limits=self._limits(assignment.task),
         )
         addresses: list[ModelAddress] = []
