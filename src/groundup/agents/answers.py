@@ -1,0 +1,205 @@
+"""Files in a model's reply: fenced blocks that say which file they are. Owns the form, reading and writing it.
+
+A block's file is named on its opening line (```` ```python path=src/a.py ````, ```` ```src/a.py ````), or on the
+line before it (`### src/a.py`, `**src/a.py**`, `File: src/a.py`). A fence is closed by one that is not shorter and
+says nothing, so a file that holds fences itself needs longer ones around it. What a block says is nobody's but
+its own file's: a block without a name or without an end gives no file.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from groundup.domain.errors import SubmissionError
+from groundup.sources.words import words
+from groundup.trees.walking import FOLDER
+
+FORM = """Give each file as a fenced block whose first line names it, with its whole content:
+
+```path=relative/path/of/file.ext
+content
+```
+
+When a file holds lines of backticks itself, put more backticks around it than it has anywhere."""
+"""What a model is told."""
+
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*(.*?)[ \t]*$")
+_NAMED = re.compile(
+    r"(?:^|[\s{,])(?:path|file|filename|title|name)\s*[=:]\s*(\"[^\"]+\"|'[^']+'|`[^`]+`|[^\s,}]+)"
+)
+_WORDS = re.compile(r"[\w.+#-]+")
+_HEADING = re.compile(
+    r"^\s*(?:#{1,6}\s+|[-*]\s+|\d+[.)]\s+)?(?:\*\*|__)?\s*(?:(?:new\s+|the\s+)?(?:file|path|filename)\s*(?:name)?\s*:\s*)?"
+    r"(?P<quote>[`\"']?)(?P<path>[^\s`\"'*:<>|]+)(?P=quote)\s*:?\s*(?:\*\*|__)?\s*:?\s*$",
+    re.IGNORECASE,
+)
+_LANGUAGES = words(
+    """
+    bash c cfg console cpp csharp cs css diff dockerfile go html ini java javascript js json jsx kotlin makefile
+    markdown md none plaintext powershell properties py python ruby rust rs sh shell sql svelte text toml ts tsx
+    txt typescript vue xml yaml yml zsh
+    """
+)
+
+
+class Block(NamedTuple):
+    """A fenced block."""
+
+    path: str | None
+    """As the reply names it; None where it names none."""
+    content: str
+    closed: bool
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """Yield the blocks of *text* in order."""
+    block: _Open | None = None
+    before = ""
+    for line in text.split("\n"):
+        found = _FENCE.match(line.rstrip("\r"))
+        if block is not None and found is not None and block.answers(found):
+            if _named_in(found[2]):  # another file begins, so this one was cut off
+                yield block.ended(closed=False)
+                block = _Open(found, "")
+            elif block.closed_by(found):
+                yield block.ended(closed=True)
+                block, before = None, ""
+            else:
+                block.lines.append(line)
+        elif block is not None:
+            block.lines.append(line)
+        elif found is not None and not (found[1][0] == "`" and "`" in _NAMED.sub("", found[2])):
+            block = _Open(found, before)
+        elif line.strip():
+            before = line
+    if block is not None:
+        yield block.ended(closed=False)
+
+
+class _Open:
+    """A block whose end has not come."""
+
+    def __init__(self, opening: re.Match[str], before: str) -> None:
+        self.path = _named_in(opening[2]) or _heading(before)
+        self.lines: list[str] = []
+        self._fence = opening[1]
+        self._inner = 0
+
+    def answers(self, found: re.Match[str]) -> bool:
+        """Whether a fence is of this block's kind and not shorter."""
+        return found[1][0] == self._fence[0] and len(found[1]) >= len(self._fence)
+
+    def closed_by(self, found: re.Match[str]) -> bool:
+        """Whether a fence ends the block. In a text, one that names a language begins a block in the block."""
+        texts = self.path is not None and self.path.lower().endswith((".md", ".rst", ".txt", ".markdown"))
+        if found[2]:
+            self._inner += texts and found[2].lower() in _LANGUAGES
+            return False
+        self._inner -= 1
+        return self._inner < 0
+
+    def ended(self, *, closed: bool) -> Block:
+        """Return the block."""
+        return Block(self.path, "".join(f"{line}\n" for line in self.lines), closed)
+
+
+class Answer(NamedTuple):
+    """The files of a reply."""
+
+    files: Mapping[str, bytes]
+    problems: tuple[str, ...]
+    """What was not taken, in words."""
+
+
+def read_files(text: str) -> Answer:
+    """Return the files of a reply by relative path; one that is given twice counts as it was given last."""
+    files: dict[str, bytes] = {}
+    problems = []
+    for block in blocks(text):
+        name = None if block.path is None else plain_path(block.path)
+        if block.path is None:
+            continue  # an example of how to run it, say
+        if name is None:
+            problems.append(f"{block.path[:200]!r} is no path inside the workspace")
+        elif not block.closed:
+            problems.append(f"{name} has no end and is left out")
+        else:
+            files[name] = block.content.encode(errors="replace")
+    return Answer(files, tuple(problems))
+
+
+def plain_path(text: str) -> str | None:
+    """Return *text* as a relative path without steps up; None when it is none."""
+    text = text.strip().strip("\"'`")
+    text = text.removeprefix("/workspace/").removeprefix("./")
+    parts = PurePosixPath(text).parts
+    if (
+        not parts
+        or text.startswith(("/", "~"))
+        or ".." in parts
+        or "\0" in text
+        or "\\" in text
+        or text.endswith("/")
+    ):
+        return None
+    if any(len(part.encode(errors="replace")) > 255 for part in parts) or len(parts) > 50:
+        return None
+    return "/".join(parts)
+
+
+def put_file(root: Path, path: str, content: bytes) -> None:
+    """Write *content* to the plain *path* below *root*, making folders. Raises `SubmissionError` at links."""
+    *folders, name = path.split("/")
+    parent = os.open(root, FOLDER)
+    try:
+        for folder in folders:
+            with suppress(FileExistsError):
+                os.mkdir(folder, 0o755, dir_fd=parent)
+            child = os.open(folder, FOLDER, dir_fd=parent)
+            os.close(parent)
+            parent = child
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(name, flags, 0o644, dir_fd=parent)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+    except OSError as error:
+        raise SubmissionError(f"{path[:200]} cannot be written: {error.strerror}") from error
+    finally:
+        os.close(parent)
+
+
+def fenced(path: str, content: str) -> str:
+    """Return a file in the form that models are told; reading it gives it back, with a line end at its end."""
+    runs = re.findall(r"`{3,}", content)
+    fence = "`" * (max(map(len, runs), default=2) + 1)
+    end = "" if content.endswith("\n") or not content else "\n"
+    name = path if re.fullmatch(r"[\w./+@-]+", path) else f'"{path}"'
+    return f"{fence}path={name}\n{content}{end}{fence}\n"
+
+
+def _named_in(info: str) -> str | None:
+    """Return the path on an opening line: `path=...`, `lang:path`, or a word that looks like one."""
+    if found := _NAMED.search(info):
+        return found[1].strip("\"'`")
+    first, _, rest = info.partition(" ")
+    language, colon, path = first.partition(":")
+    if colon and _WORDS.fullmatch(language) and path:
+        return path
+    for word in (first, rest.strip()):
+        if _looks_like_path(word):
+            return word
+    return None
+
+
+def _looks_like_path(word: str) -> bool:
+    if not word or " " in word or word.lower() in _LANGUAGES or word.startswith("{"):
+        return False
+    return "/" in word or "." in word.lstrip(".") or word.startswith(".") or word in ("Dockerfile", "Makefile")
+
+
+def _heading(line: str) -> str | None:
+    found = _HEADING.match(line)
+    return found["path"] if found and _looks_like_path(found["path"].rstrip(".")) else None

@@ -1,0 +1,82 @@
+"""The agent `oneshot`: one request, one reply, all files in it. Nothing is run."""
+
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from groundup.agents.answers import FORM, fenced, put_file, read_files
+from groundup.agents.asking import Asking, Unanswerable
+from groundup.agents.options import read_options
+from groundup.agents.protocol import Assignment, Ended
+from groundup.domain.conversations import Message
+from groundup.domain.digests import digest_of
+from groundup.domain.errors import SubmissionError
+from groundup.domain.records import Record
+from groundup.domain.subjects import Outcome
+from groundup.domain.tasks import Task
+
+_RULES = f"""You are a software engineer. You get a task and answer once, with everything that is to be handed in;
+nothing that you write is run before it is tested. Write complete, working files, without placeholders.
+
+{FORM}"""
+_SEEDS = "These files are there already; give those again that you change.\n\n"
+_SEED_BYTES = 200_000
+
+
+class OneshotOptions(Record):
+    """Settings of the agent; it has none yet."""
+
+
+def create(options: Mapping[str, JsonValue]) -> "Oneshot":
+    """Return the agent. Raises `UsageError`."""
+    read_options(OneshotOptions, "oneshot", options)
+    return Oneshot()
+
+
+class Oneshot:
+    """Implements `Agent`."""
+
+    name = "oneshot"
+    version = "1"
+    needs_model = True
+    preferred: Mapping[str, JsonValue] = {"temperature": 0.0, "max_output_tokens": 8000}
+
+    def identity(self) -> Mapping[str, JsonValue]:
+        """Return the digest of the prompts, and how the model is asked."""
+        return {"prompts": digest_of([_RULES, _SEEDS]), **self.preferred}
+
+    def reservation_mb(self, task: Task) -> int:
+        """Return what a reply may take."""
+        return 16
+
+    async def attempt(self, assignment: Assignment) -> Ended:
+        """Ask once and write what comes."""
+        asking = Asking(assignment)
+        messages = (Message(role="system", content=_RULES), Message(role="user", content=_question(assignment)))
+        try:
+            reply = await asking.within_time(asking.ask("all", messages))
+        except Unanswerable as error:
+            return asking.ended(error.outcome, str(error))
+        answer = read_files(reply.message.content)
+        problems = list(answer.problems)
+        for path, content in answer.files.items():
+            try:
+                put_file(assignment.workspace, path, content)
+            except SubmissionError as error:
+                problems.append(str(error))
+        told: list[JsonValue] = [*answer.files]
+        assignment.trajectory.append("files", written=told, problems=[*problems])
+        if reply.finish == "length":
+            return asking.ended(Outcome.LIMIT, f"the reply was cut off after {reply.usage.output_tokens} tokens")
+        detail = "the reply holds no file" if not answer.files else "; ".join(problems[:3])
+        return asking.ended(Outcome.SUBMITTED, detail)
+
+
+def _question(assignment: Assignment) -> str:
+    task = assignment.task
+    seeds = [
+        fenced(seed.path, text)
+        for seed in task.seeds
+        if (text := seed.content.decode(errors="replace")) != task.instruction and len(text) < _SEED_BYTES
+    ]
+    return "\n\n".join([task.instruction or "", *([_SEEDS + "\n".join(seeds)] if seeds else [])])
