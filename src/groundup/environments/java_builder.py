@@ -36,6 +36,7 @@ from groundup.environments.maven_layers import (
 )
 from groundup.environments.maven_sandbox import BUILD_LIMITS, MavenSandbox, maven_sandbox
 from groundup.environments.requests import Layer
+from groundup.environments.work_time import OutOfTimeError, WorkTime
 from groundup.gateways.cache import FetchCache
 from groundup.gateways.indexes import ClientConfiguration
 from groundup.gateways.maven import MavenGateway
@@ -88,11 +89,13 @@ class JavaBuilder:
             self._toolchains[java] = _toolchain(java)
         return self._toolchains[java]
 
-    async def repository(self, request: MavenRequest) -> MavenRepository:
+    async def repository(self, request: MavenRequest, work: WorkTime | None = None) -> MavenRepository:
         """Return the local repository of *request*, resolved when its layer is not there.
 
-        Raises `SubmissionError` when the build files cannot be resolved, and `InfrastructureError`.
+        Raises `SubmissionError` when the build files cannot be resolved, `OutOfTimeError` when that takes longer
+        than *work* allows (waiting for a turn is no work), and `InfrastructureError`.
         """
+        work = work or WorkTime()
         toolchain = self.toolchain(request.java)
         key = layer_key(request, toolchain)
         layer = self._store.find(KIND, key)
@@ -100,7 +103,9 @@ class JavaBuilder:
             if key in self._refused:
                 raise SubmissionError(str(self._refused[key]))
             try:
-                layer = await self._layers.get(key, partial(self._build, request, toolchain, key))
+                layer = await self._layers.get(key, partial(self._build, request, toolchain, key, work))
+            except OutOfTimeError:  # the machine may be quieter next time
+                raise
             except SubmissionError as error:
                 self._refused[key] = error
                 raise
@@ -166,7 +171,7 @@ class JavaBuilder:
         async with self._open_registry() as registry, MavenGateway(registry) as gateway:
             yield gateway
 
-    async def _build(self, request: MavenRequest, toolchain: JavaToolchain, key: str) -> Layer:
+    async def _build(self, request: MavenRequest, toolchain: JavaToolchain, key: str, work: WorkTime) -> Layer:
         async def fill(room: Path) -> Built:
             project = room / "project"
             await asyncio.to_thread(write_stand_in, request, project)
@@ -175,7 +180,8 @@ class JavaBuilder:
                 self._open_registry() as registry,
                 self.maven(project, room / "repository", toolchain, None) as build,
             ):
-                result = await resolve(build)
+                async with work.running():
+                    result = await resolve(build)
                 log = self._store.keep_log(KIND, key, build.log())
                 if not result.ok:
                     failure = build.failure(result, self._store.root)

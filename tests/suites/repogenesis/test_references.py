@@ -6,22 +6,44 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import TaskError
+from groundup.grading.java.installing import project_files
+from groundup.grading.java.start import find_java_start
 from groundup.grading.services.declared import read_declared
 from groundup.grading.services.start import find_start
+from groundup.suites.repogenesis.coverage import declared_in
 from groundup.suites.repogenesis.references import oracle_names, write_oracle
 from groundup.suites.repogenesis.tasks import shipped_tasks
 from groundup.suites.repogenesis.validity import is_valid
 
 
-def test_there_are_twelve_for_valid_python_tasks() -> None:
-    """Each belongs to a published task that a submission made from the README can solve."""
+def oracles_in(language: str) -> list[str]:
+    """Return the tasks in *language* that have one."""
+    return sorted(name for name in oracle_names() if shipped_tasks()[name].language == language)
+
+
+def test_there_are_twelve_for_valid_python_tasks_and_some_for_java_frameworks() -> None:
+    """Python ones belong to tasks that a README's reader can solve; Java ones know the names that tests want."""
     tasks = shipped_tasks()
 
-    assert len(oracle_names()) >= 12
-    assert all(tasks[name].language == "python" and is_valid(tasks[name].flags) for name in oracle_names())
+    assert len(oracles_in("python")) >= 12
+    assert all(is_valid(tasks[name].flags) for name in oracles_in("python"))
+    assert len({tasks[name].framework for name in oracles_in("java")}) >= 3
 
 
-@pytest.mark.parametrize("name", sorted(oracle_names()))
+@pytest.mark.parametrize("name", oracles_in("java"))
+def test_each_java_one_has_build_files_sources_that_declare_all_routes_and_a_start(
+    name: str, tmp_path: Path
+) -> None:
+    """Static extraction finds every specified endpoint in Javalin, Spark, Spring and Quarkus as we write them."""
+    write_oracle(name, tmp_path)
+    endpoints = shipped_tasks()[name].endpoints
+
+    assert set(project_files(tmp_path)) == {"pom.xml"}
+    assert declared_in(endpoints, tmp_path) == endpoints
+    assert find_java_start(tmp_path) is not None
+
+
+@pytest.mark.parametrize("name", oracles_in("python"))
 def test_each_can_be_installed_and_started(name: str, tmp_path: Path) -> None:
     """It declares what it needs by name, the search finds how to start it, and Python can read it."""
     write_oracle(name, tmp_path)
@@ -38,7 +60,7 @@ def test_each_can_be_installed_and_started(name: str, tmp_path: Path) -> None:
 def test_the_services_are_started_in_every_way_of_the_search(tmp_path: Path) -> None:
     """Scripts in both places, programs, and a module that is guessed: the search itself is tried by them."""
     found = set()
-    for name in oracle_names():
+    for name in oracles_in("python"):
         write_oracle(name, tmp_path / name)
         start = find_start(tmp_path / name, 8080)
         assert start is not None

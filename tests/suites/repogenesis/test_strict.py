@@ -2,12 +2,8 @@
 
 import pytest
 
-from groundup.domain.errors import TaskError
-from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Reason, Stage, Status
-from groundup.suites.repogenesis.data import Problem
 from groundup.suites.repogenesis.strict import StrictGrader
-from groundup.suites.repogenesis.tasks import shipped_tasks
 from tests.suites.repogenesis.trials import (
     COMMENTER,
     DAEMON,
@@ -169,16 +165,6 @@ async def test_a_late_service_is_tested_and_called_late(trial: Trial) -> None:
 
     assert deployment(graded) == (1, 0, 1, 0)
     assert passed(graded) == 4
-
-
-def test_java_tasks_are_refused_with_what_they_need() -> None:
-    """A Java submission is never scored 0 for want of a Java grader."""
-    problem = Problem(task=shipped_tasks()["javalin-task-manager"])
-    grader = StrictGrader({problem.task.id: problem}, LIFECYCLE)
-    task = Task(id=problem.task.id, suite="repogenesis", instruction=None)
-
-    with pytest.raises(TaskError, match="Java tasks need"):
-        grader.zero(task, Reason(stage=Stage.INTAKE, message="empty"))
 
 
 async def test_a_zero_keeps_every_denominator(trial: Trial) -> None:

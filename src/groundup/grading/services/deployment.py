@@ -15,6 +15,8 @@ from pathlib import Path
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.environments.builder import RegistryLender
+from groundup.environments.java_builder import JavaBuilding
+from groundup.environments.java_requests import REPOSITORY_TARGET, JavaToolchain
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.services.asking import Answer, Caller
@@ -116,7 +118,7 @@ async def deployed(
     submission: Path,
     start: StartCommand | None,
     port: int,
-    environment: PythonEnvironment,
+    environment: PythonEnvironment | JavaToolchain,
     lifecycle: Lifecycle,
     bench: Bench,
 ) -> AsyncIterator[Deployment]:
@@ -134,7 +136,10 @@ async def deployed(
             return
         spec = await asyncio.to_thread(service_spec, workspace, start, port, environment, lifecycle, bench)
         sandbox = await stack.enter_async_context(await pod.open(spec))
-        variables = await lend_index(stack, sandbox, bench) if start.installs and lifecycle.start_installs else {}
+        variables: dict[str, str] = {}
+        if start.installs and lifecycle.start_installs:
+            lend = lend_maven if isinstance(environment, JavaToolchain) else lend_index
+            variables = await lend(stack, sandbox, bench)
         service = await sandbox.start(Command(argv=start.argv, environment=variables))
         yield Deployment(pod, observer, sandbox, service, lifecycle, port)
 
@@ -143,7 +148,7 @@ def service_spec(
     workspace: Path,
     start: StartCommand,
     port: int,
-    environment: PythonEnvironment,
+    environment: PythonEnvironment | JavaToolchain,
     lifecycle: Lifecycle,
     bench: Bench,
 ) -> SandboxSpec:
@@ -166,13 +171,13 @@ def service_spec(
     )
 
 
-def writable_environment(environment: PythonEnvironment, bench: Bench) -> tuple[Mount, ...]:
+def writable_environment(environment: PythonEnvironment | JavaToolchain, bench: Bench) -> tuple[Mount, ...]:
     """Return the mounts of *environment*, its packages as a copy into which an installer can write."""
     return tuple(_writable(mount, bench.scratch / "environment") for mount in environment.mounts)
 
 
 def _writable(mount: Mount, copy: Path) -> Mount:
-    if mount.target != ENVIRONMENT_TARGET:
+    if mount.target not in (ENVIRONMENT_TARGET, REPOSITORY_TARGET):
         return mount
     shutil.copytree(mount.source, copy, symlinks=True)
     return Mount(source=copy, target=mount.target, writable=True)
@@ -191,3 +196,15 @@ async def lend_index(stack: AsyncExitStack, sandbox: Sandbox, bench: Bench) -> d
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "PIP_NO_INPUT": "1",
     }
+
+
+async def lend_maven(stack: AsyncExitStack, sandbox: Sandbox, bench: Bench) -> dict[str, str]:
+    """Attach the Maven repositories to *sandbox*, write Maven's settings and return the variables that help it."""
+    builder: object = bench.builder
+    if not isinstance(builder, JavaBuilding):
+        return {}
+    gateway = await stack.enter_async_context(builder.java.gateway())
+    supplies = gateway.supplies(await gateway.attach(sandbox))
+    for place, text in supplies.files.items():
+        await sandbox.write_file(place, text.encode())
+    return supplies.environment

@@ -30,9 +30,9 @@ def find_start(tree: Path, port: int) -> StartCommand | None:
     Order: start.sh in the root, in scripts/, in bin/, elsewhere down to the third level (the shallowest, then the
     first by name); app.py, main.py, run.py, manage.py, server.py; uvicorn with main, app, server, api.
     """
-    script = _script(tree)
+    script = start_script(tree)
     if script is not None:
-        installs = _speaks_of_installers(tree / script)
+        installs = speaks_of(_INSTALLERS, tree / script)
         return StartCommand(found=script, argv=("bash", f"./{script}"), installs=installs)
     for name in _PROGRAMS:
         if _is_file(tree / name):
@@ -44,7 +44,8 @@ def find_start(tree: Path, port: int) -> StartCommand | None:
     return None
 
 
-def _script(tree: Path) -> str | None:
+def start_script(tree: Path) -> str | None:
+    """Return the start script of the published search."""
     for name in _SCRIPTS:
         if _is_file(tree / name):
             return name
@@ -71,12 +72,12 @@ def _guess(modules: list[str], port: int) -> str:
     )
 
 
-def _speaks_of_installers(script: Path) -> bool:
-    """Whether it, or another script beside it, may install something: that only decides what is offered."""
+def speaks_of(words: re.Pattern[bytes], script: Path) -> bool:
+    """Whether *words* stand in it, or in another script beside it: that only decides what is offered."""
     scripts = [script, *sorted(script.parent.glob("*.sh"))[:20]]
     for path in scripts:
         if path.is_file() and not path.is_symlink():
             with path.open("rb") as file:
-                if _INSTALLERS.search(file.read(_READ_BYTES)):
+                if words.search(file.read(_READ_BYTES)):
                     return True
     return False

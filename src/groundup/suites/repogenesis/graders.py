@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from groundup.settings import Settings
 from groundup.suites.protocol import Grader
 from groundup.suites.repogenesis.data import Problem
-from groundup.suites.repogenesis.locked import lifecycle
+from groundup.suites.repogenesis.locked import java_lifecycle, lifecycle
 from groundup.suites.repogenesis.official import OfficialGrader
 from groundup.suites.repogenesis.static import StaticGrader
 from groundup.suites.repogenesis.strict import StrictGrader
@@ -15,7 +15,7 @@ def all_graders(problems: Mapping[str, Problem], settings: Settings) -> Mapping[
     """Return the graders over *problems*, by name."""
     del settings
     return {
-        StrictGrader.name: StrictGrader(problems, lifecycle()),
+        StrictGrader.name: StrictGrader(problems, lifecycle(), java_lifecycle()),
         OfficialGrader.name: OfficialGrader(problems, lifecycle()),
         StaticGrader.name: StaticGrader(problems),
     }

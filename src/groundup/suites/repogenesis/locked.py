@@ -23,6 +23,12 @@ def lifecycle() -> Lifecycle:
     return Lifecycle(python=PYTHON, fallback=_lines("fallback.txt"))
 
 
+@cache
+def java_lifecycle() -> Lifecycle:
+    """Return the published limits of services in Java."""
+    return lifecycle().model_copy(update={"install_s": 300.0, "ready_s": 20.0, "tests_s": 600.0})
+
+
 def _lines(name: str) -> tuple[str, ...]:
     text = (files("groundup.suites.repogenesis") / "locks" / name).read_text(encoding="utf-8")
     return tuple(text.splitlines())

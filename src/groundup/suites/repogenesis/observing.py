@@ -5,9 +5,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from groundup.domain.records import Record
+from groundup.environments.java_requests import JavaToolchain
+from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
+from groundup.grading.java.installing import JavaInstalled, install_java, service_environment
+from groundup.grading.java.start import find_java_start
 from groundup.grading.services.deployment import Deployment, deployed
 from groundup.grading.services.install import Installed, install_declared
 from groundup.grading.services.probing import Probed, Route, probe_routes
@@ -23,7 +28,7 @@ _LARGEST_README = 1024 * 1024
 class Observed(Record):
     """All that was seen of one submission."""
 
-    installed: Installed
+    installed: Installed | JavaInstalled
     start: StartCommand | None
     readiness: Readiness
     health: Mapping[str, int | None] = {}
@@ -39,11 +44,8 @@ async def observe(problem: Problem, submission: Path, lifecycle: Lifecycle, benc
     """Deploy *submission*, run the task's HTTP tests against it and ask for its endpoints."""
     began = time.monotonic()
     port = problem.task.port
-    start = await asyncio.to_thread(find_start, submission, port)
-    with_pip = start is not None and start.installs and lifecycle.start_installs
-    installed = await install_declared(submission, lifecycle, bench, with_pip=with_pip)
-    await bench.builder.python(test_environment())  # built before the clock of the start runs
-    async with deployed(submission, start, port, installed.environment, lifecycle, bench) as deployment:
+    tree, start, installed, environment = await _installed(problem, submission, lifecycle, bench)
+    async with deployed(tree, start, port, environment, lifecycle, bench) as deployment:
         readiness = await deployment.until_ready()
         seen = Observed(installed=installed, start=start, readiness=readiness)
         if readiness.answered_s is not None:
@@ -55,10 +57,31 @@ async def observe(problem: Problem, submission: Path, lifecycle: Lifecycle, benc
         return seen
     again = replace(bench, scratch=bench.scratch / "again")
     again.scratch.mkdir()
-    async with deployed(submission, start, port, installed.environment, lifecycle, again) as deployment:
+    async with deployed(tree, start, port, environment, lifecycle, again) as deployment:
         await deployment.until_ready()
         probed = await probe_routes(deployment.caller, routes_of(problem), lifecycle.probing_s)
         return seen.model_copy(update={"probed": probed})
+
+
+class _Ready(NamedTuple):
+    """A submission that can be started."""
+
+    tree: Path
+    start: StartCommand | None
+    installed: Installed | JavaInstalled
+    environment: PythonEnvironment | JavaToolchain
+
+
+async def _installed(problem: Problem, submission: Path, lifecycle: Lifecycle, bench: Bench) -> _Ready:
+    if problem.task.language == "java":
+        start = await asyncio.to_thread(find_java_start, submission)
+        java = await install_java(submission, lifecycle, bench)
+        return _Ready(java.tree, start, java, service_environment(java, lifecycle))
+    start = await asyncio.to_thread(find_start, submission, problem.task.port)
+    with_pip = start is not None and start.installs and lifecycle.start_installs
+    python = await install_declared(submission, lifecycle, bench, with_pip=with_pip)
+    await bench.builder.python(test_environment())  # built before the clock of the start runs
+    return _Ready(submission, start, python, python.environment)
 
 
 def routes_of(problem: Problem) -> tuple[Route, ...]:

@@ -14,12 +14,16 @@ from groundup.domain.errors import TaskError
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason
 from groundup.grading.bench import Bench
+from groundup.grading.java.installing import JAVA, JavaInstalled, install_java, java_builder, service_environment
+from groundup.grading.java.running import runner_source as java_runner_source
+from groundup.grading.java.start import find_java_start
+from groundup.grading.java.testing import run_java_tests
 from groundup.grading.library import runner_source
 from groundup.grading.services.deployment import service_spec
 from groundup.grading.services.install import install_declared
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.start import StartCommand, find_start
-from groundup.grading.services.testing import middle_cut
+from groundup.grading.services.testing import TestRun, middle_cut
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.protocol import Graded
 from groundup.suites.repogenesis.data import Problem
@@ -31,6 +35,7 @@ from groundup.suites.repogenesis.strict_verdict import strict_verdict, zero_verd
 
 VERSION = "1"
 _RESERVATION_MB = 768
+_JAVA_RESERVATION_MB = 1024
 
 
 class StrictGrader:
@@ -39,13 +44,17 @@ class StrictGrader:
     name = "strict"
     version = VERSION
 
-    def __init__(self, problems: Mapping[str, Problem], lifecycle: Lifecycle) -> None:
+    def __init__(
+        self, problems: Mapping[str, Problem], lifecycle: Lifecycle, java: Lifecycle | None = None
+    ) -> None:
         self._problems = problems
-        self._lifecycle = lifecycle
+        self._lifecycles = {"python": lifecycle, "java": java or lifecycle}
 
     def reservation_mb(self, task: Task) -> int:
         """Return what a service and its tests use as a rule; their limits are higher."""
-        return min(task.limits.memory_mb, _RESERVATION_MB)
+        problem = self._problems.get(task.id)
+        is_java = problem is not None and problem.task.language == "java"
+        return min(task.limits.memory_mb, _JAVA_RESERVATION_MB if is_java else _RESERVATION_MB)
 
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return what decides a verdict besides the submission."""
@@ -53,13 +62,18 @@ class StrictGrader:
         return {
             "task": None if problem is None else digest_of(problem.task),
             "data": None if problem is None else problem.digest,
-            "lifecycle": digest_of(self._lifecycle),
+            "lifecycle": digest_of(list(self._lifecycles.values())),
             "tests": digest_of(test_environment()),
             "runner": digest_bytes(runner_source()),
+            "java": digest_bytes(java_runner_source()),
         }
 
     async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
-        """Return the layer of the tests' environment."""
+        """Return the layer of the tests' environment; for Java the tools, whose layers submissions decide."""
+        problem = self._problems.get(task.id)
+        if problem is not None and problem.task.language == "java":
+            tools = java_builder(bench).toolchain(JAVA)
+            return {"jdk": tools.java, "maven": tools.maven}
         environment = await bench.builder.python(test_environment())
         return {environment.layer.kind: environment.layer.digest}
 
@@ -67,9 +81,10 @@ class StrictGrader:
         """Install, start, wait, test, probe."""
         problem = self._gradable(task)
         began = time.monotonic()
-        observed = await observe(problem, submission, self._lifecycle, bench)
+        lifecycle = self._lifecycles[problem.task.language]
+        observed = await observe(problem, submission, lifecycle, bench)
         if not speaks_to_service(problem):
-            tests = await run_in_process(problem, submission, self._lifecycle, bench)
+            tests = await _in_process(problem, submission, observed, lifecycle, bench)
             observed = observed.model_copy(update={"tests": tests})
         coverage = await asyncio.to_thread(covered, problem, submission, observed.probed)
         timings = {
@@ -82,7 +97,7 @@ class StrictGrader:
         return Graded(
             verdict=verdict.model_copy(update={"timings_s": timings}),
             tests=observed.tests.as_records() if observed.tests else (),
-            logs=_logs(observed, coverage, self._lifecycle.log_bytes),
+            logs=_logs(observed, coverage, lifecycle.log_bytes),
         )
 
     def zero(self, task: Task, reason: Reason) -> Graded:
@@ -91,12 +106,16 @@ class StrictGrader:
 
     async def sandbox_spec(self, task: Task, workspace: Path, bench: Bench) -> SandboxSpec:
         """Return the service's sandbox around *workspace*, for looking around; nothing is started."""
-        port = self._gradable(task).task.port
+        problem = self._gradable(task)
+        port, lifecycle = problem.task.port, self._lifecycles[problem.task.language]
+        if problem.task.language == "java":
+            java = await install_java(workspace, lifecycle, bench)
+            start = find_java_start(workspace) or StartCommand(found="nothing", argv=("true",))
+            environment = service_environment(java, lifecycle)
+            return _for_looking(service_spec(java.tree, start, port, environment, lifecycle, bench))
         start = find_start(workspace, port) or StartCommand(found="nothing", argv=("true",))
-        installed = await install_declared(workspace, self._lifecycle, bench, with_pip=start.installs)
-        spec = service_spec(workspace, start, port, installed.environment, self._lifecycle, bench)
-        limits = spec.limits.model_copy(update={"command_s": 24 * 3600.0, "wall_clock_s": 24 * 3600.0})
-        return spec.model_copy(update={"limits": limits})
+        installed = await install_declared(workspace, lifecycle, bench, with_pip=start.installs)
+        return _for_looking(service_spec(workspace, start, port, installed.environment, lifecycle, bench))
 
     def _gradable(self, task: Task) -> Problem:
         problem = self._problems.get(task.id)
@@ -104,13 +123,22 @@ class StrictGrader:
             raise TaskError(
                 f"{task.id} is not in this suite's data; fetch it with `groundup data pull repogenesis`"
             )
-        if problem.task.language == "java":
-            raise TaskError(
-                f"{task.id}: Java tasks need Maven and a JDK in the sandbox, which the strict grader cannot offer "
-                "yet; name the Python tasks instead"
-            )
         problem.hidden_tests()
         return problem
+
+
+async def _in_process(
+    problem: Problem, submission: Path, observed: Observed, lifecycle: Lifecycle, bench: Bench
+) -> TestRun:
+    if isinstance(observed.installed, JavaInstalled):
+        count = problem.task.tests.count
+        return await run_java_tests(problem.hidden_tests(), count, observed.installed, lifecycle, bench)
+    return await run_in_process(problem, submission, lifecycle, bench)
+
+
+def _for_looking(spec: SandboxSpec) -> SandboxSpec:
+    limits = spec.limits.model_copy(update={"command_s": 24 * 3600.0, "wall_clock_s": 24 * 3600.0})
+    return spec.model_copy(update={"limits": limits})
 
 
 def _identity(task: Task) -> GraderIdentity:
@@ -122,6 +150,9 @@ def _logs(observed: Observed, coverage: Coverage, limit: int) -> dict[str, bytes
     logs = {"service.txt": middle_cut(observed.service_log, limit), "endpoints.txt": coverage.as_text()}
     if observed.tests is not None:
         logs["tests.txt"] = observed.tests.log
+    if isinstance(observed.installed, JavaInstalled):
+        logs["install.txt"] = middle_cut(observed.installed.log, limit)
+        return logs
     resolution = observed.installed.environment.resolution
     if resolution is not None:
         logs["resolved.txt"] = resolution.as_text()

@@ -1,6 +1,8 @@
 """What strict observations are worth: pure."""
 
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
+from groundup.grading.java.installing import JavaInstalled
+from groundup.grading.services.install import Installed
 from groundup.grading.services.records import InstallOutcome
 from groundup.grading.services.testing import TestRun
 from groundup.suites.repogenesis.data import Problem
@@ -88,16 +90,23 @@ def _facts(problem: Problem, observed: Observed, coverage: Coverage) -> dict[str
         "not_run": max(0, problem.task.tests.count - len(tests.results)),
         "endpoints_by_source": len(coverage.by_source),
         "endpoints_unclear": len(coverage.unclear),
-        "python": observed.installed.environment.python_version,
+        **_tools(observed.installed),
     }
-    if observed.installed.environment.resolution is not None:
-        facts["resolution"] = observed.installed.environment.resolution.told
     skips = tests.skips()
     if skips:
         facts["skip_reason"] = printable(next(iter(skips)))[:160]
     if observed.died:
         facts["died_in_tests"] = True
     return facts
+
+
+def _tools(installed: Installed | JavaInstalled) -> dict[str, str]:
+    """Return the versions of what ran the submission."""
+    if isinstance(installed, JavaInstalled):
+        return {"java": installed.toolchain.java, "maven": installed.toolchain.maven}
+    resolution = installed.environment.resolution
+    told = {"python": installed.environment.python_version}
+    return told if resolution is None else {**told, "resolution": resolution.told}
 
 
 def _reasons(problem: Problem, observed: Observed, coverage: Coverage, passed: int) -> tuple[Reason, ...]:

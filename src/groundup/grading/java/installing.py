@@ -1,0 +1,152 @@
+"""Installing a Java submission: fetching what its pom.xml names, and compiling its sources with Maven.
+
+Plugins of its build files are its code, so all of this happens in a sandbox with no way out but the Maven gateway.
+A failed install is a fact and no end.
+"""
+
+import asyncio
+import time
+from pathlib import Path
+
+from pydantic import Field
+
+from groundup.domain.errors import SubmissionError, UsageError
+from groundup.domain.limits import Limits
+from groundup.domain.records import Record
+from groundup.environments.failures import Kind, as_error
+from groundup.environments.java_builder import JavaBuilder, JavaBuilding
+from groundup.environments.java_requests import JavaToolchain, MavenRepository, MavenRequest, is_project_file
+from groundup.environments.maven_sandbox import memory_options
+from groundup.environments.work_time import OutOfTimeError, WorkTime
+from groundup.grading.bench import Bench
+from groundup.grading.services.records import InstallOutcome, Lifecycle
+from groundup.trees.copy import copy_tree
+from groundup.trees.limits import printable
+from groundup.trees.removal import remove_tree
+
+JAVA = 17
+"""Major version of the published images' JDK."""
+POM = "pom.xml"
+TESTS = "src/test"
+_MAX_FILES = 200
+_MAX_BYTES = 1024 * 1024
+_INFRASTRUCTURE = (Kind.NETWORK, Kind.HOST_DISK, Kind.SANDBOX)
+
+
+class JavaInstalled(Record):
+    """What became of the install."""
+
+    outcome: InstallOutcome
+    message: str = ""
+    seconds: float = 0.0
+    tree: Path = Field(description="the submission after the install, its classes in target/classes")
+    toolchain: JavaToolchain
+    repository: MavenRepository | None = Field(default=None, description="None: nothing could be resolved")
+    log: bytes = b""
+
+
+async def install_java(
+    submission: Path, lifecycle: Lifecycle, bench: Bench, *, major: int = JAVA
+) -> JavaInstalled:
+    """Resolve and compile a copy of *submission*. Raises `InfrastructureError`."""
+    began = time.monotonic()
+    builder = java_builder(bench)
+    tree = bench.scratch / "installed"
+    await asyncio.to_thread(copy_tree, submission, tree)
+    files = await asyncio.to_thread(project_files, tree)
+    installed = JavaInstalled(
+        outcome=InstallOutcome.UNDECLARED, tree=tree, toolchain=builder.toolchain(major), message=f"no {POM}"
+    )
+    if POM in files:
+        try:
+            installed = await _install(installed, MavenRequest(files=files, java=major), lifecycle, bench)
+        except OutOfTimeError:
+            update = {
+                "outcome": InstallOutcome.TIMEOUT,
+                "message": f"not installed in {lifecycle.install_s:.0f} s",
+            }
+            installed = installed.model_copy(update=update)
+    return installed.model_copy(update={"seconds": time.monotonic() - began})
+
+
+async def _install(
+    installed: JavaInstalled, request: MavenRequest, lifecycle: Lifecycle, bench: Bench
+) -> JavaInstalled:
+    builder = java_builder(bench)
+    work = WorkTime(lifecycle.install_s, "installing")
+    try:
+        repository = await builder.repository(request, work)
+    except OutOfTimeError:
+        raise
+    except SubmissionError as error:
+        update = {"outcome": InstallOutcome.FAILED, "message": printable(str(error))[:300]}
+        return installed.model_copy(update=update)
+    await asyncio.to_thread(_without_tests, installed.tree)
+    room = bench.scratch / "install-repository"
+    limits = build_limits(lifecycle.service, lifecycle.install_s + 10)  # the clock of the work ends it before
+    try:
+        async with builder.maven(installed.tree, room, installed.toolchain, repository, limits) as build:
+            async with work.running():
+                result = await build.maven("-DskipTests", "compile")
+            failure = None if result.ok else build.failure(result, bench.scratch)
+            files, log = {**build.gateway.files}, build.log()
+    finally:
+        await asyncio.to_thread(remove_tree, room)
+    if failure is not None and failure.kind in _INFRASTRUCTURE:
+        raise as_error(failure, "submission", "compiling the submission", bench.scratch)
+    complaint = "" if failure is None else f"it does not compile: {printable(failure.message)}"
+    return installed.model_copy(
+        update={
+            "outcome": InstallOutcome.SUCCEEDED if failure is None else InstallOutcome.FAILED,
+            "message": complaint[:300],
+            "repository": await builder.extended(repository, files),
+            "log": log,
+        }
+    )
+
+
+def build_limits(limits: Limits, seconds: float) -> Limits:
+    """Return *limits* for a build of at most so long; it writes a local repository besides the project."""
+    return limits.model_copy(
+        update={"command_s": seconds, "wall_clock_s": seconds + 30, "disk_mb": max(limits.disk_mb, 8192)}
+    )
+
+
+def java_builder(bench: Bench) -> JavaBuilder:
+    """Return the run's builder as one that does Java. Raises `UsageError`."""
+    builder: object = bench.builder
+    if not isinstance(builder, JavaBuilding):
+        raise UsageError("this environment builder does no Java; use the builder 'local'")
+    return builder.java
+
+
+def project_files(tree: Path) -> dict[str, bytes]:
+    """Return the files of a project that decide what Maven resolves; links are not followed."""
+    found: dict[str, bytes] = {}
+    for path in sorted(tree.rglob("*"), key=lambda item: len(item.parts)):
+        place = path.relative_to(tree)
+        if not is_project_file(str(place)) or {"src", "target", ".git"} & set(place.parts):
+            continue
+        if path.is_file() and not path.is_symlink() and path.stat().st_size <= _MAX_BYTES:
+            found[str(place)] = path.read_bytes()
+        if len(found) >= _MAX_FILES:
+            break
+    return found
+
+
+def _without_tests(tree: Path) -> None:
+    """Remove the submission's own tests, which nobody runs, and what it compiled before."""
+    for name in (TESTS, "target"):
+        place = tree / name
+        if place.is_symlink():
+            place.unlink()
+        elif place.exists():
+            remove_tree(place)
+
+
+def service_environment(installed: JavaInstalled, lifecycle: Lifecycle) -> JavaToolchain:
+    """Return what the sandbox of the service needs: the toolchain, and the local repository if there is one."""
+    toolchain = installed.toolchain
+    repository = () if installed.repository is None else (installed.repository.mount,)
+    variables = {**toolchain.environment, **memory_options(lifecycle.service.memory_mb)}
+    return toolchain.model_copy(update={"mounts": (*toolchain.mounts, *repository), "environment": variables})

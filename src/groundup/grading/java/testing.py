@@ -1,0 +1,149 @@
+"""Hidden tests in Java over an installed submission: compiled, run, run again with false expectations, decided.
+
+The submission's code lives in the process of its tests, so what comes out of that process is a claim. It counts
+for a test only when the same test, falsified, does not pass: then it was the test that decided.
+"""
+
+import asyncio
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from groundup.domain.errors import TaskError
+from groundup.environments.java_requests import MavenRepository
+from groundup.grading.bench import Bench
+from groundup.grading.java.classes import shown_classes
+from groundup.grading.java.hidden import named_tests, sources
+from groundup.grading.java.installing import JavaInstalled
+from groundup.grading.java.running import JavaReport, Prepared, compile_tests, run_compiled
+from groundup.grading.library.hidden import NumberedTest
+from groundup.grading.library.report import Result
+from groundup.grading.services.records import Lifecycle
+from groundup.grading.services.testing import TestRun, middle_cut
+from groundup.sandbox.protocol import CommandResult, Ending
+from groundup.trees.copy import copy_tree
+from groundup.trees.removal import remove_tree
+
+_OUT_OF_TIME = (Ending.TIMEOUT, Ending.WALL_CLOCK)
+FORGED = "it passes with false expectations, too: something else than the test decided"
+_BEFORE = "the tests did not come to their end"
+
+
+async def run_java_tests(
+    folder: Path, expected: int, installed: JavaInstalled, lifecycle: Lifecycle, bench: Bench
+) -> TestRun:
+    """Run the hidden tests in *folder* (`src/test`). Raises `TaskError` where they are not *expected* many."""
+    began = time.monotonic()
+    texts = await asyncio.to_thread(sources, folder)
+    named = await asyncio.to_thread(named_tests, texts)
+    if len(named) != expected:
+        raise TaskError(f"the hidden tests name {len(named)} and the task's record {expected}; mend the record")
+    repository = installed.repository
+    if repository is None:
+        return _nothing(named, installed.message or "nothing could be installed", began)
+    project = bench.scratch / "tested"
+    left_out = await asyncio.to_thread(_lay_out, installed.tree, repository, project)
+    compiled = await compile_tests(texts, folder / "resources", project, repository, bench)
+    note = "".join(f"not shown to the tests: {place}\n" for place in left_out[:100]).encode()
+    if compiled.prepared is None:
+        run = _nothing(named, compiled.message, began)
+        return run.model_copy(update={"log": middle_cut(note + compiled.log, lifecycle.log_bytes)})
+    runs = _Runs(compiled.prepared, named, repository, lifecycle, bench)
+    report, result = await runs.once(compiled.prepared.tests, lifecycle.tests_s)
+    twin: JavaReport | None = None
+    log = result.stdout + result.stderr
+    if compiled.prepared.twin is not None and any(said[0] == "passed" for said in report.outcomes.values()):
+        twin, other = await runs.once(compiled.prepared.twin, lifecycle.tests_s)
+        log += b"\n--- with false expectations\n" + other.stdout + other.stderr
+    run = decided(named, report, twin, result)
+    log = note + compiled.log + log
+    return run.model_copy(
+        update={"seconds": time.monotonic() - began, "log": middle_cut(log, lifecycle.log_bytes)}
+    )
+
+
+class _Runs:
+    """The same tests over the same project, twice."""
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        named: tuple[str, ...],
+        repository: MavenRepository,
+        lifecycle: Lifecycle,
+        bench: Bench,
+    ) -> None:
+        self._prepared = prepared
+        self._named = named
+        self._repository = repository
+        self._lifecycle = lifecycle
+        self._bench = bench
+
+    async def once(self, tests: Path, allowed_s: float) -> tuple[JavaReport, CommandResult]:
+        return await run_compiled(
+            self._prepared, tests, self._named, self._repository, self._lifecycle, self._bench, allowed_s
+        )
+
+
+def decided(named: tuple[str, ...], report: JavaReport, twin: JavaReport | None, result: CommandResult) -> TestRun:
+    """Return what each of the tests *named* is worth."""
+    timed_out = result.ending in _OUT_OF_TIME
+    ended = report.complete or timed_out
+    results = {}
+    for test in named:
+        said = _said(test, report, timed_out)
+        if said.outcome == "passed" and not ended:
+            said = Result(outcome="error", message=_BEFORE)
+        if said.outcome == "passed" and twin is not None and twin.outcomes.get(test, ("",))[0] == "passed":
+            said = Result(outcome="error", message=FORGED)
+        results[NumberedTest.of(test)] = said
+    stopped = None
+    if not ended:
+        stopped = f"{_BEFORE}: their process ended ({result.ending}, exit code {result.exit_code})"
+    elif timed_out:
+        stopped = "their time was up"
+    return TestRun(results=results, collected=len(named), stopped=stopped, timed_out=timed_out)
+
+
+def _said(test: str, report: JavaReport, timed_out: bool) -> Result:
+    if test in report.outcomes:
+        outcome, message, seconds = report.outcomes[test]
+        return Result.model_validate({"outcome": outcome, "message": message, "duration_s": seconds})
+    if test == report.running:
+        return Result(outcome="error", message="hung" if timed_out else "ended the test process")
+    place = test.partition("#")[0]
+    why = report.broken_classes.get(place) or report.broken_classes.get(place.partition("$")[0])
+    return Result(outcome="error", message=why or "it did not run")
+
+
+def _nothing(named: tuple[str, ...], why: str, began: float) -> TestRun:
+    """Return what becomes of tests that cannot be tried: each counts, none passed."""
+    results: Mapping[NumberedTest, Result] = {
+        NumberedTest.of(test): Result(outcome="error", message=why) for test in named
+    }
+    return TestRun(
+        results=dict(results), collection_errors={"hidden tests": why}, seconds=time.monotonic() - began
+    )
+
+
+def _lay_out(tree: Path, repository: MavenRepository, project: Path) -> tuple[str, ...]:
+    """Write the project as tests see it: without tests, build output and classes but those that may be shown."""
+    copy_tree(tree, project)
+    classes = tree / "target/classes"
+    target = project / "target"
+    if target.is_symlink():
+        target.unlink()
+    elif target.exists():
+        remove_tree(target)
+    for stray in [path for path in project.rglob("*.class") if path.is_file() or path.is_symlink()]:
+        stray.unlink()
+    jars = (repository.layer.path / place for place in (*repository.runner, *repository.test_classpath))
+    if not classes.is_dir() or classes.is_symlink():
+        (target / "classes").mkdir(parents=True)
+        return ()
+    left_out = shown_classes(classes, jars, target / "classes")
+    for path in target.rglob("*"):
+        if path.is_dir():
+            shutil.copymode(tree, path)
+    return left_out

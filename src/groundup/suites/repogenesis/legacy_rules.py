@@ -1,0 +1,93 @@
+"""What the scripts before the harness make of what they see: pure, faults included.
+
+Counts are the first of each kind in pytest's output, errors count nowhere, and a service that died is deployed when
+its output holds a word that services print when they start.
+"""
+
+import re
+from pathlib import Path
+
+from groundup.domain.records import Record
+
+TIMEOUT = "TIMEOUT"
+"""What stands for the output of tests that were ended."""
+_PASSED = re.compile(r"(\d+) passed")
+_FAILED = re.compile(r"(\d+) failed")
+_TOTAL = re.compile(r"TOTAL\s+\d+\s+\d+\s+(\d+)%")
+_STARTED = (
+    "Running on",
+    "Started",
+    "Uvicorn running",
+    "Application startup complete",
+    "Listening on",
+    "Accepting connections",
+)
+_OCCUPIED = ("Address already in use", "Port already in use")
+_DEPTH = 6
+CONFIGURATIONS = ("requirements.txt", "setup.py", "pyproject.toml")
+"""Where the scripts look, in this order, for what is to be installed; without any, nothing is deployed."""
+
+SUCCESS = "Server started successfully"
+CONFLICT = "Server deployable (port conflict)"
+UNKNOWN = "Unknown or missing build config"
+NO_SCRIPT = "start.sh not found (recursive)"
+NOT_INSTALLED = "Pip install failed"
+INSTALL_TIMEOUT = "Pip install timeout (>{:.0f}s)"
+
+
+class Counted(Record):
+    """What pytest's output says, as it is read."""
+
+    passed: int = 0
+    failed: int = 0
+    coverage: float = 0.0
+
+    @property
+    def reported(self) -> int:
+        """The tests that pytest reported, errors and skips left out."""
+        return self.passed + self.failed
+
+
+class Started(Record):
+    """Whether a service was deployed, and how that is told."""
+
+    success: bool
+    message: str
+
+
+def read_output(output: str) -> Counted:
+    """Return counts and test coverage in percent."""
+    passed, failed, total = (pattern.search(output) for pattern in (_PASSED, _FAILED, _TOTAL))
+    return Counted(
+        passed=int(passed[1]) if passed else 0,
+        failed=int(failed[1]) if failed else 0,
+        coverage=float(total[1]) if total else 0.0,
+    )
+
+
+def read_start(exit_code: int | None, output: str) -> Started:
+    """Return whether a service is deployed whose script ended so, or lived on (None)."""
+    if exit_code is None or any(word in output for word in _STARTED):
+        return Started(success=True, message=SUCCESS)
+    if any(word in output for word in _OCCUPIED):
+        return Started(success=True, message=CONFLICT)
+    return Started(success=False, message=f"Server exited with code {exit_code}")
+
+
+def find_file(tree: Path, name: str) -> Path | None:
+    """Return the file of this name at the root, or else somewhere below: the shallowest, then the first by name.
+
+    The scripts take what the file system names first.
+    """
+    if (tree / name).exists():
+        return tree / name
+    found = (path for path in files_named(tree, name) if len(path.relative_to(tree).parts) <= _DEPTH)
+    return next(found, None)
+
+
+def files_named(tree: Path, name: str) -> list[Path]:
+    """Return all files of this name, the shallowest first."""
+    return sorted(
+        (path for path in tree.rglob(name) if path.is_file() and not path.is_symlink()),
+        key=lambda path: (len(path.parts), str(path)),
+    )
