@@ -30,12 +30,12 @@ _IMPORTS = "These are the import statements in the source files of the repositor
 _BUILD = "These are its build files as they are now:"
 _ONE_FILE = """Below are one source file of the repository and all its build files. Which external packages does
 this file need that have to be declared, and in which of the build files? Packages that come with the language, and
-the repository's own modules, are none. Answer with one JSON object: the path of each build file that has to declare
-something, with a list of dependencies, each written as a line of that file would have it, with a version where you
-know one. An empty object says that nothing is needed."""
+the repository's own modules, are none. Answer with one JSON object: the path of each build file that has to
+declare something, with a list of dependencies, each written as a line of that file would have it, with a version
+where you know one. An empty object says that nothing is needed."""
 _MERGE = """Below are a build file of the repository and what readers of single source files propose to declare in
-it. Merge what is right among it into the file: each package once, in the form and the section that such a file has,
-and nothing that the repository itself or the language brings. Give the build file with its whole new content.
+it. Merge what is right among it into the file: each package once, in the form and the section that such a file
+has, and nothing that the repository itself or the language brings. Give the build file with its whole new content.
 
 {form}"""
 

@@ -1,0 +1,176 @@
+"""The three ways of asking for dependencies: what the model sees, and that no file gets another's content."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from groundup.agents.answers import fenced
+from groundup.agents.dependencies.agents import create_all_in_one, create_file_iterate, create_imports_only
+from groundup.agents.protocol import EpisodeLimits
+from groundup.domain.conversations import ChatReply, ChatRequest
+from groundup.domain.errors import TaskError
+from groundup.domain.subjects import Outcome
+from groundup.domain.tasks import Task
+from tests.agents.fakes import FakeModel, Memory, a_task, assignment, says
+
+ROOT_TOML, SUB_TOML = '[package]\nname = "root"\n', '[package]\nname = "sub"\n'
+BUILD_FILES = ("Cargo.toml", "crates/sub/Cargo.toml")
+
+
+def rust_task(*build_files: str) -> Task:
+    """Return a task that asks for the dependencies of a Rust repository."""
+    metadata = {"language": "rust", "build_files": json.dumps(build_files or BUILD_FILES)}
+    return a_task(deliverable="edits", metadata=metadata)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A workspace with two crates."""
+    workspace = tmp_path / "workspace"
+    (workspace / "src").mkdir(parents=True)
+    (workspace / "crates/sub/src").mkdir(parents=True)
+    (workspace / "Cargo.toml").write_text(ROOT_TOML)
+    (workspace / "crates/sub/Cargo.toml").write_text(SUB_TOML)
+    (workspace / "src/main.rs").write_text("use serde::Serialize;\nfn main() { secret_of_main(); }\n")
+    (workspace / "crates/sub/src/lib.rs").write_text("extern crate rand;\npub fn secret_of_lib() {}\n")
+    (workspace / "logo.png").write_bytes(b"\x89PNG")
+    return workspace
+
+
+async def test_all_in_one_shows_everything_once(tmp_path: Path, repository: Path) -> None:
+    """One question holds the instruction, all sources and all build files; the answer is written."""
+    model = FakeModel([says(fenced("Cargo.toml", f"{ROOT_TOML}[dependencies]\nserde = '1'\n"))])
+    ended = await create_all_in_one({}).attempt(assignment(tmp_path, model, task=rust_task()))
+    (request,) = model.requests
+    question = request.messages[-1].content
+    for part in ("Write it.", "secret_of_main", "secret_of_lib", ROOT_TOML, SUB_TOML):
+        assert question.count(part) == 1
+    assert "PNG" not in question
+    assert (repository / "Cargo.toml").read_text().endswith("serde = '1'\n")
+    assert (repository / "crates/sub/Cargo.toml").read_text() == SUB_TOML
+    assert (ended.outcome, ended.turns) == (Outcome.SUBMITTED, 1)
+
+
+async def test_a_repository_that_is_too_large_is_impossible_for_all_in_one(
+    tmp_path: Path, repository: Path
+) -> None:
+    """It is said before anything is paid, and nothing is changed."""
+    (repository / "src/large.rs").write_text("fn f() {}\n" * 5000)
+    model = FakeModel([], window=8000)
+    ended = await create_all_in_one({}).attempt(assignment(tmp_path, model, task=rust_task()))
+    assert (ended.outcome, model.requests) == (Outcome.LIMIT, [])
+    assert "impossible" in ended.detail
+    assert (repository / "Cargo.toml").read_text() == ROOT_TOML
+
+
+async def test_imports_only_shows_only_imports(tmp_path: Path, repository: Path) -> None:
+    """The bodies of the sources are not part of the question."""
+    model = FakeModel([says("nothing")])
+    await create_imports_only({}).attempt(assignment(tmp_path, model, task=rust_task()))
+    question = model.requests[0].messages[-1].content
+    assert "use serde::Serialize;" in question
+    assert "extern crate rand;" in question
+    assert "secret" not in question
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        (fenced("crates/Cargo.toml", "x"), "none of the build files"),
+        (fenced("sub/Cargo.toml", "x"), "none of the build files"),
+        ("```toml\nx\n```\n", "do not say which file"),
+        (fenced("Cargo.toml", "x") + fenced("Cargo.toml", "y"), "given 2 times"),
+        ("```path=Cargo.toml\nx", "has no end"),
+    ],
+)
+async def test_what_is_ambiguous_changes_nothing(
+    tmp_path: Path, repository: Path, reply: str, problem: str
+) -> None:
+    """A root's Cargo.toml never gets a member's content: only an exact path counts, and only once."""
+    ended = await create_all_in_one({}).attempt(assignment(tmp_path, FakeModel([says(reply)]), task=rust_task()))
+    assert (repository / "Cargo.toml").read_text() == ROOT_TOML
+    assert (repository / "crates/sub/Cargo.toml").read_text() == SUB_TOML
+    assert problem in ended.detail
+
+
+async def test_a_nameless_block_counts_where_only_one_file_can_be_meant(tmp_path: Path, repository: Path) -> None:
+    """With a single build file there is nothing to confuse."""
+    model = FakeModel([says("```toml\nnew = 1\n```")])
+    await create_imports_only({}).attempt(assignment(tmp_path, model, task=rust_task("Cargo.toml")))
+    assert (repository / "Cargo.toml").read_text() == "new = 1\n"
+
+
+def by_file(request: ChatRequest) -> ChatReply:
+    """Play a reader that knows one crate per file, and a merger that writes what is proposed."""
+    text = request.messages[-1].content
+    if "Merge what is right" in text:
+        proposed = re.findall(r"^- (\S+) = \S+ \(for", text, re.MULTILINE)
+        shown = re.findall(r"^```path=(\S*Cargo\.toml)$", text, re.MULTILINE)
+        assert len(shown) == 1
+        return says(fenced(shown[0], f"merged {' '.join(proposed)} into {shown[0]}"))
+    if "secret_of_main" in text:
+        return says('```json\n{"Cargo.toml": ["serde = 1"], "elsewhere": ["x"]}\n```')
+    return says('{"crates/sub/Cargo.toml": ["rand = 2"]}')
+
+
+async def test_file_iterate_asks_for_each_file_and_merges_for_each_build_file(
+    tmp_path: Path, repository: Path
+) -> None:
+    """Proposals reach exactly the build file that they name; one that names another is told and dropped."""
+    model, memory = FakeModel(say=by_file), Memory()
+    ended = await create_file_iterate({}).attempt(assignment(tmp_path, model, task=rust_task(), trajectory=memory))
+    assert len(model.requests) == 4
+    assert (repository / "Cargo.toml").read_text() == "merged serde into Cargo.toml\n"
+    assert (repository / "crates/sub/Cargo.toml").read_text() == "merged rand into crates/sub/Cargo.toml\n"
+    assert ended.turns == 4
+    assert "'elsewhere' is none of the build files" in ended.detail
+
+
+@pytest.mark.parametrize("kept", [0, 3, 6, 9, 12])
+async def test_file_iterate_pays_for_no_answer_twice(tmp_path: Path, repository: Path, kept: int) -> None:
+    """A try that was killed anywhere asks only what is not on record, and ends the same."""
+    whole = Memory()
+    expected = await create_file_iterate({"at_once": 1}).attempt(
+        assignment(tmp_path, FakeModel(say=by_file), task=rust_task(), trajectory=whole)
+    )
+    (repository / "Cargo.toml").write_text(ROOT_TOML)
+    (repository / "crates/sub/Cargo.toml").write_text(SUB_TOML)
+    rest = Memory(whole.steps[:kept])
+    model = FakeModel(say=by_file)
+    ended = await create_file_iterate({"at_once": 1}).attempt(
+        assignment(tmp_path, model, task=rust_task(), trajectory=rest)
+    )
+    assert ended == expected
+    assert len(model.requests) == 4 - sum(step["kind"] == "reply" for step in rest.earlier)
+
+
+async def test_a_file_that_is_too_large_is_left_out_of_file_iterate(tmp_path: Path, repository: Path) -> None:
+    """The others are asked about, and the outcome is still a submission."""
+    (repository / "src/large.rs").write_text("fn f() {}\n" * 5000)
+    ended = await create_file_iterate({}).attempt(
+        assignment(tmp_path, FakeModel(say=by_file, window=8000), task=rust_task())
+    )
+    assert (ended.outcome, ended.turns) == (Outcome.SUBMITTED, 4)
+    assert "src/large.rs: impossible" in ended.detail
+
+
+async def test_limits_keep_what_was_merged(tmp_path: Path, repository: Path) -> None:
+    """An attempt that reaches its limit between two merges hands in the first."""
+    limits = EpisodeLimits(turns=3)
+    ended = await create_file_iterate({"at_once": 1}).attempt(
+        assignment(tmp_path, FakeModel(say=by_file), task=rust_task(), limits=limits)
+    )
+    assert (ended.outcome, ended.detail, ended.turns) == (Outcome.LIMIT, "3 turns", 3)
+    assert (repository / "Cargo.toml").read_text().startswith("merged")
+    assert (repository / "crates/sub/Cargo.toml").read_text() == SUB_TOML
+
+
+@pytest.mark.parametrize("create", [create_all_in_one, create_imports_only, create_file_iterate])
+async def test_other_tasks_are_refused(tmp_path: Path, create: Callable[..., object]) -> None:
+    """A task that asks for no dependencies is told so, by the agent's fault and not the model's."""
+    agent = create({})
+    with pytest.raises(TaskError, match="use another agent"):
+        await agent.attempt(assignment(tmp_path, FakeModel([])))  # type: ignore[attr-defined]
