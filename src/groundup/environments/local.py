@@ -17,6 +17,7 @@ from groundup.environments.java_builder import JavaBuilder
 from groundup.environments.known_interpreters import known_interpreter
 from groundup.environments.layer_store import Built, layer_store
 from groundup.environments.locking import named_requirements
+from groundup.environments.maven_homes import find_maven
 from groundup.environments.npm_programs import npm_program
 from groundup.environments.programs import InstalledProgram, ProgramRequest, Workshop
 from groundup.environments.python_layers import KIND, fill_environment, layer_key, resolve
@@ -37,7 +38,16 @@ from groundup.environments.toolchains import Toolchain, ToolchainName, find_tool
 from groundup.environments.work_time import OutOfTimeError, WorkTime
 from groundup.gateways.cache import FetchCache
 from groundup.gateways.indexes import ClientConfiguration, client_configuration
-from groundup.gateways.lending import Opening, RegistryKind, RegistryLender, RegistrySet, Wanted, pypi_opening
+from groundup.gateways.lending import (
+    Opening,
+    RegistryKind,
+    RegistryLender,
+    RegistrySet,
+    Wanted,
+    maven_opening,
+    pypi_opening,
+)
+from groundup.gateways.maven_settings import maven_configuration
 from groundup.gateways.pypi import PyPIGateway
 from groundup.gateways.pypi_registry import PyPIRegistry
 from groundup.gateways.shared_work import SharedWork
@@ -215,7 +225,7 @@ class LocalBuilder:
             if self._configuration:
                 known["pypi"] = pypi_opening(self._configuration)
             root = self._settings.cache_dir / "registry" if self._settings.registry_cache else None
-            self._lender = RegistryLender(environment(), root, known)
+            self._lender = RegistryLender(environment(), root, known, {"maven": _maven})
         async with self._lender.lend(wanted) as lent:
             yield lent
 
@@ -345,3 +355,12 @@ class LocalBuilder:
         if self._settings.registry_cache:
             return FetchCache(self._settings.cache_dir / "registry")
         return FetchCache(Path(tempfile.mkdtemp(prefix="groundup-registry-")))
+
+
+async def _maven(environment: Mapping[str, str]) -> Opening:
+    """Maven's repositories are told by the user's settings and by the Maven that is installed."""
+    try:
+        home = find_maven(environment).home
+    except InfrastructureError:  # the user's settings may be enough
+        home = None
+    return maven_opening(maven_configuration(environment, home))

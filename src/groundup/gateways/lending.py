@@ -17,19 +17,26 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from pydantic import Field
 
+from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.gateways.cache import FetchCache
 from groundup.gateways.cargo_settings import CargoConfiguration, cargo_configuration
 from groundup.gateways.crates import CratesGateway
 from groundup.gateways.crates_registry import CratesRegistry
 from groundup.gateways.indexes import ClientConfiguration, client_configuration
+from groundup.gateways.maven import MavenGateway
+from groundup.gateways.maven_registry import MavenRegistry
+from groundup.gateways.maven_settings import maven_configuration
 from groundup.gateways.npm import NpmGateway
 from groundup.gateways.npm_registry import NpmRegistry
 from groundup.gateways.npm_settings import NpmConfiguration, npm_configuration
+from groundup.gateways.nuget import NuGetGateway
+from groundup.gateways.nuget_registry import NuGetRegistry
+from groundup.gateways.nuget_settings import nuget_configuration
 from groundup.gateways.pypi import PyPIGateway
 from groundup.gateways.pypi_registry import PyPIRegistry
 from groundup.gateways.records import Fetched, Trouble
@@ -38,19 +45,20 @@ from groundup.gateways.simple_pages import cutoff_instant
 from groundup.sandbox.protocol import Sandbox
 from groundup.trees.removal import remove_tree
 
-RegistryKind = Literal["pypi", "npm", "crates"]
-KINDS: tuple[RegistryKind, ...] = get_args(RegistryKind)
+RegistryKind = Literal["pypi", "npm", "crates", "nuget", "maven"]
 
 
 class Wanted(Record):
     """Which registries a sandbox may reach, and by which rules."""
 
-    kinds: tuple[RegistryKind, ...] = KINDS
+    kinds: tuple[RegistryKind, ...]
     refused: dict[RegistryKind, tuple[str, ...]] = Field(
         default={}, description="names that nobody inside gets, whatever their spelling"
     )
     exclude_newer: str | None = Field(
-        default=None, description="a date (to its end in UTC) or a time; what is newer does not exist"
+        default=None,
+        description="a date (to its end in UTC) or a time; what is newer does not exist, but for Maven's "
+        "repositories, which do not say when they got something",
     )
 
 
@@ -137,6 +145,35 @@ def crates_opening(configuration: CargoConfiguration) -> Opening:
     return opening
 
 
+def nuget_opening(configuration: ClientConfiguration) -> Opening:
+    """Return how to open these NuGet sources."""
+
+    def opening(cache: FetchCache) -> Opened:
+        registry = NuGetRegistry(configuration, cache)
+        return Opened(
+            gateway=lambda refused, cutoff: NuGetGateway(registry, refused=refused, cutoff=cutoff),
+            close=registry.close,
+        )
+
+    return opening
+
+
+def maven_opening(configuration: ClientConfiguration) -> Opening:
+    """Return how to open these Maven repositories, which know neither refusals nor cut-offs."""
+
+    def opening(cache: FetchCache) -> Opened:
+        registry = MavenRegistry(configuration, cache)
+
+        def gateway(refused: tuple[str, ...], cutoff: datetime | None) -> RegistryGateway:
+            if refused:
+                raise UsageError("a Maven repository is lent without refusals; leave them out")
+            return MavenGateway(registry)
+
+        return Opened(gateway=gateway, close=registry.close)
+
+    return opening
+
+
 async def _pypi(environment: Mapping[str, str]) -> Opening:
     return pypi_opening(await client_configuration(environment))
 
@@ -149,12 +186,24 @@ async def _crates(environment: Mapping[str, str]) -> Opening:
     return crates_opening(await cargo_configuration(environment))
 
 
-_WAYS: Mapping[RegistryKind, Callable[[Mapping[str, str]], Awaitable[Opening]]] = {
+async def _nuget(environment: Mapping[str, str]) -> Opening:
+    return nuget_opening(await nuget_configuration(environment))
+
+
+async def _maven(environment: Mapping[str, str]) -> Opening:
+    return maven_opening(maven_configuration(environment, None))
+
+
+Learning = Callable[[Mapping[str, str]], Awaitable[Opening]]
+"""Learns from a user's environment how a kind of registry is opened."""
+
+_WAYS: Mapping[RegistryKind, Learning] = {
     "pypi": _pypi,
     "npm": _npm,
     "crates": _crates,
+    "nuget": _nuget,
+    "maven": _maven,
 }
-"""Learns from a user's environment how a kind of registry is opened."""
 
 
 class RegistryLender:
@@ -169,9 +218,12 @@ class RegistryLender:
         environment: Mapping[str, str],
         cache_root: Path | None,
         known: Mapping[RegistryKind, Opening] | None = None,
+        ways: Mapping[RegistryKind, Learning] | None = None,
     ) -> None:
+        """Make a lender. *known* are registries that need no learning of, *ways* are instead of the usual ones."""
         self._environment = environment
         self._cache_root = cache_root
+        self._ways = {**_WAYS, **(ways or {})}
         self._openings: dict[RegistryKind, Opening] = dict(known or {})
         self._configuring = asyncio.Lock()
         self._open: dict[RegistryKind, Opened] = {}
@@ -199,7 +251,7 @@ class RegistryLender:
     async def _opened(self, kind: RegistryKind) -> Opened:
         async with self._configuring:
             if kind not in self._openings:
-                self._openings[kind] = await _WAYS[kind](self._environment)
+                self._openings[kind] = await self._ways[kind](self._environment)
             if kind not in self._open:
                 self._open[kind] = self._openings[kind](self._cache())
             return self._open[kind]

@@ -153,7 +153,7 @@ class Live:
 
     async def open(self, ecosystem: Ecosystem) -> Lookup | None:
         """Return the way to a registry; None when its client does not say where it is."""
-        from groundup.gateways import crates_names, npm_names, nuget, pypi_names
+        from groundup.gateways import crates_names, npm_names, nuget_names, pypi_names
 
         if ecosystem == "pypi":
             return await pypi_names.open_index(self._environment, self._cache)
@@ -161,7 +161,7 @@ class Live:
             return await npm_names.open_registry(self._environment, self._cache)
         if ecosystem == "crates":
             return await crates_names.open_index(self._environment, self._cache)
-        return await nuget.open_source(self._environment)
+        return await nuget_names.open_source(self._environment, self._cache)
 
 
 class _Sitting:

@@ -1,71 +1,173 @@
-"""Which packages the NuGet sources have that `dotnet` is configured for."""
+"""NuGet sources as one sandbox sees them: the v3 protocol on its own loopback, with one task's rules applied.
+
+Serves what a restore needs: the service index, the flat container, and registrations with what is known here.
+Addresses and passwords stay in `NuGetRegistry` on the host.
+"""
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+import zipfile
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from groundup.domain.errors import NetworkError
-from groundup.gateways.registry_clients import ask_client, reach
-from groundup.gateways.upstream import Upstream, shown
+from groundup.gateways.ledger import MAX_BYTES, RefusedError, text
+from groundup.gateways.nuget_registry import NuGetRegistry, is_name
+from groundup.gateways.records import Fetched, UnknownPackageError
+from groundup.gateways.registry_gateway import RegistryGateway, Supplies
+from groundup.gateways.server import Request, Response, ServerLimits
 
-_NAME = re.compile(r"\w+([.-]\w+)*")
-_SOURCE = re.compile(r"^E[A-Z]*\s+(?P<url>https?://\S+)\s*$", re.MULTILINE)
-_RESOURCE = "PackageBaseAddress/3.0.0"
-_ABSENT = (404, 410)
-
-
-async def open_source(environment: Mapping[str, str]) -> "NuGetSources | None":
-    """Return the enabled sources; None when dotnet is not there to say."""
-    asked = {**environment, "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1"}
-    result = await ask_client(["dotnet", "nuget", "list", "source", "--format", "Short"], asked)
-    told = result.stdout.decode(errors="replace") if result is not None and result.ok else ""
-    found = [reach(match["url"], environment, "NuGet's configuration") for match in _SOURCE.finditer(told)]
-    return NuGetSources(found) if found else None
+CONFIG_PLACE = "/home/user/.nuget/NuGet/NuGet.Config"
+_VERSIONS = re.compile(r"/v3/flat/(?P<name>[^/]+)/index\.json")
+_FILE = re.compile(r"/v3/flat/(?P<name>[^/]+)/(?P<version>[^/]+)/(?P<file>[^/]+)\.(?P<kind>nupkg|nuspec)")
+_REGISTRATION = re.compile(r"/v3/registrations/(?P<name>[^/]+)/index\.json")
+_HOST = re.compile(r"[\w.:\[\]-]{1,100}")
+_NUSPEC_BYTES = 4 * 1024 * 1024
 
 
-class NuGetSources:
-    """Sources of the v3 protocol; a package exists when one of them has it. Belongs to one event loop."""
-
-    def __init__(self, sources: Sequence[tuple[str, Upstream]]) -> None:
-        self._sources = sources
-        self._bases: dict[str, str] = {}
-
-    async def close(self) -> None:
-        """Close all connections."""
-        for _, upstream in self._sources:
-            await upstream.close()
-
-    async def look_up(self, name: str) -> tuple[str, ...] | None:
-        """Return the versions of *name*, None when no source has it. Raises `NetworkError`."""
-        if not _NAME.fullmatch(name):
-            return None
-        found: dict[str, None] = {}
-        exists = False
-        for url, upstream in self._sources:
-            base = await self._base(url, upstream)
-            page = f"{base.rstrip('/')}/{name.lower()}/index.json"
-            answer = await upstream.page(page, accept="application/json")
-            if answer.status != 200:
-                if answer.code in _ABSENT:
-                    continue
-                raise NetworkError(f"{shown(page)} answers with HTTP {answer.code}")
-            exists = True
-            found.update(dict.fromkeys(_versions(page, answer.body)))
-        return tuple(found) if exists else None
-
-    async def _base(self, url: str, upstream: Upstream) -> str:
-        if url not in self._bases:
-            answer = await upstream.page(url, accept="application/json")
-            try:
-                resources = json.loads(answer.body)["resources"]
-                self._bases[url] = next(str(item["@id"]) for item in resources if item["@type"] == _RESOURCE)
-            except (ValueError, KeyError, TypeError, StopIteration) as error:
-                raise NetworkError(f"{shown(url)} is no NuGet source of version 3") from error
-        return self._bases[url]
+def nuget_file(address: str) -> str:
+    """Return NuGet's configuration for the inside: one source instead of all others."""
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n<configuration>\n  <packageSources>\n    <clear />\n'
+        f'    <add key="groundup" value="{address}" protocolVersion="3" allowInsecureConnections="true" />\n'
+        "  </packageSources>\n</configuration>\n"
+    )
 
 
-def _versions(page: str, body: bytes) -> list[str]:
+class NuGetGateway(RegistryGateway):
+    """One sandbox's way to NuGet packages."""
+
+    entrance = "/v3/index.json"
+
+    def __init__(
+        self,
+        registry: NuGetRegistry,
+        *,
+        refused: Iterable[str] = (),
+        cutoff: datetime | None = None,
+        limits: ServerLimits | None = None,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        super().__init__(limits=limits, max_bytes=max_bytes)
+        self.refused = frozenset(name.lower() for name in refused)
+        self._registry = registry
+        self._cutoff = cutoff
+
+    def supplies(self, address: str) -> Supplies:
+        """Return NuGet's configuration, and variables that keep dotnet from other ways out."""
+        return Supplies(
+            environment={
+                "DOTNET_CLI_TELEMETRY_OPTOUT": "1",
+                "DOTNET_NOLOGO": "1",
+                "NUGET_CERT_REVOCATION_MODE": "offline",
+            },
+            files={CONFIG_PLACE: nuget_file(address)},
+        )
+
+    async def _handle(self, request: Request) -> Response:
+        path = unquote(urlsplit(request.path).path)
+        host = request.headers.get("host", "")
+        base = f"http://{host}" if _HOST.fullmatch(host) else ""
+        if path == self.entrance:
+            return _json(_service_index(base))
+        if match := _VERSIONS.fullmatch(path):
+            name = match["name"]
+            return await self._ledger.answered(name, lambda: self._versions(name))
+        if match := _REGISTRATION.fullmatch(path):
+            name = match["name"]
+            return await self._ledger.answered(name, lambda: self._registration(name, base))
+        if match := _FILE.fullmatch(path):
+            name, version, kind = match["name"], match["version"], match["kind"]
+            if match["file"].lower() == (f"{name}.{version}" if kind == "nupkg" else name).lower():
+                return await self._ledger.answered(name, lambda: self._file(name, version, kind))
+        return text(404, "nothing is here: ask for /v3/index.json")
+
+    def _check(self, name: str) -> None:
+        if not is_name(name):
+            raise UnknownPackageError(f"{name[:200]!r} is no name of a NuGet package")
+        if name.lower() in self.refused:
+            raise RefusedError(f"the task forbids to use {name!r}")
+        self._ledger.admit(name.lower())
+
+    async def _known(self, name: str) -> list[str]:
+        self._check(name)
+        found = await self._registry.versions(name, self._cutoff)
+        self._ledger.note(Fetched(kind="page", name=name, from_cache=found.from_cache, stale=found.stale))
+        return [item.version.lower() for item in found.versions]
+
+    async def _versions(self, name: str) -> Response:
+        return _json({"versions": await self._known(name)})
+
+    async def _registration(self, name: str, base: str) -> Response:
+        versions = await self._known(name)
+        where, flat = f"{base}/v3/registrations/{name.lower()}", f"{base}/v3/flat/{name.lower()}"
+        items = [
+            {
+                "@id": f"{where}/{version}.json",
+                "catalogEntry": {"@id": f"{where}/{version}.json", "id": name, "version": version, "listed": True},
+                "packageContent": f"{flat}/{version}/{name.lower()}.{version}.nupkg",
+            }
+            for version in versions
+        ]
+        page = {
+            "@id": f"{where}/index.json#page",
+            "count": len(items),
+            "lower": versions[0],
+            "upper": versions[-1],
+        }
+        return _json({"@id": f"{where}/index.json", "count": 1, "items": [{**page, "items": items}]})
+
+    async def _file(self, name: str, version: str, kind: str) -> Response:
+        self._check(name)
+        place = f"{name}/{version}".lower()
+        self._ledger.charge(place, 0)
+        found = await self._registry.package(name, version, self._cutoff)
+        self._ledger.correct(place, found.size)
+        self._ledger.charge(place, found.size)
+        self._ledger.note(
+            Fetched(
+                kind="file" if kind == "nupkg" else "metadata",
+                name=name.lower(),
+                filename=f"{name}.{version}.nupkg".lower(),
+                version=version,
+                sha256=found.sha256,
+                bytes=found.size,
+                from_cache=found.from_cache,
+                verified=found.verified,
+            )
+        )
+        if kind == "nuspec":
+            return Response(200, _nuspec(found.path), content_type="application/xml")
+        return Response(200, found.path, content_type="application/octet-stream")
+
+
+def _service_index(base: str) -> dict[str, object]:
+    resources = [("PackageBaseAddress/3.0.0", "flat")]
+    resources += [
+        (f"RegistrationsBaseUrl{version}", "registrations")
+        for version in ("", "/3.0.0-beta", "/3.4.0", "/3.6.0", "/Versioned")
+    ]
+    return {
+        "version": "3.0.0",
+        "resources": [{"@id": f"{base}/v3/{place}/", "@type": kind} for kind, place in resources],
+    }
+
+
+def _nuspec(package: Path) -> bytes:
+    """Return the manifest in a package. Raises `NetworkError`."""
     try:
-        return [str(version) for version in json.loads(body)["versions"]]
-    except (ValueError, KeyError, TypeError) as error:
-        raise NetworkError(f"{shown(page)} is no list of versions") from error
+        with zipfile.ZipFile(package) as archive:
+            for entry in archive.infolist():
+                if "/" not in entry.filename and entry.filename.lower().endswith(".nuspec"):
+                    if entry.file_size > _NUSPEC_BYTES:
+                        break
+                    return archive.read(entry)
+    except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError) as error:
+        raise NetworkError(f"a NuGet source sent a package that cannot be read: {error}") from error
+    raise NetworkError("a NuGet source sent a package without a manifest of sensible size")
+
+
+def _json(content: object) -> Response:
+    return Response(200, json.dumps(content).encode(), content_type="application/json")
