@@ -1,6 +1,6 @@
 """Whether a job passed: by act's exit code, its JSON for the wanted leg, and the steps that run tests. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from groundup.grading.ci.act_log import ActRun
 from groundup.grading.ci.matrix import Leg
@@ -29,18 +29,20 @@ def decide(job: Job, leg: Leg, act: ActRun, ended: CommandResult, commands: Sequ
         return Outcome.FAILED, f"act ended with exit code {ended.exit_code}", steps
     if len(legs) > 1:
         return Outcome.NOT_RUN, f"{len(legs)} legs of job {job.id} ran where one was asked for", steps
-    return _tests_ran(steps, bool(tests), steps)
+    unconditional = {step.key for step in job.steps if step.condition is None}
+    return _tests_ran(steps, bool(tests), unconditional)
 
 
-def _tests_ran(steps: tuple[StepRecord, ...], known: bool, told: tuple[StepRecord, ...]) -> Decision:
-    """A job that skipped its tests shows nothing, however green it is."""
+def _tests_ran(steps: tuple[StepRecord, ...], known: bool, unconditional: Collection[str]) -> Decision:
+    """A job that skipped its tests shows nothing, however green it is; a condition may skip some of them."""
     if known:
         idle = [step for step in steps if step.tests and (step.result != "success" or not step.exit_codes)]
-        if idle:
-            return Outcome.NOT_RUN, f"step {idle[0].title!r}, which runs tests, was not run", told
+        owed = [step for step in idle if step.key in unconditional]
+        if owed or len(idle) == sum(step.tests for step in steps):
+            return Outcome.NOT_RUN, f"step {(owed or idle)[0].title!r}, which runs tests, was not run", steps
     elif not any(step.exit_codes for step in steps):
-        return Outcome.NOT_RUN, "no step of the job ran a command", told
-    return Outcome.PASSED, "", told
+        return Outcome.NOT_RUN, "no step of the job ran a command", steps
+    return Outcome.PASSED, "", steps
 
 
 def _step(job: Job, position: int, act: ActRun, commands: Sequence[RunCommand], tests: set[str]) -> StepRecord:

@@ -79,10 +79,10 @@ class _Installation:
                 "install another one, such as uv's (`uv python install`), for CI jobs"
             )
         return (
-            Mount(source=self._copy / "bin", target=f"{self._folder}/bin", writable=True),
+            Mount(source=self._copy / "prefix", target=self._folder, writable=True),
             *(self._moved(mount) for mount in shown if mount.target not in (program, hidden)),
             *(self._moved(mount) for mount in shown if mount.target == program),
-            Mount(source=self._copy / "site-packages", target=f"{self._folder}/{installed}", writable=True),
+            Mount(source=self._copy / "packages", target=f"{self._folder}/{installed}", writable=True),
         )
 
     def _moved(self, mount: Mount) -> Mount:
@@ -91,13 +91,13 @@ class _Installation:
         return mount.model_copy(update={"target": self._folder + mount.target[len(PYTHON_TARGET) :]})
 
     def _fill(self, layer: Path, installed: str) -> None:
-        packages = self._copy / "site-packages"
+        packages = self._copy / "packages"
         shutil.copytree(layer / installed, packages, symlinks=True, ignore=shutil.ignore_patterns("_virtualenv*"))
         for wheel in self._bundled():
             with zipfile.ZipFile(wheel) as archive:
                 archive.extractall(packages)
-        programs = self._copy / "bin"
-        programs.mkdir()
+        programs = self._copy / "prefix" / "bin"
+        programs.mkdir(parents=True)
         (programs / self._minor).touch(mode=0o755)
         for name in ("python3", "python"):
             (programs / name).symlink_to(self._minor)

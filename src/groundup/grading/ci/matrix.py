@@ -1,6 +1,7 @@
 """The legs of a job's matrix, and the one that is wanted, with every key pinned."""
 
 import itertools
+import re
 from collections.abc import Mapping
 
 from pydantic import JsonValue
@@ -12,6 +13,8 @@ Leg = dict[str, JsonValue]
 _MOST = 256
 """As on GitHub."""
 _LINUX = ("ubuntu", "linux")
+_OTHERS = ("windows", "macos", "mac-")
+_UNUSUAL = re.compile(r"pypy|graalpy|nightly|beta|alpha|canary|-dev\b|-rc|-arm|\d+t$")
 
 
 def legs(matrix: Matrix) -> tuple[Leg, ...]:
@@ -35,7 +38,7 @@ def legs(matrix: Matrix) -> tuple[Leg, ...]:
 
 
 def pinned(job: Job, wanted: Mapping[str, str]) -> Leg:
-    """Return the leg with the *wanted* values; where that leaves a choice, the first one on Linux.
+    """Return the leg with the *wanted* values; where that leaves a choice, the first usual one on Linux.
 
     Keys whose values are made while the workflow runs take the wanted ones. Raises `WorkflowError` when one of
     them has none, or when no leg is as wanted.
@@ -55,7 +58,7 @@ def pinned(job: Job, wanted: Mapping[str, str]) -> Leg:
     if not fitting:
         told = ", ".join(f"{key}: {value}" for key, value in asked.items())
         raise WorkflowError(f"the matrix of job {job.id} has no leg with {told}")
-    return next((leg for leg in fitting if _on_linux(leg)), fitting[0])
+    return min(fitting, key=_strangeness)
 
 
 def same(value: JsonValue, text: str) -> bool:
@@ -73,8 +76,8 @@ def _agrees(part: Mapping[str, JsonValue], leg: Leg) -> bool:
     return all(key in leg and leg[key] == value for key, value in part.items())
 
 
-def _on_linux(leg: Leg) -> bool:
-    """Whether no value names another system."""
+def _strangeness(leg: Leg) -> tuple[bool, int]:
+    """Return whether a leg is another system's, and how many of its values are unusual."""
     texts = [text.lower() for value in leg.values() if isinstance(text := value, str)]
-    others = [text for text in texts if text.startswith(("windows", "macos", "mac-"))]
-    return not others or any(text.startswith(_LINUX) for text in texts)
+    others = any(text.startswith(_OTHERS) for text in texts) and not any(text.startswith(_LINUX) for text in texts)
+    return others, sum(bool(_UNUSUAL.search(text)) for text in texts) + (leg.get("experimental") is True)

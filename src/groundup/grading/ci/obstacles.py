@@ -3,8 +3,6 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from pydantic import JsonValue
-
 from groundup.domain.records import Record
 from groundup.grading.ci.actions import CHECKOUT, Action, parse_uses, stub_of, why_unsupported
 from groundup.grading.ci.expressions import resolved
@@ -19,6 +17,12 @@ _LINUX = re.compile(r"ubuntu|linux", re.IGNORECASE)
 _OTHER_SYSTEM = re.compile(r"windows|macos|mac-", re.IGNORECASE)
 _OTHER_MACHINE = re.compile(r"arm64|aarch64|-arm\b|s390x|ppc64le|riscv", re.IGNORECASE)
 _DEEPEST = 8
+_UPLOAD = re.compile(
+    r"^(?:\S+\s+-m\s+)?(?:\S*/)?(?:coveralls|codecov|codacy|codeclimate|cc-test-reporter)\b|codecov\.io"
+)
+_PREPARES_UPLOAD = re.compile(
+    r"^(?:(?:python\S*\s+-m\s+)?pip3?\s+install|curl|wget|chmod|coverage\s+(?:xml|lcov|json))\b"
+)
 
 
 class Needs(Record):
@@ -141,9 +145,19 @@ class _Looking:
         self.obstacles.append(Obstacle(kind=kind, what=what[:200]))
 
 
+def only_uploads(step: Step) -> bool:
+    """Whether a step's script does nothing but send a report to somebody."""
+    lines = [line.strip() for line in (step.run or "").splitlines() if line.strip() and line.strip()[0] != "#"]
+    return (
+        bool(lines)
+        and all(_UPLOAD.search(line) or _PREPARES_UPLOAD.match(line) for line in lines)
+        and any(_UPLOAD.search(line) for line in lines)
+    )
+
+
 def never_runs(step: Step, leg: Leg) -> bool:
-    """Whether a step's condition is known not to hold: one on the runner's system or the matrix."""
-    return any(_fails(part.strip(), leg) for part in _conjuncts(step.condition or ""))
+    """Whether a step is skipped: by a condition on system or matrix, or because nobody is there to report to."""
+    return only_uploads(step) or any(_fails(part.strip(), leg) for part in _conjuncts(step.condition or ""))
 
 
 def _conjuncts(condition: str) -> Iterator[str]:
@@ -152,15 +166,18 @@ def _conjuncts(condition: str) -> Iterator[str]:
         yield from text.split("&&")
 
 
+_BARE = re.compile(r"!?\s*(matrix\.[\w.-]+)")
 _COMPARED = re.compile(r"(runner\.os|matrix\.[\w.-]+)\s*(==|!=)\s*('[^']*'|[\d.]+|true|false)")
 
 
 def _fails(part: str, leg: Leg) -> bool:
     match = _COMPARED.fullmatch(part)
     if match is None:
-        return False
-    value: JsonValue = resolved(f"${{{{ {match[1]} }}}}", leg, {})
+        bare = _BARE.fullmatch(part)
+        value = resolved(f"${{{{ {bare[1]} }}}}", leg, {}) if bare else None
+        return value is not None and (value in ("", "false", "0")) != part.startswith("!")
+    value = resolved(f"${{{{ {match[1]} }}}}", leg, {})
     if value is None:
         return False
-    same = str(value).lower() == match[3].strip("'").lower()
+    same = value.lower() == match[3].strip("'").lower()
     return same != (match[2] == "==")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from groundup.environments.builder import EnvironmentBuilder, WorkbenchLender
 from groundup.environments.toolchains import Toolchain
-from groundup.gateways.lending import KINDS, RegistryKind, RegistrySet, Wanted
+from groundup.gateways.lending import RegistryKind, RegistrySet, Wanted
 from groundup.gateways.records import Trouble
 from groundup.gateways.uv import uv_program
 from groundup.grading.bench import Bench
@@ -24,7 +24,7 @@ from groundup.grading.ci.tools import DEFAULT_PYTHON, Tool, Tools, python_asked_
 from groundup.sandbox.protocol import Command, Mount, Sandbox, SandboxSpec
 
 _HOME = "/home/user"
-_REGISTRY_OF: dict[Tool, str] = {"python": "pypi", "node": "npm", "rust": "crates", "dotnet": "nuget"}
+_REGISTRY_OF: dict[Tool, RegistryKind] = {"python": "pypi", "node": "npm", "rust": "crates", "dotnet": "nuget"}
 _PROGRAM_OF = {"node": "node", "rust": "rustc", "dotnet": "dotnet"}
 _GIT = (
     "git init -q -b main . && git config gc.auto 0 && git add -A && "
@@ -65,8 +65,7 @@ async def prepare(
     for chain in toolchains:
         have = chain.versions[_PROGRAM_OF[chain.name]]
         told.append(substitute(chain.name, tools.asked.get(chain.name, ()), have))
-    known: dict[str, RegistryKind] = {kind: kind for kind in KINDS}
-    kinds = [known[name] for kind in tools.kinds if (name := _REGISTRY_OF[kind]) in known]
+    kinds = [_REGISTRY_OF[kind] for kind in tools.kinds]
     wanted = Wanted(kinds=tuple(kinds), exclude_newer=request.exclude_newer) if kinds else None
     yield Prepared(
         builder=builder,
@@ -119,12 +118,23 @@ class StepSandboxes:
         self._bench = bench
         self._timeout_s = timeout_s
         self._opened: list[Sandbox] = []
+        self._count = 0
+        self._taken = False
         self._stack = AsyncExitStack()
+        self._first = asyncio.ensure_future(self._open())
+        """Opened while act is on its way."""
 
     async def open(self, job: str) -> StepPlace:
-        """Open the sandbox of the job that act calls *job*."""
-        folder = self._bench.scratch / f"steps-{job}"
-        first = not self._opened
+        """Open the sandbox of the job that act calls *job*, asked for once."""
+        if not self._taken:
+            self._taken = True
+            return await self._first
+        return await self._open()
+
+    async def _open(self) -> StepPlace:
+        first = self._count == 0
+        self._count += 1
+        folder = self._bench.scratch / f"steps-{self._count}"
         await asyncio.to_thread(self._fill, folder)
         prepared = self._prepared
         spec = self._spec(folder, prepared if first else await self._another(prepared, folder))
@@ -211,6 +221,8 @@ class StepSandboxes:
 
     async def close(self) -> None:
         """End all sandboxes."""
+        self._first.cancel()
+        await asyncio.gather(self._first, return_exceptions=True)
         peaks = [peak for sandbox in self._opened if (peak := sandbox.usage().peak_memory_mb) is not None]
         self.peak_memory_mb = max(peaks, default=None)
         with contextlib.suppress(asyncio.CancelledError):

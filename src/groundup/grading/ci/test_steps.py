@@ -12,6 +12,7 @@ _WORD = r"(?:[\w./-]*/)?"
 _RUNNER = r"(?:run|exec|dlx)\s+(?:-\S+\s+)*"
 _RULES: Mapping[str, str] = {
     "pytest": rf"{_WORD}(?:pytest|py\.test|nosetests|nose2|stestr|trial|green|ward|avocado)\b(?!-)",
+    "coverage": r"coverage\s+run\b",
     "unittest": r"-m\s+(?:unittest|pytest|nose2?|trial|doctest|xmlrunner|green|ward|test)\b",
     "tox or nox": rf"{_WORD}(?:tox|nox)\b(?!\.ini|file)",
     "setup.py test": r"setup\.py\s+(?:\S+\s+)*?(?:test|pytest|nosetests)\b",
