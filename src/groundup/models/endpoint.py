@@ -20,6 +20,7 @@ from groundup import __version__
 from groundup.domain.records import Record
 from groundup.models.asking.replies import BrokenReplyError
 from groundup.models.failures import PASSING, Failure, Kind, failure_of
+from groundup.models.json_text import parsed
 from groundup.models.naming import Provider
 from groundup.models.protocol import (
     ContextOverflowError,
@@ -156,8 +157,8 @@ class Endpoint:
 
     def _understood(self, content: bytes, parse: Parse[T]) -> T:
         try:
-            document = json.loads(content)
-        except (ValueError, RecursionError) as error:
+            document = parsed(content)
+        except ValueError as error:
             raise _broken(str(error)) from error
         if not isinstance(document, dict):
             raise _broken("it is no JSON object")

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from groundup.domain.conversations import ChatRequest
 from groundup.domain.records import Record
+from groundup.models.json_text import parsed
 
 Document = dict[str, JsonValue]
 
@@ -39,8 +40,8 @@ class BadRequestError(Exception):
 def parsed_json(body: bytes) -> Document:
     """Return a request's JSON object. Raises `BadRequestError`."""
     try:
-        document = json.loads(body)
-    except (ValueError, RecursionError) as error:
+        document = parsed(body)
+    except ValueError as error:
         raise BadRequestError(f"the body is not valid JSON: {str(error)[:200]}") from error
     if not isinstance(document, dict):
         raise BadRequestError("the body is no JSON object")

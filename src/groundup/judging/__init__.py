@@ -1,0 +1,1 @@
+"""What models say of submissions: questions, strict answers, and what several judges agree on."""
