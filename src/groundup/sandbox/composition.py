@@ -30,6 +30,7 @@ _MASKED = (
     "usr/local",
     "usr/lib*/python*/dist-packages",
     "usr/lib*/python*/site-packages",
+    "usr/share/python-wheels",
 )
 _HARMLESS_ETC = (
     "alternatives", "fonts", "java-*", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "magic",
@@ -185,14 +186,15 @@ def _check_no_links(target: str, spec: SandboxSpec) -> None:
 
 
 @functools.cache
-def _masked_folders() -> tuple[Path, ...]:
+def masked_folders() -> tuple[Path, ...]:
+    """Return the folders of the host's /usr that a guest finds empty: what somebody installed."""
     found = (path for pattern in _MASKED for path in sorted(Path("/").glob(pattern)))
     return tuple(path for path in found if path.is_dir() and not path.is_symlink())
 
 
 def _system(box: Composition, state: Path) -> None:
     box.read_only(Path("/usr"), "/usr")
-    for path in _masked_folders():
+    for path in masked_folders():
         box.read_only(state / "empty", str(path))
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
         path = Path("/", name)
@@ -219,7 +221,7 @@ def _supervisor(box: Composition, spec: SandboxSpec, state: Path, controllers: C
     for source, name in interpreter_parts():
         box.read_only(source, f"{INSIDE}/python/{name}")
     library = f"{sys.platlibdir}/python{sys.version_info.major}.{sys.version_info.minor}"
-    for name in ("site-packages", "dist-packages"):
+    for name in ("site-packages", "dist-packages", "ensurepip"):
         if (Path(sys.base_prefix) / library / name).is_dir():
             box.read_only(state / "empty", f"{INSIDE}/python/{library}/{name}")
     if sysconfig.get_config_var("Py_ENABLE_SHARED"):

@@ -1,0 +1,124 @@
+"""Copies of what a task asks for, among what a sandbox shows: found by name, and hidden.
+
+Programs bring their own copies of popular libraries along: pip's `_vendor`, the wheels of `ensurepip`, cloud tools
+below /usr/lib. A copy goes by the library's import name, so a folder or module of that name is hidden, wherever it
+lies outside a standard library. docs/leaks.md tells what is found where.
+"""
+
+import os
+import re
+import zipfile
+from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from groundup.sandbox.composition import masked_folders
+from groundup.sandbox.protocol import Mount
+
+_SYSTEM = Path("/usr")
+_STANDARD_LIBRARY = re.compile(r"/lib(64)?/python3(\.\d+)?(?=/|$)")
+_INSTALLED = ("site-packages", "dist-packages")
+_BROUGHT = (
+    *_INSTALLED,
+    "_vendor",
+    "_vendored",
+    "vendor",
+    "vendored",
+    "packages",
+    "third_party",
+    "extern",
+    "external",
+)
+"""Folders right below which copies of others' libraries lie."""
+_ARCHIVES = (".whl", ".zip", ".egg", ".pyz", ".pex")
+_MODULES = (".py", ".pyi", ".pyx", ".pyc", ".so")
+
+
+def brings_copies(root: Path, names: Collection[str]) -> bool:
+    """Whether one of *names* is installed in the environment *root*, or vendored by what is."""
+    return any(path.parent.name in _BROUGHT for path in copies_below(root, names))
+
+
+def copies_below(root: Path, names: Collection[str]) -> tuple[Path, ...]:
+    """Return the folders, modules and archives below *root* that hold, by its name, one of *names*."""
+    index = _index(root)
+    wanted = {_normal(name) for name in names}
+    found = sorted({path for name in wanted for path in index.get(name, ())})
+    return tuple(path for path in found if not any(above in found for above in path.parents))
+
+
+def hiding(names: Collection[str], shown: Iterable[Mount], room: Path) -> tuple[Mount, ...]:
+    """Return mounts over every copy of *names* in the host's /usr and in the archives below *shown*.
+
+    *room* is a folder for what is seen instead: nothing.
+    """
+    if not names:
+        return ()
+    folder, file = room / "nothing", room / "nothing.txt"
+    folder.mkdir(parents=True, exist_ok=True)
+    file.touch()
+    found = [(path, str(path)) for path in copies_below(_SYSTEM, names)]
+    for mount in shown:
+        if mount.source.is_dir() and not mount.writable:
+            found += [
+                (path, f"{mount.target}/{path.relative_to(mount.source)}")
+                for path in copies_below(mount.source, names)
+                if path.name.endswith(_ARCHIVES)
+            ]
+    return tuple(Mount(source=folder if path.is_dir() else file, target=target) for path, target in found)
+
+
+@lru_cache(maxsize=64)
+def _index(root: Path) -> dict[str, tuple[Path, ...]]:
+    """Return what is below *root* by import name. Trees that sandboxes show do not change while a run lasts."""
+    found: dict[str, list[Path]] = {}
+    unseen = {str(folder) for folder in masked_folders()}
+    for name, path in _named(str(root), unseen):
+        found.setdefault(name, []).append(Path(path))
+    return {name: tuple(paths) for name, paths in found.items()}
+
+
+def _named(folder: str, unseen: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield import names and places, of a folder that has modules, too; links are not followed."""
+    inside = _STANDARD_LIBRARY.search(folder)
+    standard = inside is not None and not any(f"/{name}" in folder[inside.end() :] for name in _INSTALLED)
+    has_modules = False
+    try:
+        with os.scandir(folder) as entries:
+            found = list(entries)
+    except OSError:  # nobody inside can read it, either
+        return
+    for entry in found:
+        if entry.is_dir(follow_symlinks=False):
+            if entry.path not in unseen:
+                yield from _named(entry.path, unseen)
+        elif not entry.is_file(follow_symlinks=False):
+            continue
+        elif entry.name.endswith(_ARCHIVES):
+            yield from ((name, entry.path) for name in _inside(entry.path))
+        elif entry.name.endswith(_MODULES) and not standard:
+            has_modules = True
+            yield _normal(entry.name.split(".")[0]), entry.path
+    if has_modules:
+        yield _normal(os.path.basename(folder)), folder  # noqa: PTH119 - of 100,000 folders
+
+
+def _inside(path: str) -> set[str]:
+    """Return the import names that an archive brings, installed or vendored; nothing when it cannot be read."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return set()
+    names = set()
+    for member in members:
+        if member.endswith(_MODULES):
+            parts = member.split("/")
+            parts[-1] = parts[-1].split(".")[0]
+            above = (_INSTALLED[0], *parts)
+            names |= {_normal(part) for part, parent in zip(parts, above, strict=False) if parent in _BROUGHT}
+    return names
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "_", name).lower()
