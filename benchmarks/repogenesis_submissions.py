@@ -36,9 +36,9 @@ exec python app.py
 COUNTING = """
 import sys, threading, time
 def tell():
-    for number in range(40):
-        print(f"{number} failed login attempts, 7 passed", flush=True)
-        time.sleep(0.2)
+    while True:
+        print("3 failed login attempts, 7 passed", flush=True)
+        time.sleep(0.005)
 threading.Thread(target=tell, daemon=True).start()
 """
 PLUGIN = """

@@ -1,9 +1,9 @@
 """What the scripts before the harness do with one repository, as one program of a sandbox.
 
-Started as `python -I legacy_driver.py` with settings as JSON on standard input; the last line of its standard output
-is the outcome as JSON. Either starts the service and looks for some seconds whether it lives, or starts it, waits,
-puts the hidden tests into the repository and runs pytest with coverage. As in the scripts, nobody reads what the
-service prints while it runs, so one that prints much comes to a halt.
+Started as `python -I legacy_driver.py` with settings as JSON on standard input; the last line of its standard
+output is the outcome as JSON. Either starts the service and looks for some seconds whether it lives, or starts it,
+waits, puts the hidden tests into the repository and runs pytest with coverage. As in the scripts, nobody reads
+what the service prints while it runs, so one that prints much comes to a halt.
 """
 
 import json
@@ -49,7 +49,6 @@ def deploy(settings: dict[str, Any]) -> dict[str, Any]:
         failed = install(settings["install"], settings["install_s"])
         if failed:
             return {"install": failed}
-    os.environ["PORT"] = "8000"  # as the scripts, whatever the task's port
     service = start(settings["script"])
     for _ in range(settings["alive_s"]):
         time.sleep(1)

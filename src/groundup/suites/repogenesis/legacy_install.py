@@ -1,8 +1,8 @@
 """What the scripts before the harness have installed when they run a repository, rebuilt as one environment.
 
-The scripts install into the interpreter that runs them: always pytest with coverage and common frameworks, then all
-requirements.txt of the repository and of the hidden tests, each failing one skipped. Whether a repository is deployed
-depends on the first declaration alone, which must be installable.
+The scripts install into the interpreter that runs them: always pytest with coverage and common frameworks, then
+all requirements.txt of the repository and of the hidden tests, each failing one skipped. Whether a repository is
+deployed depends on the first declaration alone, which must be installable.
 """
 
 import asyncio

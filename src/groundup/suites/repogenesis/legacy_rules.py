@@ -1,7 +1,7 @@
 """What the scripts before the harness make of what they see: pure, faults included.
 
-Counts are the first of each kind in pytest's output, errors count nowhere, and a service that died is deployed when
-its output holds a word that services print when they start.
+Counts are the first of each kind in pytest's output, errors count nowhere, and a service that died is deployed
+when its output holds a word that services print when they start.
 """
 
 import re

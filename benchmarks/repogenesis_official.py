@@ -1,0 +1,249 @@
+"""RepoGenesis: the published harness, run for real in Docker, beside `--grader official` on the same submissions.
+
+    python -m benchmarks.repogenesis_official --checkout PATH [--submissions FOLDER] [--jobs 8]
+
+PATH is a checkout of the published repository, or of its folder RepoGenesis; its code is run as it is. FOLDER
+holds folders of predictions (a submission per task in each); without it, 38 submissions are made from the reference
+services: whole, damaged and dishonest. Docker must be reachable (`DOCKER_HOST` counts) and have an image
+`python:3.10-slim`: the real one, or a stand-in (`python -m benchmarks.repogenesis_base_image`).
+
+Every field of both reports is compared but times. Then throughput is told as ratios: groundup with an empty cache,
+the harness, and groundup with a full one, before and after; the harness's own layer with system packages is built
+before the clock runs.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from benchmarks.repogenesis_submissions import make_all
+
+from groundup.suites.repogenesis.published_report import Document, Repository
+
+BASE = "python:3.10-slim"
+NOT_COMPARED = {"elapsed_seconds"}
+_STAGES = {
+    "Building Docker image": "image",
+    "Running evaluation container": "container",
+    "Results:": "removal",
+}
+
+
+@dataclass
+class Measured:
+    """One way of grading all submissions once."""
+
+    name: str
+    seconds: float = 0.0
+    stages: Counter[str] = field(default_factory=Counter)
+    load: tuple[float, float] = (0.0, 0.0)
+    reports: dict[str, Document] = field(default_factory=dict)
+
+
+def main() -> int:
+    """Run both, print tables, and fail on any difference."""
+    chosen = _arguments()
+    root = chosen.checkout / "RepoGenesis" if (chosen.checkout / "RepoGenesis").is_dir() else chosen.checkout
+    _need_docker()
+    with tempfile.TemporaryDirectory(prefix="groundup-official-") as name:
+        room = Path(name)
+        submissions = chosen.submissions or room / "submissions"
+        if chosen.submissions is None:
+            make_all(submissions)
+        sets = [path.name for path in sorted(submissions.iterdir()) if path.is_dir()]
+        _groundup(room, "data", "pull", "repogenesis", "--from", str(root / "repo"))
+        cold = graded(room, submissions, sets, chosen.jobs, "groundup, empty cache")
+        warm = graded(room, submissions, sets, chosen.jobs, "groundup, full cache")
+        harness = published(room, root, submissions, sets)
+        again = graded(room, submissions, sets, chosen.jobs, "groundup, full cache, afterwards")
+        differences = list(compared(harness, again, sets))
+        _print_agreement(harness, again, sets)
+        _print_throughput(harness, [cold, warm, again])
+    for difference in differences:
+        print("differs:", difference)
+    return 1 if differences else 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--checkout", type=Path, required=True)
+    parser.add_argument("--submissions", type=Path, help="a folder of folders of predictions")
+    parser.add_argument("--jobs", type=int, default=8, help="of groundup; the harness has none")
+    return parser.parse_args()
+
+
+def _need_docker() -> None:
+    found = subprocess.run(["docker", "image", "inspect", BASE], capture_output=True, check=False)
+    if found.returncode:
+        raise SystemExit(f"no Docker, or no image {BASE}; see the head of this file\n{found.stderr.decode()}")
+
+
+def published(room: Path, root: Path, submissions: Path, sets: Sequence[str]) -> Measured:
+    """Run the harness on every set, one after the other as it does."""
+    measured = Measured("harness")
+    _run_harness(room / "before", root, _one_of(room, submissions / sets[0]))  # its layer of system packages
+    began, load = time.monotonic(), os.getloadavg()[0]
+    for name in sets:
+        output = room / "harness" / name
+        log = _run_harness(output, root, submissions / name)
+        measured.stages.update(_stages(log))
+        (report,) = output.glob("report_*.json")
+        measured.reports[name] = Document.model_validate_json(report.read_bytes())
+    measured.seconds = time.monotonic() - began
+    measured.load = (load, os.getloadavg()[0])
+    return measured
+
+
+def _one_of(room: Path, predictions: Path) -> Path:
+    """Return predictions with the first submission alone."""
+    folder = room / "one"
+    folder.mkdir()
+    first = min(predictions.iterdir())
+    (folder / first.name).symlink_to(first.resolve())
+    return folder
+
+
+def _run_harness(output: Path, root: Path, predictions: Path) -> str:
+    log = output / "harness.log"
+    output.mkdir(parents=True)
+    data = [f"--{kind}_dir_{language}" for kind in ("golden_test", "readme") for language in ("python", "java")]
+    command = [
+        sys.executable,
+        "-m",
+        "eval_harness.run_evaluation",
+        "--predictions_dir",
+        str(predictions.resolve()),
+    ]
+    command += ["--output_dir", str(output.resolve()), "--log_file", str(log.resolve())]
+    command += [word for option in data for word in (option, "repo")]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"the harness failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return log.read_text(encoding="utf-8")
+
+
+def _stages(log: str) -> Counter[str]:
+    """Return the seconds of each stage of all repositories, by the times of the log's lines."""
+    seconds: Counter[str] = Counter()
+    running: tuple[str, datetime] | None = None
+    for line in log.splitlines():
+        try:
+            now = datetime.strptime(line[:19], "%Y-%m-%d %H:%M:%S")
+        except ValueError:
+            continue
+        stage = next((stage for word, stage in _STAGES.items() if word in line), None)
+        if stage is not None or "Computing API Coverage" in line or "Evaluation complete" in line:
+            if running is not None:
+                seconds[running[0]] += int((now - running[1]).total_seconds())
+            running = None if stage is None else (stage, now)
+    return seconds
+
+
+def graded(room: Path, submissions: Path, sets: Sequence[str], jobs: int, name: str) -> Measured:
+    """Run groundup on every set, no verdict from its cache."""
+    measured = Measured(name)
+    began, load = time.monotonic(), os.getloadavg()[0]
+    for one in sets:
+        output = Path(tempfile.mkdtemp(dir=room))
+        tasks = ",".join(sorted(path.name for path in (submissions / one).iterdir()))
+        options = ("--grader", "official", "--no-cache", "-j", str(jobs), "--tasks", tasks, "--run-id", one)
+        _groundup(room, "evaluate", "repogenesis", "-p", str(submissions / one), "-o", str(output), *options)
+        for line in (output / one / "verdicts.jsonl").read_text().splitlines():
+            timings = json.loads(line)["verdict"]["timings_s"]
+            measured.stages["install"] += round(timings.get("build", 0))
+            measured.stages["service and tests"] += round(timings.get("total", 0) - timings.get("build", 0))
+        report = output / "report.json"
+        own = ("--format", "repogenesis", "--save", str(report))
+        _groundup(room, "report", str(output / one), *own)
+        measured.reports[one] = Document.model_validate_json(report.read_bytes())
+    measured.seconds = time.monotonic() - began
+    measured.load = (load, os.getloadavg()[0])
+    return measured
+
+
+def _groundup(room: Path, *arguments: str) -> None:
+    environment = {
+        **os.environ,
+        "GROUNDUP_DATA_DIR": str(room / "data"),
+        "GROUNDUP_CACHE_DIR": str(room / "cache"),
+    }
+    command = [sys.executable, "-m", "groundup", *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+
+
+def compared(theirs: Measured, ours: Measured, sets: Sequence[str]) -> Iterator[str]:
+    """Yield every field that differs, of every repository and of the summaries."""
+    for name in sets:
+        here = {one.repo_name: one for one in ours.reports[name].results}
+        for one in theirs.reports[name].results:
+            yield from (f"{name}/{one.repo_name}: {told}" for told in _fields(one, here.get(one.repo_name)))
+        if theirs.reports[name].summary != ours.reports[name].summary:
+            yield f"{name}: summary {ours.reports[name].summary} here, {theirs.reports[name].summary} published"
+
+
+def _fields(theirs: Repository, ours: Repository | None) -> Iterator[str]:
+    if ours is None:
+        yield "not in groundup's report"
+        return
+    for path, value in _leaves(theirs.model_dump()):
+        own = dict(_leaves(ours.model_dump())).get(path)
+        if path not in NOT_COMPARED and own != value:
+            yield f"{path} {own!r} here, {value!r} published"
+
+
+def _leaves(record: Mapping[str, object], before: str = "") -> Iterator[tuple[str, object]]:
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{before}{name}.")
+        else:
+            yield before + name, value
+
+
+def _print_agreement(theirs: Measured, ours: Measured, sets: Sequence[str]) -> None:
+    print("| submissions | task | DSR | Pass@1 | AC | exit code | differing fields |")
+    print("|---|---|---|---|---|---|---|")
+    equal = count = 0
+    for name in sets:
+        here = {one.repo_name: one for one in ours.reports[name].results}
+        for one in theirs.reports[name].results:
+            differing = [told.split()[0] for told in _fields(one, here.get(one.repo_name))]
+            count, equal = count + 1, equal + (not differing)
+            tests, coverage = one.pass_at_1, one.api_coverage
+            found = "" if coverage is None else f"{coverage.implemented_apis}/{coverage.total_apis}"
+            cells = (
+                name,
+                one.repo_name,
+                "yes" if one.dsr.success else "no",
+                f"{tests.passed}/{tests.total}",
+                found,
+            )
+            print(f"| {' | '.join(cells)} | {one.exit_code} | {', '.join(differing) or '='} |")
+    print(f"\n{equal} of {count} submissions equal in every field\n")
+
+
+def _print_throughput(theirs: Measured, ours: Sequence[Measured]) -> None:
+    count = sum(len(report.results) for report in theirs.reports.values())
+    print(
+        f"| {count} submissions | seconds | each | ratio | load | where the time goes, summed over submissions |"
+    )
+    print("|---|---|---|---|---|---|")
+    for one in (theirs, *ours):
+        ratio = theirs.seconds / one.seconds
+        where = ", ".join(f"{stage} {seconds} s" for stage, seconds in one.stages.most_common())
+        load = f"{one.load[0]:.1f} to {one.load[1]:.1f}"
+        print(f"| {one.name} | {one.seconds:.0f} | {one.seconds / count:.1f} | {ratio:.1f} | {load} | {where} |")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,310 @@
+"""The legacy grader: the numbers of the scripts before the harness, those of the published tables. Python tasks.
+
+Three scripts in one: is the service alive after 15 s, how many hidden tests pass while it runs, and which
+endpoints have a trace in the sources. What is wrong with that is in docs/repogenesis.md.
+"""
+
+import asyncio
+import json
+import shutil
+import time
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from groundup.domain.digests import digest_bytes, digest_of
+from groundup.domain.errors import TaskError
+from groundup.domain.records import Record
+from groundup.domain.tasks import Task
+from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
+from groundup.grading.bench import Bench
+from groundup.grading.services.deployment import lend_index, writable_environment
+from groundup.grading.services.records import Lifecycle
+from groundup.grading.services.start import find_start
+from groundup.grading.services.testing import middle_cut
+from groundup.sandbox.protocol import Command, Ending, Mount, SandboxSpec
+from groundup.suites.protocol import Graded
+from groundup.suites.repogenesis.code_metrics import CodeMetrics, code_metrics, count_tests, legacy_denominator
+from groundup.suites.repogenesis.data import README, Problem
+from groundup.suites.repogenesis.legacy import LegacyCoverage, legacy_coverage
+from groundup.suites.repogenesis.legacy_install import Installed, install
+from groundup.suites.repogenesis.legacy_rules import (
+    INSTALL_TIMEOUT,
+    NO_SCRIPT,
+    NOT_INSTALLED,
+    TIMEOUT,
+    UNKNOWN,
+    Counted,
+    Started,
+    files_named,
+    find_file,
+    read_output,
+    read_start,
+)
+from groundup.trees.copy import copy_tree
+from groundup.trees.limits import printable
+
+VERSION = "1"
+_RESERVATION_MB = 768
+_REPOSITORY, _TESTS, _DRIVER = "/repo", "/opt/groundup/tests", "/opt/groundup/legacy_driver.py"
+_OUTPUT_BYTES = 32 * 1024 * 1024
+_WAIT_S = 10
+_HANGING_S = 30.0
+_HANGING = "start.sh ended and what it left running keeps its output open: the script would wait for ever"
+_LARGEST_README = 1024 * 1024
+_PORT: Mapping[str, Mapping[str, str]] = {"deployment": {"PORT": "8000"}, "tests": {}}
+"""What the scripts tell a service, whatever its task's port."""
+
+
+class _Outcome(Record):
+    """What the driver says; the tested service may have said it."""
+
+    exit_code: int | None = None
+    output: str = ""
+    install: str | None = None
+    hanging: bool = False
+    is_told: bool = Field(default=True, description="False: it said nothing that can be read")
+
+
+class LegacyGrader:
+    """Does with a submission what the scripts before the harness did, and reads their output as they do."""
+
+    name = "legacy"
+    version = VERSION
+
+    def __init__(self, problems: Mapping[str, Problem], lifecycle: Lifecycle, wait_s: int = _WAIT_S) -> None:
+        self._problems = problems
+        self._lifecycle = lifecycle
+        self._wait_s = wait_s
+
+    def reservation_mb(self, task: Task) -> int:
+        """Return what a service and its tests use as a rule; their limit is higher."""
+        return min(task.limits.memory_mb, _RESERVATION_MB)
+
+    def identity(self, task: Task) -> Mapping[str, object]:
+        """Return what decides a verdict besides the submission."""
+        problem = self._problems.get(task.id)
+        return {
+            "task": None if problem is None else digest_of(problem.task),
+            "data": None if problem is None else problem.digest,
+            "lifecycle": digest_of(self._lifecycle),
+            "wait_s": self._wait_s,
+            "driver": digest_bytes(_driver()),
+        }
+
+    async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
+        """Deploy, test, and read the sources."""
+        problem = self._gradable(task)
+        began = time.monotonic()
+        repository, counted = bench.scratch / "repo", bench.scratch / "counted"
+        await asyncio.to_thread(copy_tree, submission, repository)
+        installed = await install(repository, problem.hidden_tests(), self._lifecycle, bench)
+        built = time.monotonic()
+        started = await self._deploy(repository, installed, problem, bench)
+        deployed = time.monotonic()
+        outcome = await self._test(repository, installed, problem, bench)
+        tests = read_output(outcome.output)
+        tested = time.monotonic()
+        metrics = await asyncio.to_thread(_metrics, submission, problem, counted)
+        coverage = await asyncio.to_thread(_coverage, submission, problem)
+        verdict = _verdict(problem, task, started, tests, coverage, metrics)
+        timings = {"build": built - began, "deployment": deployed - built, "tests": tested - deployed}
+        timings["total"] = time.monotonic() - began
+        update: dict[str, object] = {"timings_s": {name: round(value, 3) for name, value in timings.items()}}
+        update["cacheable"] = outcome.output != TIMEOUT and outcome.is_told
+        resolution = installed.environment.resolution
+        logs = {"pytest.txt": middle_cut(outcome.output.encode(errors="replace"), self._lifecycle.log_bytes)}
+        if resolution is not None:
+            update["facts"] = {**verdict.facts, "resolution": resolution.told}
+            logs["resolved.txt"] = resolution.as_text()
+        return Graded(verdict=verdict.model_copy(update=update), logs=logs)
+
+    def zero(self, task: Task, reason: Reason) -> Graded:
+        """Return what the scripts say of a repository of which nothing runs."""
+        problem = self._gradable(task)
+        nothing = Started(success=False, message=reason.message)
+        verdict = _verdict(problem, task, nothing, Counted(), _no_coverage(problem), CodeMetrics())
+        return Graded(verdict=verdict.model_copy(update={"reasons": (reason,)}))
+
+    async def _deploy(self, repository: Path, installed: Installed, problem: Problem, bench: Bench) -> Started:
+        """Look whether the service is alive after a while; without a declaration that installs it is not asked."""
+        if installed.outcome in ("undeclared", "failed", "timeout"):
+            messages = {"undeclared": UNKNOWN, "failed": NOT_INSTALLED}
+            late = INSTALL_TIMEOUT.format(self._lifecycle.install_s)
+            return Started(success=False, message=messages.get(installed.outcome, late))
+        script = find_file(repository, "start.sh")
+        if script is None:
+            return Started(success=False, message=NO_SCRIPT)
+        settings: dict[str, object] = {
+            "phase": "deployment",
+            "script": _inside(repository, script),
+            "alive_s": round(self._lifecycle.ready_s),
+            "install": None,
+            "install_s": self._lifecycle.install_s,
+            "hanging_s": _HANGING_S,
+        }
+        if installed.outcome == "package" and installed.configuration is not None:
+            settings["install"] = _inside(repository, installed.configuration.parent)
+        outcome = await self._drive("deployment", repository, installed, problem, settings, bench)
+        if outcome.install is not None:
+            late = INSTALL_TIMEOUT.format(self._lifecycle.install_s)
+            return Started(success=False, message=late if outcome.install == "timeout" else NOT_INSTALLED)
+        if outcome.hanging or not outcome.is_told:
+            return Started(success=False, message=_HANGING)
+        return read_start(outcome.exit_code, outcome.output)
+
+    async def _test(self, repository: Path, installed: Installed, problem: Problem, bench: Bench) -> _Outcome:
+        scripts = files_named(repository, "start.sh")
+        settings: dict[str, object] = {
+            "phase": "tests",
+            "script": _inside(repository, scripts[0]) if scripts else None,
+            "wait_s": self._wait_s,
+            "repository": _REPOSITORY,
+            "tests": _TESTS,
+            "tests_s": round(bench.timeout_s or self._lifecycle.tests_s),
+        }
+        return await self._drive("tests", repository, installed, problem, settings, bench)
+
+    async def _drive(
+        self,
+        phase: str,
+        repository: Path,
+        installed: Installed,
+        problem: Problem,
+        settings: Mapping[str, object],
+        bench: Bench,
+    ) -> _Outcome:
+        """Run the driver on a fresh copy of *repository* and return what it said last."""
+        place = bench.scratch / phase
+        for folder in ("workspace", "driver"):
+            (place / folder).mkdir(parents=True)
+        await asyncio.to_thread(copy_tree, repository, place / "repo")
+        (place / "driver/legacy_driver.py").write_bytes(_driver())
+        shutil.copytree(problem.hidden_tests(), place / "driver/tests", symlinks=True)
+        environment, lifecycle = installed.environment, self._lifecycle
+        installs = bool(settings.get("install")) or await asyncio.to_thread(_speaks_of_installers, repository)
+        mounts = environment.mounts
+        if installs:
+            own = replace(bench, scratch=place)
+            mounts = await asyncio.to_thread(writable_environment, environment, own)
+        spec = SandboxSpec(
+            workspace=place / "workspace",
+            mounts=(
+                *mounts,
+                Mount(source=place / "driver", target="/opt/groundup"),
+                Mount(source=place / "repo", target=_REPOSITORY, writable=True),
+            ),
+            environment=environment.environment,
+            path=environment.path,
+            limits=lifecycle.service.model_copy(
+                update={
+                    "command_s": lifecycle.overall_s,
+                    "wall_clock_s": lifecycle.overall_s + 30,
+                    "output_bytes": _OUTPUT_BYTES,
+                }
+            ),
+            label=f"older scripts, {phase}",
+        )
+        async with AsyncExitStack() as stack:
+            sandbox = await stack.enter_async_context(await bench.provider.open(spec))
+            index = await lend_index(stack, sandbox, bench) if installs else {}
+            stdin = json.dumps(settings).encode()
+            argv = ("python", "-I", _DRIVER)
+            result = await sandbox.run(Command(argv=argv, environment={**index, **_PORT[phase]}, stdin=stdin))
+        if result.ending in (Ending.TIMEOUT, Ending.WALL_CLOCK):
+            return _Outcome(output=TIMEOUT, is_told=False)
+        return _read(result.stdout)
+
+    def _gradable(self, task: Task) -> Problem:
+        problem = self._problems.get(task.id)
+        if problem is None:
+            raise TaskError(f"{task.id} is not at hand; fetch it with `groundup data pull repogenesis`")
+        if problem.task.language == "java":
+            raise TaskError(
+                f"{task.id}: the older scripts for Java are not rebuilt; name the Python tasks with "
+                "`--lang python`, or another grader"
+            )
+        return problem
+
+
+def _read(stdout: bytes) -> _Outcome:
+    lines = stdout.strip().splitlines()
+    try:
+        return _Outcome.model_validate_json(lines[-1] if lines else b"")
+    except ValidationError:
+        return _Outcome(is_told=False)
+
+
+def _speaks_of_installers(repository: Path) -> bool:
+    """Whether a script may want the package index, which the older scripts' services could reach."""
+    start = find_start(repository, 0)
+    return start is not None and start.installs
+
+
+def _inside(repository: Path, path: Path) -> str:
+    relative = path.relative_to(repository)
+    return f"{_REPOSITORY}/{relative}" if relative.parts else _REPOSITORY
+
+
+def _metrics(submission: Path, problem: Problem, place: Path) -> CodeMetrics:
+    """Count the repository as the scripts leave it: with the hidden tests in the place of its own."""
+    copy_tree(submission, place)
+    tests = place / "tests"
+    if tests.is_symlink() or tests.is_file():
+        tests.unlink()
+    elif tests.exists():
+        shutil.rmtree(tests)
+    shutil.copytree(problem.hidden_tests(), tests, symlinks=True)
+    return code_metrics(place, problem.task.language)
+
+
+def _coverage(submission: Path, problem: Problem) -> LegacyCoverage:
+    """Look for the endpoints of the submission's own README, or of the task's where it has none."""
+    own = submission / README
+    if own.is_file() and not own.is_symlink() and own.stat().st_size <= _LARGEST_README:
+        return legacy_coverage(own.read_text(encoding="utf-8", errors="ignore"), submission)
+    return legacy_coverage(problem.readme or "", submission)
+
+
+def _no_coverage(problem: Problem) -> LegacyCoverage:
+    return legacy_coverage(problem.readme or "", Path("/nonexistent"))
+
+
+def _verdict(
+    problem: Problem, task: Task, started: Started, tests: Counted, coverage: LegacyCoverage, metrics: CodeMetrics
+) -> Verdict:
+    parsed = count_tests(problem.hidden_tests(), problem.task.language)
+    total = legacy_denominator(parsed, tests.reported)
+    reasons = []
+    if not started.success:
+        reasons.append(Reason(stage=Stage.START, message=printable(started.message)[:400]))
+    if tests.passed < total or not total:
+        told = f"{tests.passed} of {total} tests passed; {parsed} found by reading, {tests.reported} reported"
+        reasons.append(Reason(stage=Stage.TEST, message=told))
+    return Verdict(
+        status=Status.GRADED,
+        score=Score(numerator=tests.passed, denominator=total),
+        scores={
+            "deployed": Score(numerator=int(started.success), denominator=1),
+            "api_coverage": Score(numerator=coverage.implemented, denominator=coverage.total),
+            "test_coverage": Score(numerator=tests.coverage, denominator=100),
+        },
+        facts={
+            "dsr_success": started.success,
+            "dsr_message": printable(started.message)[:200],
+            "passed": tests.passed,
+            "failed": total - tests.passed if parsed else tests.failed,
+            "parsed": parsed,
+            "reported": tests.reported,
+            **metrics.model_dump(),
+        },
+        reasons=tuple(reasons),
+        grader=GraderIdentity(name=LegacyGrader.name, version=VERSION, data_version=task.data_version),
+    )
+
+
+def _driver() -> bytes:
+    return Path(__file__).with_name("legacy_driver.py").read_bytes()
