@@ -5,6 +5,7 @@ installed on the host, pip, pytest, setuptools and wheel from a lock of ours, an
 names under which the task's original is published.
 """
 
+import asyncio
 import importlib.resources
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
@@ -15,6 +16,7 @@ from packaging.markers import Marker
 from packaging.utils import canonicalize_name
 from pydantic import Field
 
+from groundup.agents.absence import brings_copies, hiding
 from groundup.agents.protocol import Assignment
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
@@ -22,11 +24,15 @@ from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.environments.builder import RegistryLender
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment, PythonRequest
+from groundup.gateways.uv import uv_program
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, Sandbox, SandboxSpec, Service
 
 PREFIX = "/opt/venv"
 """The agent's own environment: writable, on top of the layer with pip and pytest."""
 DEFAULT_PYTHON = "3.12"
+_UV = "/opt/uv/uv"
+_VENDORING = ("setuptools", "wheel")
+"""Tools that bring copies of other libraries."""
 _OPENINGS = 20
 """How often a sandbox that died is opened again for one attempt."""
 _DAY_S = 24 * 3600.0
@@ -100,13 +106,15 @@ async def open_workplace(
     *attach* are further gateways. Raises `InfrastructureError` and `TaskError` as the environment builder does.
     """
     wanted = furnishing or Furnishing()
-    environment = await _environment(assignment, wanted)
+    environment, has_pip = await _environment(assignment, wanted)
     prefix = assignment.scratch / "venv"
     make_prefix(environment, prefix)
+    shown = (*environment.mounts, *wanted.mounts, *(() if has_pip else _uv_as_pip(prefix)))
+    hidden = await asyncio.to_thread(hiding, assignment.withheld, shown, assignment.scratch)
     limits = wanted.limits or assignment.task.limits
     spec = SandboxSpec(
         workspace=assignment.workspace,
-        mounts=(*environment.mounts, Mount(source=prefix, target=PREFIX, writable=True), *wanted.mounts),
+        mounts=(*shown, Mount(source=prefix, target=PREFIX, writable=True), *hidden),
         path=(*wanted.path, f"{PREFIX}/bin"),
         environment={
             "VIRTUAL_ENV": PREFIX,
@@ -164,10 +172,25 @@ def make_prefix(environment: PythonEnvironment, prefix: Path) -> None:
             place.chmod(0o755)
 
 
-async def _environment(assignment: Assignment, wanted: Furnishing) -> PythonEnvironment:
+async def _environment(assignment: Assignment, wanted: Furnishing) -> tuple[PythonEnvironment, bool]:
+    """Return as much of the tools as brings no copy of what is withheld along, and whether pip is among them."""
     python = wanted.python or task_python(assignment.task)
     lock = tools_lock(python, assignment.withheld)
-    return await assignment.builder.python(PythonRequest(python=python, requirements=lock, with_pip=True))
+    few = tuple(line for line in lock if line.partition("==")[0] not in _VENDORING)
+    for lines, pip in ((lock, True), (lock, False), (few, False)):
+        request = PythonRequest(python=python, requirements=lines, with_pip=pip)
+        environment = await assignment.builder.python(request)
+        if not await asyncio.to_thread(brings_copies, environment.layer.path, assignment.withheld):
+            return environment, pip
+    return await assignment.builder.python(PythonRequest(python=python)), False
+
+
+def _uv_as_pip(prefix: Path) -> tuple[Mount, ...]:
+    """Let `pip` be uv, which brings no Python sources along; return what shows it."""
+    for name in ("pip", "pip3"):
+        (prefix / "bin" / name).write_text(f'#!/bin/sh\nexec {_UV} pip "$@"\n')
+        (prefix / "bin" / name).chmod(0o755)
+    return (Mount(source=uv_program(), target=_UV),)
 
 
 @asynccontextmanager
