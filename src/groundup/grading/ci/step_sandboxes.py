@@ -208,6 +208,8 @@ class StepSandboxes:
             "UV_LINK_MODE": "copy",
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "npm_config_update_notifier": "false",
+            "COREPACK_ENABLE_DOWNLOAD_PROMPT": "0",
+            "COREPACK_INTEGRITY_KEYS": "0",
             "npm_config_prefix": f"{_HOME}/.local",
         }
         for chain in prepared.toolchains:

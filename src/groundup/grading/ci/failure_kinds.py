@@ -1,0 +1,100 @@
+"""Why a job failed, named as the published analysis names it, with the line that says so. Pure.
+
+A kind is a reading of logs, which the tested code prints: it explains a failure and never decides one. The rules
+are in `failure_rules.toml`.
+"""
+
+import functools
+import re
+import tomllib
+from collections.abc import Iterator
+from enum import StrEnum
+from importlib.resources import files
+
+from groundup.domain.records import Record
+from groundup.grading.ci.records import JobResult, Outcome
+
+
+class FailureKind(StrEnum):
+    """What went wrong, as far as the logs say."""
+
+    MISSING_IN_TEST = "missing dependency in test"
+    MISSING_IN_BUILD = "missing dependency in build"
+    NOT_FOUND = "dependency not found in build"
+    INVALID_VERSION = "invalid version in build"
+    CONFLICT = "version conflict in build"
+    MISSING_FEATURE = "missing feature or unfit version"
+    BROKEN_FILE = "build file that cannot be read"
+    STALE_LOCK = "lock file that does not fit the build file"
+    SYSTEM_PACKAGE = "missing system package"
+    TESTS = "failing tests"
+    LIMIT = "limit of the sandbox"
+    TIMEOUT = "timeout"
+    NOT_RUN = "tests not run"
+    NETWORK = "network"
+    OTHER = "other"
+
+
+class Failure(Record):
+    """A kind and its evidence."""
+
+    kind: FailureKind
+    evidence: str = ""
+
+
+_MISSING = "missing"
+"""Of either phase; the failed step says which."""
+
+_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_LONGEST = 300
+_LINE = 2000
+
+
+def failure_of(result: JobResult) -> Failure | None:
+    """Return why a job did not pass; None when it did."""
+    if result.outcome is Outcome.PASSED:
+        return None
+    if result.outcome is Outcome.TIMEOUT:
+        return Failure(kind=FailureKind.TIMEOUT, evidence=result.reason)
+    if result.outcome is Outcome.NOT_RUN:
+        return Failure(kind=FailureKind.NOT_RUN, evidence=result.reason)
+    if "was ended: " in result.reason:
+        return Failure(kind=FailureKind.LIMIT, evidence=result.reason[:_LONGEST])
+    failed = next((step for step in result.steps if step.result == "failure"), None)
+    return explained(result.failed_output, in_tests=failed is not None and failed.tests) or Failure(
+        kind=FailureKind.OTHER, evidence=_last_line(result.failed_output) or result.reason
+    )
+
+
+def explained(output: str, *, in_tests: bool) -> Failure | None:
+    """Return the first rule's reading of *output* that has a line for it."""
+    text = _COLOURS.sub("", output)
+    lines = text.splitlines()
+    for kind, rule in _rules():
+        for line in lines:
+            if rule.search(line[:_LINE]):
+                return Failure(kind=_of_phase(kind, in_tests=in_tests), evidence=line.strip()[:_LONGEST])
+    return None
+
+
+@functools.cache
+def _rules() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    document = tomllib.loads(files("groundup.grading.ci").joinpath("failure_rules.toml").read_text("utf-8"))
+    return tuple(
+        (group["kind"], re.compile("|".join(f"(?:{line})" for line in group["lines"])))
+        for group in document["group"]
+    )
+
+
+def _of_phase(kind: str, *, in_tests: bool) -> FailureKind:
+    if kind == _MISSING:
+        return FailureKind.MISSING_IN_TEST if in_tests else FailureKind.MISSING_IN_BUILD
+    return FailureKind(kind)
+
+
+def _last_line(output: str) -> str:
+    return next(_lines_backwards(_COLOURS.sub("", output)), "")[:_LONGEST]
+
+
+def _lines_backwards(text: str) -> Iterator[str]:
+    return (line.strip() for line in reversed(text.splitlines()) if line.strip())
