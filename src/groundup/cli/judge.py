@@ -137,10 +137,9 @@ def judge(
     if dry_run:
         _print_plan(folder, models, docket, json)
         return 0
-    if models:
-        _ask(folder, models, docket, judges.jobs)
+    code = _ask(folder, models, docket, judges.jobs) if models else 0
     _print(folder, json)
-    return 0
+    return code
 
 
 def _print_plan(folder: Path, judges: "Sequence[ChatModel]", docket: Docket, json: bool) -> None:
@@ -166,13 +165,14 @@ def _print_plan(folder: Path, judges: "Sequence[ChatModel]", docket: Docket, jso
         print_table("What would be asked", ("questions", "judged already", "input tokens", "output tokens"), [row])
 
 
-def _ask(folder: Path, judges: "Sequence[ChatModel]", docket: Docket, jobs: int) -> None:
-    """Ask for what is owed."""
+def _ask(folder: Path, judges: "Sequence[ChatModel]", docket: Docket, jobs: int) -> int:
+    """Ask for what is owed; return the exit code: 3 when the money does not suffice for all of it."""
     import asyncio
     from contextlib import AsyncExitStack
 
     from groundup.cli.console import say
     from groundup.judging.work import judge as ask
+    from groundup.models.protocol import BudgetSpentError
     from groundup.store.judgements import Judgement
 
     async def work() -> None:
@@ -189,7 +189,12 @@ def _ask(folder: Path, judges: "Sequence[ChatModel]", docket: Docket, jobs: int)
         if judgement.failed is not None:
             say(f"{judgement.attempt} {judgement.of}: {judgement.judge} gives no scores: {judgement.failed}")
 
-    asyncio.run(work())
+    try:
+        asyncio.run(work())
+    except BudgetSpentError as error:
+        say(f"groundup: {error}; what was judged before is kept")
+        return 3
+    return 0
 
 
 def _print(folder: Path, json: bool) -> None:

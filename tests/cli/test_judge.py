@@ -1,0 +1,140 @@
+"""Tests of `groundup judge`: judgements of a run by scripted models that speak real HTTP."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from groundup.judging.answers import CRITERIA
+from tests.cli.conftest import TWO, Groundup, Predict
+
+Judge = Callable[..., str]
+
+
+def said(score: int, *, influenced: bool = False) -> str:
+    """Return an answer with one score for everything."""
+    scores = {name: {"score": score, "reason": "so"} for name in CRITERIA}
+    return json.dumps({"scores": scores, "influenced": influenced})
+
+
+@pytest.fixture
+def scripted_judge(tmp_path: Path) -> Judge:
+    """Write a scripted judge that says these things one after the other; return its name."""
+
+    def write(name: str, *answers: str, head: str = "") -> str:
+        turns = "".join(f"[[turn]]\ncontent = '''{answer}'''\n" for answer in answers)
+        (tmp_path / f"{name}.toml").write_text(f"{head}\n{turns}")
+        return f"scripted/{tmp_path}/{name}.toml"
+
+    return write
+
+
+@pytest.fixture
+def run(groundup: Groundup, predict: Predict) -> str:
+    """A run of two tasks; one submission has a README and tests."""
+    folder = predict({"task-0000": "pass", "task-0001": "half"})
+    (folder / "task-0000" / "README.md").write_text("# One\n")
+    (folder / "task-0000" / "tests").mkdir()
+    (folder / "task-0000" / "tests" / "test_one.py").write_text("def test(): ...\n")
+    assert groundup("evaluate", TWO, "-p", folder, "--run-id", "one").code == 0
+    return "one"
+
+
+def lines(tmp_path: Path) -> list[dict[str, object]]:
+    """Return the recorded judgements."""
+    return [json.loads(line) for line in (tmp_path / "runs/one/judgements.jsonl").read_text().splitlines()]
+
+
+def test_several_judges(groundup: Groundup, run: str, scripted_judge: Judge, tmp_path: Path) -> None:
+    """Every matter that there is gets an opinion of each judge; agreement and disagreement are told."""
+    before = (tmp_path / "runs/one/verdicts.jsonl").read_bytes()
+    kind, strict = scripted_judge("kind", said(9)), scripted_judge("strict", said(5, influenced=True))
+    ended = groundup("judge", run, "-m", kind, "-m", strict, "--json")
+    assert ended.code == 0, ended.err
+    told = json.loads(ended.out)["judged"]
+    assert [(one["attempt"]["task"], one["of"]) for one in told] == [
+        ("task-0000", "readme"),
+        ("task-0000", "repository"),
+        ("task-0000", "tests"),
+        ("task-0001", "repository"),
+    ]
+    assert not any(one["overall"]["agreed"] for one in told)
+    assert told[0]["influenced"] == [strict]
+    assert "nothing to judge as tests in 1 attempts: task-0001/0" in ended.err
+    assert len(lines(tmp_path)) == 8
+    assert (tmp_path / "runs/one/verdicts.jsonl").read_bytes() == before
+
+
+def test_nothing_is_asked_twice(groundup: Groundup, run: str, scripted_judge: Judge, tmp_path: Path) -> None:
+    """A second start asks only for what is missing; another judge is asked for everything."""
+    assert groundup("judge", run, "-m", scripted_judge("one", said(8)), "--tasks", "task-0000").code == 0
+    assert len(lines(tmp_path)) == 3
+    again = groundup("judge", run, "-m", scripted_judge("one", said(8)))
+    assert "1 judgements to ask for, 3 there already" in again.err
+    assert "4 judgements to ask for, 0" in groundup("judge", run, "-m", scripted_judge("two", said(7))).err
+    shown = groundup("judge", run)
+    assert shown.out.count("yes") == 4
+
+
+def test_a_torn_line_is_asked_again(groundup: Groundup, run: str, scripted_judge: Judge, tmp_path: Path) -> None:
+    """A judgement that a killed process had half written counts as never made."""
+    judge = scripted_judge("one", said(8))
+    assert groundup("judge", run, "-m", judge).code == 0
+    file = tmp_path / "runs/one/judgements.jsonl"
+    file.write_bytes(file.read_bytes()[:-20])
+    assert "1 judgements to ask for, 3 there already" in groundup("judge", run, "-m", judge).err
+    assert len(lines(tmp_path)) == 4
+
+
+def test_answers_in_the_wrong_form(groundup: Groundup, run: str, scripted_judge: Judge, tmp_path: Path) -> None:
+    """A judge may mend its answer; one that cannot has no opinion, costs no score, and is owed again."""
+    late = scripted_judge("late", "I would say nine.", said(9))
+    assert (
+        json.loads(groundup("judge", run, "-m", late, "--of", "readme", "--json").out)["judged"][0]["overall"][
+            "mean"
+        ]
+        == 9
+    )
+    never = scripted_judge("never", "Ten!", head='then = "repeat"')
+    ended = groundup("judge", run, "-m", never, "--of", "readme")
+    assert ended.code == 0
+    assert "gives no scores: its answer is not in the form" in ended.err
+    assert lines(tmp_path)[-1]["scores"] == {}
+    assert "1 judgements to ask for, 0 there already" in groundup("judge", run, "-m", never, "--of", "readme").err
+
+
+def test_money_ends_the_work(groundup: Groundup, run: str, scripted_judge: Judge) -> None:
+    """A limit on the cost holds; what it leaves is owed."""
+    judge = scripted_judge("one", said(8))
+    ended = groundup("judge", run, "-m", judge, "-j", "1", "--price", "1:1", "--max-cost", "0.0065", "--json")
+    assert ended.code == 3
+    assert "raise --max-cost" in ended.err
+    kept = len(json.loads(ended.out)["judged"])
+    assert 0 < kept < 4
+    assert f"{4 - kept} judgements to ask for, {kept} there" in groundup("judge", run, "-m", judge).err
+
+
+def test_what_would_be_asked(groundup: Groundup, run: str, scripted_judge: Judge, tmp_path: Path) -> None:
+    """A dry run tells how many questions and tokens there are, and asks nothing."""
+    ended = groundup("judge", run, "-m", scripted_judge("one", said(8)), "--dry-run", "--json")
+    assert json.loads(ended.out)["owed"] == 4
+    assert json.loads(ended.out)["input_tokens"] > 0
+    assert not (tmp_path / "runs/one/judgements.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("--of", "looks"), "unknown matter"),
+        (("--tasks", "task-9"), "unknown task"),
+        (("--base-url", "http://127.0.0.1:1", "--base-url", "http://127.0.0.1:2"), "one for each"),
+    ],
+)
+def test_bad_input(
+    groundup: Groundup, run: str, scripted_judge: Judge, arguments: tuple[str, ...], hint: str
+) -> None:
+    """What cannot be judged is told before anything is asked."""
+    ended = groundup("judge", run, "-m", scripted_judge("one", said(8)), *arguments)
+    assert ended.code == 2
+    assert hint in ended.err
