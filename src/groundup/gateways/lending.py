@@ -32,6 +32,7 @@ from groundup.gateways.maven import MavenGateway
 from groundup.gateways.maven_registry import MavenRegistry
 from groundup.gateways.maven_settings import maven_configuration
 from groundup.gateways.npm import NpmGateway
+from groundup.gateways.npm_locks import relocated
 from groundup.gateways.npm_registry import NpmRegistry
 from groundup.gateways.npm_settings import NpmConfiguration, npm_configuration
 from groundup.gateways.nuget import NuGetGateway
@@ -67,16 +68,35 @@ class RegistrySet:
 
     def __init__(self, gateways: Mapping[RegistryKind, RegistryGateway]) -> None:
         self.gateways = gateways
+        self._addresses: dict[RegistryKind, str] = {}
 
     async def attach(self, sandbox: Sandbox) -> dict[str, str]:
         """Serve *sandbox* and write what its clients need; return variables for its commands."""
         variables: dict[str, str] = {}
-        for gateway in self.gateways.values():
-            supplies = gateway.supplies(await gateway.attach(sandbox))
+        for kind, gateway in self.gateways.items():
+            self._addresses[kind] = await gateway.attach(sandbox)
+            supplies = gateway.supplies(self._addresses[kind])
             variables.update(supplies.environment)
             for path, text in supplies.files.items():
                 await sandbox.write_file(path, text.encode())
         return variables
+
+    async def relocate(self, sandbox: Sandbox, path: str) -> bool:
+        """Rewrite a yarn.lock inside that names a registry's tarballs, so that Yarn 1 asks the gateway for them.
+
+        Returns whether anything was rewritten; hashes stay. Other clients need no such thing. Raises
+        `FileNotFoundError` and `ValueError` as `Sandbox.read_file` does.
+        """
+        address = self._addresses.get("npm")
+        if address is None:
+            return False
+        found = await sandbox.read_file(path)
+        changed = relocated(found.decode("utf-8", errors="surrogateescape"), address)
+        content = changed.encode("utf-8", errors="surrogateescape")
+        if content == found:
+            return False
+        await sandbox.write_file(path, content)
+        return True
 
     @property
     def fetched(self) -> dict[RegistryKind, tuple[Fetched, ...]]:
