@@ -48,6 +48,8 @@ from groundup.settings import environment
 from groundup.trees.copy import copy_tree
 
 _BUILDS_AT_ONCE = 2
+_MAVEN_OPTIONS = "-XX:TieredStopAtLevel=1 -Djansi.mode=strip -Djansi.strip=true"
+"""Quick starts, and no colours: Debian's Maven has them also where nobody sees them."""
 _WHAT = "fetching what the project's pom.xml names"
 
 
@@ -233,5 +235,5 @@ def _toolchain(java: int) -> JavaToolchain:
         maven=maven.version,
         mounts=tuple(mounts),
         path=(f"{JAVA_TARGET}/bin", f"{inside}/bin"),
-        environment={"JAVA_HOME": JAVA_TARGET, "MAVEN_OPTS": "-XX:TieredStopAtLevel=1 -Xshare:auto"},
+        environment={"JAVA_HOME": JAVA_TARGET, "MAVEN_OPTS": _MAVEN_OPTIONS},
     )

@@ -24,7 +24,14 @@ from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, San
 from groundup.suites.protocol import Graded
 from groundup.suites.repogenesis.data import Problem
 from groundup.suites.repogenesis.official_coverage import OfficialCoverage, official_coverage
-from groundup.suites.repogenesis.official_rules import Counts, Deployed, read_counts, read_deployment
+from groundup.suites.repogenesis.official_java import build_java_image, run_java_image
+from groundup.suites.repogenesis.official_rules import (
+    Counts,
+    Deployed,
+    read_counts,
+    read_deployment,
+    read_surefire_counts,
+)
 from groundup.suites.repogenesis.official_workspace import Image, build_image
 from groundup.trees.limits import printable
 
@@ -43,9 +50,11 @@ class OfficialGrader:
     name = "official"
     version = VERSION
 
-    def __init__(self, problems: Mapping[str, Problem], lifecycle: Lifecycle) -> None:
+    def __init__(
+        self, problems: Mapping[str, Problem], lifecycle: Lifecycle, java: Lifecycle | None = None
+    ) -> None:
         self._problems = problems
-        self._lifecycle = lifecycle
+        self._lifecycles = {"python": lifecycle, "java": java or lifecycle}
 
     def reservation_mb(self, task: Task) -> int:
         """Return what a service and its tests use as a rule; their limit is higher."""
@@ -57,7 +66,7 @@ class OfficialGrader:
         return {
             "task": None if problem is None else digest_of(problem.task),
             "data": None if problem is None else problem.digest,
-            "lifecycle": digest_of(self._lifecycle),
+            "lifecycle": digest_of(list(self._lifecycles.values())),
             "driver": digest_bytes(_driver()),
         }
 
@@ -65,16 +74,19 @@ class OfficialGrader:
         """Build, run, read the log."""
         problem = self._gradable(task)
         began = time.monotonic()
-        image = await build_image(submission, problem.hidden_tests(), self._lifecycle, bench)
+        lifecycle = self._lifecycles[problem.task.language]
+        build = build_java_image if problem.task.language == "java" else build_image
+        image = await build(submission, problem.hidden_tests(), lifecycle, bench)
         built = time.monotonic()
         exit_code, log, cut = _BUILD_FAILED, "", False
         if image.refused is None:
-            exit_code, log, cut = await self._run(problem, image, bench)
+            exit_code, log, cut = _container_log(await self._run(problem, image, lifecycle, bench), lifecycle)
         coverage = await asyncio.to_thread(official_coverage, problem.readme or "", submission)
-        verdict = _with_coverage(_verdict(task, image, exit_code, log), coverage)
+        read = read_surefire_counts if problem.task.language == "java" else read_counts
+        verdict = _with_coverage(_verdict(task, image, exit_code, log, read(log)), coverage)
         timings = {"build": round(built - began, 3), "total": round(time.monotonic() - began, 3)}
         facts = {**verdict.facts, **({"output_cut": True} if cut else {})}
-        logs = {"container.txt": middle_cut(log.encode(errors="replace"), self._lifecycle.log_bytes)}
+        logs = {"container.txt": middle_cut(log.encode(errors="replace"), lifecycle.log_bytes)}
         resolution = image.environment.resolution if image.environment else None
         if resolution is not None:
             facts["resolution"] = resolution.told
@@ -87,19 +99,22 @@ class OfficialGrader:
             verdict=_verdict_of(task, Deployed(success=False, message=reason.message), Counts(), (reason,))
         )
 
-    async def _run(self, problem: Problem, image: Image, bench: Bench) -> tuple[int, str, bool]:
-        settings = {
+    async def _run(self, problem: Problem, image: Image, lifecycle: Lifecycle, bench: Bench) -> CommandResult:
+        settings: dict[str, object] = {
+            "language": problem.task.language,
             "port": problem.task.port,
-            "ready_s": round(self._lifecycle.ready_s),
-            "tests_s": round(bench.timeout_s or self._lifecycle.tests_s),
+            "ready_s": round(lifecycle.ready_s),
+            "tests_s": round(bench.timeout_s or lifecycle.tests_s),
         }
+        if problem.task.language == "java":
+            return await run_java_image(problem.task, _driver(), settings, lifecycle, _OUTPUT_BYTES, bench)
         start = find_start(image.repository, problem.task.port)
-        installs = start is not None and start.installs and self._lifecycle.start_installs
-        spec = await asyncio.to_thread(self._spec, problem, image, bench, installs=installs)
+        installs = start is not None and start.installs and lifecycle.start_installs
+        spec = await asyncio.to_thread(self._spec, problem, image, lifecycle, bench, installs=installs)
         async with AsyncExitStack() as stack:
             sandbox = await stack.enter_async_context(await bench.provider.open(spec))
             variables = await lend_index(stack, sandbox, bench) if installs else {}
-            result = await sandbox.run(
+            return await sandbox.run(
                 Command(
                     argv=("python", "-I", _DRIVER),
                     cwd=_REPOSITORY,
@@ -107,16 +122,17 @@ class OfficialGrader:
                     stdin=json.dumps(settings).encode(),
                 )
             )
-        return _container_log(result, self._lifecycle)
 
-    def _spec(self, problem: Problem, image: Image, bench: Bench, *, installs: bool) -> SandboxSpec:
+    def _spec(
+        self, problem: Problem, image: Image, lifecycle: Lifecycle, bench: Bench, *, installs: bool
+    ) -> SandboxSpec:
         if image.environment is None:
             raise TaskError(f"{problem.task.id}: nothing was built")
         workspace, trusted = bench.scratch / "workspace", bench.scratch / "driver"
         workspace.mkdir()
         trusted.mkdir()
         (trusted / "official_driver.py").write_bytes(_driver())
-        environment, task, lifecycle = image.environment, problem.task, self._lifecycle
+        environment, task = image.environment, problem.task
         mounts = writable_environment(environment, bench) if installs else environment.mounts
         return SandboxSpec(
             workspace=workspace,
@@ -149,11 +165,6 @@ class OfficialGrader:
         problem = self._problems.get(task.id)
         if problem is None:
             raise TaskError(f"{task.id} is not at hand; fetch it with `groundup data pull repogenesis`")
-        if problem.task.language == "java":
-            raise TaskError(
-                f"{task.id}: Java tasks need Maven and a JDK in the sandbox, which the official grader cannot "
-                "offer yet; name the Python tasks instead"
-            )
         return problem
 
 
@@ -165,8 +176,8 @@ def _container_log(result: CommandResult, lifecycle: Lifecycle) -> tuple[int, st
     return 137 if result.exit_code is None else result.exit_code, log, result.truncated
 
 
-def _verdict(task: Task, image: Image, exit_code: int, log: str) -> Verdict:
-    deployed, counts = read_deployment(log), read_counts(log)
+def _verdict(task: Task, image: Image, exit_code: int, log: str, counts: Counts) -> Verdict:
+    deployed = read_deployment(log)
     reasons = []
     if image.refused is not None:
         reasons.append(Reason(stage=Stage.INSTALL, message=f"the image cannot be built: {image.refused}"[:400]))

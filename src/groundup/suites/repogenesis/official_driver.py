@@ -61,6 +61,19 @@ def command(port: int) -> list[str] | None:
     return None
 
 
+def java_command() -> "list[str] | None":
+    """Return how a service in Java is started."""
+    found = script()
+    if found is not None:
+        say(f"Starting service via: {found}")
+        return ["bash", found]
+    if Path("pom.xml").is_file():
+        say("Starting service via: mvn spring-boot:run")
+        return ["mvn", "spring-boot:run", "-q"]
+    say("WARNING: No Java entry point found")
+    return None
+
+
 def answers(port: int, path: str) -> bool:
     """Whether GET *path* answers with less than 400. Waits for ever, as the published question does."""
     try:
@@ -104,10 +117,10 @@ def is_ready(service: "subprocess.Popen[bytes]", port: int, seconds: int) -> boo
     return service.poll() is None
 
 
-def deploy(settings: dict[str, int]) -> None:
+def deploy(settings: dict[str, int], language: str) -> None:
     """Start the service and say between markers whether it is deployed."""
     say(">>>>> DSR_START")
-    argv = command(settings["port"])
+    argv = java_command() if language == "java" else command(settings["port"])
     success, message = False, "No service entry point found"
     if argv is not None:
         service = subprocess.Popen(argv)
@@ -120,12 +133,17 @@ def deploy(settings: dict[str, int]) -> None:
     say(">>>>> DSR_END")
 
 
-def test(settings: dict[str, int]) -> None:
-    """Run pytest between markers; its exit code is told as 0, always."""
+def test(settings: dict[str, int], language: str) -> None:
+    """Run pytest or Maven between markers; the exit code is told as 0, always."""
     say(">>>>> TEST_START")
-    say("Running pytest...")
-    report = ["--json-report", "--json-report-file=/tmp/pytest_report.json"]
-    argv = ["timeout", str(settings["tests_s"]), "python", "-m", "pytest", "tests/", "-v", "--tb=short", *report]
+    argv = ["timeout", str(settings["tests_s"])]
+    if language == "java":
+        say("Running Maven tests...")
+        argv += ["mvn", "test"]
+    else:
+        say("Running pytest...")
+        argv += ["python", "-m", "pytest", "tests/", "-v", "--tb=short"]
+        argv += ["--json-report", "--json-report-file=/tmp/pytest_report.json"]
     subprocess.run(argv, stderr=subprocess.STDOUT, check=False)
     say("TEST_EXIT_CODE=0")
     say(">>>>> TEST_END")
@@ -136,8 +154,9 @@ def main() -> None:
     """Deploy, then test."""
     settings = json.load(sys.stdin)
     sys.stdin.close()
-    deploy(settings)
-    test(settings)
+    language = settings.pop("language")
+    deploy(settings, language)
+    test(settings, language)
     sys.stdout.flush()
     os._exit(0)
 

@@ -1,10 +1,12 @@
 """What the published harness reads out of a container's log: pure, faults included.
 
-Counts are whatever a line of the log says, the last of each kind; skipped tests count nowhere; without both
-markers the whole log is read.
+Counts are whatever a line of the log says, the last of each kind; skipped tests count nowhere. In Java they are
+the sums of all lines of Surefire. Without both markers the whole log is read.
 """
 
 import re
+
+from pydantic import Field
 
 from groundup.domain.records import Record
 
@@ -17,6 +19,8 @@ _COUNTS = {
     "failed": re.compile(r"(\d+)\s+failed"),
     "errors": re.compile(r"(\d+)\s+error"),
 }
+
+_SUREFIRE = re.compile(r"Tests run:\s*(\d+),\s*Failures:\s*(\d+),\s*Errors:\s*(\d+),\s*Skipped:\s*(\d+)")
 
 
 class Deployed(Record):
@@ -32,11 +36,12 @@ class Counts(Record):
     passed: int = 0
     failed: int = 0
     errors: int = 0
+    run: int | None = Field(default=None, description="as Surefire says it, with skipped ones; None for pytest")
 
     @property
     def total(self) -> int:
         """The published denominator."""
-        return self.passed + self.failed + self.errors
+        return self.passed + self.failed + self.errors if self.run is None else self.run
 
     @property
     def rate(self) -> float:
@@ -66,6 +71,17 @@ def read_counts(log: str) -> Counts:
             if match := pattern.search(line):
                 found[name] = int(match[1])
     return Counts(**found)
+
+
+def read_surefire_counts(log: str) -> Counts:
+    """Return the sums of all lines of Surefire between the markers, or of the whole log.
+
+    Each class has a line and all together have one, so everything counts twice.
+    """
+    lines = (_SUREFIRE.search(line) for line in (between(log, *TEST_MARKERS) or log).splitlines())
+    found = [tuple(map(int, match.groups())) for match in lines if match]
+    run, failed, errors, skipped = (sum(column) for column in zip(*found, strict=True)) if found else (0, 0, 0, 0)
+    return Counts(passed=max(run - failed - errors - skipped, 0), failed=failed, errors=errors, run=run)
 
 
 def between(log: str, start: str, end: str) -> str:

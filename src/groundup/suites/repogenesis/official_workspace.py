@@ -45,7 +45,7 @@ async def build_image(submission: Path, hidden_tests: Path, lifecycle: Lifecycle
 
 def _lay_out(submission: Path, hidden_tests: Path, repository: Path) -> str | None:
     copy_tree(submission, repository)
-    _remove(repository, _LEFT_OUT)
+    left_out(repository)
     tests = repository / _TESTS
     if tests.is_symlink() or (tests.exists() and not tests.is_dir()):
         return "tests is no folder, so the hidden tests cannot be copied there"
@@ -53,6 +53,11 @@ def _lay_out(submission: Path, hidden_tests: Path, repository: Path) -> str | No
         hidden_tests, tests, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*_LEFT_OUT_TESTS), symlinks=True
     )
     return None
+
+
+def left_out(repository: Path) -> None:
+    """Remove what the published copy leaves out."""
+    _remove(repository, _LEFT_OUT)
 
 
 def _remove(root: Path, patterns: Iterable[str]) -> None:

@@ -1,0 +1,4 @@
+#!/bin/sh
+cd "$(dirname "$0")"
+[ -f target/quarkus-app/quarkus-run.jar ] || mvn -q -DskipTests package
+exec java -jar target/quarkus-app/quarkus-run.jar
