@@ -31,3 +31,21 @@ def test_random_kills_lose_nothing(tmp_path: Path, part: int) -> None:
     print(report)
     assert report["kills"] >= KILLS
     assert report["within"] > 0, f"seed {seed}: no kill came after a first verdict: {report}"
+
+
+def test_random_kills_pay_for_no_finished_turn_twice(tmp_path: Path) -> None:
+    """Runs that generate are killed 25 times: the endpoint answers each recorded turn once, and none is lost."""
+    seed = int(os.environ.get("GROUNDUP_TEST_SEED", "0")) or random.SystemRandom().getrandbits(32)
+    print(f"seed {seed} (set GROUNDUP_TEST_SEED to use it again)")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.runs.killed_generation", str(tmp_path), str(seed), "25"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+    )
+    assert done.returncode == 0, f"seed {seed}: {done.stdout}{done.stderr}"
+    report = json.loads(done.stdout)
+    print(report)
+    assert report["within"] > 0, f"seed {seed}: no kill came after a first reply: {report}"

@@ -119,7 +119,14 @@ class ToySuite:
     default_grader = "strict"
 
     def __init__(
-        self, tasks: int = 20, *, version: str = "1", journal: Path | None = None, memory_mb: int = 16
+        self,
+        tasks: int = 20,
+        *,
+        version: str = "1",
+        journal: Path | None = None,
+        memory_mb: int = 16,
+        written: bool = False,
+        **fields: object,
     ) -> None:
         self.version = version
         self._tasks = [
@@ -127,9 +134,10 @@ class ToySuite:
                 {
                     "id": f"task-{number:04}",
                     "suite": "toy",
-                    "instruction": None,
+                    "instruction": f"Write task-{number:04}." if written else None,
                     "limits": {"memory_mb": memory_mb},
                     "data_version": version,
+                    **fields,
                 }
             )
             for number in range(tasks)
@@ -171,6 +179,35 @@ def create_two(settings: Settings) -> ToySuite:
 def create_newer(settings: Settings) -> ToySuite:
     """Return the two tasks of a later version."""
     return ToySuite(2, version="2")
+
+
+def create_written(settings: Settings) -> ToySuite:
+    """Return two tasks that an agent can do."""
+    return ToySuite(2, journal=settings.cache_dir.parent / "gradings", written=True)
+
+
+def create_eight_written(settings: Settings) -> ToySuite:
+    """Return eight tasks that an agent can do."""
+    return ToySuite(8, journal=settings.cache_dir.parent / "gradings", written=True)
+
+
+class SeededSuite(ToySuite):
+    """A task that asks for edits of files that are there."""
+
+    def write_seeds(self, task: Task, destination: Path) -> None:
+        """Write a file to change and one to leave alone."""
+        for name, text in ((BEHAVIOUR, "fail"), ("folder/other", "as it is")):
+            (destination / name).parent.mkdir(parents=True, exist_ok=True)
+            (destination / name).write_text(text)
+
+    def withheld(self, task: Task) -> tuple[str, ...]:
+        """Return a name."""
+        return ("the-original",)
+
+
+def create_edits(settings: Settings) -> SeededSuite:
+    """Return one task that asks for edits."""
+    return SeededSuite(1, journal=settings.cache_dir.parent / "gradings", written=True, deliverable="edits")
 
 
 def create_thousand(settings: Settings) -> ToySuite:

@@ -32,7 +32,7 @@ class Trajectory(Protocol):
     """What an agent did, appended as it happens; a resumed attempt finds what it recorded before."""
 
     def append(self, kind: str, **fields: JsonValue) -> None:
-        """Record a step; it is on the disk when this returns."""
+        """Record a step; it outlives this process when this returns."""
         ...
 
     def recorded(self) -> tuple[Mapping[str, JsonValue], ...]:

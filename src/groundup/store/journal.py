@@ -1,4 +1,4 @@
-"""Append-only files of lines. What `append` took is on the disk; a torn last line counts as never written."""
+"""Append-only files of lines. What `append` took is kept; a torn last line counts as never written."""
 
 import os
 from collections.abc import Iterator
@@ -13,17 +13,22 @@ _CHUNK = 64 * 1024
 
 
 class Journal:
-    """Appends to one file, to which nobody else may append meanwhile. Opening it cuts a torn last line off."""
+    """Appends to one file, to which nobody else may append meanwhile. Opening it cuts a torn last line off.
 
-    def __init__(self, path: Path) -> None:
+    Without *synced*, a line survives the end of the process at once, but a power cut only after `close`.
+    """
+
+    def __init__(self, path: Path, *, synced: bool = True) -> None:
         self._path = path
+        self._synced = synced
         with disk_errors(path.parent):
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
             try:
                 self._length = _end_of_last_line(self._descriptor)
                 os.ftruncate(self._descriptor, self._length)
-                os.fsync(self._descriptor)
-                sync_folder(path.parent)
+                if synced:
+                    os.fsync(self._descriptor)
+                    sync_folder(path.parent)
             except BaseException:
                 os.close(self._descriptor)
                 raise
@@ -34,7 +39,8 @@ class Journal:
         with disk_errors(self._path.parent):
             try:
                 _write_all(self._descriptor, data)
-                os.fsync(self._descriptor)
+                if self._synced:
+                    os.fsync(self._descriptor)
             except BaseException:
                 os.ftruncate(self._descriptor, self._length)
                 raise
@@ -43,8 +49,13 @@ class Journal:
     def close(self) -> None:
         """Close the file. Can be called twice."""
         if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+            descriptor, self._descriptor = self._descriptor, -1
+            try:
+                if not self._synced:
+                    with disk_errors(self._path.parent):
+                        os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
     def __enter__(self) -> Self:
         return self

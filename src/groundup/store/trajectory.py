@@ -1,6 +1,7 @@
 """`trajectory.jsonl`: what an agent did in one attempt, appended as it happens, over all tries of the attempt.
 
-Owns the file. What a step means is between the agent that recorded it and whoever reads it later.
+Owns the file. What a step means is between the agent that recorded it and whoever reads it later. Hundreds of
+attempts append at once, so nobody waits for the disk: a power cut can cost the last steps, a killed process none.
 """
 
 import json
@@ -39,10 +40,10 @@ class TrajectoryFile:
         with disk_errors(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
         self._earlier = tuple(read_trajectory(path))
-        self._journal = Journal(path)
+        self._journal = Journal(path, synced=False)
 
     def append(self, kind: str, **fields: JsonValue) -> None:
-        """Record a step; it is on the disk when this returns. Raises `DiskFullError`."""
+        """Record a step; it survives the end of this process when this returns. Raises `DiskFullError`."""
         step = {"kind": kind, "at": datetime.now(UTC).isoformat(timespec="milliseconds"), **fields}
         # Surrogates, as a model may send half a pair, are kept escaped.
         self._journal.append(json.dumps(step, ensure_ascii=True, allow_nan=False).encode())

@@ -1,0 +1,250 @@
+"""Runs that make their submissions: what is kept, what is graded, what is paid, and what a resume goes on with."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from groundup.domain.episodes import EpisodeLimits, Feedback
+from groundup.domain.errors import UsageError
+from groundup.domain.subjects import AttemptKey, Outcome, Submission
+from groundup.domain.verdicts import Status
+from groundup.runs import api
+from groundup.runs.progress import AttemptMade, Warned
+from groundup.settings import Settings
+from groundup.store.attempts import AttemptFolder
+from groundup.store.folder import RunFolder
+from groundup.store.records import EarlierRun, Generated, RunConfiguration
+from groundup.store.trajectory import Step, read_trajectory
+from tests.runs.configurations import PROVIDER, QUICK, TWO, Recorder
+from tests.runs.toy import BEHAVIOUR
+from tests.runs.toy_agent import AGENT
+
+WRITTEN = "tests.runs.toy:create_written"
+EDITS = "tests.runs.toy:create_edits"
+FIRST, SECOND = AttemptKey(task="task-0000"), AttemptKey(task="task-0001")
+ONLY_MADE = QUICK.model_copy(update={"generate_only": True})
+
+
+def generated(suite: str = WRITTEN, agent: str = AGENT, **fields: object) -> RunConfiguration:
+    """Return a configuration whose submissions an agent makes."""
+    submissions = Generated.model_validate({"agent": agent, **fields})
+    return RunConfiguration(suite=suite, submissions=submissions, sandbox=PROVIDER)
+
+
+def toy(suite: str = WRITTEN, feedback: Feedback = Feedback.SCORE, **options: JsonValue) -> RunConfiguration:
+    """Return a configuration of the toy agent."""
+    return generated(suite, options=options, feedback=feedback)
+
+
+def folder(result: api.RunResult, key: AttemptKey = FIRST) -> AttemptFolder:
+    """Return an attempt's folder."""
+    return RunFolder(result.folder).attempt(key)
+
+
+def record(result: api.RunResult, key: AttemptKey = FIRST) -> Submission:
+    """Return what was handed in."""
+    found = folder(result, key).record()
+    assert found is not None
+    return found
+
+
+def steps(result: api.RunResult, kind: str, key: AttemptKey = FIRST) -> list[Step]:
+    """Return an attempt's steps of one kind."""
+    return [step for step in read_trajectory(folder(result, key).trajectory_file) if step["kind"] == kind]
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    """A model that hands in a submission which passes half; each reply costs 10 cents at $100 a million tokens."""
+    path = tmp_path / "script.json"
+    content = f"```path={BEHAVIOUR}\nhalf\n```\n"
+    path.write_text(json.dumps({"turn": [{"content": content, "output_tokens": 1000}], "then": "repeat"}))
+    return path
+
+
+# --- what is kept
+
+
+def test_a_submission_is_made_and_graded(settings: Settings, script: Path) -> None:
+    """The run's verdicts are of what the model wrote; who made it and what it took is on record."""
+    result = api.run(generated(agent="oneshot", model=f"scripted/{script}"), QUICK, settings, run_id="one")
+    assert result.exit_code == 0
+    lines = RunFolder(result.folder).latest()
+    assert [lines[key].verdict.score.value for key in (FIRST, SECOND)] == [0.5, 0.5]  # type: ignore[union-attr]
+    made = record(result)
+    assert made.digest == lines[FIRST].submission
+    assert (made.provenance.source, made.provenance.agent_name) == ("agent", "oneshot")
+    assert made.effort is not None
+    assert (made.effort.turns, made.effort.usage.output_tokens) == (1, 1000)
+    assert [step["kind"] for step in read_trajectory(folder(result).trajectory_file)] == [
+        "began", "message", "message", "reply", "files", "ended",
+    ]  # fmt: skip
+
+
+def test_what_the_agent_printed_is_kept(settings: Settings) -> None:
+    """Beside the trajectory lie the agent's own logs."""
+    result = api.run(toy(), QUICK, settings, run_id="one")
+    assert (folder(result).agent_logs / "agent.log").read_bytes() == b"words"
+
+
+@pytest.mark.parametrize("outcome", [Outcome.LIMIT, Outcome.BUDGET, Outcome.REFUSED, Outcome.CRASHED])
+def test_every_outcome_is_graded(settings: Settings, outcome: Outcome) -> None:
+    """However an attempt ended, what lies in its workspace counts, and its line says how it ended."""
+    result = api.run(toy(outcome=outcome.value, behaviour="half"), QUICK, settings, run_id="one")
+    line = RunFolder(result.folder).latest()[FIRST]
+    assert line.outcome is outcome
+    assert line.verdict is not None
+    assert line.verdict.score is not None
+    assert line.verdict.score.value == 0.5
+
+
+def test_what_is_left_is_taken_in_like_a_strangers_tree(settings: Settings) -> None:
+    """A link that leads outside is dropped and told."""
+    made = record(api.run(toy(fault="hostile"), QUICK, settings, run_id="one"))
+    assert len(made.dropped) == 1
+    assert made.dropped[0].startswith("way-out: ")
+
+
+def test_of_edits_only_changes_are_handed_in(settings: Settings) -> None:
+    """Files of the seeds that are as they were are no part of the submission."""
+    result = api.run(toy(EDITS), QUICK, settings, run_id="one")
+    handed_in = folder(result).submission
+    assert [path.name for path in handed_in.rglob("*")] == [BEHAVIOUR]
+    assert steps(result, "note")[0]["withheld"] == ["the-original"]
+
+
+def test_submissions_can_be_graded_again(settings: Settings) -> None:
+    """A regrade takes what the agent handed in, with its effort."""
+    result = api.run(toy(behaviour="half"), QUICK, settings, run_id="one")
+    again = api.regrade(result.folder, QUICK, settings, changes={"grader": "lax"})
+    assert record(again).effort == record(result).effort
+    configuration = RunFolder(again.folder).config().configuration
+    assert isinstance(configuration.submissions, EarlierRun)
+
+
+# --- what the agent is told
+
+
+def test_submit_grades_what_is_there_and_tells_counts(settings: Settings) -> None:
+    """The score is of the workspace at that moment, and the final verdict is of the end."""
+    result = api.run(toy(first="half", behaviour="pass"), QUICK, settings, run_id="one")
+    assert steps(result, "told")[0]["message"] == "Submitted. Score 0.5000: 1 of 2 passed."
+    line = RunFolder(result.folder).latest()[FIRST]
+    assert line.verdict is not None
+    assert line.verdict.score is not None
+    assert line.verdict.score.value == 1.0
+    assert not RunFolder(result.folder).scratch.exists()
+
+
+@pytest.mark.parametrize("feedback", [Feedback.HIDDEN, Feedback.END])
+def test_scores_can_be_hidden(settings: Settings, feedback: Feedback) -> None:
+    """Then nothing is graded before the end, and the agent reads nothing of a score."""
+    configuration = toy(first="half", feedback=feedback)
+    (told,) = steps(api.run(configuration, QUICK, settings, run_id="one"), "told")
+    assert "core" not in str(told["message"]).replace("score is not shown", "")
+    assert told["ends"] is (feedback is Feedback.END)
+    gradings = settings.cache_dir.parent / "gradings"
+    assert (gradings / "task-0000").read_text().splitlines() == ["graded"]
+
+
+def test_a_submission_that_cannot_be_graded_tells_zero(settings: Settings) -> None:
+    """A fault of what was submitted is a score, not a failure."""
+    (told,) = steps(api.run(toy(first="submission"), QUICK, settings, run_id="one"), "told")
+    assert told["message"] == "Submitted. Score 0.0000: 0 of 2 passed."
+
+
+# --- faults
+
+
+def test_a_failing_endpoint_is_tried_again_and_is_no_zero(settings: Settings) -> None:
+    """The second try goes on from the trajectory of the first; both lines are there."""
+    result = api.run(toy(fault="infrastructure"), QUICK, settings, run_id="one")
+    lines = [line for line in RunFolder(result.folder).lines() if line.attempt == FIRST]
+    assert [line.outcome for line in lines] == [Outcome.INFRASTRUCTURE, Outcome.SUBMITTED]
+    assert lines[0].verdict is not None
+    assert lines[0].verdict.status is Status.INFRASTRUCTURE
+    assert [step["tries"] for step in steps(result, "note")] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"), [("task", "the task is at fault"), ("crash", "the agent crashed: Zero")]
+)
+def test_other_faults_are_owed_and_named(settings: Settings, fault: str, said: str) -> None:
+    """A task that an agent cannot do, and a bug of the agent, are no scores and say who is to blame."""
+    result = api.run(toy(fault=fault), QUICK, settings, run_id="one")
+    assert result.exit_code == 3
+    verdict = RunFolder(result.folder).latest()[FIRST].verdict
+    assert verdict is not None
+    assert said in verdict.reasons[0].message
+
+
+# --- generating only
+
+
+def test_generating_only_grades_nothing_and_a_resume_grades(settings: Settings) -> None:
+    """The run is complete without verdicts; a resume grades the same submissions and asks no agent again."""
+    recorder = Recorder()
+    made = api.run(toy(), ONLY_MADE, settings, run_id="one", progress=recorder)
+    assert (made.exit_code, made.standing.made, made.standing.graded) == (0, 2, 0)
+    assert sum(isinstance(event, AttemptMade) for event in recorder.events) == 2
+    assert not (settings.cache_dir.parent / "gradings").exists()
+    again = api.resume(made.folder, ONLY_MADE, settings)
+    assert (again.exit_code, again.standing.made) == (0, 2)
+    graded = api.resume(made.folder, QUICK, settings)
+    assert (graded.exit_code, graded.standing.graded) == (0, 2)
+    assert len(steps(graded, "began")) == 1
+
+
+# --- money
+
+
+def test_a_spent_budget_ends_the_run_and_a_larger_one_finishes_it(settings: Settings, script: Path) -> None:
+    """What was not paid for is owed, not scored; earlier starts' costs count; nothing is asked twice."""
+    recorder = Recorder()
+    options = QUICK.model_copy(update={"jobs": 1, "max_cost_usd": 0.15, "price": "0:100"})
+    settings_of_model = {"max_output_tokens": 1000}
+    configuration = generated(agent="oneshot", model=f"scripted/{script}", model_settings=settings_of_model)
+    result = api.run(configuration, options, settings, run_id="one", progress=recorder)
+    assert (result.exit_code, result.standing.graded, result.owed) == (3, 1, 1)
+    warnings = [event.message for event in recorder.events if isinstance(event, Warned)]
+    assert any("--max-cost" in message for message in warnings)
+    still = api.resume(result.folder, options, settings)
+    assert still.standing.graded == 1
+    richer = options.model_copy(update={"max_cost_usd": 0.25})
+    done = api.resume(result.folder, richer, settings)
+    assert (done.exit_code, done.standing.graded) == (0, 2)
+    assert [len(steps(done, "reply", key)) for key in (FIRST, SECOND)] == [1, 1]
+
+
+# --- configurations
+
+
+def test_an_agent_without_a_model_is_refused(settings: Settings) -> None:
+    """Before anything is done, with what to say."""
+    with pytest.raises(UsageError, match="name one with -m"):
+        api.plan(generated(agent="loop"), settings)
+
+
+def test_tasks_without_specification_are_refused(settings: Settings) -> None:
+    """An agent cannot do what nobody can tell it."""
+    with pytest.raises(UsageError, match="groundup data pull"):
+        api.plan(generated(TWO), settings)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"options": {"behaviour": "half"}},
+        {"limits": EpisodeLimits(turns=3)},
+        {"model_settings": {"temperature": 1.0}},
+        {"feedback": Feedback.HIDDEN},
+    ],
+)
+def test_another_subject_is_another_run(settings: Settings, change: dict[str, object]) -> None:
+    """A resume under other settings of agent, model or limits is refused by name."""
+    result = api.run(generated(), QUICK, settings, run_id="one")
+    other = Generated.model_validate({"agent": AGENT, **change})
+    with pytest.raises(UsageError, match="submissions"):
+        api.resume(result.folder, QUICK, settings, changes={"submissions": other})

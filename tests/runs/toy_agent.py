@@ -1,0 +1,96 @@
+"""An agent that does what its options say; reached by dotted path. And a builder of empty environments."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from groundup.agents.protocol import Assignment, Ended
+from groundup.domain.errors import InfrastructureError, TaskError
+from groundup.domain.subjects import Outcome
+from groundup.domain.tasks import Task
+from groundup.environments.requests import AnySource, Layer, PythonEnvironment, PythonRequest
+from groundup.sandbox.protocol import SandboxProvider
+from groundup.settings import Settings
+from tests.runs.toy import BEHAVIOUR
+
+AGENT = "tests.runs.toy_agent:create"
+BUILDER = "tests.runs.toy_agent:create_builder"
+
+
+def create(options: Mapping[str, JsonValue]) -> "ToyAgent":
+    """Return the agent."""
+    return ToyAgent(options)
+
+
+class ToyAgent:
+    """Hands in the behaviour that its options name, and does to the run what they say."""
+
+    name = "toy"
+    version = "1"
+    needs_model = False
+
+    def __init__(self, options: Mapping[str, JsonValue]) -> None:
+        self._options = options
+
+    def identity(self) -> Mapping[str, JsonValue]:
+        """Return the options."""
+        return self._options
+
+    def reservation_mb(self, task: Task) -> int:
+        """Return little."""
+        return 16
+
+    async def attempt(self, assignment: Assignment) -> Ended:
+        """Do it."""
+        tries = len([step for step in assignment.trajectory.recorded() if step["kind"] == "began"])
+        assignment.trajectory.append("note", withheld=list(assignment.withheld), tries=tries)
+        assignment.keep("agent.log", b"words")
+        behaviour = assignment.workspace / BEHAVIOUR
+        if (first := self._options.get("first")) is not None:
+            behaviour.write_text(str(first))
+            told = await assignment.submit()
+            assignment.trajectory.append("told", message=told.message, shown=told.shown, ends=told.ends)
+        match self._options.get("fault"):
+            case "infrastructure" if tries == 0:
+                raise InfrastructureError("the endpoint is down")
+            case "task":
+                raise TaskError("nothing to do")
+            case "crash":
+                raise ZeroDivisionError("a bug of the agent")
+            case "hostile":
+                (assignment.workspace / "way-out").symlink_to("/etc/passwd")
+            case "sleep":
+                await asyncio.sleep(600)
+        behaviour.write_text(str(self._options.get("behaviour", "pass")))
+        return Ended(
+            outcome=Outcome(str(self._options.get("outcome", "submitted"))), detail="as it was told", turns=2
+        )
+
+
+class EmptyBuilder:
+    """Builds environments in which nothing is."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    async def python(self, request: PythonRequest) -> PythonEnvironment:
+        """Return an empty environment."""
+        path = self._root / "empty-layer"
+        path.mkdir(parents=True, exist_ok=True)
+        layer = Layer(digest="sha256:0", kind="python", path=path)
+        return PythonEnvironment(layer=layer, mounts=(), path=(), python_version=f"{request.python}.1")
+
+    async def source(self, request: AnySource) -> Layer:
+        """Refuse."""
+        raise TaskError("this builder has no sources")
+
+    def identity(self) -> Mapping[str, str]:
+        """Return nothing."""
+        return {}
+
+
+def create_builder(settings: Settings, provider: SandboxProvider) -> EmptyBuilder:
+    """Return a builder."""
+    return EmptyBuilder(settings.cache_dir)
