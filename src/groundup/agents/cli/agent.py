@@ -165,6 +165,7 @@ class CliAgent:
         own = {} if program is None else program.environment
         return Command(
             argv=(first, *rest, *shlex.split(self._options.arguments)),
+            cwd=fill(self.preset.cwd, values),
             environment={**own, **{name: fill(text, values) for name, text in self.preset.environment.items()}},
             stdin=fill(self.preset.stdin, values).encode(),
             timeout_s=timeout_s or _NO_TIMEOUT_S,

@@ -68,6 +68,7 @@ class Preset(Record):
     )
     run: tuple[str, ...] = Field(min_length=1, description="the program, without a shell, and its arguments")
     stdin: str = ""
+    cwd: str = "{workspace}"
     environment: dict[str, str] = {}
     files: dict[InHome, str] = Field(
         default={}, description="path below its HOME -> text, written before it starts"
