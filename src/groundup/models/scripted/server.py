@@ -13,7 +13,7 @@ from typing import Self
 from pydantic import JsonValue
 
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage, ToolCall
-from groundup.domain.digests import digest_of
+from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import InfrastructureError
 from groundup.gateways.server import GatewayServer, Request, Response, ServerLimits
 from groundup.models.answering import chat
@@ -45,7 +45,7 @@ class ScriptedServer:
         """Replies with status 200 whose form was right: what an endpoint would bill."""
         self.failed: Counter[str] = Counter()
         self.requests: Counter[str] = Counter()
-        """How often each request was answered, by the digest of its messages and tools."""
+        """How often each request was answered, by the digest of its body."""
         self.most_at_once = 0
         self.base_url = ""
         self._tries: Counter[str] = Counter()
@@ -92,17 +92,16 @@ class ScriptedServer:
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)
         try:
-            return await self._answer(asked)
+            return await self._answer(asked, digest_bytes(request.body))
         finally:
             self._at_once -= 1
 
-    async def _answer(self, asked: Asked) -> Response:
+    async def _answer(self, asked: Asked, name: str) -> Response:
         turn = self.script.turn_for(asked.request)
         await asyncio.sleep(self.script.latency_s if turn.latency_s is None else turn.latency_s)
         tokens = estimated_tokens(asked.request)
         if self.script.context_tokens is not None and tokens > self.script.context_tokens:
             return self._overflow(tokens)
-        name = digest_of((asked.request.messages, asked.request.tools))
         if self._tries[name] < len(turn.fail):
             self._tries[name] += 1
             return self._failure(turn.fail[self._tries[name] - 1], turn.retry_after_s)
