@@ -67,6 +67,11 @@ class Settings(Record):
         description="who says which packages exist: live (the registries), none, or a snapshot's path",
     )
 
+    ci_timeout_s: float = Field(default=1800.0, gt=0, description="of a repository's CI job")
+    ci_exclude_newer: str | None = Field(
+        default=None, description="a date: what registries have since does not exist for CI jobs"
+    )
+
     @property
     def data(self) -> Path:
         """Where pulled suite data lies."""

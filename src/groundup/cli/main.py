@@ -31,6 +31,7 @@ from groundup.cli import (
     shell,
     suites,
     tasks,
+    validate,
 )
 from groundup.cli.console import forget_output, print_document, say
 from groundup.cli.options import Examples, command
@@ -60,6 +61,7 @@ COMMANDS: dict[str, tuple[Callable[..., int], Examples]] = {
     "recipe check": (recipe.check, recipe.CHECK_EXAMPLES),
     "curate locate": (curate.locate, curate.LOCATE_EXAMPLES),
     "curate instance": (curate.instance, curate.INSTANCE_EXAMPLES),
+    "curate validate": (validate.validate, validate.EXAMPLES),
     "clean": (clean.clean, clean.EXAMPLES),
 }
 """Every command with the examples that its help shows. Two words: a group and its command."""

@@ -1,6 +1,6 @@
 """What a benchmark has to offer, so that `runs` and `reports` need to know none by name."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
@@ -254,6 +254,28 @@ class Ablating(Protocol):
 
     async def ablate(self, ablation: str, task: Task, submission: Path, destination: Path) -> None:
         """Write *submission* without that kind of mistake into the empty folder *destination*."""
+        ...
+
+
+class Validation(Record):
+    """Whether grading a task tells anything: its original passes and the empty submission does not, each time."""
+
+    task: str
+    standing: Literal["valid", "invalid", "not executed", "infrastructure"]
+    why: str = ""
+    tries: int = 0
+    known: bool = Field(default=False, description="found earlier, for the task as it is now")
+
+
+@runtime_checkable
+class Validating(Protocol):
+    """A suite whose tasks can be wrong on a machine, for `groundup curate validate`. Optional."""
+
+    async def validate(self, task: Task, times: int, bench: Callable[[], Bench], *, again: bool) -> Validation:
+        """Grade original and empty submission of *task* *times* each and keep what was found.
+
+        What is known is found again only with *again*. *bench* returns tools around a new folder for each try.
+        """
         ...
 
 

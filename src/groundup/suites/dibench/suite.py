@@ -1,7 +1,7 @@
 """DI-Bench: what a repository depends on, inferred from its source, judged by its own build files."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +15,15 @@ from groundup.settings import Settings, environment
 from groundup.suites.dibench.ablations import ABLATIONS, ablate, check_ablation
 from groundup.suites.dibench.answers import answer, new_dependencies, submitted
 from groundup.suites.dibench.dataset import SUBSETS, Dataset, Problem, read_dataset
+from groundup.suites.dibench.execution import ExecutionGrader
+from groundup.suites.dibench.execution_summary import execution_tables
+from groundup.suites.dibench.execution_validity import (
+    assess,
+    keep_validity,
+    known_validity,
+    valid_ids,
+    validity_file,
+)
 from groundup.suites.dibench.inferred import write_inferred
 from groundup.suites.dibench.instances import LANGUAGES, as_lines, converted, documents
 from groundup.suites.dibench.official import OfficialGrader
@@ -24,7 +33,7 @@ from groundup.suites.dibench.set_statistics import set_statistics
 from groundup.suites.dibench.strict import StrictGrader
 from groundup.suites.dibench.summaries import Row, summaries
 from groundup.suites.dibench.verdict_facts import existence_of, instance_score
-from groundup.suites.protocol import PATCH_FILE, Grader, PackageName, Summary
+from groundup.suites.protocol import PATCH_FILE, Grader, PackageName, Summary, Validation
 from groundup.suites.pulling import PublishedFile, PublishedRelease, data_folder
 from groundup.trees.copy import copy_tree
 
@@ -43,7 +52,8 @@ def create(settings: Settings) -> "DiBench":
     """Return the suite over the pulled data, which may be absent."""
     folder = data_folder(NAME, settings)
     dataset = Dataset() if folder is None else read_dataset(folder)
-    return DiBench(dataset, names_of(settings.registry, settings.cache_dir, environment()))
+    names = names_of(settings.registry, settings.cache_dir, environment())
+    return DiBench(dataset, names, validity_file(settings), settings.ci_exclude_newer, settings.ci_timeout_s)
 
 
 class DiBench:
@@ -69,8 +79,18 @@ class DiBench:
         licence="MIT for the benchmark; each repository in it has its own",
     )
 
-    def __init__(self, dataset: Dataset, names: Names) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        names: Names,
+        validity: Path | None = None,
+        exclude_newer: str | None = None,
+        ci_timeout_s: float = 1800.0,
+    ) -> None:
         self._dataset = dataset
+        self._validity = validity
+        self._exclude_newer = exclude_newer
+        self._ci_timeout_s = ci_timeout_s
         self._problems = {problem.id: problem for problem in dataset.problems}
         self._names = names
 
@@ -96,7 +116,17 @@ class DiBench:
         return {
             StrictGrader.name: StrictGrader(self._problems, self._names),
             OfficialGrader.name: OfficialGrader(self._problems, self._names),
+            ExecutionGrader.name: ExecutionGrader(self._problems, self._exclude_newer, self._ci_timeout_s),
         }
+
+    def groups(self) -> Mapping[str, Collection[str]]:
+        """Return the tasks of each language and subset, and those whose execution was found valid."""
+        problems = self._dataset.problems
+        found: dict[str, list[str]] = {"valid": sorted(valid_ids(self._validity, problems))}
+        for problem in problems:
+            for name in (problem.instance.language, problem.subset):
+                found.setdefault(name, []).append(problem.id)
+        return found
 
     async def reference(self, task: Task, kind: Literal["oracle", "nop"], destination: Path, bench: Bench) -> None:
         """Write the published patch, or nothing."""
@@ -113,6 +143,26 @@ class DiBench:
                 place = destination / file.path
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(file.content)
+
+    async def validate(self, task: Task, times: int, bench: Callable[[], Bench], *, again: bool) -> Validation:
+        """Execute the original and the masked repository. Raises `UsageError` where results cannot be kept."""
+        if self._validity is None:
+            raise UsageError("there is no place for what is found; make the suite from settings")
+        problem = self._problems[task.id]
+        if not again and (found := known_validity(self._validity, problem)) is not None:
+            return found.told(known=True)
+        grader = self.graders()[ExecutionGrader.name]
+
+        async def try_once(which: Literal["oracle", "nop"], number: int) -> Verdict:
+            place = bench()
+            submission = place.scratch / "submission"
+            submission.mkdir(parents=True)
+            await self.reference(task, which, submission, place)
+            return (await grader.grade(task, submission, place)).verdict
+
+        found = await assess(problem, times, try_once)
+        keep_validity(self._validity, found)
+        return found.told()
 
     def write_seeds(self, task: Task, destination: Path) -> None:
         """Copy the masked repository."""
@@ -174,7 +224,8 @@ class DiBench:
             rows += self._missing(missing, notes)
         if left_out:
             notes.append(f"{left_out} have no counts and are left out")
-        return summaries(rows, notes)
+        textual = summaries(rows, notes)
+        return [*execution_tables(verdicts), *textual] if grader == ExecutionGrader.name else textual
 
     def _missing(self, keys: Sequence[AttemptKey], notes: list[str]) -> list[Row]:
         """Return the counts of predictions that are not there: everything is missing."""

@@ -1,0 +1,180 @@
+"""The grader `execution`: a prediction counts when the repository's own CI test job passes with it.
+
+The score is 1 or 0. A job that cannot be run here, for whatever was submitted, is graded with an undefined score:
+it was not executed, which is told with the reason and counts neither way. See docs/ci.md.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from groundup.domain.digests import digest_of
+from groundup.domain.errors import InfrastructureError
+from groundup.domain.tasks import Task
+from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
+from groundup.grading.bench import Bench
+from groundup.grading.ci.failure_kinds import Failure, FailureKind, failure_of
+from groundup.grading.ci.records import JOB_LIMITS, JobRequest, JobResult, UnsupportedJobError
+from groundup.grading.ci.tools import Tool
+from groundup.grading.ci.workflow import WorkflowError
+from groundup.suites.dibench.answers import Edited, answer, submitted
+from groundup.suites.dibench.dataset import Problem
+from groundup.suites.dibench.execution_command import job_command
+from groundup.suites.dibench.execution_files import executed_files
+from groundup.suites.dibench.metrics import InstanceScore, score_instance
+from groundup.suites.dibench.verdict_facts import Facts, facts_of, scores_of
+from groundup.suites.protocol import Graded
+from groundup.trees.copy import copy_tree
+
+VERSION = "1"
+_ACT_MB = 256
+_TOOL: Mapping[str, Tool] = {"python": "python", "rust": "rust", "javascript": "node", "csharp": "dotnet"}
+_STAGES: Mapping[FailureKind, Stage] = {
+    FailureKind.MISSING_IN_TEST: Stage.IMPORT,
+    FailureKind.TESTS: Stage.TEST,
+    FailureKind.TIMEOUT: Stage.TIMEOUT,
+    FailureKind.LIMIT: Stage.LIMIT,
+    FailureKind.NOT_RUN: Stage.TEST,
+}
+EXECUTED = "executed"
+KIND = "failure"
+"""Names of facts."""
+
+
+class ExecutionGrader:
+    """Runs the CI job that the instance names."""
+
+    name = "execution"
+    version = VERSION
+
+    def __init__(self, problems: Mapping[str, Problem], exclude_newer: str | None, timeout_s: float) -> None:
+        self._problems = problems
+        self._exclude_newer = exclude_newer
+        self._timeout_s = timeout_s
+
+    def reservation_mb(self, task: Task) -> int:
+        """Return what a job may use, and act."""
+        return JOB_LIMITS.memory_mb + _ACT_MB
+
+    def identity(self, task: Task) -> Mapping[str, object]:
+        """Return the instance with its answer, the masked build files, and the rules of registries and time."""
+        problem = self._problems[task.id]
+        masked = [problem.read(path) for path in problem.instance.build_files]
+        return {
+            "instance": problem.instance.digest,
+            "masked": digest_of(masked),
+            "exclude_newer": self._exclude_newer,
+            "timeout_s": self._timeout_s,
+        }
+
+    async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
+        """Run the job over the masked repository with the submission's declarations."""
+        started = time.monotonic()
+        problem = self._problems[task.id]
+        edited = await asyncio.to_thread(submitted, problem, submission)
+        tree = bench.scratch / "repository"
+        taken_back = await asyncio.to_thread(_write_repository, problem, edited, tree)
+        score = score_instance((await asyncio.to_thread(answer, problem, edited))[0])
+        facts: Facts = {"taken back": ", ".join(taken_back)[:200] or None}
+        try:
+            result = await self._run(problem, tree, bench)
+        except (UnsupportedJobError, WorkflowError) as error:
+            return self._not_executed(task, score, str(error))
+        failure = failure_of(result)
+        if failure is not None and any(trouble.startswith("network ") for trouble in result.registry_troubles):
+            raise InfrastructureError(f"a registry could not be reached: {result.registry_troubles[0]}")
+        return self._executed(task, score, result, failure, facts, time.monotonic() - started)
+
+    def zero(self, task: Task, reason: Reason) -> Graded:
+        """Return the verdict of what could not be taken in."""
+        score = score_instance(answer(self._problems[task.id], None)[0])
+        return self._verdict(task, score, Score(numerator=0, denominator=1), {EXECUTED: False}, (reason,), {})
+
+    async def _run(self, problem: Problem, tree: Path, bench: Bench) -> JobResult:
+        from groundup.grading.ci.job import run_job
+
+        instance = problem.instance
+        command = job_command(instance)
+        if command.job is None:
+            raise WorkflowError(f"{problem.id}: act_command names no job")
+        timeout_s = bench.timeout_s or self._timeout_s
+        request = JobRequest(
+            tree=tree,
+            repository=(instance.metadata.full_name or problem.id).rpartition("/")[2],
+            workflow=command.workflow,
+            job=command.job,
+            matrix=command.matrix,
+            exclude_newer=self._exclude_newer,
+            limits=JOB_LIMITS.model_copy(update={"wall_clock_s": timeout_s, "command_s": timeout_s}),
+        )
+        place = Bench(provider=bench.provider, builder=bench.builder, scratch=bench.scratch / "ci")
+        return await run_job(request, place, (_TOOL[instance.language],))
+
+    def _executed(
+        self,
+        task: Task,
+        score: InstanceScore,
+        result: JobResult,
+        failure: Failure | None,
+        facts: Facts,
+        seconds: float,
+    ) -> Graded:
+        facts |= {
+            EXECUTED: True,
+            KIND: failure.kind.value if failure else None,
+            "substitutes": "; ".join(result.substitutes)[:200] or None,
+            "leg": ", ".join(f"{key}: {value}" for key, value in result.leg.items())[:120] or None,
+        }
+        reasons = () if failure is None else (_reason(failure, result),)
+        timings = {**result.timings_s, "all": round(seconds, 3)}
+        points = Score(numerator=float(failure is None), denominator=1)
+        graded = self._verdict(task, score, points, facts, reasons, timings)
+        return graded.model_copy(update={"logs": {**result.logs, "ci.json": result.model_dump_json().encode()}})
+
+    def _not_executed(self, task: Task, score: InstanceScore, why: str) -> Graded:
+        reason = Reason(stage=Stage.ENVIRONMENT, message=f"not executed: {why}"[:400])
+        return self._verdict(task, score, Score(numerator=0, denominator=0), {EXECUTED: False}, (reason,), {})
+
+    def _verdict(
+        self,
+        task: Task,
+        score: InstanceScore,
+        points: Score,
+        facts: Facts,
+        reasons: tuple[Reason, ...],
+        timings: Mapping[str, float],
+    ) -> Graded:
+        verdict = Verdict(
+            status=Status.GRADED,
+            score=points,
+            scores={"F1": score.total.name_only.f1, **scores_of(score, None)},
+            facts=facts_of(score, None) | {name: value for name, value in facts.items() if value is not None},
+            reasons=reasons,
+            timings_s=dict(timings),
+            grader=GraderIdentity(
+                name=self.name, version=self.version, data_version=task.data_version, environment="rebuilt"
+            ),
+            cacheable=False,  # registries change, and tests of strangers need not do the same twice
+        )
+        return Graded(verdict=verdict)
+
+
+def _write_repository(problem: Problem, edited: Edited, tree: Path) -> tuple[str, ...]:
+    """Write the masked repository with the submission's declarations; return files where more was changed."""
+    files = executed_files(problem, edited)
+    copy_tree(problem.folder(), tree)
+    for path, content in files.contents.items():
+        place = tree / path
+        if content is None:
+            place.unlink(missing_ok=True)
+        else:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.unlink(missing_ok=True)  # it may be a link
+            place.write_bytes(content)
+    return files.taken_back
+
+
+def _reason(failure: Failure, result: JobResult) -> Reason:
+    stage = _STAGES.get(failure.kind, Stage.INSTALL)
+    return Reason(stage=stage, message=f"{failure.kind}: {failure.evidence} ({result.reason})"[:400])

@@ -1,0 +1,158 @@
+"""Whether an instance's execution tells anything: its original passes and its masked repository fails, each time.
+
+Results lie in one file beside the data, a line for each instance, the last one counts. A line holds for the very
+instance that it was made with, by digest.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from groundup.domain.digests import digest_of
+from groundup.domain.errors import InfrastructureError, TaskError
+from groundup.domain.records import Record
+from groundup.domain.verdicts import Verdict
+from groundup.settings import Settings
+from groundup.suites.dibench.dataset import Problem
+from groundup.suites.protocol import Validation
+from groundup.trees.writer import disk_errors
+
+FILE = "dibench-validity.jsonl"
+Which = Literal["oracle", "nop"]
+TryOnce = Callable[[Which, int], Awaitable[Verdict]]
+"""Grades the original's or the empty submission once; the number tells tries apart."""
+
+
+class TryRecord(Record):
+    """One execution."""
+
+    subject: Which
+    passed: bool | None
+    """None: it was not executed."""
+    failure: str | None = None
+    reason: str = ""
+    seconds: float | None = None
+
+
+class Validity(Record):
+    """What was found of one instance."""
+
+    task: str
+    instance: str
+    language: str
+    standing: Literal["valid", "invalid", "not executed", "infrastructure"]
+    why: str = ""
+    tries: tuple[TryRecord, ...] = ()
+
+    def told(self, *, known: bool = False) -> Validation:
+        """Return it as every suite tells it."""
+        return Validation(task=self.task, standing=self.standing, why=self.why, tries=len(self.tries), known=known)
+
+
+def instance_key(problem: Problem) -> str:
+    """Return the digest of what is executed: the instance, and its masked build files."""
+    masked = [problem.read(path) for path in problem.instance.build_files]
+    return digest_of({"instance": problem.instance.digest, "masked": masked})
+
+
+def validity_file(settings: Settings) -> Path:
+    """Return where results lie."""
+    return settings.data / FILE
+
+
+def read_validity(path: Path | None) -> dict[str, Validity]:
+    """Return the last line of each task; lines that cannot be read are none."""
+    found: dict[str, Validity] = {}
+    if path is None or not path.is_file():
+        return found
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            one = Validity.model_validate_json(line)
+        except ValidationError:
+            continue
+        found[one.task] = one
+    return found
+
+
+def valid_ids(path: Path | None, problems: Iterable[Problem]) -> set[str]:
+    """Return the ids of problems that were found valid as they are now."""
+    known = read_validity(path)
+    found = set()
+    for problem in problems:
+        one = known.get(problem.id)
+        if one is None or one.standing != "valid":
+            continue
+        try:
+            if one.instance == instance_key(problem):
+                found.add(problem.id)
+        except TaskError:
+            continue
+    return found
+
+
+def known_validity(path: Path, problem: Problem) -> Validity | None:
+    """Return what was found of the problem as it is now; what a machine's fault was is found again."""
+    one = read_validity(path).get(problem.id)
+    if one is None or one.standing == "infrastructure" or one.instance != instance_key(problem):
+        return None
+    return one
+
+
+def keep_validity(path: Path, found: Validity) -> None:
+    """Append a line; a torn last one is ended first. Raises `InfrastructureError`."""
+    line = found.model_dump_json().encode() + b"\n"
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            if file.tell() and path.read_bytes()[-1:] != b"\n":
+                line = b"\n" + line
+            file.write(line)
+
+
+async def assess(problem: Problem, times: int, try_once: TryOnce) -> Validity:
+    """Execute original and masked repository *times* each, until one disproves the instance."""
+    tries: list[TryRecord] = []
+
+    def found(standing: Literal["valid", "invalid", "not executed", "infrastructure"], why: str = "") -> Validity:
+        return Validity(
+            task=problem.id,
+            instance=instance_key(problem),
+            language=problem.instance.language,
+            standing=standing,
+            why=why[:400],
+            tries=tuple(tries),
+        )
+
+    for number in range(times):
+        for subject in _SUBJECTS:
+            try:
+                verdict = await try_once(subject, number)
+            except InfrastructureError as error:
+                return found("infrastructure", str(error))
+            except TaskError as error:
+                return found("invalid", str(error))
+            tries.append(_record(subject, verdict))
+            last = tries[-1]
+            if last.passed is None:
+                return found("not executed", last.reason)
+            if last.passed != (subject == "oracle"):
+                which = "the original fails" if subject == "oracle" else "the masked repository passes"
+                return found("invalid", f"{which} (try {number + 1}): {last.reason}".rstrip(": "))
+    return found("valid")
+
+
+def _record(subject: Which, verdict: Verdict) -> TryRecord:
+    value = verdict.score.value if verdict.score else None
+    failure = verdict.facts.get("failure")
+    return TryRecord(
+        subject=subject,
+        passed=None if value is None else value == 1.0,
+        failure=str(failure) if failure else None,
+        reason=verdict.reasons[0].message if verdict.reasons else "",
+        seconds=verdict.timings_s.get("all"),
+    )
+
+
+_SUBJECTS: tuple[Which, ...] = ("oracle", "nop")
