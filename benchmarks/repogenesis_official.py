@@ -3,7 +3,7 @@
     python -m benchmarks.repogenesis_official --checkout PATH [--submissions FOLDER] [--jobs 8]
 
 PATH is a checkout of the published repository, or of its folder RepoGenesis; its code is run as it is. FOLDER
-holds folders of predictions (a submission per task in each); without it, 38 submissions are made from the reference
+holds folders of predictions (a submission per task in each); without it, 38 submissions are made from reference
 services: whole, damaged and dishonest. Docker must be reachable (`DOCKER_HOST` counts) and have an image
 `python:3.10-slim`: the real one, or a stand-in (`python -m benchmarks.repogenesis_base_image`).
 

@@ -1,0 +1,119 @@
+"""Comparing runs, and reports in suites' own forms, as people do it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import TWENTY, TWO, Groundup, Predict
+
+
+@pytest.fixture
+def two_runs(groundup: Groundup, predict: Predict) -> None:
+    """Two runs of one suite: the second lost half of a task, and has not attempted another."""
+    groundup("run", TWO, "-a", "oracle", "--run-id", "a")
+    groundup("evaluate", TWO, "-p", predict({"task-0000": "half"}), "--run-id", "b")
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_two_runs_are_compared_task_by_task(groundup: Groundup) -> None:
+    """Differences with their tasks; what was not attempted counts 0 and is not forgotten."""
+    ended = groundup("compare", "a", "b")
+    assert ended.code == 0
+    assert "b against a" in ended.out
+    assert "-75.0 points" in ended.out
+    assert "task-0000" in ended.out
+    (found,) = json.loads(groundup("compare", "a", "b", "--json").out)["comparisons"]
+    assert (found["tasks"], found["worse"], found["difference"]) == (2, 2, -0.75)
+    assert groundup("compare", "a", "b", "--format", "markdown").out.startswith("## Runs")
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_a_report_file_stands_for_its_run(groundup: Groundup, tmp_path: Path) -> None:
+    """What `--json` printed can be compared without the run's folder; equal names are told apart."""
+    file = tmp_path / "kept.json"
+    file.write_text(groundup("report", "a", "--json").out)
+    found = json.loads(groundup("compare", file, "a", "--json").out)
+    assert [run["run_id"] for run in found["runs"]] == ["a", "a (2)"]
+    assert found["comparisons"][0]["difference"] == 0
+
+
+@pytest.mark.usefixtures("two_runs")
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("compare", "a"), "two runs or more"),
+        (("compare", "a", "missing"), "unknown run 'missing'"),
+        (("report", "a", "--format", "xml"), "unknown format 'xml'; choose from: json, markdown, table"),
+        (("report", "a", "b", "--format", "repogenesis"), "takes one run"),
+        (("report", "a", "--save", "x.json"), "--save is for suites' own forms"),
+    ],
+)
+def test_what_cannot_be_done_is_said(groundup: Groundup, arguments: tuple[str, ...], told: str) -> None:
+    """A sentence that names the choices, and exit code 2."""
+    ended = groundup(*arguments)
+    assert ended.code == 2
+    assert told in " ".join(ended.err.split())
+
+
+def test_other_files_are_no_reports(groundup: Groundup, tmp_path: Path) -> None:
+    """A file that nobody can read is named, with the forms that were tried."""
+    (tmp_path / "x.json").write_text("{}")
+    ended = groundup("report", tmp_path / "x.json")
+    assert ended.code == 2
+    assert "repogenesis" in ended.err
+
+
+def published(tmp_path: Path, name: str, passed: int) -> Path:
+    """Write a report as the published harness of RepoGenesis does."""
+    results = [
+        {
+            "repo_name": task,
+            "lang": "python",
+            "port": 8000,
+            "framework": "any",
+            "exit_code": 0,
+            "dsr": {"success": True, "message": "Service started successfully"},
+            "pass_at_1": {
+                "passed": count,
+                "failed": 2 - count,
+                "errors": 0,
+                "skipped": 0,
+                "total": 2,
+                "score": count / 2,
+            },
+            "api_coverage": {"total_apis": 4, "implemented_apis": 2, "score": 0.5},
+            "elapsed_seconds": 11.5,
+        }
+        for task, count in (("eve", passed), ("SimpleFastPyAPI", 2))
+    ]
+    summary = {
+        "total_repos": 2,
+        "avg_pass_at_1": 1.0,
+        "avg_api_coverage": 0.5,
+        "deployment_success_rate": 1.0,
+    }
+    metadata = {"timestamp": "2026-01-02T03:04:05", "harness_version": "1.0.0", "model_name": "m"}
+    file = tmp_path / f"{name}.json"
+    file.write_text(json.dumps({"metadata": metadata, "summary": summary, "results": results}))
+    return file
+
+
+def test_published_reports_are_read_and_compared(groundup: Groundup, tmp_path: Path) -> None:
+    """Reports of the published harness are runs like others, with the published averages beside."""
+    good, bad = published(tmp_path, "good", 2), published(tmp_path, "bad", 1)
+    ended = groundup("report", good)
+    assert ended.code == 0
+    assert "As the published harness averages" in ended.out
+    assert "graded by published 1.0.0" in ended.out
+    (found,) = json.loads(groundup("compare", good, bad, "--json").out)["comparisons"]
+    assert found["difference"] == -0.25
+    assert {figure["name"] for figure in found["figures"]} == {"score", "solved", "deployed", "api_coverage"}
+
+
+def test_runs_of_different_suites_are_not_compared(groundup: Groundup, tmp_path: Path) -> None:
+    """They have no task in common: that is a mistake, not an empty table."""
+    groundup("run", TWENTY, "-a", "oracle", "--run-id", "toy", "--tasks", "task-0000")
+    ended = groundup("compare", "toy", published(tmp_path, "good", 2))
+    assert ended.code == 2
+    assert "different suites" in ended.err

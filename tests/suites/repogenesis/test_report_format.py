@@ -1,0 +1,225 @@
+"""The published report: written from verdicts, read as verdicts, averaged as published."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from groundup.domain.errors import UsageError
+from groundup.domain.subjects import AttemptKey, Subject
+from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
+from groundup.suites.protocol import AttemptResult, Results
+from groundup.suites.repogenesis.data import Problem
+from groundup.suites.repogenesis.report_format import read_report, write_report
+from groundup.suites.repogenesis.summaries import summaries
+from groundup.suites.repogenesis.tasks import shipped_tasks
+
+PROBLEMS = {name: Problem(task=task) for name, task in shipped_tasks().items()}
+OFFICIAL = GraderIdentity(name="official", version="1", data_version="c090b7d")
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def official(
+    passed: int, failed: int, errors: int, *, deployed: bool, found: int = 1, extracted: int = 2
+) -> Verdict:
+    """Return a verdict as the official grader makes it."""
+    total = passed + failed + errors
+    return Verdict(
+        status=Status.GRADED,
+        score=Score(numerator=passed, denominator=total),
+        scores={
+            "deployed": Score(numerator=int(deployed), denominator=1),
+            "api_coverage": Score(numerator=found, denominator=extracted),
+        },
+        facts={
+            "dsr_success": deployed,
+            "dsr_message": "Service started successfully" if deployed else "No service entry point found",
+            "passed": passed,
+            "failed": failed,
+            "errors": errors,
+            "total": total,
+            "exit_code": 0,
+        },
+        timings_s={"total": 4.567},
+        grader=OFFICIAL,
+    )
+
+
+BROKEN = Verdict(
+    status=Status.INFRASTRUCTURE,
+    score=None,
+    reasons=(Reason(stage=Stage.ENVIRONMENT, message="no network"),),
+    grader=OFFICIAL,
+    cacheable=False,
+)
+VERDICTS: dict[str, Verdict | None] = {
+    "Blog": official(0, 0, 0, deployed=True, found=0, extracted=0),
+    "Chatroom": official(8, 1, 0, deployed=True, found=1, extracted=3),
+    "eve": official(1, 0, 1, deployed=False),
+    "javalin-online-judge": official(2, 1, 0, deployed=True),
+    "flask": BROKEN,
+    "synapse": None,
+}
+
+
+def results(verdicts: dict[str, Verdict | None]) -> Results:
+    """Return a run of one attempt per task; TaskManagement is owed."""
+    return Results(
+        name="run-1",
+        created_at=NOW,
+        subject=Subject(agent="copilot", model="sonnet"),
+        origin="/predictions",
+        seconds=12.345,
+        attempts=tuple(
+            AttemptResult(key=AttemptKey(task=task), verdict=verdict, seconds=6.0)
+            for task, verdict in verdicts.items()
+        ),
+        owed=(AttemptKey(task="TaskManagement"),),
+    )
+
+
+def test_the_document_has_the_published_fields() -> None:
+    """Names, order of fields, roundings and averages are the published ones."""
+    document = json.loads(write_report(results(VERDICTS), PROBLEMS).document)
+    assert list(document) == ["metadata", "summary", "results"]
+    assert document["metadata"]["model_name"] == "sonnet"
+    assert document["metadata"]["total_elapsed_seconds"] == 12.35
+    assert document["summary"] == {
+        "total_repos": 5,
+        "python_repos": 4,
+        "java_repos": 1,
+        "avg_pass_at_1": 0.6852,  # (0.8889 + 0.5 + 0.6667) / 3: what has no counted test is left out
+        "avg_api_coverage": 0.4444,  # (0.3333 + 0.5 + 0.5) / 3
+        "deployment_success_rate": 0.6,
+        "pass_at_1_by_lang": {"python": 0.6945, "java": 0.6667},  # rounded twice
+        "ac_by_lang": {"python": 0.4166, "java": 0.5},
+        "dsr_by_lang": {"python": 0.5, "java": 1.0},
+    }
+    chatroom = document["results"][1]
+    assert chatroom == {
+        "repo_name": "Chatroom",
+        "lang": "python",
+        "port": 8083,
+        "framework": "any",
+        "exit_code": 0,
+        "dsr": {"success": True, "message": "Service started successfully"},
+        "pass_at_1": {"passed": 8, "failed": 1, "errors": 0, "skipped": 0, "total": 9, "score": 0.8889},
+        "api_coverage": {"total_apis": 3, "implemented_apis": 1, "score": 0.3333},
+        "elapsed_seconds": 4.57,
+    }
+
+
+def test_what_the_form_does_not_hold_is_named() -> None:
+    """Tasks without a verdict are not in the results, as published, but in the metadata and a note."""
+    written = write_report(results(VERDICTS), PROBLEMS)
+    assert json.loads(written.document)["metadata"]["not_in_results"] == ["TaskManagement", "synapse"]
+    assert "2 tasks" in written.notes[0]
+
+
+def test_several_attempts_have_no_place_in_it() -> None:
+    """A run with more than one attempt per task is refused rather than cut."""
+    one = results(VERDICTS)
+    twice = AttemptResult(key=AttemptKey(task="eve", index=1), verdict=None)
+    with pytest.raises(UsageError, match="-k 1"):
+        write_report(one.model_copy(update={"attempts": (*one.attempts, twice)}), PROBLEMS)
+
+
+def test_the_table_is_the_published_one() -> None:
+    """A row per repository, sorted by name, and the averages below."""
+    lines = write_report(results(VERDICTS), PROBLEMS).table.splitlines()
+    assert lines[2] == "  RepoGenesis Evaluation Results"
+    assert lines[8] == "Chatroom                            python   PASS   8/9 (0.89) 1/3 (0.33)"
+    assert lines[9] == "eve                                 python   FAIL   1/2 (0.50) 1/2 (0.50)"
+    assert "  Avg Pass@1:               0.6852" in lines
+    assert "  DSR (Python):     0.5000  | DSR (Java):     1.0000" in lines
+
+
+def test_what_was_written_is_read_again() -> None:
+    """Scores, deployment and the grader survive; a failure of the machine is none of the submission's."""
+    written = write_report(results(VERDICTS), PROBLEMS).document
+    found = read_report(written, "report_1.json")
+    assert found is not None
+    assert (found.name, found.subject) == ("report_1", Subject(agent="copilot", model="sonnet"))
+    again = {one.key.task: one.verdict for one in found.attempts}
+    assert set(again) == {"Blog", "Chatroom", "eve", "javalin-online-judge", "flask"}
+    assert {key.task for key in found.owed} == {"synapse", "TaskManagement"}
+    eve, flask = again["eve"], again["flask"]
+    assert eve is not None
+    assert flask is not None
+    assert eve.score == Score(numerator=1, denominator=2)
+    assert eve.scores["deployed"].value == 0
+    assert eve.grader == OFFICIAL
+    assert flask.status is Status.INFRASTRUCTURE
+    assert flask.score is None
+
+
+def test_a_report_of_the_harness_is_read() -> None:
+    """Fields that the harness leaves out or adds do no harm; its grader is named as the published one."""
+    entry = {
+        "repo_name": "eve",
+        "lang": "python",
+        "port": 5001,
+        "framework": "eve",
+        "exit_code": -3,
+        "dsr": {"success": False, "message": "No DSR markers found in container output"},
+        "pass_at_1": {"passed": 0, "failed": 0, "errors": 0, "skipped": 0, "total": 0, "score": 0.0},
+        "build_error": "Build failed (exit 1): \x1b[31mno space",
+        "elapsed_seconds": 3.2,
+    }
+    document = {
+        "metadata": {"timestamp": "2026-01-02T03:04:05.123456", "harness_version": "1.0.0", "more": 1},
+        "summary": {
+            "total_repos": 1,
+            "avg_pass_at_1": 0.0,
+            "avg_api_coverage": 0.0,
+            "deployment_success_rate": 0.0,
+        },
+        "results": [entry],
+    }
+    found = read_report(json.dumps(document).encode(), "report_2026-01-02.json")
+    assert found is not None
+    verdict = found.attempts[0].verdict
+    assert verdict is not None
+    assert verdict.grader.name == "published"
+    assert verdict.grader.environment == "image"
+    assert verdict.reasons[0].stage is Stage.INSTALL
+    assert "\x1b" not in verdict.reasons[0].message
+    assert verdict.score == Score(numerator=0, denominator=0)
+
+
+@pytest.mark.parametrize(
+    "document", [b"", b"[]", b'{"runs": []}', b'{"metadata": {}, "summary": {}, "results": []}']
+)
+def test_other_documents_are_not_taken_for_it(document: bytes) -> None:
+    """What has another form is left to others."""
+    assert read_report(document, "x.json") is None
+
+
+def test_a_repository_twice_is_refused() -> None:
+    """A damaged report is named, not averaged."""
+    document = json.loads(write_report(results(VERDICTS), PROBLEMS).document)
+    document["results"].append(document["results"][0])
+    with pytest.raises(UsageError, match="twice"):
+        read_report(json.dumps(document).encode(), "x.json")
+
+
+def test_official_runs_are_summed_up_as_published() -> None:
+    """The averages with their denominators, by language."""
+    verdicts = {AttemptKey(task=task): verdict for task, verdict in VERDICTS.items()}
+    (table,) = summaries(verdicts, "official", PROBLEMS)
+    everything = table.scores["all"]
+    assert everything["deployed"] == Score(numerator=3, denominator=5)
+    assert everything["Pass@1"].denominator == 3
+    assert everything["Pass@1"].value == pytest.approx(0.6852, abs=1e-4)
+    assert list(table.scores) == ["all", "java", "python"]
+    assert summaries(verdicts, "strict", PROBLEMS) == ()
+
+
+def test_legacy_coverage_is_that_of_all_endpoints_together() -> None:
+    """1 of 3 and 1 of 2 are 2 of 5, not the mean of the two shares."""
+    verdicts: dict[AttemptKey, Verdict | None] = {
+        AttemptKey(task=task): VERDICTS[task] for task in ("Chatroom", "eve", "flask", "synapse")
+    }
+    (table,) = summaries(verdicts, "legacy", PROBLEMS)
+    assert table.scores["all"]["API coverage"] == Score(numerator=2, denominator=5)
+    assert table.scores["all"]["deployed"] == Score(numerator=1, denominator=2)
