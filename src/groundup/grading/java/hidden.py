@@ -63,7 +63,7 @@ def named_tests(texts: dict[str, bytes]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def test_classes(tests: tuple[str, ...]) -> tuple[str, ...]:
+def outer_classes(tests: tuple[str, ...]) -> tuple[str, ...]:
     """Return the outermost classes of *tests*, in their order."""
     return tuple(dict.fromkeys(test.partition("#")[0].partition("$")[0] for test in tests))
 

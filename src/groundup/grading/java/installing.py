@@ -120,6 +120,12 @@ def java_builder(bench: Bench) -> JavaBuilder:
     return builder.java
 
 
+def java_tools(bench: Bench, major: int = JAVA) -> dict[str, str]:
+    """Return the versions of what builds and runs Java here. Raises `InfrastructureError`."""
+    toolchain = java_builder(bench).toolchain(major)
+    return {"jdk": toolchain.java, "maven": toolchain.maven}
+
+
 def project_files(tree: Path) -> dict[str, bytes]:
     """Return the files of a project that decide what Maven resolves; links are not followed."""
     found: dict[str, bytes] = {}

@@ -18,7 +18,7 @@ from groundup.domain.records import Record
 from groundup.environments.java_requests import JAVA_TARGET, REPOSITORY_TARGET, MavenRepository
 from groundup.gateways.maven import SETTINGS_PLACE, settings_file
 from groundup.grading.bench import Bench
-from groundup.grading.java.hidden import falsified, test_classes
+from groundup.grading.java.hidden import falsified, outer_classes
 from groundup.grading.services.records import Lifecycle
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Mount, SandboxSpec
 from groundup.trees.removal import remove_tree
@@ -177,7 +177,7 @@ def _spec(
 
 
 def _command(prepared: Prepared, token: str, named: tuple[str, ...], lifecycle: Lifecycle) -> Command:
-    told = [token, f"/proc/self/fd/{REPORT_FD}", str(round(lifecycle.one_test_s)), *test_classes(named)]
+    told = [token, f"/proc/self/fd/{REPORT_FD}", str(round(lifecycle.one_test_s)), *outer_classes(named)]
     return Command(
         argv=(
             f"{JAVA_TARGET}/bin/java",

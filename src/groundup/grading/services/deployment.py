@@ -32,7 +32,7 @@ _OBSERVER = Limits(cpus=0.5, memory_mb=128, processes=16, disk_mb=16, wall_clock
 _COUNT = "n=0; for p in /proc/[0-9]*; do n=$((n+1)); done; echo $n"
 _ALONE = 2
 """The sandbox's supervisor and the shell that counts."""
-_NOTHING = "nothing to start: no start.sh, no app.py, main.py, run.py, manage.py, server.py, nor a module to guess"
+_NOTHING = "nothing to start: the published search finds neither a start.sh nor anything else that it knows"
 
 
 class Deployment:

@@ -16,6 +16,7 @@ from groundup.domain.errors import TaskError
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.bench import Bench
+from groundup.grading.java.installing import java_tools
 from groundup.grading.services.deployment import lend_index, writable_environment
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.start import find_start
@@ -69,6 +70,11 @@ class OfficialGrader:
             "lifecycle": digest_of(list(self._lifecycles.values())),
             "driver": digest_bytes(_driver()),
         }
+
+    async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
+        """Return the tools of tasks in Java; other layers are the submissions' own."""
+        problem = self._problems.get(task.id)
+        return java_tools(bench) if problem is not None and problem.task.language == "java" else {}
 
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Build, run, read the log."""

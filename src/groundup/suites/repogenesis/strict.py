@@ -14,7 +14,7 @@ from groundup.domain.errors import TaskError
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason
 from groundup.grading.bench import Bench
-from groundup.grading.java.installing import JAVA, JavaInstalled, install_java, java_builder, service_environment
+from groundup.grading.java.installing import JavaInstalled, install_java, java_tools, service_environment
 from groundup.grading.java.running import runner_source as java_runner_source
 from groundup.grading.java.start import find_java_start
 from groundup.grading.java.testing import run_java_tests
@@ -72,8 +72,7 @@ class StrictGrader:
         """Return the layer of the tests' environment; for Java the tools, whose layers submissions decide."""
         problem = self._problems.get(task.id)
         if problem is not None and problem.task.language == "java":
-            tools = java_builder(bench).toolchain(JAVA)
-            return {"jdk": tools.java, "maven": tools.maven}
+            return java_tools(bench)
         environment = await bench.builder.python(test_environment())
         return {environment.layer.kind: environment.layer.digest}
 

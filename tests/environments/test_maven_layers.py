@@ -1,0 +1,71 @@
+"""Tests of groundup.environments.maven_layers: local repositories are laid out from what was given out."""
+
+from pathlib import Path
+
+from groundup.environments.java_requests import JavaToolchain, MavenRequest, is_project_file
+from groundup.environments.maven_layers import lay_out, layer_key, local_place, runner_jars, write_stand_in
+from groundup.gateways.cache import FetchCache
+from groundup.gateways.maven_registry import MavenFile, MavenRegistry
+from tests.gateways.files_served import served
+from tests.gateways.maven_repositories import JAR, VERSIONS, put, using
+
+TOOLS = JavaToolchain(java="17.0.9", maven="3.8.7", mounts=(), path=())
+
+
+def junit(name: str, version: str) -> str:
+    """Return the place of a jar of JUnit 5."""
+    group = "platform" if "platform" in name else "jupiter"
+    return f"org/junit/{group}/{name}/{version}/{name}-{version}.jar"
+
+
+def test_a_layer_holds_files_at_their_places_and_lists_by_their_local_names(tmp_path: Path) -> None:
+    """A local repository calls a list of versions after the repository that it came from."""
+    (tmp_path / "kept").write_bytes(b"content")
+    file = MavenFile(tmp_path / "kept", "0" * 64, 7, from_cache=True, verified=True)
+    lay_out({JAR: file, VERSIONS: file}, tmp_path / "tree")
+    found = {path.relative_to(tmp_path / "tree").as_posix() for path in (tmp_path / "tree").rglob("*.*ar")}
+    assert found == {JAR}
+    assert (tmp_path / "tree" / local_place(VERSIONS)).read_bytes() == b"content"
+    assert local_place(VERSIONS) != VERSIONS
+
+
+def test_the_key_covers_build_files_and_tools_and_nothing_else(tmp_path: Path) -> None:
+    """Two submissions with one pom.xml share a layer; another JDK or another byte makes another."""
+    request = MavenRequest(files={"pom.xml": b"<project/>"})
+    assert layer_key(request, TOOLS) == layer_key(MavenRequest(files={"pom.xml": b"<project/>"}), TOOLS)
+    assert layer_key(request, TOOLS) != layer_key(MavenRequest(files={"pom.xml": b"<project />"}), TOOLS)
+    assert layer_key(request, TOOLS) != layer_key(request, TOOLS.model_copy(update={"java": "17.0.10"}))
+
+
+def test_build_files_are_poms_and_what_maven_reads_beside_them() -> None:
+    """Sources do not decide what is resolved."""
+    assert [is_project_file(place) for place in ("pom.xml", "a/pom.xml", ".mvn/extensions.xml", "src/A.java")] == [
+        *(True, True, True, False)
+    ]
+
+
+def test_the_stand_in_has_the_build_files_and_one_class(tmp_path: Path) -> None:
+    """Nothing of the submission's own sources is there."""
+    write_stand_in(
+        MavenRequest(files={"pom.xml": b"<project/>", "m/pom.xml": b"<project/>"}), tmp_path / "project"
+    )
+    files = sorted(path.relative_to(tmp_path / "project").as_posix() for path in tmp_path.rglob("*.*"))
+    assert files == ["m/pom.xml", "pom.xml", "src/main/java/groundup/StandIn.java"]
+
+
+async def test_what_starts_junit_5_is_added_in_the_version_of_the_project(tmp_path: Path) -> None:
+    """The launcher always, the engine where only the API is declared; without JUnit 5 nothing."""
+    for name, version in (("junit-platform-launcher", "1.9.3"), ("junit-jupiter-engine", "5.9.3")):
+        put(tmp_path / "remote", junit(name, version), b"jar")
+    put(tmp_path / "remote", junit("junit-platform-engine", "1.9.3"), b"jar")
+    api = [junit("junit-jupiter-api", "5.9.3"), junit("junit-platform-commons", "1.9.3")]
+    whole = [*api, junit("junit-jupiter-engine", "5.9.3"), junit("junit-platform-engine", "1.9.3")]
+    with served(tmp_path / "remote") as url:
+        registry = MavenRegistry(using(url), FetchCache(tmp_path / "cache"))
+        launcher, engine = junit("junit-platform-launcher", "1.9.3"), junit("junit-jupiter-engine", "5.9.3")
+        assert set(await runner_jars(whole, registry)) == {launcher}
+        assert set(await runner_jars(api, registry)) == {
+            *(launcher, engine, junit("junit-platform-engine", "1.9.3"))
+        }
+        assert await runner_jars([JAR], registry) == {}
+        await registry.close()
