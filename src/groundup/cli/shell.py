@@ -38,7 +38,7 @@ def shell(
 
     settings = settings_from(output=output)
     folder = run_folder(run, settings)
-    attempt = _attempt(task)
+    attempt = attempt_key(task)
 
     async def visit() -> int:
         async with place_of(folder, attempt, settings, trusted=trusted) as place:
@@ -49,7 +49,8 @@ def shell(
     return asyncio.run(visit())
 
 
-def _attempt(text: str) -> "AttemptKey":
+def attempt_key(text: str) -> "AttemptKey":
+    """Read TASK or TASK/NUMBER. Raises `UsageError`."""
     from groundup.domain.errors import UsageError
     from groundup.domain.subjects import AttemptKey
 

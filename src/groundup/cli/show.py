@@ -1,0 +1,164 @@
+"""`groundup show`: what an agent did in one attempt, for people."""
+
+import json as json_module
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from groundup.cli.options import Examples, Json, Output, Run
+
+if TYPE_CHECKING:
+    from groundup.store.attempts import AttemptFolder
+    from groundup.store.records import VerdictLine
+
+EXAMPLES: Examples = (
+    ("What did it do?", "groundup show my-run sqlparse"),
+    ("The third attempt, with nothing left out", "groundup show my-run sqlparse/2 --full"),
+)
+_LINES = 12
+
+
+def show(
+    run: Run,
+    task: Annotated[str, typer.Argument(metavar="TASK", help="A task of the run, or TASK/ATTEMPT.")],
+    full: Annotated[bool, typer.Option("--full", help="Shorten nothing.")] = False,
+    json: Json = False,
+    output: Output = None,
+) -> int:
+    """Print the trajectory of an attempt of RUN: what it was told, said and did, and how it ended."""
+    from groundup.cli.console import print_document
+    from groundup.cli.settings import run_folder, settings_from
+    from groundup.cli.shell import attempt_key
+    from groundup.domain.errors import UsageError
+    from groundup.domain.names import unknown
+    from groundup.store.folder import RunFolder
+    from groundup.store.trajectory import read_trajectory
+
+    settings = settings_from(output=output)
+    folder = RunFolder(run_folder(run, settings))
+    key = attempt_key(task)
+    planned = folder.config().planned
+    if not planned.holds(key):
+        raise UsageError(unknown("attempt", str(key), map(str, planned.keys)))
+    attempt = folder.attempt(key)
+    steps = [dict(step) for step in read_trajectory(attempt.trajectory_file)]
+    if json:
+        record = attempt.record()
+        print_document(
+            {
+                "attempt": str(key),
+                "submission": None if record is None else record.model_dump(mode="json"),
+                "steps": steps,
+            }
+        )
+        return 0
+    if not steps:
+        raise UsageError(f"{key} has no trajectory: no agent worked on it in this run")
+    for step in steps:
+        _print_step(step, full=full)
+    _print_end(attempt, folder.latest().get(key))
+    return 0
+
+
+def _print_step(step: Mapping[str, object], *, full: bool) -> None:
+    kind = str(step.get("kind"))
+    match kind:
+        case "began":
+            _heading(
+                f"{step.get('agent')} {step.get('version')}, model {step.get('model') or 'none'}", step, "bold"
+            )
+        case "message":
+            _heading(f"{step.get('role')}", step, "bold blue")
+            _text(str(step.get("content", "")), full=full)
+        case "reply":
+            _print_reply(step, full=full)
+        case "result":
+            _heading(
+                f"turn {step.get('turn')}: {step.get('name')} did, in {step.get('seconds')} s", step, "bold cyan"
+            )
+            _text(str(step.get("content", "")), full=full)
+        case "ended":
+            detail = f": {step['detail']}" if step.get("detail") else ""
+            _heading(f"ended: {step.get('outcome')}{detail}", step, "bold")
+        case _:
+            _heading(kind, step, "bold yellow")
+            told = {name: value for name, value in step.items() if name not in ("kind", "at")}
+            _text(json_module.dumps(told, ensure_ascii=False, indent=1), full=full)
+
+
+def _print_reply(step: Mapping[str, object], *, full: bool) -> None:
+    from groundup.agents.steps import reply_of
+
+    reply = reply_of(step)  # type: ignore[arg-type] # what JSON gave
+    if reply is None:
+        return
+    usage = reply.usage
+    cost = f", ${reply.cost_usd:.4f}" if reply.cost_usd is not None else ""
+    cached = ", from the response cache" if reply.cached else ""
+    numbers = f"{usage.input_tokens} + {usage.output_tokens} tokens{cost}, {reply.latency_s:.1f} s{cached}"
+    _heading(f"turn {step.get('turn')}: the model, {numbers}", step, "bold green")
+    if reply.message.reasoning:
+        _text(reply.message.reasoning, full=full, style="dim italic")
+    _text(reply.message.content, full=full)
+    for call in reply.message.tool_calls:
+        _text(f"{call.name}: {_arguments(call.arguments)}", full=full, style="magenta")
+
+
+def _arguments(text: str) -> str:
+    """Return a command as it was meant, any other call as it was written."""
+    try:
+        document = json_module.loads(text)
+    except ValueError:
+        return text
+    command = document.get("command") if isinstance(document, dict) else None
+    return command if isinstance(command, str) else text
+
+
+def _print_end(attempt: "AttemptFolder", line: "VerdictLine | None") -> None:
+    from groundup.cli.console import say
+
+    record = attempt.record()
+    if record is None:
+        say("groundup: nothing was handed in yet")
+        return
+    effort = record.effort
+    told = (
+        f", {effort.turns} turns, {effort.usage.input_tokens} + {effort.usage.output_tokens} tokens"
+        if effort
+        else ""
+    )
+    told += f", ${effort.cost_usd:.4f}" if effort and effort.cost_usd is not None else ""
+    say(f"groundup: handed in {record.files} files, {record.bytes} bytes{told}")
+    verdict = None if line is None else line.verdict
+    if verdict is not None and verdict.score is not None:
+        say(f"groundup: {verdict.status.value} {verdict.score.numerator:g}/{verdict.score.denominator:g}")
+
+
+def _heading(text: str, step: Mapping[str, object], style: str) -> None:
+    from rich.text import Text
+
+    from groundup.cli.console import tables
+    from groundup.trees.limits import printable
+
+    at = str(step.get("at", ""))[11:19]
+    tables().print(Text(f"\n── {at} {printable(text)}", style=style))
+
+
+def _text(text: str, *, full: bool, style: str = "") -> None:
+    """Print lines of a stranger: without their control characters, and not too many of them."""
+    from rich.text import Text
+
+    from groundup.cli.console import tables
+    from groundup.trees.limits import printable
+
+    if not text.strip():
+        return
+    lines = [printable(line.expandtabs(4)) for line in text.splitlines()]
+    if not full and len(lines) > 2 * _LINES + 1:
+        lines = [
+            *lines[:_LINES],
+            f"[... {len(lines) - 2 * _LINES} lines; --full shows them ...]",
+            *lines[-_LINES:],
+        ]
+    tables().print(Text("\n".join(lines), style=style), soft_wrap=True)

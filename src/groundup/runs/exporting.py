@@ -1,0 +1,110 @@
+"""A run's submissions and trajectories as plain files for others: for `evaluate`, and for published harnesses."""
+
+import difflib
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from groundup import catalog
+from groundup.agents.atif import as_atif
+from groundup.domain.errors import UsageError
+from groundup.domain.subjects import AttemptKey
+from groundup.domain.tasks import Task
+from groundup.settings import Settings
+from groundup.store.attempts import AttemptFolder
+from groundup.store.folder import RunFolder
+from groundup.store.trajectory import read_trajectory
+from groundup.suites.protocol import PATCH_FILE, PatchTaking, SeedWriting, Suite
+from groundup.trees.copy import copy_tree
+from groundup.trees.digest import entry_digests
+
+Form = Literal["tree", "patch", "atif"]
+_NO_END = "\\ No newline at end of file\n"
+
+
+def export(run: RunFolder, destination: Path, form: Form, settings: Settings) -> list[AttemptKey]:
+    """Write what each attempt of *run* has into the absent or empty folder *destination*; return which had some.
+
+    `tree`: `<task>/`, or `<task>/<index>/` where there are several attempts. `patch`: `<group>/<task>/patch.diff`
+    of the first attempts, for suites that ask for edits. `atif`: `<task>/<index>/trajectory.json`.
+    """
+    if destination.exists() and any(destination.iterdir()):
+        raise UsageError(f"{destination} is not empty; name another folder")
+    planned = run.config().planned
+    tasks = _tasks(run, settings) if form == "patch" else {}
+    written = []
+    for key in planned.keys:
+        attempt = run.attempt(key)
+        if form == "atif":
+            done = _write_atif(key, attempt, run.config().run_id, destination)
+        elif attempt.record() is None or (form == "patch" and key.index > 0):
+            done = False
+        elif form == "patch":
+            done = _write_patch(tasks[key.task], attempt, destination)
+        else:
+            place = destination / key.task / str(key.index) if planned.attempts > 1 else destination / key.task
+            copy_tree(attempt.submission, place)
+            done = True
+        if done:
+            written.append(key)
+    return written
+
+
+def unified_diff(path: str, old: bytes | None, new: bytes) -> str:
+    """Return what makes *new* of *old* (None: a new file), with every byte as the character of its number."""
+    before, after = _lines(old or b""), _lines(new)
+    name = "/dev/null" if old is None else f"a/{path}"
+    lines = difflib.unified_diff(before, after, name, f"b/{path}")
+    return "".join(line if line.endswith("\n") else f"{line}\n{_NO_END}" for line in lines)
+
+
+def _lines(data: bytes) -> list[str]:
+    """Split at line feeds only, as diffs do."""
+    parts = data.decode("latin-1").split("\n")
+    return [f"{part}\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+
+
+def _tasks(run: RunFolder, settings: Settings) -> dict[str, tuple[Suite, Task]]:
+    suite: Suite = catalog.find("suite", run.config().configuration.suite)(settings)
+    if not isinstance(suite, PatchTaking) or not isinstance(suite, SeedWriting):
+        raise UsageError(f"{suite.name} asks for whole trees, not for patches; leave `--format patch` out")
+    return {task.id: (suite, task) for task in suite.tasks()}
+
+
+def _write_patch(asked: tuple[Suite, Task], attempt: AttemptFolder, destination: Path) -> bool:
+    suite, task = asked
+    assert isinstance(suite, PatchTaking)
+    group = str(task.metadata.get("language", ""))
+    place = destination / (group if group in suite.prediction_groups else "") / task.id
+    place.mkdir(parents=True)
+    (place / PATCH_FILE).write_bytes(b"".join(_diffs(suite, task, attempt)))
+    return True
+
+
+def _diffs(suite: Suite, task: Task, attempt: AttemptFolder) -> Iterator[bytes]:
+    handed_in = entry_digests(attempt.submission)
+    if set(handed_in) == {PATCH_FILE}:
+        yield (attempt.submission / PATCH_FILE).read_bytes()
+        return
+    assert isinstance(suite, SeedWriting)
+    with tempfile.TemporaryDirectory(prefix="groundup-seeds-") as folder:
+        seeds = Path(folder) / "seeds"
+        suite.write_seeds(task, seeds)
+        for path in handed_in:
+            new, old = attempt.submission / path, seeds / path
+            if not new.is_symlink():
+                before = old.read_bytes() if old.is_file() and not old.is_symlink() else None
+                yield unified_diff(path, before, new.read_bytes()).encode("latin-1")
+
+
+def _write_atif(key: AttemptKey, attempt: AttemptFolder, run_id: str, destination: Path) -> bool:
+    steps = tuple(read_trajectory(attempt.trajectory_file))
+    if not steps:
+        return False
+    place = destination / key.task / str(key.index)
+    place.mkdir(parents=True)
+    document = as_atif(steps, f"{run_id}/{key}")
+    (place / "trajectory.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    return True
