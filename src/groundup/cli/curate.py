@@ -10,10 +10,12 @@ from groundup.cli.options import Examples, Json
 
 if TYPE_CHECKING:
     from groundup.curation.records import Candidate, Located
+    from groundup.curation.tree import FolderTree
     from groundup.manifests.records import Kind, Language
 
 LOCATE_EXAMPLES: Examples = (
     ("Which CI job runs the tests of this repository?", "groundup curate locate ."),
+    ("With a model's second opinion", "groundup curate locate . -m openai/gpt-5-mini"),
     ("For programs, with all candidates", "groundup curate locate . --json"),
 )
 INSTANCE_EXAMPLES: Examples = (
@@ -44,9 +46,18 @@ class JobChoice:
 
 def locate(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="The root of a repository.")],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", "-m", help="PROVIDER/MODEL for a second opinion; its key comes from the environment."
+        ),
+    ] = None,
+    base_url: Annotated[str | None, typer.Option(help="The model's endpoint (default: its provider's).")] = None,
     json: Json = False,
 ) -> int:
     """Say which workflow file and job run the tests of PATH, in which leg of its matrix, and why. Runs nothing."""
+    import asyncio
+
     from groundup.cli.console import print_document, say
     from groundup.curation.locating import locate as located
     from groundup.curation.tree import FolderTree
@@ -54,7 +65,10 @@ def locate(
 
     if not path.is_dir():
         raise UsageError(f"{path} is not a folder; name the root of a repository")
-    found = located(FolderTree(path))
+    tree = FolderTree(path)
+    found = located(tree)
+    if model is not None:
+        found = asyncio.run(_with_opinion(tree, found, model, base_url))
     for sentence in found.unread:
         say(f"groundup: {sentence}")
     if json:
@@ -64,10 +78,23 @@ def locate(
     return 0
 
 
+async def _with_opinion(tree: "FolderTree", found: "Located", name: str, base_url: str | None) -> "Located":
+    from groundup.curation.second_opinion import ask_model
+    from groundup.models.opening import open_model
+    from groundup.models.settings import ModelSettings
+
+    async with open_model(name, ModelSettings(base_url=base_url)) as model:
+        return await ask_model(tree, found, model)
+
+
 def _print(found: "Located") -> None:
     from groundup.cli.console import print_table, say
 
     best = found.best
+    opinion = found.opinion
+    if opinion is not None:
+        said = f"{opinion.workflow}: {opinion.job}" if opinion.job else "none"
+        say(f"groundup: {opinion.model} {'agrees' if opinion.agrees else 'differs'}: {said}; {opinion.reason}")
     if best is None:
         say("groundup: no job of a workflow runs tests, as far as its commands say")
         return

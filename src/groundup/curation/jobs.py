@@ -72,8 +72,9 @@ class Jobs:
         versions: list[tuple[str, str]] = []
         in_machine = False
         for step, local in self._steps(job.steps, contexts, _DEEPEST):
+            if not any(meaning.purpose is Purpose.TEST for _, meaning in meanings):
+                versions += _versions(step, local)  # a later one is for something else
             meanings += [(step, meaning) for meaning in self._of(step, job, local, leg)]
-            versions += _versions(step, local)
             in_machine = in_machine or bool(step.uses and re.search(r"-vm@|docker-run|-vm/", step.uses))
         return Look(
             runner=", ".join(contexts.shown(label) for label in job.runs_on),
@@ -125,7 +126,8 @@ class Jobs:
             sure = contexts.holds(step.condition) is not None
             for meaning in self._meanings.of(shown, folder, variables):
                 certainty = meaning.certainty if sure else meaning.certainty * 0.8
-                yield meaning.model_copy(update={"certainty": certainty})
+                part = meaning.part or (f"only {folder}/" if folder else None)
+                yield meaning.model_copy(update={"certainty": certainty, "part": part})
 
     def _called(self, workflow: Workflow, job: Job, contexts: Contexts) -> Look:
         """Look at the workflow that *job* calls: its best job counts."""

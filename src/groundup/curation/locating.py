@@ -28,8 +28,9 @@ _SPECIAL_WORDS = (
     "miri", "release", "publish", "deploy", "freebsd", "embedding", "gpu", "cuda", "tpu", "perf", "nodejs",
     "valkey", "crt", "ssl", "cron", "weekly", "repro", "deno", "bun(?![a-z])", "updated", "latest", "next", "beta",
     "sanity", "cross", "i686", "no[-_]std", "ecosystem", "storage", "matplotlib", "numpy", "conda", "locales?",
-    r"tz\b", "package", "notebook", "experimental", "emscripten", "pyodide", "typing", "types", "mutation",
-    "regress", "compat", "vcs", "pypy", "free.?thread", r"dev\b",
+    r"tz\b", "package", "notebook", "experimental", "emscripten", "pyodide", "typing", "types", "mutation", "slow",
+    "hypothesis", "[tal]san(?![a-z])", "loom", "panic", "regress", "compat", "vcs", "pypy", "free.?thread",
+    r"dev\b",
 )  # fmt: skip
 """Words in names of special cases. `continuous integration` is none."""
 _SPECIAL = re.compile(rf"(?<![a-z])(?<!continuous[-_ ])(?:{'|'.join(_SPECIAL_WORDS)})", re.IGNORECASE)
@@ -132,8 +133,8 @@ def _worth(tests: Sequence[Meaning]) -> float:
 
 
 def _version(look: Look, leg: Leg) -> float:
-    told = list(look.versions) + [pair for pair in versions_told(leg) if pair[0] not in dict(look.versions)]
-    return 1.5 * min((version_rating(kind, version) for kind, version in told), default=0.5)
+    told = {**dict(versions_told(leg)), **dict(look.versions)}
+    return 1.5 * min((version_rating(kind, version) for kind, version in told.items()), default=0.5)
 
 
 def _for_commands(points: _Points, tests: Sequence[Meaning]) -> None:
@@ -182,6 +183,8 @@ def _for_machine(points: _Points, look: Look) -> None:
 
 def _for_names(points: _Points, workflow: Workflow, job: Job) -> None:
     file = workflow.path.removeprefix(_FOLDER).rpartition(".")[0]
+    if re.fullmatch(r"(?:unit[-_]?)?tests?|ci|main|tox|build", file, re.IGNORECASE):
+        points.add(0.5, f"file {file!r} is the usual one")
     names = {"job": f"{job.id} {job.name if job.name and '${{' not in job.name else ''}", "file": file}
     if workflow.name and workflow.name != workflow.path:
         names["workflow"] = workflow.name

@@ -8,7 +8,7 @@ from groundup.curation.aliases.makefiles import just_lines, make_lines
 from groundup.curation.aliases.packages import script_lines
 from groundup.curation.aliases.projects import hatch_lines, task_lines
 from groundup.curation.aliases.tox import Environment, nox_sessions, tox_environments
-from groundup.curation.commands import program_of, simple_commands, unwrapped
+from groundup.curation.commands import options_of, program_of, simple_commands, unwrapped
 from groundup.curation.runners import Meaning, Purpose, meaning_of
 from groundup.curation.tree import Tree, text_of
 
@@ -94,9 +94,10 @@ class Meanings:
                 "tox", tox_environments(self._tree, folder, words[1:], wanted), folder, depth
             )
         if program == "nox":
-            return self._environments("nox", nox_sessions(self._tree, folder, words[1:]), folder, depth)
+            wanted = variables.get("NOXSESSION")
+            return self._environments("nox", nox_sessions(self._tree, folder, words[1:], wanted), folder, depth)
         if program == "hatch" and len(words) > 2:
-            called = [word for word in words[2:] if not word.startswith("-")]
+            called = _called_by_hatch(words)
             lines = hatch_lines(self._tree, folder, called[0]) if called else None
             if lines is None and called:
                 return list(self._command(unwrapped(called), folder, variables, depth - 1)) or _guess(
@@ -133,8 +134,15 @@ class Meanings:
                 purpose = Purpose.TEST if is_for_tests else Purpose.CHECK
                 told.append(Meaning(purpose=purpose, command=name, certainty=0.7))
                 continue
+            known: list[Meaning] = []
             for line in environment.lines:
-                told += [meaning.under(name) for meaning in self._script(line, folder, {}, depth - 1)]
+                known += [meaning.under(name) for meaning in self._script(line, folder, {}, depth - 1)]
+            if _is_testing(environment.name) and not {one.purpose for one in known} & {
+                Purpose.TEST,
+                Purpose.CHECK,
+            }:
+                known.append(Meaning(purpose=Purpose.TEST, command=name, certainty=0.6))
+            told += known
         return told
 
     def _lines(
@@ -187,15 +195,23 @@ class Meanings:
     ) -> Iterator[Meaning]:
         told: list[Meaning] = []
         if not path.endswith((".py", ".js", ".mjs", ".cjs", ".ts", ".cs", ".cake", ".fsx")):
-            told = list(self._script(text, "", variables, depth - 1))
+            told = list(self._script(_with_arguments(text, words), "", variables, depth - 1))
         if not any(meaning.purpose is Purpose.TEST for meaning in told):
             hidden = _HIDDEN.search(text)
             if hidden:
                 told.append(Meaning(purpose=Purpose.TEST, command=hidden[1], certainty=0.8))
-            elif _is_testing(PurePosixPath(path).stem):
+            elif _is_testing(PurePosixPath(path).stem) or any(_is_testing(word) for word in words[1:3]):
                 told.append(Meaning(purpose=Purpose.TEST, command=" ".join(words)[:160], certainty=0.7))
         for meaning in told:
             yield meaning.under(path)
+
+
+def _called_by_hatch(words: Sequence[str]) -> list[str]:
+    """Return what `hatch run ...` or `hatch env run --env NAME ...` calls, as `name:script` in the latter case."""
+    rest = list(words[words.index("run") + 1 :]) if "run" in words else []
+    environment = next(iter(options_of(rest, "-e", "--env")), "")
+    rest = [word for word in rest if not word.startswith("-") and word != environment]
+    return [f"{environment}:{rest[0]}", *rest[1:]] if environment and rest else rest
 
 
 def _is_testing(name: str) -> bool:
@@ -219,6 +235,19 @@ def _within(folder: str, path: str) -> str:
         elif part not in ("..", ".", "/"):
             parts.append(part)
     return "/".join(parts)
+
+
+def _with_arguments(text: str, words: Sequence[str]) -> str:
+    """Return a shell script with its arguments, and the variables that it makes of them, in their places."""
+    given = {str(at): word for at, word in enumerate(words[1:], start=1)}
+
+    def known(match: re.Match[str]) -> str:
+        return given.get(match[1] or match[3], match[2] or "")
+
+    text = re.sub(r"\$(?:\{(\d)(?::?-([^}]*))?\}|(\d))", known, text)
+    for name, value in re.findall(r"""^\s*(\w+)=["']?([\w-]+)["']?\s*$""", text, re.MULTILINE)[:20]:
+        text = re.sub(rf"\$(?:\{{{name}\}}|{name}\b)", value, text)
+    return text
 
 
 def _poe(tree: Tree, folder: str, words: Sequence[str]) -> list[str] | None:

@@ -99,6 +99,9 @@ def _only_lists(words: Sequence[str]) -> bool:
     return any(word in ("--no-run", "--collect-only", "--co", "--list", "--version", "--help") for word in words)
 
 
+_LEFT_OUT = frozenset({"--ignore", "--ignore-glob", "--deselect", "--exclude", "--skip", "--omit"})
+
+
 def _part_of(program: str, words: Sequence[str]) -> str | None:
     """Return what narrows a test command down, as far as its words say."""
     if program == "cargo" and "--doc" in words:
@@ -117,7 +120,8 @@ def _part_of(program: str, words: Sequence[str]) -> str | None:
             and " " not in chosen
         ):
             return f"only {word} {chosen}"
-    return next((f"only {word}" for word in words if not word.startswith("-") and _PART.search(word)), None)
+    named = [word for at, word in enumerate(words) if at == 0 or words[at - 1] not in _LEFT_OUT]
+    return next((f"only {word}" for word in named if not word.startswith("-") and _PART.search(word)), None)
 
 
 _CARGO_VALUES = frozenset({"--config", "--manifest-path", "--color", "--target-dir", "-Z", "-C", "--toolchain"})

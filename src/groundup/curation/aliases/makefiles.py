@@ -9,7 +9,9 @@ from groundup.curation.tree import Tree, text_of
 _RULE = re.compile(r"^([^\s:#=][^:#=]*?)\s*::?(?![=])\s*([^=#;]*)(?:;(.*))?(?:#.*)?$")
 _VARIABLE = re.compile(r"^(?:export\s+)?([A-Za-z_]\w*)\s*(?:[:?+]?=)\s*(.*)$")
 _USE = re.compile(r"\$[({](\w+)[)}]")
-_RECIPE = re.compile(r"^@?([A-Za-z_][\w-]*)((?:\s+[^:=]*)?):(?!=)\s*([^#]*)$")
+_RECIPE = re.compile(
+    r"""^@?([A-Za-z_][\w-]*)((?:\s+[*+$]?[\w-]+(?:=(?:"[^"]*"|'[^']*'|[^\s:]+))?)*)\s*:(?!=)\s*([^#]*)$"""
+)
 _INSERTED = re.compile(r"\{\{\s*(.*?)\s*\}\}")
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _JUSTFILES = ("justfile", "Justfile", ".justfile", "JUSTFILE")

@@ -229,17 +229,23 @@ def _words(line: Sequence[object]) -> Iterator[str]:
             yield from (str(item) for item in default) if isinstance(default, list) else ()
 
 
-def nox_sessions(tree: Tree, folder: str, words: Sequence[str]) -> list[Environment]:
-    """Return the sessions that `nox WORDS` runs, with the programs that their functions call."""
+def nox_sessions(tree: Tree, folder: str, words: Sequence[str], variable: str | None) -> list[Environment]:
+    """Return the sessions that `nox WORDS` runs, with what their functions call; *variable* is NOXSESSION."""
     text = text_of(tree, str(PurePosixPath(folder, "noxfile.py")))
     sessions = dict(_sessions(text or ""))
     before = _before_arguments(words)
-    wanted = [re.split(r"[-(]", name)[0] for name in _session_names(before)]
+    asked = _session_names(before) or (variable or "").split(",")
+    wanted = [_session(name, sessions) for name in asked if name]
     tagged = options_of(before, "-t", "--tags")
     if tagged and not wanted:
         wanted = [name for name in sessions if any(tag.rstrip("s") in name for tag in tagged)]
     names = wanted or list(sessions)
     return [Environment(name, sessions.get(name)) for name in names[:_MOST]]
+
+
+def _session(name: str, sessions: Mapping[str, object]) -> str:
+    """Return the session that a name with an interpreter or parameters is of: `tests` for `tests-3.12(a)`."""
+    return name if name in sessions else re.split(r"[-(]", name)[0]
 
 
 def _session_names(words: Sequence[str]) -> list[str]:
@@ -264,17 +270,20 @@ def _sessions(text: str) -> Iterator[tuple[str, list[str]]]:
         if isinstance(node, ast.FunctionDef) and any(
             "session" in ast.unparse(item) for item in node.decorator_list
         ):
-            name = next(
-                (
-                    str(keyword.value.value)
-                    for decorator in node.decorator_list
-                    if isinstance(decorator, ast.Call)
-                    for keyword in decorator.keywords
-                    if keyword.arg == "name" and isinstance(keyword.value, ast.Constant)
-                ),
-                node.name,
-            )
-            yield name, list(_runs(node))
+            for name in _names_of(node):
+                yield name, list(_runs(node))
+
+
+def _names_of(function: ast.FunctionDef) -> Iterator[str]:
+    """Yield the names of a session, of which each decorator may give one."""
+    for decorator in function.decorator_list:
+        given = [
+            str(keyword.value.value)
+            for keyword in (decorator.keywords if isinstance(decorator, ast.Call) else ())
+            if keyword.arg == "name" and isinstance(keyword.value, ast.Constant)
+        ]
+        if given or "session" in ast.unparse(decorator):
+            yield given[0] if given else function.name
 
 
 def _runs(function: ast.FunctionDef) -> Iterator[str]:
