@@ -11,12 +11,12 @@ from groundup.domain.errors import InfrastructureError, NetworkError
 from groundup.gateways.records import Fetched, Trouble, UnknownPackageError
 from groundup.gateways.server import Response
 
-_TOLD = 2000
+_TOLD = 10_000
 """How many records of one kind are kept: a sandbox can ask without end."""
 MAX_BYTES = 8 * 1024**3
 """How much one sandbox may make the host fetch from one registry."""
-_PROJECTS = 3000
-"""How many projects one sandbox may ask for."""
+PROJECTS = 3000
+"""How many projects one sandbox may ask for, where nothing else is said."""
 
 
 class BudgetSpentError(Exception):
@@ -30,8 +30,9 @@ class RefusedError(Exception):
 class Ledger:
     """Budget and records of one sandbox at one registry."""
 
-    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, max_bytes: int = MAX_BYTES, max_projects: int = PROJECTS) -> None:
         self._max_bytes = max_bytes
+        self._max_projects = max_projects
         self._taken: dict[str, int] = {}
         """Sizes of what was fetched, by address inside: asking again, or for a head only, changes nothing."""
         self._waiting: dict[int, float] = {}
@@ -57,8 +58,8 @@ class Ledger:
 
     def admit(self, project: str) -> None:
         """Count a project that is asked for. Raises `BudgetSpentError`."""
-        if project not in self._projects and len(self._projects) >= _PROJECTS:
-            raise BudgetSpentError(f"more than {_PROJECTS} projects were asked for")
+        if project not in self._projects and len(self._projects) >= self._max_projects:
+            raise BudgetSpentError(f"more than {self._max_projects} projects were asked for")
         self._projects.add(project)
 
     def charge(self, place: str, size: int) -> None:

@@ -71,14 +71,23 @@ class RegistrySet:
         self._addresses: dict[RegistryKind, str] = {}
 
     async def attach(self, sandbox: Sandbox) -> dict[str, str]:
-        """Serve *sandbox* and write what its clients need; return variables for its commands."""
+        """Serve *sandbox* and write what its clients need; return variables for its commands.
+
+        Raises `UsageError` for a sandbox that has no place for such files.
+        """
         variables: dict[str, str] = {}
         for kind, gateway in self.gateways.items():
             self._addresses[kind] = await gateway.attach(sandbox)
             supplies = gateway.supplies(self._addresses[kind])
             variables.update(supplies.environment)
             for path, text in supplies.files.items():
-                await sandbox.write_file(path, text.encode())
+                try:
+                    await sandbox.write_file(path, text.encode())
+                except PermissionError as error:
+                    raise UsageError(
+                        f"clients of {kind} need a home of their own, which this sandbox does not have ({error}); "
+                        "use a sandbox that isolates, such as bubblewrap"
+                    ) from error
         return variables
 
     async def relocate(self, sandbox: Sandbox, path: str) -> bool:

@@ -46,6 +46,7 @@ class NpmGateway(RegistryGateway):
     """One sandbox's way to npm packages."""
 
     methods = ("GET", "HEAD", "POST")
+    max_projects = 10_000
 
     def __init__(
         self,

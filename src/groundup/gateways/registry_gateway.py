@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 from pydantic import Field
 
 from groundup.domain.records import Record
-from groundup.gateways.ledger import MAX_BYTES, Ledger
+from groundup.gateways.ledger import MAX_BYTES, PROJECTS, Ledger
 from groundup.gateways.records import Fetched, Trouble
 from groundup.gateways.server import READING, GatewayServer, Request, Response, ServerLimits
 from groundup.sandbox.protocol import Sandbox
@@ -28,9 +28,10 @@ class RegistryGateway(ABC):
     entrance: ClassVar[str] = "/"
     """The path that clients are given."""
     methods: ClassVar[tuple[str, ...]] = READING
+    max_projects: ClassVar[int] = PROJECTS
 
     def __init__(self, *, limits: ServerLimits | None = None, max_bytes: int = MAX_BYTES) -> None:
-        self._ledger = Ledger(max_bytes)
+        self._ledger = Ledger(max_bytes, self.max_projects)
         self._server = GatewayServer(self._handle, limits, methods=self.methods)
 
     @property
