@@ -1,8 +1,8 @@
 """Whether an agent finds the answer: `python benchmarks/leaks.py [TASK...] [--program NAME@VERSION...]`.
 
 For every shipped recipe the original is fetched, and everything that an agent can read in its sandbox is compared
-with its source files, from inside: every Python file, also those in wheels and other archives. Files that share most
-of their lines with one of the original's are listed. `--program` adds what a command-line agent brings along. Then
+with its source files, from inside: every Python file, also those in wheels and other archives. Files that share
+most of their lines with one of the original's are listed. `--program` adds what a command-line agent brings. Then
 every name under which the original is published is asked for at the sandbox's package index, and the common other
 ways out are tried; all of them must fail.
 

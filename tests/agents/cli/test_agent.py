@@ -1,0 +1,174 @@
+"""The agent `cli` in a real sandbox: what a program gets, how it ends, and what it cannot reach."""
+
+import dataclasses
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from groundup.agents.cli.agent import create
+from groundup.agents.protocol import Assignment, Ended
+from groundup.domain.episodes import EpisodeLimits
+from groundup.domain.errors import UsageError
+from groundup.domain.subjects import Outcome
+from groundup.environments.local import LocalBuilder
+from groundup.models.protocol import ModelError
+from groundup.sandbox.protocol import SandboxProvider
+from tests.agents.cli.programs import ASKING, NOSY, preset
+from tests.agents.fakes import FakeModel, Memory, assignment, says
+from tests.gateways.fake_index import FakeIndex, make_wheel
+
+pytestmark = pytest.mark.end_to_end
+
+WITHHELD = ("original", "pytest")
+"""Without pytest an agent's sandbox needs nothing of the index."""
+
+
+@dataclasses.dataclass
+class Stage:
+    """Where a program is played, and what was seen of it."""
+
+    root: Path
+    provider: SandboxProvider
+    builder: LocalBuilder
+    memory: Memory = dataclasses.field(default_factory=Memory)
+    kept: dict[str, bytes] = dataclasses.field(default_factory=dict)
+
+    def assignment(self, model: FakeModel, limits: EpisodeLimits | None = None) -> Assignment:
+        """Return an attempt here."""
+        made = assignment(
+            self.root, model, provider=self.provider, trajectory=self.memory, limits=limits, withheld=WITHHELD
+        )
+        return dataclasses.replace(made, builder=self.builder, keep=self.kept.__setitem__)
+
+    async def play(
+        self, program: str, *arguments: str, model: FakeModel, limits: EpisodeLimits | None = None, **more: object
+    ) -> Ended:
+        """Run *program* on an attempt."""
+        agent = create({"preset": preset(self.root, program, *arguments, **more)})
+        return await agent.attempt(self.assignment(model, limits))
+
+
+@pytest.fixture
+def stage(tmp_path: Path, provider: SandboxProvider, builder: LocalBuilder) -> Stage:
+    """A stage below a folder of its own."""
+    root = tmp_path / "stage"
+    root.mkdir()
+    return Stage(root, provider, builder)
+
+
+async def test_a_program_asks_its_model_and_hands_in_files(stage: Stage) -> None:
+    """The program reads its task, asks its model through the gateway, and leaves a file; all of it is recorded."""
+    program = ASKING + (
+        "open('/workspace/hello.py', 'w').write(ask([{'role': 'user', 'content': task}]))\n"
+        "open(os.path.expanduser('~/log.json'), 'w').write('[1]')\nprint('done')\n"
+    )
+    model = FakeModel([says("print('hello')")])
+    ended = await stage.play(program, "{prompt_file}", model=model, trajectory=["log.json"])
+
+    assert (ended.outcome, ended.turns) == (Outcome.SUBMITTED, 1)
+    assert (ended.usage.input_tokens, ended.cost_usd) == (100, 0.01)
+    assert {path.name for path in (stage.root / "workspace").iterdir()} == {"hello.py"}
+    assert (stage.root / "workspace" / "hello.py").read_text() == "print('hello')"
+    assert stage.memory.kinds() == ["program", "message", "reply"]
+    assert "Write it." in str(model.requests[0].messages[-1].content)
+    assert stage.kept["stdout.log"] == b"done\n"
+    assert stage.kept["trajectory-log.json"] == b"[1]"
+
+
+async def test_a_limit_on_turns_ends_a_program_that_goes_on(stage: Stage) -> None:
+    """The gateway answers no more than the limit, and the attempt says which limit it was."""
+    program = ASKING + "while True: ask([{'role': 'user', 'content': 'more'}])\n"
+    model = FakeModel([says("more")] * 9)
+    ended = await stage.play(program, "{prompt_file}", model=model, limits=EpisodeLimits(turns=2))
+    assert (ended.outcome, ended.turns, len(model.requests)) == (Outcome.LIMIT, 2, 2)
+    assert "2 turns" in ended.detail
+
+
+async def test_a_budget_ends_a_program(stage: Stage) -> None:
+    """An attempt's money ends it by name; what earlier tries of the attempt paid counts."""
+    program = ASKING + "while True: ask([{'role': 'user', 'content': 'more'}])\n"
+    first = await stage.play(
+        program, "{prompt_file}", model=FakeModel([says("more")] * 9), limits=EpisodeLimits(cost_usd=0.025)
+    )
+    assert (first.outcome, first.turns) == (Outcome.BUDGET, 3)
+
+
+async def test_time_ends_a_program(stage: Stage) -> None:
+    """A program that never ends is ended, and what it has written counts."""
+    program = "import time; open('/workspace/half', 'w').write('x'); print('begun', flush=True); time.sleep(600)\n"
+    ended = await stage.play(program, model=FakeModel(), limits=EpisodeLimits(wall_clock_s=3))
+    assert ended.outcome is Outcome.LIMIT
+    assert (stage.root / "workspace" / "half").exists()
+
+
+async def test_a_program_that_fails_is_a_crash_with_its_words(stage: Stage) -> None:
+    """What a program says when it fails is kept, and its last line told."""
+    ended = await stage.play("import sys; sys.exit('no such flag')\n", model=FakeModel())
+    assert (ended.outcome, ended.turns) == (Outcome.CRASHED, 0)
+    assert ended.detail == "the program ended with exit code 1: no such flag"
+    assert stage.kept["stderr.log"] == b"no such flag\n"
+
+
+async def test_a_model_that_cannot_be_reached_leaves_the_attempt_owed(stage: Stage) -> None:
+    """A broken endpoint is never the program's fault, whatever the program makes of it."""
+    with pytest.raises(ModelError, match="down"):
+        await stage.play(
+            ASKING + "ask([{'role': 'user', 'content': 'x'}])\n",
+            "{prompt_file}",
+            model=FakeModel([ModelError("the endpoint is down")]),
+        )
+
+
+async def test_a_nosy_program_finds_nothing(
+    stage: Stage, index: FakeIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys of the host, its files, hidden tests, the network and the original are all out of a program's reach."""
+    monkeypatch.setenv("OPENAI_API_KEY", "key-of-the-host")
+    hidden = stage.root / "hidden_tests"
+    hidden.mkdir()
+    (hidden / "test_secret.py").write_text("hidden-test-of-the-host")
+    (stage.root / "secret.txt").write_text("file-of-the-host")
+    for name in ("helper", "original"):
+        index.add(make_wheel(name, "1.0"))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        host = [["127.0.0.1", listening.getsockname()[1]], ["1.1.1.1", 53], ["169.254.169.254", 80]]
+        ended = await stage.play(NOSY, json.dumps(host), model=FakeModel(), protocol="none")
+
+    assert ended.outcome is Outcome.SUBMITTED, stage.kept["stderr.log"].decode()
+    report = json.loads((stage.root / "workspace" / "report.json").read_text())
+    assert report["found"] == []
+    assert report["outside"] == []
+    assert report["index"] == {"helper": 200, "original": 403, "Original": 403, "ORIGINAL": 403}
+    assert report["pip"]["helper"] == 0
+    assert report["pip"]["original"] != 0
+    # An interpreter may look for its own library where it was installed.
+    assert [name for name in report["host"] if not name.startswith("libpython")] == []
+    assert report["rights"] != 0
+    assert not any(name.startswith("/packages/original") for name in index.asked)
+
+
+async def test_the_home_is_private_and_thrown_away(stage: Stage) -> None:
+    """What one attempt's program leaves in its HOME or /tmp, the next one's does not find."""
+    program = (
+        "import os, sys\n"
+        "mine = [os.path.expanduser('~/state'), '/tmp/state']\n"
+        "left = [path for path in mine if os.path.exists(path)]\n"
+        "[open(path, 'w').close() for path in mine]\n"
+        "sys.exit(f'found {left}' if left else 0)\n"
+    )
+    for number in range(2):
+        root = stage.root / str(number)
+        root.mkdir()
+        again = Stage(root, stage.provider, stage.builder)
+        ended = await again.play(program, model=FakeModel(), protocol="none")
+        assert ended.outcome is Outcome.SUBMITTED, ended.detail
+
+
+def test_unknown_options_are_named() -> None:
+    """An option that does not exist is told by its name before anything runs."""
+    with pytest.raises(UsageError, match="option presets of the agent cli"):
+        create({"preset": "codex@1", "presets": "codex@1"})
+    with pytest.raises(UsageError, match="option preset of the agent cli"):
+        create({})

@@ -1,0 +1,68 @@
+"""Presets: the shipped ones can be read, versions are pinned, placeholders are filled."""
+
+from pathlib import Path
+
+import pytest
+
+from groundup.agents.cli.preset import choose, fill, parse_preset, preset_names
+from groundup.domain.errors import UsageError
+
+OWN = """
+name = "own"
+description = "mine"
+protocol = "none"
+run = ["sh", "-c", "true"]
+"""
+
+
+def test_every_shipped_preset_can_be_chosen() -> None:
+    """Eight programs are known, each by its file's name, and each wants its version pinned."""
+    expected = ["claude-code", "codex", "deepcode", "metagpt", "mini-swe-agent", "ms-agent", "openhands"]
+    assert preset_names() == [*expected, "qwen-agent"]
+    for name in preset_names():
+        preset, version = choose(f"{name}@1.2.3")
+        assert (preset.name, version) == (name, "1.2.3")
+        assert preset.install is not None
+        assert preset.install.request("1.2.3").version == "1.2.3"
+
+
+@pytest.mark.parametrize("text", ["codex", "codex@", "codex@1.0 --evil", "codex@/tmp/x"])
+def test_a_program_without_a_version_is_refused(text: str) -> None:
+    """Nothing is installed whose version nobody named; the error shows how."""
+    with pytest.raises(UsageError, match=r"codex@\d|unknown preset"):
+        choose(text)
+
+
+def test_an_unknown_preset_names_the_nearest() -> None:
+    """A typo is told with what was meant, and that a file of one's own would do."""
+    with pytest.raises(UsageError, match=r"did you mean 'codex'.*path"):
+        choose("kodex@1.0")
+
+
+def test_a_users_own_preset_is_a_path(tmp_path: Path) -> None:
+    """A file is a preset, with a version where it installs something and without where not."""
+    path = tmp_path / "own.toml"
+    path.write_text(OWN)
+    assert choose(str(path)).version is None
+    with pytest.raises(UsageError, match="leave out @1"):
+        choose(f"{path}@1")
+    path.write_text(OWN + '[install]\nregistry = "pypi"\npackage = "own"\n')
+    assert choose(f"{path}@1.0").version == "1.0"
+    with pytest.raises(UsageError, match=r"name the version of own"):
+        choose(str(path))
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [('wrong = "x"', "wrong"), ('files = {"../x" = ""}', "files"), ('trajectory = ["/etc/passwd"]', "trajectory")],
+)
+def test_a_wrong_preset_names_its_key(line: str, told: str) -> None:
+    """A preset is read strictly, and its files stay below the program's HOME."""
+    with pytest.raises(UsageError, match=told):
+        parse_preset(f"{OWN}\n{line}\n", "own.toml")
+
+
+def test_only_known_placeholders_are_filled() -> None:
+    """Braces of JSON, of shells and of unknown names are left alone, and what is filled in is not filled again."""
+    text = '{"a": {"b": "{model}"}, "c": "${HOME} {unknown}"}'
+    assert fill(text, {"model": "{home}", "home": "/h"}) == '{"a": {"b": "{home}"}, "c": "${HOME} {unknown}"}'
