@@ -4,7 +4,13 @@ import pytest
 
 from groundup.grading.services.records import Lifecycle
 from groundup.suites.protocol import Graded
-from groundup.suites.repogenesis.official_rules import NO_MARKERS, Counts, read_counts, read_deployment
+from groundup.suites.repogenesis.official_rules import (
+    NO_MARKERS,
+    Counts,
+    read_counts,
+    read_deployment,
+    read_surefire_counts,
+)
 from tests.suites.repogenesis.trials import (
     DAEMON,
     HONEST,
@@ -101,6 +107,19 @@ def test_the_last_count_of_each_kind_wins() -> None:
 
     assert read_counts(log) == Counts(passed=3, failed=2)
     assert read_counts(log).rate == 0.6
+
+
+def test_surefire_lines_are_added_up_so_every_test_counts_twice() -> None:
+    """A line per class and one for all of them, as published; skipped tests are part of the total."""
+    log = (
+        ">>>>> TEST_START\n"
+        "[INFO] Tests run: 3, Failures: 1, Errors: 0, Skipped: 1, Time elapsed: 1 s - in A\n"
+        "[ERROR] Tests run: 3, Failures: 1, Errors: 0, Skipped: 1\n"
+        ">>>>> TEST_END\n"
+    )
+    counts = read_surefire_counts(log)
+    assert (counts.passed, counts.failed, counts.errors, counts.total) == (2, 2, 0, 6)
+    assert read_surefire_counts("BUILD FAILURE: COMPILATION ERROR").total == 0
 
 
 def test_without_markers_the_whole_log_is_read() -> None:

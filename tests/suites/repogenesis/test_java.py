@@ -1,0 +1,100 @@
+"""Java tasks from end to end: Maven, service, hidden tests and cheats, in real sandboxes."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.errors import InfrastructureError, NetworkError, SandboxError
+from groundup.domain.tasks import Task
+from groundup.environments.java_homes import find_jdk
+from groundup.environments.local import LocalBuilder
+from groundup.environments.maven_homes import find_maven
+from groundup.gateways.cache import FetchCache
+from groundup.gateways.maven_registry import MavenRegistry
+from groundup.gateways.maven_settings import maven_configuration
+from groundup.grading.bench import Bench
+from groundup.grading.services.records import Lifecycle
+from groundup.sandbox.bubblewrap import create
+from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
+from groundup.settings import Settings, environment
+from groundup.suites.protocol import Graded
+from groundup.suites.repogenesis.strict import StrictGrader
+from tests.grading.library.laboratory import write_tree
+from tests.suites.repogenesis.java_trials import BROKEN, FORGER, SOLUTION, java_problem
+
+pytestmark = [pytest.mark.end_to_end, pytest.mark.registry]
+
+LIFECYCLE = Lifecycle(install_s=250, ready_s=60, late_s=1, tests_s=120, answer_s=5, probing_s=30)
+TASK = Task(id="notes", suite="repogenesis", instruction=None, data_version="own")
+JUNIT = "org/junit/jupiter/junit-jupiter-api/5.10.1/junit-jupiter-api-5.10.1.jar"
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    """A place to grade; skips where there is no JDK, no Maven, no repository or no sandbox."""
+    variables = environment()
+    try:
+        find_jdk(17, variables)
+        home = find_maven(variables).home
+    except InfrastructureError as error:
+        pytest.skip(str(error))
+    registry = MavenRegistry(maven_configuration(variables, home), FetchCache(tmp_path / "cache/registry"))
+    try:
+        await registry.file(JUNIT)
+    except NetworkError as error:
+        pytest.skip(f"no Maven repository can be reached: {error}")
+    finally:
+        await registry.close()
+    settings = Settings(cache_dir=tmp_path / "cache")
+    async with create(settings) as provider:
+        await _try(provider, tmp_path / "try")
+        (tmp_path / "scratch").mkdir()
+        yield Bench(provider=provider, builder=LocalBuilder(settings, provider), scratch=tmp_path / "scratch")
+
+
+async def _try(provider: SandboxProvider, folder: Path) -> None:
+    folder.mkdir()
+    try:
+        await (await provider.open(SandboxSpec(workspace=folder))).close()
+    except SandboxError as error:
+        pytest.skip(f"no sandbox can be opened on this machine: {error}")
+
+
+async def graded(files: dict[str, str], bench: Bench, tmp_path: Path) -> Graded:
+    """Return what strict grading says of a submission of *files*."""
+    number = len(list(bench.scratch.iterdir()))
+    scratch = bench.scratch / str(number)
+    scratch.mkdir()
+    submission = write_tree(tmp_path / f"submission-{number}", files)
+    grader = StrictGrader({"notes": java_problem(tmp_path / "data")}, LIFECYCLE)
+    own = Bench(provider=bench.provider, builder=bench.builder, scratch=scratch)
+    return await grader.grade(TASK, submission, own)
+
+
+def shares(result: Graded) -> dict[str, float | None]:
+    """Return the verdict's scores as shares, the pass rate among them."""
+    verdict = result.verdict
+    assert verdict.score is not None
+    return {"score": verdict.score.value, **{name: score.value for name, score in verdict.scores.items()}}
+
+
+@pytest.mark.timeout(900)  # what Maven needs is fetched over the network, file by file
+async def test_an_honest_service_gets_all_and_others_what_they_deserve(bench: Bench, tmp_path: Path) -> None:
+    """One that does not compile gets 0 with the reason; forged results are found out by the falsified tests."""
+    honest = await graded(SOLUTION, bench, tmp_path)
+    assert set(shares(honest).values()) == {1.0}, honest.verdict.reasons
+    assert {test.outcome for test in honest.tests} == {"passed"}
+
+    broken = await graded(BROKEN, bench, tmp_path)
+    assert (shares(broken)["score"], shares(broken)["installed"]) == (0.0, 0.0)
+    assert "App.java" in broken.verdict.reasons[0].message
+
+    forged = await graded(FORGER, bench, tmp_path)
+    assert shares(forged)["score"] == 0.0
+    assert {test.message for test in forged.tests} == {
+        "it passes with false expectations, too: something else than the test decided"
+    }
+
+    empty = await graded({"README.md": "nothing"}, bench, tmp_path)
+    assert set(shares(empty).values()) == {0.0}
