@@ -33,6 +33,7 @@ from groundup.suites.dibench.set_statistics import set_statistics
 from groundup.suites.dibench.strict import StrictGrader
 from groundup.suites.dibench.summaries import Row, summaries
 from groundup.suites.dibench.verdict_facts import existence_of, instance_score
+from groundup.suites.dibench.withheld import withheld_names
 from groundup.suites.protocol import PATCH_FILE, Grader, PackageName, Summary, Validation
 from groundup.suites.pulling import PublishedFile, PublishedRelease, data_folder
 from groundup.trees.copy import copy_tree
@@ -167,6 +168,10 @@ class DiBench:
     def write_seeds(self, task: Task, destination: Path) -> None:
         """Copy the masked repository."""
         copy_tree(self._problems[task.id].folder(), destination)
+
+    def withheld(self, task: Task) -> Collection[str]:
+        """Return the distributions whose metadata would tell *task*'s dependencies."""
+        return withheld_names(self._problems[task.id])
 
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
         """Return a row per problem."""

@@ -1,0 +1,11 @@
+"""What registries refuse while a repository's dependencies are inferred."""
+
+from groundup.suites.dibench.dataset import Dataset
+from groundup.suites.dibench.withheld import withheld_names
+
+
+def test_a_python_repository_withholds_itself(dataset: Dataset) -> None:
+    """The published metadata of the project would tell its dependencies, so its names are refused."""
+    names = {problem.id: withheld_names(problem) for problem in dataset.problems}
+    assert "alpha" in names["one_alpha"]
+    assert names["two_beta"] == (), "only the Python package index is reached"
