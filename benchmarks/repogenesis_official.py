@@ -4,8 +4,8 @@
 
 PATH is a checkout of the published repository, or of its folder RepoGenesis; its code is run as it is. FOLDER
 holds folders of predictions (a submission per task in each); without it, 38 submissions are made from reference
-services: whole, damaged and dishonest. Docker must be reachable (`DOCKER_HOST` counts) and have an image
-`python:3.10-slim`: the real one, or a stand-in (`python -m benchmarks.repogenesis_base_image`).
+services: whole, damaged and dishonest; `--every 3` takes each third. Docker must be reachable (`DOCKER_HOST` counts)
+and have an image `python:3.10-slim`: the real one, or a stand-in (`python -m benchmarks.repogenesis_base_image`).
 
 Every field of both reports is compared but times. Then throughput is told as ratios: groundup with an empty cache,
 the harness, and groundup with a full one, before and after; the harness's own layer with system packages is built
@@ -15,12 +15,14 @@ before the clock runs.
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -30,6 +32,10 @@ from benchmarks.repogenesis_submissions import make_all
 from groundup.suites.repogenesis.published_report import Document, Repository
 
 BASE = "python:3.10-slim"
+CPU = Path("/sys/fs/cgroup/cpuacct")
+GROUP = CPU / f"repogenesis-official-{os.getpid()}"
+"""Where processor time of all that this program starts is counted, sandboxes that have ended included."""
+_GROUPED = ("sh", "-c", f'echo $$ > {GROUP}/cgroup.procs 2>/dev/null; exec "$@"', "sh")
 NOT_COMPARED = {"elapsed_seconds"}
 _STAGES = {
     "Building Docker image": "image",
@@ -44,6 +50,7 @@ class Measured:
 
     name: str
     seconds: float = 0.0
+    cpu_s: float | None = None
     stages: Counter[str] = field(default_factory=Counter)
     load: tuple[float, float] = (0.0, 0.0)
     reports: dict[str, Document] = field(default_factory=dict)
@@ -54,11 +61,14 @@ def main() -> int:
     chosen = _arguments()
     root = chosen.checkout / "RepoGenesis" if (chosen.checkout / "RepoGenesis").is_dir() else chosen.checkout
     _need_docker()
+    with suppress(OSError):  # then processor time is not told
+        GROUP.mkdir()
     with tempfile.TemporaryDirectory(prefix="groundup-official-") as name:
         room = Path(name)
         submissions = chosen.submissions or room / "submissions"
         if chosen.submissions is None:
             make_all(submissions)
+            _thin_out(submissions, chosen.every)
         sets = [path.name for path in sorted(submissions.iterdir()) if path.is_dir()]
         _groundup(room, "data", "pull", "repogenesis", "--from", str(root / "repo"))
         cold = graded(room, submissions, sets, chosen.jobs, "groundup, empty cache")
@@ -68,9 +78,18 @@ def main() -> int:
         differences = list(compared(harness, again, sets))
         _print_agreement(harness, again, sets)
         _print_throughput(harness, [cold, warm, again])
+    with suppress(OSError):
+        GROUP.rmdir()
     for difference in differences:
         print("differs:", difference)
     return 1 if differences else 0
+
+
+def _thin_out(submissions: Path, every: int) -> None:
+    """Keep each so many-th submission."""
+    for number, folder in enumerate(sorted(submissions.glob("*/*"))):
+        if number % every:
+            shutil.rmtree(folder)
 
 
 def _arguments() -> argparse.Namespace:
@@ -78,6 +97,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--checkout", type=Path, required=True)
     parser.add_argument("--submissions", type=Path, help="a folder of folders of predictions")
     parser.add_argument("--jobs", type=int, default=8, help="of groundup; the harness has none")
+    parser.add_argument("--every", type=int, default=1, help="take each so many-th of the submissions made")
     return parser.parse_args()
 
 
@@ -91,14 +111,14 @@ def published(room: Path, root: Path, submissions: Path, sets: Sequence[str]) ->
     """Run the harness on every set, one after the other as it does."""
     measured = Measured("harness")
     _run_harness(room / "before", root, _one_of(room, submissions / sets[0]))  # its layer of system packages
-    began, load = time.monotonic(), os.getloadavg()[0]
+    began, load, used = time.monotonic(), os.getloadavg()[0], _cpu_s(docker=True)
     for name in sets:
         output = room / "harness" / name
         log = _run_harness(output, root, submissions / name)
         measured.stages.update(_stages(log))
         (report,) = output.glob("report_*.json")
         measured.reports[name] = Document.model_validate_json(report.read_bytes())
-    measured.seconds = time.monotonic() - began
+    measured.seconds, measured.cpu_s = time.monotonic() - began, _since(used, docker=True)
     measured.load = (load, os.getloadavg()[0])
     return measured
 
@@ -125,7 +145,7 @@ def _run_harness(output: Path, root: Path, predictions: Path) -> str:
     ]
     command += ["--output_dir", str(output.resolve()), "--log_file", str(log.resolve())]
     command += [word for option in data for word in (option, "repo")]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    done = subprocess.run([*_GROUPED, *command], cwd=root, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"the harness failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return log.read_text(encoding="utf-8")
@@ -151,7 +171,7 @@ def _stages(log: str) -> Counter[str]:
 def graded(room: Path, submissions: Path, sets: Sequence[str], jobs: int, name: str) -> Measured:
     """Run groundup on every set, no verdict from its cache."""
     measured = Measured(name)
-    began, load = time.monotonic(), os.getloadavg()[0]
+    began, load, used = time.monotonic(), os.getloadavg()[0], _cpu_s(docker=False)
     for one in sets:
         output = Path(tempfile.mkdtemp(dir=room))
         tasks = ",".join(sorted(path.name for path in (submissions / one).iterdir()))
@@ -165,9 +185,39 @@ def graded(room: Path, submissions: Path, sets: Sequence[str], jobs: int, name: 
         own = ("--format", "repogenesis", "--save", str(report))
         _groundup(room, "report", str(output / one), *own)
         measured.reports[one] = Document.model_validate_json(report.read_bytes())
-    measured.seconds = time.monotonic() - began
+    measured.seconds, measured.cpu_s = time.monotonic() - began, _since(used, docker=False)
     measured.load = (load, os.getloadavg()[0])
     return measured
+
+
+def _cpu_s(*, docker: bool) -> float | None:
+    """Return the processor time that this program's children used so far, with or without Docker's.
+
+    Unlike the clock it depends little on what else the machine does. None without cgroups version 1.
+    """
+    try:
+        used = int((GROUP / "cpuacct.usage").read_text()) / 1e9
+        if docker:
+            used += int((CPU / "docker/cpuacct.usage").read_text()) / 1e9
+    except OSError:
+        return None
+    return used + (sum(map(_process_cpu_s, Path("/proc").glob("[0-9]*"))) if docker else 0.0)
+
+
+def _process_cpu_s(process: Path) -> float:
+    """Return the processor time of a process of Docker's; 0 for others."""
+    try:
+        name, _, fields = process.joinpath("stat").read_text().partition("(")[2].rpartition(")")
+    except OSError:  # it has ended
+        return 0.0
+    if name not in ("dockerd", "containerd"):
+        return 0.0
+    return sum(map(int, fields.split()[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def _since(before: float | None, *, docker: bool) -> float | None:
+    now = _cpu_s(docker=docker)
+    return None if now is None or before is None else now - before
 
 
 def _groundup(room: Path, *arguments: str) -> None:
@@ -177,7 +227,7 @@ def _groundup(room: Path, *arguments: str) -> None:
         "GROUNDUP_CACHE_DIR": str(room / "cache"),
     }
     command = [sys.executable, "-m", "groundup", *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run([*_GROUPED, *command], env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
 
@@ -234,15 +284,26 @@ def _print_agreement(theirs: Measured, ours: Measured, sets: Sequence[str]) -> N
 
 def _print_throughput(theirs: Measured, ours: Sequence[Measured]) -> None:
     count = sum(len(report.results) for report in theirs.reports.values())
-    print(
-        f"| {count} submissions | seconds | each | ratio | load | where the time goes, summed over submissions |"
-    )
-    print("|---|---|---|---|---|---|")
+    where = "where the time goes, summed over submissions"
+    print(f"| {count} submissions | seconds | each | ratio | processor s | ratio | load | {where} |")
+    print("|---|---|---|---|---|---|---|---|")
     for one in (theirs, *ours):
         ratio = theirs.seconds / one.seconds
         where = ", ".join(f"{stage} {seconds} s" for stage, seconds in one.stages.most_common())
         load = f"{one.load[0]:.1f} to {one.load[1]:.1f}"
-        print(f"| {one.name} | {one.seconds:.0f} | {one.seconds / count:.1f} | {ratio:.1f} | {load} | {where} |")
+        cpu = "-" if one.cpu_s is None else f"{one.cpu_s:.0f}"
+        less = "-" if one.cpu_s is None or theirs.cpu_s is None else f"{theirs.cpu_s / one.cpu_s:.1f}"
+        cells = (
+            one.name,
+            f"{one.seconds:.0f}",
+            f"{one.seconds / count:.1f}",
+            f"{ratio:.1f}",
+            cpu,
+            less,
+            load,
+            where,
+        )
+        print(f"| {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":
