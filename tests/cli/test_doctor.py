@@ -11,7 +11,7 @@ def test_every_fact_has_a_standing_and_every_fault_says_what_to_do(groundup: Gro
     document = json.loads(ended.out)
     assert ended.code == (0 if document["ready"] else 3)
     names = {fact["name"] for fact in document["facts"]}
-    assert {"attempts", "uv", "package index"} <= names
+    assert {"attempts", "uv", "package index", "JDK", "Maven"} <= names
     assert all(fact["advice"] for fact in document["facts"] if fact["status"] == "bad")
 
 

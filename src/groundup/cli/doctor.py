@@ -42,7 +42,7 @@ def doctor(json: Json = False) -> int:
 async def _facts(settings: "Settings") -> list["Fact"]:
     from groundup.sandbox.machine import examine
 
-    return [*await examine(settings.cache_dir), *_admission(settings), _uv(), await _registry()]
+    return [*await examine(settings.cache_dir), *_admission(settings), _uv(), await _registry(), *_java()]
 
 
 def _admission(settings: "Settings") -> list["Fact"]:
@@ -92,3 +92,27 @@ async def _registry() -> "Fact":
         return Fact(name=name, status=Status.LIMITED, value=str(error), advice=advice)
     addresses = ", ".join(index.url for index in configuration.indexes)
     return Fact(name=name, status=Status.GOOD, value=f"{addresses} (from {configuration.origin})")
+
+
+def _java() -> list["Fact"]:
+    """Look for what tasks in Java need; without it the others can be graded all the same."""
+    from groundup.domain.errors import GroundupError
+    from groundup.environments.java_homes import jdks
+    from groundup.environments.maven_homes import find_maven
+    from groundup.gateways.maven_settings import maven_configuration
+    from groundup.sandbox.machine import Fact, Status
+    from groundup.settings import environment
+
+    advice = "only tasks in Java need it"
+    found = ", ".join(f"{jdk.version} in {jdk.home}" for jdk in jdks(environment()))
+    told = "install one, such as Debian's openjdk-17-jdk, or name its folder in JAVA_HOME"
+    facts = [Fact(name="JDK", status=Status.GOOD, value=found)]
+    if not found:
+        facts = [Fact(name="JDK", status=Status.LIMITED, value="missing", advice=f"{told}; {advice}")]
+    try:
+        maven = find_maven(environment())
+        addresses = ", ".join(index.url for index in maven_configuration(environment(), maven.home).indexes)
+    except GroundupError as error:
+        return [*facts, Fact(name="Maven", status=Status.LIMITED, value=str(error), advice=advice)]
+    value = f"{maven.version} in {maven.home}, from {addresses}"
+    return [*facts, Fact(name="Maven", status=Status.GOOD, value=value)]
