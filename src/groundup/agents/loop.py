@@ -19,12 +19,12 @@ from groundup.agents.protocol import Assignment, Ended, EpisodeLimits
 from groundup.agents.replay import Replay
 from groundup.agents.shell import run_bash
 from groundup.agents.workplace import Furnishing, Workplace, open_workplace, task_python
-from groundup.domain.conversations import ChatReply, ChatRequest, Message, Tool
+from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage, Tool
 from groundup.domain.digests import digest_of
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
-from groundup.models.counting import estimated_tokens
+from groundup.models.counting import estimated_text_tokens, estimated_tokens
 from groundup.models.protocol import ContextOverflowError, RefusedError
 
 _RULES = """You are a software engineer who works alone, in a Linux sandbox, on one task.
@@ -57,6 +57,10 @@ _BASH = Tool(
 _SUBMIT_TOOL = Tool(name="submit", description=_SUBMIT, parameters={"type": "object", "properties": {}})
 _RESERVE_TOKENS = 8192
 """Room for a reply in the model's window."""
+
+
+_USUAL_TURNS, _TURN_TOKENS, _REPLY_TOKENS = 90, 700, 350
+"""For guesses: published runs of NL2RepoBench had about so many turns."""
 
 
 class LoopOptions(Record):
@@ -96,6 +100,12 @@ class Loop:
     def reservation_mb(self, task: Task) -> int:
         """Return what a sandbox takes whose commands are short: most attempts wait for the model."""
         return 96
+
+    def expected_usage(self, task: Task, limits: EpisodeLimits) -> TokenUsage:
+        """Guess with turns of usual length: each asks with all that was said before."""
+        turns = min(limits.turns or self._options.turns, _USUAL_TURNS)
+        said = estimated_text_tokens(task.instruction or "") * turns + _TURN_TOKENS * turns * turns // 2
+        return TokenUsage(input_tokens=said, output_tokens=turns * _REPLY_TOKENS)
 
     async def attempt(self, assignment: Assignment) -> Ended:
         """Play the episode; a limit on the time ends it wherever it is."""

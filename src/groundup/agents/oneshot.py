@@ -7,13 +7,14 @@ from pydantic import JsonValue
 from groundup.agents.answers import FORM, fenced, put_file, read_files
 from groundup.agents.asking import Asking, Unanswerable
 from groundup.agents.options import read_options
-from groundup.agents.protocol import Assignment, Ended
-from groundup.domain.conversations import Message
+from groundup.agents.protocol import Assignment, Ended, EpisodeLimits
+from groundup.domain.conversations import Message, TokenUsage
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
+from groundup.models.counting import estimated_text_tokens
 
 _RULES = f"""You are a software engineer. You get a task and answer once, with everything that is to be handed in;
 nothing that you write is run before it is tested. Write complete, working files, without placeholders.
@@ -48,6 +49,10 @@ class Oneshot:
     def reservation_mb(self, task: Task) -> int:
         """Return what a reply may take."""
         return 16
+
+    def expected_usage(self, task: Task, limits: EpisodeLimits) -> TokenUsage:
+        """Return the question and the longest reply."""
+        return TokenUsage(input_tokens=estimated_text_tokens(task.instruction or ""), output_tokens=8000)
 
     async def attempt(self, assignment: Assignment) -> Ended:
         """Ask once and write what comes."""

@@ -105,6 +105,15 @@ class Agent(Protocol):
 
 
 @runtime_checkable
+class Estimating(Protocol):
+    """An agent that can guess what an attempt takes. Optional."""
+
+    def expected_usage(self, task: Task, limits: EpisodeLimits) -> TokenUsage:
+        """Return how many tokens an attempt at *task* will use, roughly."""
+        ...
+
+
+@runtime_checkable
 class Preferring(Protocol):
     """An agent that wants its model asked in its own way, where the user says nothing. Optional."""
 

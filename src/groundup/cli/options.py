@@ -152,8 +152,14 @@ class Work:
 
 @dataclass(frozen=True)
 class Subjects:
-    """Who does the tasks, with which model, in which way."""
+    """Who does which suite's tasks, with which model, in which way; or a file that says so."""
 
+    suite: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SUITE", help="A suite's name (see `groundup suites`) or `package.module:attribute`."
+        ),
+    ] = None
     agent: Annotated[
         str,
         typer.Option(
@@ -162,7 +168,8 @@ class Subjects:
             help="loop (bash and submit), oneshot, cli and others (docs/agents.md), oracle (the reference), nop "
             "(nothing), or one that the suite offers (dibench: static).",
         ),
-    ]
+    ] = ""
+    config: Annotated[Path | None, typer.Option(help="A file of runs, instead of suite and agent.")] = None
     model: Annotated[
         str | None, typer.Option("--model", "-m", help="PROVIDER/MODEL; its key comes from the environment.")
     ] = None

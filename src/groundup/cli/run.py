@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from groundup.cli.options import Beginning, Examples, Judging, Making, Selection, Subjects, Suite, Talk, Work
+from groundup.cli.options import Beginning, Examples, Judging, Making, Selection, Subjects, Talk, Work
 
 if TYPE_CHECKING:
     from groundup.runs.subjects import Named
@@ -26,12 +26,12 @@ EXAMPLES: Examples = (
         "Make submissions, grade none yet",
         "groundup run repogenesis -a oneshot -m deepseek/deepseek-chat --generate-only",
     ),
+    ("Several models and suites, written down in a file", "groundup run --config matrix.toml"),
     ("What would be done?", "groundup run nl2repobench -a oracle --dry-run"),
 )
 
 
 def run(
-    suite: Suite,
     subject: Subjects,
     selection: Selection,
     judging: Judging,
@@ -40,11 +40,28 @@ def run(
     talk: Talk,
     begin: Beginning,
 ) -> int:
-    """Let a subject do the tasks of SUITE and grade what it hands in."""
+    """Let a subject do the tasks of SUITE and grade what it hands in.
+
+    With --config, do the runs that a file describes (docs/runs.md); the same command finishes what is left.
+    """
     from groundup.cli.settings import settings_from
     from groundup.cli.working import new_run
+    from groundup.domain.errors import UsageError
     from groundup.runs.subjects import submissions_of
 
+    if subject.config is not None:
+        from groundup.cli.matrix import run_matrix
+
+        if (subject, selection, judging, making, begin.run_id) != (
+            Subjects(config=subject.config), Selection(), Judging(), Making(), None,
+        ):  # fmt: skip
+            raise UsageError(
+                "with --config, suite, subject, tasks and grader are the file's to say; write them there"
+            )
+        return run_matrix(subject.config, work, talk, dry_run=begin.dry_run)
+    suite = subject.suite
+    if suite is None or not subject.agent:
+        raise UsageError("name a suite and an agent, such as `groundup run nl2repobench -a oracle`, or a --config")
     settings = settings_from(output=work.output, sandbox=judging.sandbox, jobs=work.jobs)
     submissions = submissions_of(suite, named(subject), settings)
     return new_run(suite, submissions, (selection, judging), (work, making), talk, begin)

@@ -9,9 +9,15 @@ from groundup.runs.options import RunOptions
 from groundup.settings import Settings, load
 
 
-def settings_from(*, output: Path | None = None, sandbox: str | None = None, jobs: int | None = None) -> Settings:
-    """Return the settings with these flags on top."""
-    return load({"output": output, "sandbox": sandbox, "jobs": jobs})
+def settings_from(
+    *,
+    output: Path | None = None,
+    sandbox: str | None = None,
+    jobs: int | None = None,
+    config: Path | None = None,
+) -> Settings:
+    """Return the settings, of the file *config* or of `groundup.toml`, with these flags on top."""
+    return load({"output": output, "sandbox": sandbox, "jobs": jobs}, config)
 
 
 def run_options(work: Work, settings: Settings, making: Making | None = None) -> RunOptions:

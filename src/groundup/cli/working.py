@@ -9,8 +9,11 @@ from groundup.cli.reporting import below, print_report, read_report, write_repor
 from groundup.cli.settings import run_options, settings_from
 from groundup.runs import api
 from groundup.runs.api import RunResult
+from groundup.runs.estimates import estimate_of
+from groundup.runs.options import RunOptions
 from groundup.runs.plan import Plan, told_left_out
 from groundup.runs.progress import Progress
+from groundup.settings import Settings
 from groundup.store.records import RunConfiguration, SubmissionsFrom
 
 BELOW = 4
@@ -26,10 +29,26 @@ def new_run(
     begin: Beginning,
 ) -> int:
     """Make a run of these submissions and work on it, or only say what it would do."""
-    selection, judging = judged
     work, making = worked_on
-    settings = settings_from(output=work.output, sandbox=judging.sandbox, jobs=work.jobs)
-    configuration = RunConfiguration(
+    settings = settings_from(output=work.output, sandbox=judged[1].sandbox, jobs=work.jobs)
+    configuration = configured(suite, submissions, judged, settings)
+    options = run_options(work, settings, making)
+    if begin.dry_run:
+        return print_plan(api.plan(configuration, settings), talk.report_format, options)
+    return worked(
+        lambda progress: api.run(
+            configuration, options, settings, run_id=begin.run_id, progress=progress, finish=write_report
+        ),
+        talk,
+    )
+
+
+def configured(
+    suite: str, submissions: SubmissionsFrom, judged: tuple[Selection, Judging], settings: Settings
+) -> RunConfiguration:
+    """Return what the flags ask for."""
+    selection, judging = judged
+    return RunConfiguration(
         suite=suite,
         submissions=submissions,
         grader=judging.grader_name(),
@@ -39,15 +58,6 @@ def new_run(
         timeout_s=judging.timeout,
         sandbox=settings.sandbox,
     )
-    if begin.dry_run:
-        return print_plan(api.plan(configuration, settings), talk.report_format)
-    options = run_options(work, settings, making)
-    return worked(
-        lambda progress: api.run(
-            configuration, options, settings, run_id=begin.run_id, progress=progress, finish=write_report
-        ),
-        talk,
-    )
 
 
 def worked(begin: Callable[[Progress], RunResult], talk: Talk) -> int:
@@ -56,6 +66,8 @@ def worked(begin: Callable[[Progress], RunResult], talk: Talk) -> int:
         result = begin(progress)
     report = read_report([result.folder])
     print_report(report, talk.report_format)
+    if result.standing.made:
+        say(f"groundup: {result.standing.made} submissions are made and not graded; `groundup resume` grades them")
     if result.exit_code:
         missing = "1 attempt has" if result.owed == 1 else f"{result.owed} attempts have"
         say(f"groundup: {missing} no verdict; finish with `groundup resume {result.folder}`")
@@ -67,8 +79,9 @@ def worked(begin: Callable[[Progress], RunResult], talk: Talk) -> int:
     return 0
 
 
-def print_plan(plan: Plan, wanted: Format) -> int:
+def print_plan(plan: Plan, wanted: Format, options: RunOptions | None = None) -> int:
     """Say what a run would do."""
+    estimate = estimate_of(plan, options)
     missing = [str(key) for key in plan.missing]
     attempts = [str(key) for key in plan.planned.keys]
     if wanted is Format.JSON:
@@ -81,6 +94,7 @@ def print_plan(plan: Plan, wanted: Format) -> int:
                 "attempts": attempts,
                 "missing": missing,
                 "left_out": list(plan.left_out),
+                "estimate": None if estimate is None else estimate.model_dump(mode="json"),
             }
         )
         return 0
@@ -91,5 +105,7 @@ def print_plan(plan: Plan, wanted: Format) -> int:
     if plan.left_out:
         say(f"groundup: {told_left_out(plan)}")
     print_table(f"{plan.suite.name}, grader {plan.grader.name}", ("attempt", "would be"), rows[:_SHOWN] + more)
+    if estimate is not None:
+        say(f"groundup: {estimate}")
     say(f"groundup: {len(attempts) - len(missing)} of {len(attempts)} attempts would be graded; nothing was done")
     return 0

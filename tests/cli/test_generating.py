@@ -1,0 +1,230 @@
+"""`groundup run` with agents, and what can be done with such a run: show, export, import, a file of runs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from groundup.store.folder import RunFolder
+from groundup.store.records import Generated
+from tests.cli.conftest import Groundup
+from tests.runs.toy import BEHAVIOUR
+
+WRITTEN = "tests.runs.toy:create_written"
+EDITS = "tests.runs.toy:create_edits"
+TOY = "tests.runs.toy_agent:create"
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    """A model whose every reply hands in what passes half."""
+    script = tmp_path / "half.json"
+    content = f"\x1b[31mHere\n```path={BEHAVIOUR}\nhalf\n```\n"
+    script.write_text(json.dumps({"turn": [{"content": content, "output_tokens": 100}], "then": "repeat"}))
+    return f"scripted/{script}"
+
+
+def test_a_model_does_the_tasks(groundup: Groundup, model: str, tmp_path: Path) -> None:
+    """One command generates and grades; the report names the model."""
+    ended = groundup("run", WRITTEN, "-a", "oneshot", "-m", model, "--run-id", "one", "--json")
+    assert ended.code == 0
+    report = json.loads(ended.out)
+    assert report["runs"][0]["figures"][0]["score"]["value"] == 0.5
+    assert model in ended.out
+
+
+def test_flags_reach_the_configuration(groundup: Groundup, model: str, tmp_path: Path) -> None:
+    """What was asked for can be read in the run's folder."""
+    ended = groundup(
+        "run", WRITTEN, "-a", "oneshot", "-m", model, "--run-id", "one", "--generate-only", "--temperature", "0.5",
+        "--context-tokens", "9000", "--model-option", 'extra={"top_k": 1}', "--max-turns", "7", "--max-tokens",
+        "8000", "--max-attempt-cost", "2", "--max-seconds", "99", "--end-at-submit",
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    submissions = RunFolder(tmp_path / "runs/one").config().configuration.submissions
+    assert isinstance(submissions, Generated)
+    assert submissions.model_settings == {"temperature": 0.5, "context_tokens": 9000, "extra": {"top_k": 1}}
+    assert submissions.limits.model_dump() == {
+        "turns": 7, "tokens": 8000, "cost_usd": 2.0, "wall_clock_s": 99.0,
+    }  # fmt: skip
+    assert submissions.feedback == "end"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("-a", "lop", "-m", "scripted/x"), "did you mean 'loop'"),
+        (("-a", "loop"), "needs a model"),
+        (("-a", "loop", "-m", "nothing"), "PROVIDER/MODEL"),
+        (("-a", "nop", "-m", "scripted/x"), "played by the suite"),
+        (("-a", "loop", "-m", "scripted/x", "--agent-option", "turn=3"), "did you mean 'turns'"),
+        (("-a", "loop", "-m", "scripted/x", "--agent-option", "turns"), "NAME=VALUE"),
+        (("-a", "loop", "-m", "scripted/x", "--model-option", "colour=3"), "setting of a model"),
+        (("-a", "loop", "-m", "scripted/x", "--base-url", "http://u:secret@h/v1"), "credentials"),
+        (("-a", "loop", "-m", "scripted/x", "--hide-scores", "--end-at-submit"), "leave --hide-scores out"),
+        ((), "name a suite and an agent"),
+        (("-a", "loop", "--config", "x.toml"), "write them there"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_done(
+    groundup: Groundup, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    """Exit code 2 and a sentence; no run folder."""
+    ended = groundup("run", WRITTEN, *arguments)
+    assert ended.code == 2
+    assert said in ended.err
+    assert "secret" not in ended.err
+    assert not list((tmp_path / "runs").glob("*/config.json"))
+
+
+def test_generating_first_and_grading_later(groundup: Groundup, model: str) -> None:
+    """`--generate-only` ends well without verdicts, says what to do next, and `resume` grades."""
+    made = groundup("run", WRITTEN, "-a", "oneshot", "-m", model, "--run-id", "one", "--generate-only")
+    assert made.code == 0, made.err
+    assert "[2/2]" in made.err
+    assert "2 submissions are made and not graded" in made.err
+    assert groundup("report", "one").code == 0
+    graded = groundup("resume", "one", "--json")
+    assert graded.code == 0
+    assert json.loads(graded.out)["runs"][0]["figures"][0]["score"]["value"] == 0.5
+
+
+def test_a_dry_run_guesses_tokens_and_money(groundup: Groundup, model: str) -> None:
+    """Before anything is paid one learns about how much it will be."""
+    arguments = ("run", WRITTEN, "-a", "oneshot", "-m", model, "--dry-run")
+    document = json.loads(groundup(*arguments, "--price", "0:10", "--json").out)
+    assert document["estimate"]["usage"]["output_tokens"] == 16000
+    assert document["estimate"]["cost_usd"] == pytest.approx(0.16)
+    assert "the model has no price" in groundup(*arguments).err
+
+
+def test_show_tells_what_happened(groundup: Groundup, model: str) -> None:
+    """A person reads the prompts, the reply and the end; control characters of the model are escaped."""
+    groundup("run", WRITTEN, "-a", "oneshot", "-m", model, "--run-id", "one")
+    ended = groundup("show", "one", "task-0000")
+    assert ended.code == 0
+    for part in ("Write task-0000.", "\\x1b[31mHere", "turn 1: the model", "ended: submitted"):
+        assert part in ended.out
+    assert "\x1b[31m" not in ended.out
+    assert "graded 1/2" in ended.err
+    document = json.loads(groundup("show", "one", "task-0000/0", "--json").out)
+    assert document["steps"][0]["kind"] == "began"
+    assert groundup("show", "one", "task-0000/5").code == 2
+
+
+def test_show_needs_a_trajectory(groundup: Groundup) -> None:
+    """A run without an agent says so."""
+    groundup("run", WRITTEN, "-a", "oracle", "--run-id", "one")
+    ended = groundup("show", "one", "task-0000")
+    assert ended.code == 2
+    assert "no agent worked on it" in ended.err
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_an_export_can_be_evaluated_and_imported(
+    groundup: Groundup, model: str, tmp_path: Path, attempts: int
+) -> None:
+    """What is exported gets the same score again, and an import tells who made it."""
+    groundup("run", WRITTEN, "-a", "oneshot", "-m", model, "--run-id", "one", "-k", attempts)
+    assert groundup("export", "one", tmp_path / "out").code == 0
+    evaluated = json.loads(groundup("evaluate", WRITTEN, "-p", tmp_path / "out", "--json").out)
+    assert evaluated["runs"][0]["figures"][0]["score"]["value"] == 0.5
+    ended = groundup(
+        "import", WRITTEN, "--from", tmp_path / "out", "--agent", "cursor", "-m", "m", "--run-id", "in"
+    )
+    assert ended.code == 0, ended.err
+    record = (
+        RunFolder(tmp_path / "runs/in").attempt(RunFolder(tmp_path / "runs/in").config().planned.keys[-1]).record()
+    )
+    assert record is not None
+    assert record.provenance.model_dump()["source"] == "import"
+    assert (record.provenance.agent_name, record.provenance.model_name) == ("cursor", "m")
+    assert groundup("export", "one", tmp_path / "out").code == 2
+
+
+def test_trajectories_are_exported(groundup: Groundup, model: str, tmp_path: Path) -> None:
+    """As documents of the interchange format, one per attempt."""
+    groundup("run", WRITTEN, "-a", "oneshot", "-m", model, "--run-id", "one")
+    assert groundup("export", "one", tmp_path / "out", "--format", "atif").code == 0
+    document = json.loads((tmp_path / "out/task-0001/0/trajectory.json").read_text())
+    assert document["schema_version"].startswith("ATIF-v1.")
+    assert [step["source"] for step in document["steps"]] == ["system", "user", "agent"]
+
+
+def test_patches_are_for_suites_of_edits(groundup: Groundup, model: str, tmp_path: Path) -> None:
+    """Other suites refuse, with what to do."""
+    groundup("run", WRITTEN, "-a", "oneshot", "-m", model, "--run-id", "one")
+    ended = groundup("export", "one", tmp_path / "out", "--format", "patch")
+    assert ended.code == 2
+    assert "whole trees" in ended.err
+
+
+# --- files of runs
+
+
+def write_matrix(tmp_path: Path, text: str) -> Path:
+    """Write a file of runs."""
+    path = tmp_path / "matrix.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_file_describes_several_runs(groundup: Groundup, model: str, tmp_path: Path) -> None:
+    """Lists multiply; each run has its folder; the report holds them all; the same command finds nothing to do."""
+    path = write_matrix(
+        tmp_path,
+        f"""
+        [settings]
+        jobs = 1
+        [[run]]
+        suite = "{WRITTEN}"
+        agent = "{TOY}"
+        tasks = ["task-0000", "task-0001"]
+        max-turns = [3, 4]
+        agent-option = {{ behaviour = "half" }}
+        [[run]]
+        name = "one-shot"
+        suite = "{WRITTEN}"
+        agent = "oneshot"
+        model = "{model}"
+        """,
+    )
+    ended = groundup("run", "--config", path, "--json")
+    assert ended.code == 0, ended.err
+    runs = json.loads(ended.out)["runs"]
+    assert [run["figures"][0]["score"]["value"] for run in runs] == [0.5, 0.5, 0.5]
+    folders = sorted(folder.name for folder in (tmp_path / "runs").iterdir())
+    assert len(folders) == 3
+    again = groundup("run", "--config", path)
+    assert again.code == 0
+    assert sorted(folder.name for folder in (tmp_path / "runs").iterdir()) == folders
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no [[run]] table"),
+        ("[[run]]\nagent = 'nop'", "has no suite"),
+        (f"[[run]]\nsuite = '{WRITTEN}'\nagent = 'nop'\nmodle = 'x'", "did you mean 'model'"),
+        (f"[[run]]\nsuite = '{WRITTEN}'\nagent = 'oneshot'\nmodel='scripted/x'\nmax-turns = 'many'", "max_turns"),
+        (
+            f"[[run]]\nsuite = '{WRITTEN}'\nagent = 'nop'\n[[run]]\nsuite = '{WRITTEN}'\nagent = 'nop'",
+            "give their",
+        ),
+        ("[[run", "not valid TOML"),
+    ],
+)
+def test_a_wrong_file_names_what_is_wrong(groundup: Groundup, tmp_path: Path, text: str, said: str) -> None:
+    """Before anything is done."""
+    ended = groundup("run", "--config", write_matrix(tmp_path, text))
+    assert ended.code == 2
+    assert said in ended.err
+
+
+def test_a_file_that_changed_refuses_its_runs(groundup: Groundup, tmp_path: Path) -> None:
+    """A run that was made under another configuration is not mixed with this one."""
+    text = f"[[run]]\nname = 'n'\nsuite = '{WRITTEN}'\nagent = '{TOY}'\nagent-option = {{ behaviour = 'half' }}"
+    assert groundup("run", "--config", write_matrix(tmp_path, text)).code == 0
+    ended = groundup("run", "--config", write_matrix(tmp_path, text.replace("half", "pass")))
+    assert ended.code == 2
+    assert "submissions" in ended.err
