@@ -39,6 +39,16 @@ def brings_copies(root: Path, names: Collection[str]) -> bool:
     return any(path.parent.name in _BROUGHT for path in copies_below(root, names))
 
 
+def brought_along(shown: Iterable[Mount], names: Collection[str]) -> tuple[str, ...]:
+    """Return where, inside, *shown* folders have copies of *names* installed or vendored."""
+    return tuple(
+        f"{mount.target}/{path.relative_to(mount.source)}"
+        for mount in shown
+        for path in (copies_below(mount.source, names) if mount.source.is_dir() else ())
+        if path.parent.name in _BROUGHT
+    )
+
+
 def copies_below(root: Path, names: Collection[str]) -> tuple[Path, ...]:
     """Return the folders, modules and archives below *root* that hold, by its name, one of *names*."""
     index = _index(root)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pydantic import Field, JsonValue, ValidationError
 
+from groundup.agents.absence import brought_along
 from groundup.agents.cli.kept import kept_files
 from groundup.agents.cli.outcomes import Finished, outcome_of
 from groundup.agents.cli.preset import Chosen, choose, fill
@@ -137,9 +138,12 @@ class CliAgent:
                 addresses.append(await gateway.attach(sandbox))
             return {}
 
+        mounts = program.mounts if program else ()
+        copies = await asyncio.to_thread(brought_along, mounts, assignment.withheld)
         async with open_workplace(assignment, furnishing, attach) as place:
             sandbox = await place.sandbox()
             values = _values(assignment.task, addresses[-1] if addresses else None)
+            values["bin"] = program.bin if program else ""
             await sandbox.write_file(_PROMPT_FILE, values["instruction"].encode())
             for name, text in self.preset.files.items():
                 await sandbox.write_file(f"{HOME}/{name}", fill(text, values).encode(), mode=0o600)
@@ -150,6 +154,7 @@ class CliAgent:
                 version=self._pinned,
                 argv=[part if part != values["prompt"] else "{prompt}" for part in command.argv],
                 installed=dict(program.identity) if program else {},
+                copies=list(copies),
             )
             result = await _watched(place, command, gateway)
         assignment.keep("stdout.log", result.stdout)
