@@ -4,9 +4,10 @@
 
 PATH is a checkout of the published repository, or of its folder RepoGenesis. Compared are, for every README with
 shipped references and a submission per framework and style, and for random READMEs with random submissions:
-which endpoints the harness and the older scripts extract and find; and for all hidden tests: how many tests,
-files, lines and tokens they count. The published functions are called as they are. Counting tests in Java needs
-the package javalang, as the published script does.
+which endpoints the harness and the older scripts extract and find; for all hidden tests: how many tests, files,
+lines and tokens they count; and for random results, how the harness's report averages and prints them. The
+published functions are called as they are. Counting tests in Java needs the package javalang, as the published
+script does.
 """
 
 import argparse
@@ -26,6 +27,7 @@ from types import ModuleType
 from groundup.suites.repogenesis.code_metrics import Language, code_metrics, count_tests
 from groundup.suites.repogenesis.legacy import legacy_coverage
 from groundup.suites.repogenesis.official_coverage import official_coverage
+from groundup.suites.repogenesis.published_report import Repository, averages, summary_table
 
 _REFERENCES = Path(__file__).parent.parent / "src/groundup/suites/repogenesis/oracles"
 
@@ -104,6 +106,7 @@ def main() -> int:
             *_compared("legacy, behind the tables", _legacy(features=False), readmes, submissions, Path(work)),
             *_compared("legacy, with features", _legacy(features=True), readmes, submissions, Path(work)),
             *_counts(root),
+            *_reports(options.random),
         ]
     for difference in differences[:20]:
         print("differs:", difference)
@@ -243,6 +246,38 @@ def _published_counts(script: ModuleType, language: Language, tests: Path) -> Fi
         if language == "python":
             return script.count_tests_ast(str(tests)), *script.count_lines_and_tokens(str(tests))
         return script.count_tests_java(str(tests)), *script.count_lines_and_tokens_java(str(tests))
+
+
+def _reports(count: int) -> list[str]:
+    """Compare summaries and tables of reports on random results."""
+    published = importlib.import_module("eval_harness.reporting")
+    chance = random.Random(6)
+    differences = []
+    for number in range(count):
+        entries = [_entry(chance) for _ in range(chance.randint(1, 12))]
+        results = [Repository.model_validate(entry) for entry in entries]
+        ours = averages(results).model_dump(), summary_table(results)
+        if ours != (published.compute_summary(entries), published.format_summary_table(entries)):
+            differences.append(f"report {number}: {entries}")
+    print(f"{'reports: averages, tables':<28} {count - len(differences):>6} of {count} equal")
+    return differences
+
+
+def _entry(chance: random.Random) -> dict[str, object]:
+    passed, failed, errors, endpoints = (chance.randint(0, 4) for _ in range(4))
+    total, found = passed + failed + errors, chance.randint(0, endpoints)
+    tests = {"passed": passed, "failed": failed, "errors": errors, "skipped": 0, "total": total}
+    entry: dict[str, object] = {
+        "repo_name": f"r{chance.randint(0, 10 ** chance.choice((2, 40)))}",
+        "lang": chance.choice(("python", "java")),
+        "exit_code": 0,
+        "dsr": {"success": chance.random() < 0.5, "message": ""},
+        "pass_at_1": {**tests, "score": round(passed / total, 4) if total else 0.0},
+    }
+    if chance.random() < 0.8:
+        score = round(found / endpoints, 4) if endpoints else 0.0
+        entry["api_coverage"] = {"total_apis": endpoints, "implemented_apis": found, "score": score}
+    return entry
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@
 
 PATH is a checkout of the published repository, or of its folder RepoGenesis; its code is run as it is. FOLDER
 holds folders of predictions (a submission per task in each); without it, 38 submissions are made from reference
-services: whole, damaged and dishonest; `--every 3` takes each third. Docker must be reachable (`DOCKER_HOST` counts)
-and have an image `python:3.10-slim`: the real one, or a stand-in (`python -m benchmarks.repogenesis_base_image`).
+services: whole, damaged and dishonest; `--every 3` takes each third. Docker must be reachable and have an image
+`python:3.10-slim`: the real one, or a stand-in (`python -m benchmarks.repogenesis_base_image`).
 
 Every field of both reports is compared but times. Then throughput is told as ratios: groundup with an empty cache,
 the harness, and groundup with a full one, before and after; the harness's own layer with system packages is built
