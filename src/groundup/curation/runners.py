@@ -110,16 +110,15 @@ def _part_of(program: str, words: Sequence[str]) -> str | None:
         return "another target"
     if program == "cargo" and "--no-default-features" in words:
         return "without the default features"
+    modules = 1 if program == "python" and "-m" in words else 0
     for at, word in enumerate(words[:-1]):
         chosen = words[at + 1]
-        if (
-            word in ("-k", "-m")
-            and at
-            and program != "cargo"
-            and not chosen.startswith("not ")
-            and " " not in chosen
-        ):
-            return f"only {word} {chosen}"
+        if word not in ("-k", "-m") or program == "cargo" or chosen.startswith("not ") or " " in chosen:
+            continue
+        if word == "-m" and modules:  # `python -m module`
+            modules = 0
+            continue
+        return f"only {word} {chosen}"
     named = [word for at, word in enumerate(words) if at == 0 or words[at - 1] not in _LEFT_OUT]
     return next((f"only {word}" for word in named if not word.startswith("-") and _PART.search(word)), None)
 

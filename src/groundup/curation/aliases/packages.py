@@ -36,7 +36,9 @@ class Called:
             word = rest.pop(0)
             if word in _FOLDERS and rest:
                 self.folder = str(PurePosixPath(folder, rest.pop(0)))
-            elif word in ("--filter", "-F", "-w", "--workspace", "workspace") and rest and not self.script:
+            elif word == "--":
+                break
+            elif word in ("--filter", "-F", "-w", "--workspace", "workspace") and rest:
                 self.member = rest.pop(0)
             elif word in ("-r", "--recursive", "-ws", "--workspaces", "workspaces", "foreach", "recursive"):
                 self.everywhere = True
@@ -46,8 +48,7 @@ class Called:
                 if word in _VALUED and rest:
                     rest.pop(0)
             else:
-                self.script = _SHORT.get(word, word)
-                break
+                self.script = self.script or _SHORT.get(word, word)
 
 
 def script_lines(tree: Tree, folder: str, words: Sequence[str]) -> tuple[str, list[tuple[str, str]]] | None:

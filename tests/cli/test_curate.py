@@ -1,0 +1,46 @@
+"""`groundup curate`: what is printed, and what is refused."""
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Groundup
+
+WORKFLOW = "on: push\njobs: {test: {runs-on: ubuntu-latest, steps: [{run: cargo test}]}}\n"
+
+
+def _repository(folder: Path) -> str:
+    place = folder / "r" / ".github" / "workflows"
+    place.mkdir(parents=True)
+    (place / "ci.yml").write_text(WORKFLOW)
+    return str(folder / "r")
+
+
+def test_the_job_is_told_with_its_reasons(groundup: Groundup, tmp_path: Path) -> None:
+    """People read one line with workflow and job, and why; programs get all of it as one document."""
+    root = _repository(tmp_path)
+
+    told = groundup("curate", "locate", root)
+    document = json.loads(groundup("curate", "locate", root, "--json").out)
+
+    assert told.code == 0
+    assert ".github/workflows/ci.yml  job test  no matrix" in told.out
+    assert "runs cargo test" in told.out
+    assert document["candidates"][0]["job"] == "test"
+
+
+def test_wrong_requests_are_explained(groundup: Groundup, tmp_path: Path) -> None:
+    """A missing folder, an unknown language, kind or pin end with 2 and what would be right."""
+    root = _repository(tmp_path)
+    output = str(tmp_path / "set")
+    cases = {
+        ("locate", str(tmp_path / "absent")): "name the root of a repository",
+        ("instance", root, "-l", "pyton", "-o", output): "did you mean 'python'",
+        ("instance", root, "-l", "rust", "-o", output, "--kinds", "runtim"): "did you mean 'runtime'",
+        ("instance", root, "-l", "rust", "-o", output, "--leg", "3.12"): "KEY:VALUE",
+        ("instance", root, "-l", "rust", "-o", output): "no Git repository",
+    }
+
+    for arguments, sentence in cases.items():
+        ended = groundup("curate", *arguments)
+        assert ended.code == 2, arguments
+        assert sentence in ended.err

@@ -1,0 +1,23 @@
+"""Diffs that restore."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundup.curation.diffs import file_diff
+from groundup.suites.dibench.patches import apply_to_file, parse_patch
+
+LINES = st.lists(st.sampled_from([b"a\n", b"b\r\n", b"  c\n", b"\n", b"- d\n", b"+ e\n", b"@@ x\n"]), max_size=12)
+TEXTS = st.builds(lambda lines, end: b"".join(lines) + end, LINES, st.sampled_from([b"", b"tail"]))
+
+
+@given(TEXTS, TEXTS)
+def test_a_diff_turns_the_old_file_into_the_new_one(old: bytes, new: bytes) -> None:
+    """Whatever ends the lines and the files, what is written is read back and gives the very bytes."""
+    diff = file_diff("a/b.toml", old, new)
+
+    if old == new:
+        assert diff == b""
+    else:
+        (patch,) = parse_patch(diff)
+        assert (patch.old, patch.new) == ("a/b.toml", "a/b.toml")
+        assert apply_to_file(patch, old) == new

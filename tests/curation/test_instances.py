@@ -1,0 +1,127 @@
+"""Instances of repositories: masked, with the patch that restores them, in data that the suite reads."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from groundup.curation.making import Wanted, add_instance, chosen_job
+from groundup.curation.repositories import check_out
+from groundup.domain.errors import TaskError, UsageError
+from groundup.manifests.records import Kind
+from groundup.settings import Settings
+from groundup.suites.dibench.dataset import read_dataset
+from groundup.suites.dibench.patches import apply_to_file, parse_patch
+
+WORKFLOW = """
+on: push
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    strategy:
+      matrix: {python: ["3.11", "3.12"]}
+    steps:
+      - uses: actions/setup-python@v5
+        with: {python-version: "${{ matrix.python }}"}
+      - run: pip install -e . pytest
+      - run: pytest
+"""
+PROJECT = b'[project]\r\nname = "x"\r\ndependencies = [\r\n    "requests>=2",  # the web\r\n]\r\n'
+FILES = {
+    ".github/workflows/ci.yml": WORKFLOW.encode(),
+    "pyproject.toml": PROJECT,
+    "requirements.txt": b"click",
+    "uv.lock": b'[[package]]\nname = "requests"\n',
+    "x.py": b"import requests\n",
+}
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """Return a repository with one commit."""
+    root = tmp_path / "somebody-x"
+    for path, content in FILES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(content)
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "core.autocrlf=false")
+    for arguments in (("init", "-q", "-b", "main"), ("add", "."), (*identity, "commit", "-q", "-m", "all")):
+        subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True)
+    return root
+
+
+def _settings(tmp_path: Path) -> Settings:
+    return Settings(cache_dir=tmp_path / "cache")
+
+
+async def test_an_instance_is_masked_and_its_patch_restores_it(repository: Path, tmp_path: Path) -> None:
+    """Declarations are gone, line ends stay, the lock file is removed, and the patch gives the very bytes."""
+    folder = tmp_path / "set"
+    made = await add_instance(Wanted(repository=str(repository), language="python"), folder, _settings(tmp_path))
+
+    instance = made.instance
+    masked = folder / "set" / "python" / "somebody-x"
+    assert instance.build_files == ("pyproject.toml", "requirements.txt")
+    assert instance.act_command == "act -j test --matrix python:3.12 -W .github/workflows/ci.yml"
+    assert instance.env_specs == {"OS": "ubuntu-latest", "SDK": "Python 3.12"}
+    assert b"requests" not in (masked / "pyproject.toml").read_bytes()
+    assert not (masked / "uv.lock").exists()
+    assert (masked / "x.py").read_bytes() == FILES["x.py"]
+    for patch in parse_patch(instance.patch.encode()):
+        assert patch.new is not None
+        assert apply_to_file(patch, (masked / patch.new).read_bytes()) == FILES[patch.new]
+
+
+async def test_the_suite_reads_what_is_made_and_a_second_making_replaces(repository: Path, tmp_path: Path) -> None:
+    """The folder is data of dibench; made again with other kinds, the instance stands there once, as the last."""
+    folder = tmp_path / "set"
+    wanted = Wanted(repository=str(repository), language="python", name="x")
+    await add_instance(wanted, folder, _settings(tmp_path))
+    none = frozenset({Kind.DEV})
+    with pytest.raises(TaskError, match="nothing that could be masked"):
+        await add_instance(wanted.model_copy(update={"kinds": none}), folder, _settings(tmp_path))
+    await add_instance(wanted, folder, _settings(tmp_path))
+
+    (problem,) = read_dataset(folder).problems
+    assert problem.id == "x"
+    assert problem.subset == "set"
+    assert problem.folder().is_dir()
+
+
+async def test_job_and_leg_of_ones_own_are_taken_and_checked(repository: Path, tmp_path: Path) -> None:
+    """A leg that is named is pinned in full; one that the matrix does not have is refused."""
+    tree = tmp_path / "tree"
+    await check_out(str(repository), None, tree, tmp_path, None)
+    wanted = Wanted(repository="r", language="python", job="test", leg={"python": "3.11"})
+
+    job, runner = chosen_job(wanted, tree)
+    assert job.leg == {"python": "3.11"}
+    assert runner == "ubuntu-latest"
+    with pytest.raises(TaskError, match="no leg"):
+        chosen_job(wanted.model_copy(update={"leg": {"python": "2.7"}}), tree)
+    with pytest.raises(UsageError, match=r"other\.yml"):
+        chosen_job(wanted.model_copy(update={"workflow": "other.yml"}), tree)
+    with pytest.raises(TaskError, match="--workflow"):
+        chosen_job(wanted.model_copy(update={"job": "absent"}), tree)
+
+
+async def test_a_repository_is_found_by_a_mirror_and_never_written_to(repository: Path, tmp_path: Path) -> None:
+    """`host/owner/name` goes through the mirror's pattern; its name comes from the address."""
+    before = sorted(path.name for path in (repository / ".git").iterdir())
+    origin = await check_out(
+        "example.org/somebody/x", None, tmp_path / "tree", tmp_path, str(repository.parent / "{owner}-{name}")
+    )
+
+    assert origin.full_name == "somebody/x"
+    assert len(origin.commit) == 40
+    assert (tmp_path / "tree" / "pyproject.toml").read_bytes() == PROJECT
+    assert sorted(path.name for path in (repository / ".git").iterdir()) == before
+
+
+async def test_what_is_no_repository_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    """Neither an empty folder nor an option of git passes for a repository."""
+    (tmp_path / "empty").mkdir()
+
+    with pytest.raises(UsageError, match="no Git repository"):
+        await check_out(str(tmp_path / "empty"), None, tmp_path / "a", tmp_path / "w", None)
+    with pytest.raises(UsageError, match="no repository"):
+        await check_out("--upload-pack=x", None, tmp_path / "b", tmp_path / "v", None)

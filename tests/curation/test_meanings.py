@@ -1,0 +1,137 @@
+"""What scripts do, with a project's own names followed."""
+
+import pytest
+
+from groundup.curation.meanings import Meanings
+from groundup.curation.runners import Purpose
+from tests.curation.made import MadeTree
+
+PACKAGE = """{"scripts": {
+    "test": "run-s lint unit", "lint": "eslint .", "unit": "mocha", "e2e": "playwright test"
+}}"""
+MAKEFILE = """PYTHON = python3
+ci: lint
+\t$(PYTHON) -m pytest --ci
+lint:
+\tflake8
+test-%:
+\tcargo test -F $*
+"""
+TOX = """[tox]
+envlist = py{311,312}, lint
+[testenv]
+commands =
+    slow: true
+    pytest {posargs}
+[testenv:lint]
+commands = flake8
+"""
+NOX = """import nox
+@nox.session
+@nox.session(name='tests-min')
+def tests(session):
+    session.run('coverage', 'run', '-m', 'pytest')
+@nox.session
+def lint(session):
+    session.run('ruff')
+"""
+PROJECT = """[tool.poe.tasks]
+verify = {sequence = ["check", {cmd = "pytest"}]}
+check = "ruff check"
+[tool.hatch.envs.test.scripts]
+cov = "pytest --cov"
+"""
+JUST = """run := "uv run"
+cov *args="-x tests":
+    {{run}} coverage run -m pytest {{args}}
+"""
+FILES = {
+    "package.json": PACKAGE,
+    "packages/a/package.json": '{"name": "a", "scripts": {"spec": "vitest run"}}',
+    "Makefile": MAKEFILE,
+    "justfile": JUST,
+    "tox.ini": TOX,
+    "noxfile.py": NOX,
+    "pyproject.toml": PROJECT,
+    "ci/run.sh": '#!/bin/sh\ncmd="${1:-build}"\ncargo "${cmd}" --all\n',
+    "build.ps1": "function Test { Invoke-Dotnet test $solution -c Release }\n",
+    "build.cs": 'Task("Test").Does(ctx => ctx.DotNetTest(solution));\n',
+    "scripts/all_tests.py": "import subprocess\nsubprocess.run(['python', '-m', 'pytest'])\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("script", "command"),
+    [
+        ("pytest -q", "pytest -q"),
+        ("npm test", "mocha"),
+        ("pnpm -r run spec", "vitest run"),
+        ("npm run spec --workspace a", "vitest run"),
+        ("make ci", "pytest --ci"),
+        ("make test-full", "cargo test -F full"),
+        ("just cov", "pytest"),
+        ("tox", "pytest"),
+        ("tox -e py312-slow", "pytest"),
+        ("nox -s tests-min", "pytest"),
+        ("poe verify", "pytest"),
+        ("hatch run test:cov", "pytest --cov"),
+        ("hatch env run --env test cov", "pytest --cov"),
+        ("./ci/run.sh test", "cargo test --all"),
+        ("./build.ps1", "Invoke-Dotnet test"),
+        ("dotnet make", "DotNetTest"),
+        ("dotnet test x.sln", "dotnet test x.sln"),
+        ("cargo --config ci.toml test --workspace", "cargo --config ci.toml test --workspace"),
+        ("cargo hack test --each-feature", "cargo hack test --each-feature"),
+        ("node --test", "node --test"),
+        ("python scripts/all_tests.py", "python scripts/all_tests.py"),
+        ("make unknown-tests", "make unknown-tests"),
+    ],
+)
+def test_the_tests_are_found_behind_names(script: str, command: str) -> None:
+    """Whatever name leads to them, the program that tests is named, with what it is given."""
+    found = Meanings(MadeTree(FILES)).of(script)
+
+    tests = [meaning.command for meaning in found if meaning.purpose is Purpose.TEST]
+    assert tests, found
+    assert tests[0].startswith(command)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "pip install pytest",
+        "cargo test --no-run",
+        "cargo clippy --tests",
+        "npm ci",
+        "npm run lint",
+        "tox -e lint",
+        "nox -s lint",
+        "make lint",
+        "dotnet build tests/x.csproj",
+        "coverage report",
+        "echo running tests",
+        "twine check dist/*",
+    ],
+)
+def test_what_only_prepares_or_checks_is_no_test(script: str) -> None:
+    """Installing, building, linting and listing are not taken for tests, whatever words they hold."""
+    assert not [one for one in Meanings(MadeTree(FILES)).of(script) if one.purpose is Purpose.TEST]
+
+
+def test_a_part_of_the_suite_is_told() -> None:
+    """Only integration tests, only a marker, only documentation: each has its reason."""
+    meanings = Meanings(MadeTree(FILES))
+
+    for script in ("pytest tests/integration", "pytest -m redis", "cargo test --doc", "npm run e2e"):
+        (meaning,) = meanings.of(script)
+        assert meaning.part, script
+    (whole,) = meanings.of("pytest --ignore tests/benchmarks -m 'not slow'")
+    assert whole.part is None
+
+
+def test_scripts_that_call_themselves_end() -> None:
+    """A script or target that leads to itself is followed a few times, not for ever."""
+    tree = MadeTree({"package.json": '{"scripts": {"test": "npm test"}}', "Makefile": "a: b\nb: a\n\tmake a\n"})
+
+    assert Meanings(tree).of("npm test") is not None
+    assert Meanings(tree).of("make a") is not None
