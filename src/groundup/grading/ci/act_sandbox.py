@@ -18,7 +18,7 @@ from groundup.domain.errors import InfrastructureError
 from groundup.domain.limits import Limits
 from groundup.grading.bench import Bench
 from groundup.grading.ci.actions import write_stubs
-from groundup.grading.ci.derived import RUNNER, derived_workflow, event_of
+from groundup.grading.ci.derived import RUNNER, derived_action, derived_workflow, event_of
 from groundup.grading.ci.place import ACT_CACHE
 from groundup.grading.ci.relay import Relay
 from groundup.grading.ci.shim import PORT
@@ -134,7 +134,7 @@ def _copy_local(tree: Path, folder: str, repository: Path) -> None:
     for name in ("action.yml", "action.yaml"):
         source = tree / folder / name
         if source.is_file() and not source.is_symlink():
-            shutil.copyfile(source, target / name)
+            (target / name).write_bytes(derived_action(source.read_bytes(), f"{folder}/{name}"))
 
 
 def _write_git(folder: Path) -> None:

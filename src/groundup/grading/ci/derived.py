@@ -1,17 +1,17 @@
 """The workflow that act is given: the wanted job with one leg, what it needs, and nothing else.
 
 Written as JSON, which is YAML, so that no two programs can disagree on how the original is to be read. Steps,
-conditions, variables and defaults stay as they are.
+conditions and variables stay as they are.
 """
 
 import json
-from collections.abc import Collection
 
 from pydantic import JsonValue
 
 from groundup.grading.ci.matrix import Leg
 from groundup.grading.ci.obstacles import never_runs
-from groundup.grading.ci.workflow import Workflow, steps_of
+from groundup.grading.ci.place import FOLDER_VARIABLE
+from groundup.grading.ci.workflow import Job, Workflow, WorkflowError, read_yaml, steps_of
 
 RUNNER = "ubuntu-latest"
 _KEPT = ("name", "env", "defaults", "permissions")
@@ -22,28 +22,38 @@ def derived_workflow(workflow: Workflow, job: str, leg: Leg, event: str) -> byte
     """Return the workflow to run."""
     document = {key: value for key, value in workflow.document.items() if key in _KEPT}
     jobs = {
-        needed.id: _job(workflow, needed.id, leg if needed.id == job else None) for needed in workflow.needed(job)
+        needed.id: _job(workflow, needed, leg if needed.id == job else None) for needed in workflow.needed(job)
     }
-    return json.dumps(document | {"on": event, "jobs": jobs}, ensure_ascii=True).encode()
+    return json.dumps(_without_folder(document) | {"on": event, "jobs": jobs}, ensure_ascii=True).encode()
 
 
-def _job(workflow: Workflow, name: str, leg: Leg | None) -> JsonValue:
+def derived_action(data: bytes, path: str) -> bytes:
+    """Return one of the repository's own composite actions as act is given it. Raises `WorkflowError`."""
+    document = read_yaml(data, path)
+    runs = document.get("runs") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or not isinstance(runs, dict):
+        raise WorkflowError(f"{path}: an action has a mapping `runs`; this file has none")
+    steps = runs.get("steps")
+    placed: JsonValue = [_placed(step, None) for step in steps] if isinstance(steps, list) else []
+    return json.dumps(document | {"runs": runs | {"steps": placed}}, ensure_ascii=True).encode()
+
+
+def _job(workflow: Workflow, job: Job, leg: Leg | None) -> JsonValue:
     jobs = workflow.document["jobs"]
     assert isinstance(jobs, dict)
-    original = jobs[name]
+    original = jobs[job.id]
     assert isinstance(original, dict)
-    job: dict[str, JsonValue] = _without(original, _DROPPED_OF_JOB)
-    job["runs-on"] = RUNNER
-    strategy = original.get("strategy")
+    derived = _without_folder({key: value for key, value in original.items() if key not in _DROPPED_OF_JOB})
+    derived["runs-on"] = RUNNER
     if leg:
-        job["strategy"] = {"matrix": {"include": [leg]}}
-    elif leg is None and strategy is not None:
-        job["strategy"] = strategy
-    job["steps"] = _steps(original.get("steps"), leg or {})
-    return job
+        derived["strategy"] = {"matrix": {"include": [leg]}}
+    elif leg is None and "strategy" in original:
+        derived["strategy"] = original["strategy"]
+    derived["steps"] = _steps(original.get("steps"), leg or {}, job.working_directory)
+    return derived
 
 
-def _steps(value: JsonValue, leg: Leg) -> JsonValue:
+def _steps(value: JsonValue, leg: Leg, folder: str | None) -> JsonValue:
     """Return the steps; of one that never runs, such as another system's, only that it is skipped.
 
     act looks for a step's action before it looks at the step's condition.
@@ -54,12 +64,30 @@ def _steps(value: JsonValue, leg: Leg) -> JsonValue:
         skipped: dict[str, JsonValue] = {"name": step.title, "if": False, "run": "exit 1"}
         if step.id:
             skipped["id"] = step.id
-        kept.append(skipped if never_runs(step, leg) else original)
+        kept.append(skipped if never_runs(step, leg) else _placed(original, folder))
     return kept
 
 
-def _without(table: dict[str, JsonValue], keys: Collection[str]) -> dict[str, JsonValue]:
-    return {key: value for key, value in table.items() if key not in keys}
+def _placed(step: JsonValue, folder: str | None) -> JsonValue:
+    """Return a step with its working directory as a variable: act would look for it among its own files."""
+    if not isinstance(step, dict) or "run" not in step:
+        return step
+    wanted = step.get("working-directory", folder)
+    if wanted is None:
+        return step
+    own = step.get("env")
+    rest = {key: value for key, value in step.items() if key != "working-directory"}
+    return rest | {"env": (own if isinstance(own, dict) else {}) | {FOLDER_VARIABLE: wanted}}
+
+
+def _without_folder(table: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return a workflow or job without the default of its steps' working directory."""
+    defaults = table.get("defaults")
+    run = defaults.get("run") if isinstance(defaults, dict) else None
+    if not isinstance(defaults, dict) or not isinstance(run, dict):
+        return dict(table)
+    kept: JsonValue = {key: value for key, value in run.items() if key != "working-directory"}
+    return table | {"defaults": defaults | {"run": kept}}
 
 
 def event_of(workflow: Workflow) -> str:

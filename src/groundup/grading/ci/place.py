@@ -11,6 +11,8 @@ _FILES = f"{WORKSPACE}/.runner"
 """In the steps' sandbox: what a runner keeps beside the repository."""
 TEMPORARY = f"{_FILES}/temp"
 TOOLS = f"{_FILES}/tools"
+FOLDER_VARIABLE = "GROUNDUP_CI_FOLDER"
+"""Names a step's working directory, relative to the repository."""
 SUPPLIES = "/opt/groundup-ci"
 """In the steps' sandbox: programs of ours that stub actions call."""
 _PLACE = re.compile(

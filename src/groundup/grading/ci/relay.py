@@ -9,6 +9,7 @@ here; act gets the lines that are workflow commands.
 import asyncio
 import contextlib
 import json
+import posixpath
 import re
 import socket
 import time
@@ -20,7 +21,7 @@ from pydantic import Field, ValidationError
 
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.records import Record
-from groundup.grading.ci.place import TEMPORARY, TOOLS, job_of, translated
+from groundup.grading.ci.place import FOLDER_VARIABLE, TEMPORARY, TOOLS, job_of, translated
 from groundup.grading.ci.records import RunCommand
 from groundup.grading.ci.shim import FILES
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Sandbox
@@ -142,6 +143,7 @@ class Relay:
         for name in _NOT_PASSED_ON:
             given.pop(name, None)
         own = (dict(place.environment), files)
+        cwd = posixpath.join(self._translated(asked.cwd), given.pop(FOLDER_VARIABLE, "."))
         known = [folder for folder in given.get("PATH", "").split(":") if folder not in ("", "/usr/bin", "/bin")]
         path = dict.fromkeys((*known, *place.path, "/usr/bin", "/bin"))
         # What the workflow sets counts more than what it would find on a runner.
@@ -149,7 +151,7 @@ class Relay:
         environment |= {"RUNNER_TEMP": TEMPORARY, "RUNNER_TOOL_CACHE": TOOLS}
         return Command(
             argv=tuple(self._translated(argument) for argument in asked.argv),
-            cwd=self._translated(asked.cwd),
+            cwd=posixpath.normpath(cwd),
             environment=environment,
             timeout_s=max(self._deadline - time.monotonic(), 0.01),
         )

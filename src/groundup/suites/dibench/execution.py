@@ -23,6 +23,7 @@ from groundup.suites.dibench.dataset import Problem
 from groundup.suites.dibench.execution_command import job_command
 from groundup.suites.dibench.execution_files import executed_files
 from groundup.suites.dibench.metrics import InstanceScore, score_instance
+from groundup.suites.dibench.sizes import source_lines
 from groundup.suites.dibench.verdict_facts import Facts, facts_of, scores_of
 from groundup.suites.protocol import Graded
 from groundup.trees.copy import copy_tree
@@ -37,6 +38,7 @@ _STAGES: Mapping[FailureKind, Stage] = {
     FailureKind.LIMIT: Stage.LIMIT,
     FailureKind.NOT_RUN: Stage.TEST,
 }
+_BESIDE = ("precision", "recall", "exact F1")
 EXECUTED = "executed"
 KIND = "failure"
 """Names of facts."""
@@ -75,7 +77,7 @@ class ExecutionGrader:
         edited = await asyncio.to_thread(submitted, problem, submission)
         tree = bench.scratch / "repository"
         taken_back = await asyncio.to_thread(_write_repository, problem, edited, tree)
-        score = score_instance((await asyncio.to_thread(answer, problem, edited))[0])
+        score = await asyncio.to_thread(_text_score, problem, edited)
         facts: Facts = {"taken back": ", ".join(taken_back)[:200] or None}
         try:
             result = await self._run(problem, tree, bench)
@@ -145,10 +147,11 @@ class ExecutionGrader:
         reasons: tuple[Reason, ...],
         timings: Mapping[str, float],
     ) -> Graded:
+        texts = scores_of(score, None)
         verdict = Verdict(
             status=Status.GRADED,
             score=points,
-            scores={"F1": score.total.name_only.f1, **scores_of(score, None)},
+            scores={"F1": score.total.name_only.f1, **{name: texts[name] for name in _BESIDE}},
             facts=facts_of(score, None) | {name: value for name, value in facts.items() if value is not None},
             reasons=reasons,
             timings_s=dict(timings),
@@ -173,6 +176,12 @@ def _write_repository(problem: Problem, edited: Edited, tree: Path) -> tuple[str
             place.unlink(missing_ok=True)  # it may be a link
             place.write_bytes(content)
     return files.taken_back
+
+
+def _text_score(problem: Problem, edited: Edited) -> InstanceScore:
+    found = answer(problem, edited)[0]
+    lines = source_lines(problem.folder(), problem.instance.language)
+    return score_instance(found.model_copy(update={"lines": lines}))
 
 
 def _reason(failure: Failure, result: JobResult) -> Reason:

@@ -1,0 +1,93 @@
+"""Why jobs fail, read from what their programs print."""
+
+import pytest
+
+from groundup.grading.ci.failure_kinds import FailureKind, explained, failure_of
+from groundup.grading.ci.records import JobResult, Outcome, StepRecord
+
+BUILD = [
+    ("ERROR: Could not find a version that satisfies the requirement nope-x (from versions: none)", "NOT_FOUND"),
+    (
+        "ERROR: Could not find a version that satisfies the requirement six==99 (from versions: 1.0)",
+        "INVALID_VERSION",
+    ),
+    ("No solution found:\nbecause nope was not found in the package registry", "NOT_FOUND"),
+    ("Because there is no version of six==99 and you require six==99, we can conclude", "INVALID_VERSION"),
+    ("ERROR: ResolutionImpossible: for help visit", "CONFLICT"),
+    ("npm error code E404\nnpm error 404 Not Found - GET http://x/nope", "NOT_FOUND"),
+    ("npm ERR! code ETARGET\nnpm ERR! notarget No matching version found for six@99", "INVALID_VERSION"),
+    ("npm error code ERESOLVE", "CONFLICT"),
+    (
+        "npm error code EUSAGE\nnpm error `npm ci` can only install packages when your package.json and",
+        "STALE_LOCK",
+    ),
+    ("npm error code EJSONPARSE", "BROKEN_FILE"),
+    (" ERR_PNPM_OUTDATED_LOCKFILE  Cannot install", "STALE_LOCK"),
+    ("error: no matching package named `nope` found", "NOT_FOUND"),
+    ('error: failed to select a version for the requirement `serde = "^99"`', "INVALID_VERSION"),
+    ("error: failed to parse manifest at `/workspace/x/Cargo.toml`", "BROKEN_FILE"),
+    ("error[E0432]: unresolved import `serde`", "MISSING_IN_BUILD"),
+    ("error: cannot update the lock file Cargo.lock because --locked was passed", "STALE_LOCK"),
+    ("error: linker `cc` not found", "SYSTEM_PACKAGE"),
+    ("error NU1101: Unable to find package Nope.", "NOT_FOUND"),
+    ("error NU1102: Unable to find package Dapper with version (>= 99.0.0)", "INVALID_VERSION"),
+    ("App.cs(3,7): error CS0246: The type or namespace name 'Dapper' could not be found", "MISSING_IN_BUILD"),
+    ("Temporary failure in name resolution", "NETWORK"),
+    ("tox.ini: error: ModuleNotFoundError: No module named 'setuptools_scm'", "MISSING_IN_BUILD"),
+]
+TESTS = [
+    ("E   ModuleNotFoundError: No module named 'requests'\n=== 1 error in 0.1s ===", "MISSING_IN_TEST"),
+    ("Error: Cannot find module 'lodash'", "MISSING_IN_TEST"),
+    ("sh: 1: jest: not found", "MISSING_IN_TEST"),
+    ("error[E0433]: failed to resolve: use of undeclared crate or module `serde`", "MISSING_IN_TEST"),
+    ("ImportError: cannot import name 'x' from 'y'", "MISSING_FEATURE"),
+    ("FAILED tests/test_a.py::test_b - assert 1 == 2\n=== 1 failed, 3 passed in 0.2s ===", "TESTS"),
+    ("test result: FAILED. 1 passed; 1 failed;", "TESTS"),
+    ("\x1b[31mTests:       1 failed, 2 passed\x1b[0m", "TESTS"),
+]
+
+
+@pytest.mark.parametrize(("output", "kind"), BUILD)
+def test_builds_fail_for_known_reasons(output: str, kind: str) -> None:
+    """What installers and compilers of four languages say is read as the published analysis names it."""
+    found = explained(output, in_tests=False)
+    assert found is not None
+    assert found.kind is FailureKind[kind]
+    assert found.evidence
+    assert found.evidence in output
+
+
+@pytest.mark.parametrize(("output", "kind"), TESTS)
+def test_tests_fail_for_known_reasons(output: str, kind: str) -> None:
+    """What is missing shows itself while tests run, apart from tests that fail."""
+    found = explained(output, in_tests=True)
+    assert found is not None
+    assert found.kind is FailureKind[kind]
+
+
+def test_the_evidence_is_one_line() -> None:
+    """The line that the kind was read from stands beside it, without colours and not endless."""
+    found = explained("much\n\x1b[31mnpm error code E404 " + "x" * 5000 + "\x1b[0m\nmore", in_tests=False)
+    assert found is not None
+    assert found.evidence.startswith("npm error code E404")
+    assert len(found.evidence) <= 300
+
+
+def test_other_outcomes_explain_themselves() -> None:
+    """A pass has no failure; time, skipped tests and limits are not read from logs."""
+    red = StepRecord(key="1", title="pytest", tests=True, result="failure")
+    assert failure_of(JobResult(outcome=Outcome.PASSED)) is None
+    assert _kind(JobResult(outcome=Outcome.TIMEOUT)) is FailureKind.TIMEOUT
+    assert _kind(JobResult(outcome=Outcome.NOT_RUN)) is FailureKind.NOT_RUN
+    ended = JobResult(outcome=Outcome.FAILED, reason="step 'x' was ended: memory", failed_output="E0432")
+    assert _kind(ended) is FailureKind.LIMIT
+    strange = JobResult(outcome=Outcome.FAILED, steps=(red,), failed_output="a\nlast words\n")
+    found = failure_of(strange)
+    assert found is not None
+    assert (found.kind, found.evidence) == (FailureKind.OTHER, "last words")
+
+
+def _kind(result: JobResult) -> FailureKind:
+    found = failure_of(result)
+    assert found is not None
+    return found.kind

@@ -1,0 +1,122 @@
+"""Jobs run for real: act in one sandbox, steps in another."""
+
+import pathlib
+
+import pytest
+
+from groundup.domain.errors import TaskError
+from groundup.grading.ci.failure_kinds import FailureKind, failure_of
+from groundup.grading.ci.records import Outcome, UnsupportedJobError
+from tests.grading.ci.bench import log_of, needs_sandbox, run, steps
+
+pytestmark = [pytest.mark.end_to_end, needs_sandbox]
+CHECKOUT = "uses: actions/checkout@v4"
+TEST = "{name: Run tests, run: 'test -f marker && echo all green'}"
+
+
+async def test_a_green_job_passes(tmp_path: pathlib.Path) -> None:
+    """Files of the repository are there, the step with tests ran, and its record holds the exit code."""
+    result = await run(tmp_path, steps(CHECKOUT, TEST), {"marker": ""})
+    assert (result.outcome, result.reason) == (Outcome.PASSED, "")
+    checkout, test = result.steps
+    assert (checkout.result, test.result, test.exit_codes) == ("success", "success", (0,))
+    assert "all green" in log_of(result)
+
+
+async def test_a_red_job_fails_with_its_step(tmp_path: pathlib.Path) -> None:
+    """The failed step and its output are told, and later steps are not reached."""
+    result = await run(tmp_path, steps(CHECKOUT, TEST, "run: echo never"))
+    assert result.outcome is Outcome.FAILED
+    assert result.reason == "step 'Run tests' failed with exit code 1"
+    assert result.steps[2].result in ("not reached", "skipped")
+    assert "never" not in log_of(result).replace("echo never", "")
+
+
+async def test_steps_speak_to_each_other(tmp_path: pathlib.Path) -> None:
+    """Variables, folders for PATH, outputs, temporary files and background processes reach later steps."""
+    workflow = steps(
+        CHECKOUT,
+        '{id: first, run: \'echo A=one >> $GITHUB_ENV; echo "B<<E\ntwo\nE" >> $GITHUB_ENV; '
+        "echo out=three >> $GITHUB_OUTPUT; mkdir $RUNNER_TEMP/bin; echo $RUNNER_TEMP/bin >> $GITHUB_PATH; "
+        'printf "#!/bin/sh\necho four\n" > $RUNNER_TEMP/bin/tool; chmod +x $RUNNER_TEMP/bin/tool; sleep 60 &\'}',
+        "{run: 'echo \"::set-output name=old::five\"', id: second}",
+        "{name: test, shell: bash, run: 'echo \"$A $B ${{ steps.first.outputs.out }} $(tool) "
+        '${{ steps.second.outputs.old }} $(pgrep -c sleep) ${{ env.A }}" | tee /dev/stderr | '
+        'grep -qx "one two three four five 1 one"\'}',
+        '{working-directory: sub, run: \'test "$PWD" = "$GITHUB_WORKSPACE/sub"\'}',
+    ).replace("\ntwo\nE", "\\ntwo\\nE")
+    workflow = workflow.replace('echo "B<<E\\ntwo\\nE"', 'printf "B<<E\\ntwo\\nE\\n"')
+    workflow = workflow.replace('"#!/bin/sh\necho four\n"', '"#!/bin/sh\\necho four\\n"')
+    result = await run(tmp_path, workflow, {"sub/file": ""})
+    assert result.outcome is Outcome.PASSED, log_of(result)
+
+
+async def test_needed_jobs_run_first_and_apart(tmp_path: pathlib.Path) -> None:
+    """Outputs of a needed job arrive, what it left in its folder does not, and its failure fails the job."""
+    workflow = (
+        "on: push\njobs:\n  pre:\n    runs-on: ubuntu-latest\n    outputs: {word: '${{ steps.a.outputs.word }}'}\n"
+        "    steps: [{id: a, run: 'echo word=hello >> $GITHUB_OUTPUT; touch left; exit ${{ vars.NONE || 0 }}'}]\n"
+        "  test:\n    needs: pre\n    runs-on: ubuntu-latest\n    steps:\n"
+        "      - {name: test, run: 'test ${{ needs.pre.outputs.word }} = hello && test ! -e left'}\n"
+    )
+    assert (await run(tmp_path / "a", workflow)).outcome is Outcome.PASSED
+    failed = await run(tmp_path / "b", workflow.replace("|| 0", "|| 3"))
+    assert failed.outcome is not Outcome.PASSED
+
+
+async def test_one_leg_runs(tmp_path: pathlib.Path) -> None:
+    """Of a matrix exactly the wanted leg is run."""
+    matrix = "    strategy: {matrix: {word: [one, two], n: [1, 2]}}\n"
+    workflow = steps("{name: test, run: 'echo leg ${{ matrix.word }} ${{ matrix.n }}'}", head=matrix)
+    result = await run(tmp_path, workflow, matrix={"word": "two"})
+    assert result.outcome is Outcome.PASSED
+    assert result.leg == {"word": "two", "n": 1}
+    assert log_of(result).count("\nleg ") == 1
+
+
+async def test_skipped_tests_are_no_pass(tmp_path: pathlib.Path) -> None:
+    """A green job whose tests were skipped shows nothing."""
+    result = await run(tmp_path, steps("run: echo hello", "{name: test, if: 'false', run: pytest}"))
+    assert result.outcome is Outcome.NOT_RUN
+    skipped = await run(tmp_path / "job", steps("{name: test, run: echo}", head="    if: false\n"))
+    assert skipped.outcome is Outcome.NOT_RUN
+
+
+async def test_time_ends_a_job(tmp_path: pathlib.Path) -> None:
+    """A job that hangs is ended at its deadline and told as such."""
+    result = await run(tmp_path, steps("{name: test, run: sleep 600}"), timeout_s=6.0)
+    assert result.outcome is Outcome.TIMEOUT
+
+
+async def test_stand_ins_do_their_part(tmp_path: pathlib.Path) -> None:
+    """Caches hold nothing, uploads send nothing, hashes are made of the repository, local actions are followed."""
+    workflow = steps(
+        CHECKOUT,
+        "{uses: actions/cache@v4, id: cache, with: {path: x, key: \"a-${{ hashFiles('**/*.lock') }}\"}}",
+        "{if: steps.cache.outputs.cache-hit != 'true', run: touch missed}",
+        "uses: ./.github/actions/own",
+        "{name: test, run: 'test -f missed && test -f own && test -n \"${{ hashFiles(''a.lock'') }}\" "
+        "&& test -z \"${{ hashFiles(''b.lock'') }}\"'}",
+        "{uses: actions/upload-artifact@v4, with: {path: x}}",
+        "{uses: codecov/codecov-action@v4, with: {token: '${{ secrets.X }}'}}",
+    )
+    own = "runs: {using: composite, steps: [{shell: bash, run: 'touch own'}]}"
+    result = await run(tmp_path, workflow, {"a.lock": "1", ".github/actions/own/action.yml": own})
+    assert result.outcome is Outcome.PASSED, log_of(result)
+
+
+async def test_there_is_no_network(tmp_path: pathlib.Path) -> None:
+    """A step that asks for a host by name fails, and the kind says so."""
+    script = "getent hosts example.invalid || { echo Could not resolve host; exit 1; }"
+    result = await run(tmp_path, steps(f"{{name: test, run: '{script}'}}"))
+    failure = failure_of(result)
+    assert failure is not None
+    assert failure.kind is FailureKind.NETWORK
+
+
+async def test_nothing_runs_before_obstacles_are_told(tmp_path: pathlib.Path) -> None:
+    """A job that cannot be run here, and a workflow that is not there, are the task's fault."""
+    with pytest.raises(UnsupportedJobError, match="somebody/unheard-of"):
+        await run(tmp_path / "a", steps("uses: somebody/unheard-of@v1"))
+    with pytest.raises(TaskError, match="unknown job"):
+        await run(tmp_path / "b", "on: push\njobs: {build: {steps: []}}")

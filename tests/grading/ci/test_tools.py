@@ -1,0 +1,93 @@
+"""Which interpreters and toolchains a job asks for."""
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from groundup.grading.ci.records import Obstacle
+from groundup.grading.ci.tools import DEFAULT_PYTHON, python_asked_by_file, python_minors, substitute, tools_of
+from groundup.grading.ci.workflow import Step, read_workflow
+
+
+def steps(*found: Mapping[str, object]) -> tuple[Step, ...]:
+    """Return these steps."""
+    return read_workflow(json.dumps({"jobs": {"test": {"steps": found}}}).encode(), "x").job("test").steps
+
+
+@pytest.mark.parametrize(
+    ("asked", "first"),
+    [
+        ("3.11", "3.11"),
+        ("3.11.4", "3.11"),
+        ("3.13-dev", "3.13"),
+        ("3", DEFAULT_PYTHON),
+        ("3.x", DEFAULT_PYTHON),
+        (">=3.8,<3.12", "3.11"),
+        (">= 3.8 < 3.11", "3.10"),
+        ("~3.9", "3.9"),
+        ("^3.8", "3.14"),
+        ("cpython-3.10", "3.10"),
+        ("~=3.9.1", "3.9"),
+    ],
+)
+def test_versions_of_python_are_understood(asked: str, first: str) -> None:
+    """Exact versions, ranges and wildcards lead to a minor version, the newest where several fit."""
+    found = python_minors(asked)
+    assert not isinstance(found, Obstacle)
+    assert found[0] == first
+
+
+@pytest.mark.parametrize("asked", ["pypy3.10", "pypy-3.9", "2.7", "3.13t", "graalpy-24", "nonsense"])
+def test_other_pythons_are_obstacles(asked: str) -> None:
+    """What is no CPython 3 with its lock is told, not replaced."""
+    assert isinstance(python_minors(asked), Obstacle)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "asked"),
+    [
+        (".python-version", "# ours\n3.11.4\n", "3.11.4"),
+        ("pyproject.toml", '[project]\nrequires-python = ">=3.9"\n', ">=3.9"),
+        (".tool-versions", "nodejs 20\npython 3.12.1\n", "3.12.1"),
+        (".python-version", "", ""),
+    ],
+)
+def test_files_may_name_a_version(path: str, text: str, asked: str) -> None:
+    """The files that setup-python takes are read for the version that they name."""
+    assert python_asked_by_file(path, lambda name: text.encode()) == asked
+
+
+def test_tools_come_from_actions_scripts_and_language() -> None:
+    """Versions are resolved with the leg; words in scripts and the language add tools without versions."""
+    found = tools_of(
+        steps(
+            {"uses": "actions/setup-python@v5", "with": {"python-version": "${{ matrix.py }}\n3.9"}},
+            {"uses": "dtolnay/rust-toolchain@1.70"},
+            {"run": "npm ci"},
+            {"uses": "actions/setup-python@v5", "with": {"python-version-file": ".python-version"}},
+        ),
+        {"py": "3.12"},
+        {},
+        ("dotnet",),
+    )
+    assert set(found.kinds) == {"dotnet", "python", "rust", "node"}
+    assert found.asked == {"python": ("3.12", "3.9"), "rust": ("1.70",)}
+    assert found.python_files == (".python-version",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "have", "told"),
+    [
+        ("node", ("20", "20.x", "v20.1"), "20.1.0", False),
+        ("node", ("18",), "20.1.0", True),
+        ("rust", ("stable",), "1.80.0", False),
+        ("rust", ("nightly",), "1.80.0", True),
+        ("rust", ("1.70.0",), "1.80.0", True),
+        ("dotnet", ("8.0.x",), "8.0.100", False),
+        ("node", (), "20.1.0", False),
+    ],
+)
+def test_substitutes_are_told(kind: str, asked: tuple[str, ...], have: str, told: bool) -> None:
+    """A version that stands in the place of another is named; the one that was asked for is not."""
+    assert (substitute(kind, asked, have) is not None) is told

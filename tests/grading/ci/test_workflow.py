@@ -1,0 +1,98 @@
+"""Reading workflow files."""
+
+import pytest
+
+from groundup.grading.ci.workflow import WorkflowError, read_workflow
+
+WHOLE = b"""
+name: CI
+on:
+  push: {branches: [main]}
+  pull_request:
+env: {A: 1, B: true, C: 3.10}
+defaults: {run: {shell: bash, working-directory: lib}}
+jobs:
+  lint:
+    runs-on: ubuntu-latest
+    steps: [{run: ruff check}]
+  test:
+    name: Tests
+    needs: [lint]
+    runs-on: [self-hosted, linux]
+    if: github.event_name == 'push'
+    services: {db: {image: postgres}}
+    container: {image: "python:3.11"}
+    strategy: {matrix: {python: ["3.11", 3.12], os: ubuntu-latest}}
+    steps:
+      - uses: actions/checkout@v4
+      - id: setup
+        uses: actions/setup-python@v5
+        with: {python-version: 3.11, cache: true}
+      - name: Run
+        run: |
+          pip install .
+          pytest
+        env: {X: y}
+        continue-on-error: true
+  called:
+    uses: ./.github/workflows/other.yml
+"""
+
+
+def test_a_workflow_is_read_whole() -> None:
+    """Events, jobs, needs, services, container, steps and their inputs come out as they were written."""
+    workflow = read_workflow(WHOLE, "ci.yml")
+    assert workflow.name == "CI"
+    assert workflow.events == ("push", "pull_request")
+    assert workflow.environment == {"A": "1", "B": "true", "C": "3.1"}
+    test = workflow.job("test")
+    assert (test.needs, test.services, test.container) == (("lint",), ("db",), "python:3.11")
+    assert (test.shell, test.working_directory) == ("bash", "lib")
+    assert test.matrix.axes == {"python": ("3.11", 3.12)}
+    assert test.matrix.dynamic == ("os",)
+    checkout, setup, run = test.steps
+    assert (checkout.key, setup.key, run.key) == ("0", "setup", "2")
+    assert setup.inputs == {"python-version": "3.11", "cache": "true"}
+    assert run.continue_on_error
+    assert run.environment == {"X": "y"}
+    assert workflow.job("called").reusable == "./.github/workflows/other.yml"
+
+
+def test_on_is_no_truth() -> None:
+    """`on` is a key as GitHub reads it, not the truth of older YAML, also as a single word or a list."""
+    assert read_workflow(b"on: push\njobs: {}", "x").events == ("push",)
+    assert read_workflow(b"on: [push, pull_request]\njobs: {}", "x").events == ("push", "pull_request")
+
+
+def test_what_is_needed_comes_first() -> None:
+    """A job is returned after all that it needs, and rings are refused."""
+    ring = b"jobs: {a: {needs: b}, b: {needs: [c]}, c: {needs: a}}"
+    chain = b"jobs: {a: {needs: [b, c]}, b: {needs: c}, c: {}, d: {}}"
+    assert [job.id for job in read_workflow(chain, "x").needed("a")] == ["c", "b", "a"]
+    with pytest.raises(WorkflowError, match="need each other"):
+        read_workflow(ring, "x").needed("a")
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"jobs: [", "not YAML"),
+        (b"- a\n- b", "a mapping `jobs`"),
+        (b"jobs: {a: 1}\njobs: {b: 2}", "not YAML"),
+        (b"\xff\xfe\x00", "not YAML"),
+        (b"a: &a [*a]\njobs: {}", "nested too deeply"),
+        (b"x" * 2_000_000, "too much"),
+        (b"jobs: !!python/object/apply:os.system [ls]", "not YAML"),
+    ],
+)
+def test_what_is_no_workflow_is_told(data: bytes, told: str) -> None:
+    """Damaged, doubled, endless and hostile files end with a sentence naming the file."""
+    with pytest.raises(WorkflowError, match=r"bad\.yml") as error:
+        read_workflow(data, "bad.yml")
+    assert told in str(error.value)
+
+
+def test_an_unknown_job_lists_the_others() -> None:
+    """The error names the nearest job."""
+    with pytest.raises(WorkflowError, match="did you mean 'test'"):
+        read_workflow(WHOLE, "ci.yml").job("tests")

@@ -1,0 +1,162 @@
+"""DI-Bench in execution: tiny instances of every language through the command line, with real sandboxes."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundup.settings import Settings
+from groundup.suites.dibench.execution_validity import read_validity
+from groundup.suites.pulling import take_folder
+from tests.suites.dibench.conftest import Ended, Groundup
+from tests.suites.dibench.executed import JAVASCRIPT, PYTHON, TINY, write_tiny
+from tests.suites.dibench.made import write_tree
+
+pytestmark = [
+    pytest.mark.end_to_end,
+    pytest.mark.skipif(sys.platform != "linux", reason="sandboxes need Linux"),
+]
+
+
+def needs(program: str) -> pytest.MarkDecorator:
+    """Skip where the language's programs are not on this machine."""
+    return pytest.mark.skipif(shutil.which(program) is None, reason=f"{program} is not on PATH")
+
+
+EXECUTABLE = [
+    "tiny-python",
+    "tiny-matrix",
+    pytest.param("tiny-javascript", marks=needs("npm")),
+    pytest.param("tiny-rust", marks=needs("cargo")),
+]
+
+
+@pytest.fixture
+def executing(groundup: Groundup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Groundup:
+    """Run `groundup` with the tiny executable instances pulled, and real sandboxes."""
+    monkeypatch.setenv("GROUNDUP_SANDBOX", "bubblewrap")
+    monkeypatch.setenv("GROUNDUP_BUILDER", "local")
+    take_folder("dibench", write_tiny(tmp_path / "tiny"), Settings(cache_dir=tmp_path / "cache"), unpack=True)
+    return groundup
+
+
+def verdict(ended: Ended, tmp_path: Path) -> Any:
+    """Return the only verdict of a run."""
+    run = tmp_path / "runs" / ended.document["runs"][0]["run_id"]
+    (line,) = (run / "verdicts.jsonl").read_text().splitlines()
+    assert len(line) < 2048
+    return json.loads(line)["verdict"]
+
+
+@pytest.mark.parametrize("task", EXECUTABLE)
+def test_originals_pass_and_masked_ones_fail(executing: Groundup, tmp_path: Path, task: str) -> None:
+    """In every language and layout the job passes with the published patch and fails without, which is kept."""
+    ended = executing("curate", "validate", "dibench", "--tasks", task, "-k", "1", "--json")
+    assert ended.code == 0
+    assert ended.document["counts"] == {"valid": 1}, ended.document
+    (found,) = read_validity(tmp_path / "cache" / "data" / "dibench-validity.jsonl").values()
+    assert [(one.subject, one.passed) for one in found.tries] == [("oracle", True), ("nop", False)]
+    assert found.tries[1].failure == "missing dependency in test"
+
+
+def test_what_is_known_is_not_tried_again(executing: Groundup) -> None:
+    """A valid instance is a member of the group `valid`, and found again only when asked for."""
+    arguments = ("curate", "validate", "dibench", "--tasks", "tiny-python", "-k", "1", "--json")
+    assert executing("run", "dibench", "-a", "oracle", "--grader", "execution", "--tasks", "valid").code == 2
+    assert not executing(*arguments).document["tasks"][0]["known"]
+    assert executing(*arguments).document["tasks"][0]["known"]
+    ended = executing("run", "dibench", "-a", "oracle", "--grader", "execution", "--tasks", "valid", "--json")
+    assert [row["task"] for row in ended.document["runs"][0]["attempts"]] == ["tiny-python"]
+
+
+def test_a_verdict_holds_its_evidence(executing: Groundup, tmp_path: Path) -> None:
+    """A failed job has 0, its kind with the line that says so, F1 beside it, and its logs."""
+    ended = executing("run", "dibench", "-a", "nop", "--grader", "execution", "--tasks", "tiny-matrix", "--json")
+    assert ended.code == 0
+    found = verdict(ended, tmp_path)
+    assert (found["score"]["numerator"], found["score"]["denominator"]) == (0, 1)
+    assert found["facts"]["failure"] == "missing dependency in test"
+    assert "No module named 'shapes'" in found["reasons"][0]["message"]
+    assert found["facts"]["leg"] == "python: 3.11, order: second"
+    assert found["scores"]["F1"]["value"] == 0
+    logs = tmp_path / "runs" / ended.document["runs"][0]["run_id"] / "attempts/tiny-matrix/0/logs"
+    assert {path.name for path in logs.iterdir()} == {"ci.jsonl", "ci.txt", "ci.json"}
+    table = ended.document["runs"][0]["summaries"][0]
+    assert table["headline"] == "Executability"
+    assert table["scores"]["all"]["executability"]["denominator"] == 1
+
+
+def test_a_build_file_is_no_place_for_tests(executing: Groundup, tmp_path: Path) -> None:
+    """A prediction that declares nothing and turns the test script into nothing gets nothing for it."""
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not on PATH")
+    cheat = JAVASCRIPT.masked["package.json"].replace("node test.js", "true")
+    write_tree(tmp_path / "p/tiny-javascript", {"package.json": cheat})
+    ended = executing(
+        "evaluate",
+        "dibench",
+        "-p",
+        tmp_path / "p",
+        "--tasks",
+        "tiny-javascript",
+        "--grader",
+        "execution",
+        "--json",
+    )
+    found = verdict(ended, tmp_path)
+    assert found["score"]["value"] == 0
+    assert found["facts"]["taken back"] == "package.json"
+
+
+def test_a_name_that_nobody_has_is_told(executing: Groundup, tmp_path: Path) -> None:
+    """An invented dependency fails the build, and the kind says that it was not found."""
+    wrong = PYTHON.masked["pyproject.toml"].replace("[]", '["no-such-thing"]')
+    write_tree(tmp_path / "p/tiny-python", {"pyproject.toml": wrong})
+    ended = executing(
+        "evaluate", "dibench", "-p", tmp_path / "p", "--tasks", "tiny-python", "--grader", "execution", "--json"
+    )
+    assert verdict(ended, tmp_path)["facts"]["failure"] == "dependency not found in build"
+
+
+def test_ablations_and_inference_are_executed_alike(executing: Groundup, tmp_path: Path) -> None:
+    """The static subject is graded by the same job, and so are its submissions without wrong versions."""
+    ended = executing(
+        "run", "dibench", "-a", "static", "--grader", "execution", "--tasks", "tiny-python", "--json"
+    )
+    assert ended.code == 0
+    run = ended.document["runs"][0]["run_id"]
+    assert executing("ablate", run, "oracle-metadata", "-o", tmp_path / "changed").code == 0
+    again = executing(
+        "evaluate",
+        "dibench",
+        "-p",
+        tmp_path / "changed",
+        "--tasks",
+        "tiny-python",
+        "--grader",
+        "execution",
+        "--json",
+    )
+    assert again.document["runs"][0]["counts"]["graded"] == 1
+
+
+@pytest.mark.skipif(shutil.which("dotnet") is not None, reason="a .NET SDK is on PATH")
+def test_without_a_toolchain_nothing_is_failed(executing: Groundup, tmp_path: Path) -> None:
+    """Where there is no .NET SDK, C# is reported as not executed: graded with no value, in no mean."""
+    ended = executing(
+        "run", "dibench", "-a", "oracle", "--grader", "execution", "--tasks", "tiny-csharp", "--json"
+    )
+    assert ended.code == 0
+    found = verdict(ended, tmp_path)
+    assert found["score"]["denominator"] == 0
+    assert found["reasons"][0]["message"].startswith("not executed: ")
+    table = ended.document["runs"][0]["summaries"][0]["scores"]["csharp"]
+    assert (table["executability"]["denominator"], table["not executed"]["numerator"]) == (0, 1)
+
+
+def test_every_language_has_a_tiny_instance() -> None:
+    """Instances of our own cover all languages of the benchmark."""
+    assert {tiny.language for tiny in TINY.values()} == {"python", "rust", "javascript", "csharp"}
