@@ -41,12 +41,8 @@ def brings_copies(root: Path, names: Collection[str]) -> bool:
 
 def brought_along(shown: Iterable[Mount], names: Collection[str]) -> tuple[str, ...]:
     """Return where, inside, *shown* folders have copies of *names* installed or vendored."""
-    return tuple(
-        f"{mount.target}/{path.relative_to(mount.source)}"
-        for mount in shown
-        for path in (copies_below(mount.source, names) if mount.source.is_dir() else ())
-        if path.parent.name in _BROUGHT
-    )
+    found = (inside for path, inside in _seen(tuple(shown), names) if path.parent.name in _BROUGHT)
+    return tuple(dict.fromkeys(found))
 
 
 def copies_below(root: Path, names: Collection[str]) -> tuple[Path, ...]:
@@ -68,14 +64,20 @@ def hiding(names: Collection[str], shown: Iterable[Mount], room: Path) -> tuple[
     folder.mkdir(parents=True, exist_ok=True)
     file.touch()
     found = [(path, str(path)) for path in copies_below(_SYSTEM, names)]
-    for mount in shown:
-        if mount.source.is_dir() and not mount.writable:
-            found += [
-                (path, f"{mount.target}/{path.relative_to(mount.source)}")
-                for path in copies_below(mount.source, names)
-                if path.name.endswith(_ARCHIVES)
-            ]
+    found += [(path, inside) for path, inside in _seen(tuple(shown), names) if path.name.endswith(_ARCHIVES)]
     return tuple(Mount(source=folder if path.is_dir() else file, target=target) for path, target in found)
+
+
+def _seen(shown: tuple[Mount, ...], names: Collection[str]) -> Iterator[tuple[Path, str]]:
+    """Yield copies below *shown* with where they are seen, but for what another mount covers."""
+    for number, mount in enumerate(shown):
+        if mount.writable or not mount.source.is_dir():
+            continue
+        later = [f"{other.target}/" for other in shown[number + 1 :]]
+        for path in copies_below(mount.source, names):
+            inside = f"{mount.target}/{path.relative_to(mount.source)}"
+            if not any(f"{inside}/".startswith(target) for target in later):
+                yield path, inside
 
 
 @lru_cache(maxsize=64)
