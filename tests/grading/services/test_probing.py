@@ -1,5 +1,6 @@
 """Telling routes from missing ones, as frameworks answer."""
 
+import itertools
 import re
 from pathlib import Path
 
@@ -13,6 +14,7 @@ ROUTES = {
     "/users": {"GET", "POST"},
     "/users/{id}": {"GET", "DELETE"},
 }
+_SECONDS = itertools.count(10_101, 911)
 NUMBERED = re.compile(r"/users/(\d+)")
 
 
@@ -53,6 +55,18 @@ def django_rest_framework(method: str, path: str) -> bytes:
     return http(401, '{"detail":"credentials"}', Allow=", ".join(sorted(methods | {"OPTIONS"})))
 
 
+def spring(method: str, path: str) -> bytes:
+    """Answer as Spring Boot does: in chunks whose sizes differ with the path, the time to the millisecond."""
+    methods = ROUTES.get(place(path) or "", set())
+    if method == "OPTIONS" and methods:
+        return http(200, "", Allow=", ".join(sorted(methods)))
+    status = 405 if methods and method not in methods else 200 if methods and "{" not in str(place(path)) else 404
+    moment = f"2026-11-21T11:42:{next(_SECONDS) / 1000:06.3f}"
+    body = f'{{"timestamp":"{moment}","status":{status},"path":"{path}"}}' if status != 200 else "[]"
+    head = f"HTTP/1.1 {status} x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return f"{head}{len(body):x}\r\n{body}\r\n0\r\n\r\n".encode()
+
+
 def plain(method: str, path: str) -> bytes:
     """Answer as a handler on Python's http.server does: 501 for methods without a function."""
     if method not in ("GET", "POST", "DELETE"):
@@ -69,7 +83,7 @@ async def presences(respond: Respond, folder: Path, *routes: str) -> list[Presen
         return [one.presence for one in await probe_routes(caller, asked, 30.0)]
 
 
-@pytest.mark.parametrize("respond", [flask, fastapi, django_rest_framework, plain])
+@pytest.mark.parametrize("respond", [flask, fastapi, spring, django_rest_framework, plain])
 async def test_routes_that_exist_are_found(respond: Respond, tmp_path: Path) -> None:
     """Also where nothing with such an id exists, and without credentials or a valid body."""
     found = await presences(
@@ -79,7 +93,7 @@ async def test_routes_that_exist_are_found(respond: Respond, tmp_path: Path) -> 
     assert set(found) == {Presence.PRESENT}
 
 
-@pytest.mark.parametrize("respond", [flask, fastapi, django_rest_framework, plain])
+@pytest.mark.parametrize("respond", [flask, fastapi, spring, django_rest_framework, plain])
 async def test_routes_that_do_not_exist_are_missed(respond: Respond, tmp_path: Path) -> None:
     """A missing path and a missing method of a known path, whatever the framework says."""
     found = await presences(respond, tmp_path, "GET /rooms", "DELETE /health", "POST /users/search")

@@ -21,6 +21,7 @@ MAX_BODY_BYTES = 64 * 1024
 _MAX_HEADERS = 100
 _CHUNK = 16 * 1024
 _STATUS = re.compile(rb"HTTP/1\.[0-9] ([1-5][0-9]{2})(?: |$)")
+_CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,8})[^\r\n]{0,200}\r\n")
 _BODILESS = (204, 304)
 
 
@@ -41,6 +42,19 @@ class Answer(Record):
         """The methods of an Allow header."""
         words = self.headers.get("allow", "").upper().split(",")
         return frozenset(word.strip() for word in words if word.strip())
+
+    def text(self) -> str:
+        """Return the body a character per byte, without the sizes that stand between its chunks."""
+        if "chunked" not in self.headers.get("transfer-encoding", "").lower():
+            return self.body.decode("latin-1")
+        found, rest = bytearray(), self.body
+        while line := _CHUNK_SIZE.match(rest):
+            start, size = line.end(), int(line[1], 16)
+            found += rest[start : start + size]
+            rest = rest[start + size :].removeprefix(b"\r\n")
+            if size == 0:
+                break
+        return found.decode("latin-1")
 
 
 class Question(Record):

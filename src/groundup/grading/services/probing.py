@@ -138,8 +138,8 @@ class _Comparison:
 
     def _bare(self, answer: Answer) -> tuple[int, str, str]:
         """Return an answer without what differs anyhow."""
-        text = answer.body.decode("latin-1")
-        words = [part for part in self._path.split("/") if part]
+        text = answer.text()
+        words = [part for part in self._path.split("/") if part and not part.isdigit()]  # numbers go anyhow
         for word in sorted({self._word, *words}, key=len, reverse=True):
             text = text.replace(word, "@")
         kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
