@@ -46,6 +46,7 @@ from groundup.gateways.shared_work import SharedWork
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.settings import environment
 from groundup.trees.copy import copy_tree
+from groundup.trees.removal import remove_tree
 
 _BUILDS_AT_ONCE = 2
 _MAVEN_OPTIONS = "-XX:TieredStopAtLevel=1 -Djansi.mode=strip -Djansi.strip=true"
@@ -72,11 +73,14 @@ class JavaBuilder:
         store: LayerStore,
         cache: FetchCache,
         configuration: ClientConfiguration | None = None,
+        *,
+        keep_fetched: bool = True,
     ) -> None:
         self._provider = provider
         self._store = store
         self._cache = cache
         self._configuration = configuration
+        self._keep_fetched = keep_fetched
         self._registry: MavenRegistry | None = None
         self._users = 0
         self._toolchains: dict[int, JavaToolchain] = {}
@@ -192,8 +196,8 @@ class JavaBuilder:
                 files = {**build.gateway.files}
                 runner = await runner_jars(classpath, registry)
                 figures = build.figures()
-            files.update(runner)
-            await asyncio.to_thread(lay_out, files, room / "tree")
+                files.update(runner)
+                await asyncio.to_thread(lay_out, files, room / "tree")  # while the fetched files are surely there
             known = [place for place in classpath if place in files]
             return as_built(figures, known, runner, own)
 
@@ -214,6 +218,8 @@ class JavaBuilder:
             if self._users == 0:
                 self._registry = None
                 await registry.close()
+                if not self._keep_fetched:
+                    await asyncio.to_thread(remove_tree, self._cache.root)
 
 
 def _maven_home() -> Path | None:

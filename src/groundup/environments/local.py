@@ -88,6 +88,7 @@ class LocalBuilder:
         self._missing: dict[str, InfrastructureError] = {}
         """Interpreters that could not be found or fetched: trying again would cost every attempt the same time."""
         self._finding: SharedWork[Interpreter] = SharedWork()
+        self._configuring: SharedWork[ClientConfiguration] = SharedWork()
         self._layers: SharedWork[Layer] = SharedWork()
         kept_s = settings.resolutions_s if settings.registry_cache else 0.0
         self._resolutions = Resolutions(settings.cache_dir / "resolutions", kept_s)
@@ -104,8 +105,8 @@ class LocalBuilder:
     def java(self) -> JavaBuilder:
         """The builder for Java."""
         if self._java is None:
-            cache = FetchCache(self._settings.cache_dir / "registry")
-            self._java = JavaBuilder(self._provider, self._store, cache)
+            keep = self._settings.registry_cache
+            self._java = JavaBuilder(self._provider, self._store, self._fetch_cache(), keep_fetched=keep)
         return self._java
 
     async def python(self, request: PythonRequest) -> PythonEnvironment:
@@ -348,7 +349,8 @@ class LocalBuilder:
                     await asyncio.to_thread(remove_tree, registry.cache.root)
 
     async def _client(self) -> ClientConfiguration:
-        self._configuration = self._configuration or await client_configuration(environment())
+        if self._configuration is None:  # asked of the user's own clients, once for all who begin together
+            self._configuration = await self._configuring.get("", lambda: client_configuration(environment()))
         return self._configuration
 
     def _fetch_cache(self) -> FetchCache:

@@ -89,7 +89,8 @@ async def _install(
             async with work.running():
                 result = await build.maven("-DskipTests", "compile")
             failure = None if result.ok else build.failure(result, bench.scratch)
-            files, log = {**build.gateway.files}, build.log()
+            repository = await builder.extended(repository, build.gateway.files)
+            log = build.log()
     finally:
         await asyncio.to_thread(remove_tree, room)
     if failure is not None and failure.kind in _INFRASTRUCTURE:
@@ -99,7 +100,7 @@ async def _install(
         update={
             "outcome": InstallOutcome.SUCCEEDED if failure is None else InstallOutcome.FAILED,
             "message": complaint[:300],
-            "repository": await builder.extended(repository, files),
+            "repository": repository,
             "log": log,
         }
     )

@@ -50,11 +50,12 @@ async def run_java_tests(
         run = _nothing(named, compiled.message, began)
         return run.model_copy(update={"log": middle_cut(note + compiled.log, lifecycle.log_bytes)})
     runs = _Runs(compiled.prepared, named, repository, lifecycle, bench)
-    report, result = await runs.once(compiled.prepared.tests, lifecycle.tests_s)
+    allowed_s = bench.timeout_s or lifecycle.tests_s
+    report, result = await runs.once(compiled.prepared.tests, allowed_s)
     twin: JavaReport | None = None
     log = result.stdout + result.stderr
     if compiled.prepared.twin is not None and any(said[0] == "passed" for said in report.outcomes.values()):
-        twin, other = await runs.once(compiled.prepared.twin, lifecycle.tests_s)
+        twin, other = await runs.once(compiled.prepared.twin, allowed_s)
         log += b"\n--- with false expectations\n" + other.stdout + other.stderr
     run = decided(named, report, twin, result)
     log = note + compiled.log + log
