@@ -99,7 +99,7 @@ class Loop:
 
     def reservation_mb(self, task: Task) -> int:
         """Return what a sandbox takes whose commands are short: most attempts wait for the model."""
-        return 96
+        return 64
 
     def expected_usage(self, task: Task, limits: EpisodeLimits) -> TokenUsage:
         """Guess with turns of usual length: each asks with all that was said before."""
