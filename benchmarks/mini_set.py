@@ -1,7 +1,9 @@
-"""The mini set: real repositories as DI-Bench instances. `python -m benchmarks.mini_set --output FOLDER [--mirror BASE]`.
+"""The mini set: real repositories as DI-Bench instances.
+
+    python -m benchmarks.mini_set --output FOLDER [--mirror BASE]
 
 `samples/mini_set.jsonl` names repositories, commits, jobs and legs; nothing of the repositories is kept here. They
-are fetched from where they are published, or from a mirror (see the setting `git_mirror`). FOLDER then is data that
+are fetched from where they are published, or from a mirror (the setting `git_mirror`). FOLDER then is data that
 `groundup data pull dibench --from FOLDER` takes in; its name is the subset's.
 """
 

@@ -18,9 +18,8 @@ FILES = {
 
 async def _opinion(tmp_path: Path, answer: str) -> Opinion:
     script = tmp_path / "script.toml"
-    script.write_text(
-        f"[[conversation]]\nwhen = '=== .github/workflows/ci.yml'\n[[conversation.turn]]\ncontent = '''{answer}'''\n"
-    )
+    turn = f"[[conversation.turn]]\ncontent = '''{answer}'''\n"
+    script.write_text(f"[[conversation]]\nwhen = '=== .github/workflows/ci.yml'\n{turn}")
     tree = MadeTree(FILES)
     async with open_model(f"scripted/{script}") as model:
         found = await ask_model(tree, locate(tree), model)
