@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from groundup.domain.conversations import ChatRequest, Message
 from groundup.domain.episodes import EpisodeLimits
 from groundup.domain.subjects import Outcome
 from groundup.models.exchanges import Exchange
@@ -17,7 +18,7 @@ from groundup.models.gateway import ModelGateway
 from groundup.models.opening import open_model
 from groundup.models.scripted.model import ScriptedModel
 from groundup.models.settings import ModelSettings
-from tests.models.conftest import Write
+from tests.models.conftest import Write, saying
 
 SCRIPT = """
 [[turn]]
@@ -39,11 +40,13 @@ class Client:
         self.gateway = gateway
         self.model = model
         self.exchanges: list[Exchange] = []
+        self.root_url = str(http.base_url).rstrip("/")
         self._http = http
 
     async def post(self, path: str, document: dict[str, Any]) -> httpx.Response:
         """Send a request."""
-        return await self._http.post(path, json=document)
+        headers = {"Content-Type": "application/json"}
+        return await self._http.post(path, content=json.dumps(document), headers=headers)
 
     async def json(self, path: str, document: dict[str, Any]) -> dict[str, Any]:
         """Return a good answer."""
@@ -288,3 +291,30 @@ async def test_what_models_there_are(scripted: Write) -> None:
         elsewhere = await inside.get("/v1/embeddings")
     assert [model["id"] for model in listed["data"]] == ["script.toml"]
     assert elsewhere.status_code == 404
+
+
+async def test_our_own_client_speaks_to_it(scripted: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one side writes in the Messages form the other side reads: nothing is lost there and back."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "any")
+    async with client(scripted(SCRIPT)) as inside:
+        settings = ModelSettings(base_url=f"{inside.root_url}/v1")
+        async with open_model("anthropic/any", settings) as model:
+            asked = saying("hi")
+            reply = await model.complete(asked)
+            result = Message(role="tool", tool_call_id=reply.message.tool_calls[0].id, content="a.py")
+            second = await model.complete(ChatRequest(messages=(*asked.messages, reply.message, result)))
+    assert reply.message.content == "Let me look."
+    assert json.loads(reply.message.tool_calls[0].arguments) == {"command": "ls"}
+    assert (reply.finish, second.finish) == ("tool_calls", "stop")
+    assert reply.usage.input_tokens == (inside.exchanges[0].reply or reply).usage.input_tokens
+    assert second.message.content == "Done."
+    assert [message.role for message in inside.exchanges[1].request.messages] == ["user", "assistant", "tool"]
+
+
+async def test_halves_of_characters_do_no_harm(scripted: Write) -> None:
+    """Text that no encoding can hold, from a program or a model, is replaced instead of failing the attempt."""
+    name = scripted('[[turn]]\ncontent = "fine"\n')
+    async with client(name) as inside:
+        told = await inside.json("/v1/chat/completions", chat({"role": "user", "content": "half \ud800 of it"}))
+    assert told["choices"][0]["message"]["content"] == "fine"
+    assert inside.exchanges[0].request.messages[1].content == "half ? of it"
