@@ -7,6 +7,7 @@ lies outside a standard library. docs/leaks.md tells what is found where.
 
 import os
 import re
+import threading
 import zipfile
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
@@ -30,6 +31,7 @@ _BROUGHT = (
     "external",
 )
 """Folders right below which copies of others' libraries lie."""
+_walking = threading.Lock()
 _ARCHIVES = (".whl", ".zip", ".egg", ".pyz", ".pex")
 _MODULES = (".py", ".pyi", ".pyx", ".pyc", ".so")
 
@@ -47,7 +49,8 @@ def brought_along(shown: Iterable[Mount], names: Collection[str]) -> tuple[str, 
 
 def copies_below(root: Path, names: Collection[str]) -> tuple[Path, ...]:
     """Return the folders, modules and archives below *root* that hold, by its name, one of *names*."""
-    index = _index(root)
+    with _walking:  # who comes second finds what the first has kept
+        index = _index(root)
     wanted = {_normal(name) for name in names}
     found = sorted({path for name in wanted for path in index.get(name, ())})
     return tuple(path for path in found if not any(above in found for above in path.parents))
