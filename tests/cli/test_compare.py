@@ -117,3 +117,20 @@ def test_runs_of_different_suites_are_not_compared(groundup: Groundup, tmp_path:
     ended = groundup("compare", "toy", published(tmp_path, "good", 2))
     assert ended.code == 2
     assert "different suites" in ended.err
+
+
+def test_a_run_is_written_in_its_suites_own_form(groundup: Groundup, tmp_path: Path) -> None:
+    """On standard output the document alone; with --save it goes to the file, and the table is printed."""
+    groundup("run", "tests.cli.publishing:create", "-a", "oracle", "--run-id", "r")
+    ended = groundup("report", "r", "--format", "toy")
+    expected = {"subject": "oracle", "scores": {"task-0000": 1.0, "task-0001": 1.0}}
+    assert json.loads(ended.out) == expected
+    assert "nothing is left out" in ended.err
+    assert "2 tasks in some time" in ended.err
+    saved = groundup("report", "r", "--format", "toy", "--save", tmp_path / "own.json")
+    assert saved.out == "2 tasks in some time\n"
+    assert json.loads((tmp_path / "own.json").read_text()) == expected
+    assert (
+        "unknown format 'xml'; choose from: json, markdown, table, toy"
+        in groundup("report", "r", "--format", "xml").err
+    )
