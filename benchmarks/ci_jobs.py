@@ -1,0 +1,183 @@
+"""What running a CI job costs beside running its steps by hand.
+
+Three figures: the time of a trivial job beyond its own steps; a whole job, with an interpreter, an installation and
+tests, against the same commands one after the other in a sandbox made the same way; four jobs at once against one
+after the other. With `--packages` packages are installed from the index, too.
+
+python benchmarks/ci_jobs.py [--times 5] [--packages]
+"""
+
+import argparse
+import asyncio
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from groundup.environments.local import create
+from groundup.grading.bench import Bench
+from groundup.grading.ci.job import PlannedJob, run_job
+from groundup.grading.ci.records import JobRequest, JobResult, Outcome
+from groundup.grading.ci.step_sandboxes import StepSandboxes, prepare
+from groundup.sandbox.bubblewrap import BubblewrapProvider
+from groundup.sandbox.protocol import Command
+from groundup.settings import Settings
+
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+PROJECT = (
+    '[project]\nname = "app"\nversion = "1"\n\n[build-system]\nrequires = []\nbuild-backend = "backend"\n'
+    'backend-path = ["."]\n'
+)
+BACKEND = """\
+import zipfile
+def build_wheel(directory, settings=None, metadata=None):
+    name = "app-1-py3-none-any.whl"
+    with zipfile.ZipFile(directory + "/" + name, "w") as wheel:
+        wheel.write("app.py")
+        wheel.writestr("app-1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: app\\nVersion: 1\\n")
+        about = "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n"
+        wheel.writestr("app-1.dist-info/WHEEL", about)
+        wheel.writestr("app-1.dist-info/RECORD", "")
+    return name
+"""
+TESTS = """\
+import time, unittest, app
+class Slow(unittest.TestCase):
+    def test_work(self):
+        start = time.process_time()
+        while time.process_time() - start < 2: app.double(3)
+"""
+TRIVIAL = ["echo one", "test 1 = 1"]
+
+
+def whole(packages: bool) -> list[str]:
+    """Return the scripts of a whole job."""
+    more = ["python -m pip install attrs click requests"] if packages else []
+    return [*more, "python -m pip install .", "python -m unittest discover -s tests"]
+
+
+def write_repository(root: Path, scripts: list[str], *, python: bool) -> Path:
+    """Write a repository whose job `test` has these steps."""
+    steps = "      - uses: actions/checkout@v4\n"
+    if python:
+        steps += f"      - uses: actions/setup-python@v5\n        with: {{python-version: '{PYTHON}'}}\n"
+    steps += "".join(
+        f"      - name: test {number}\n        run: {script}\n" for number, script in enumerate(scripts)
+    )
+    files = {
+        ".github/workflows/ci.yml": f"on: push\njobs:\n  test:\n    runs-on: ubuntu-latest\n    steps:\n{steps}",
+        "pyproject.toml": PROJECT,
+        "backend.py": BACKEND,
+        "app.py": "def double(x):\n    return 2 * x\n",
+        "tests/test_app.py": TESTS,
+    }
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root
+
+
+class Jobs:
+    """Runs jobs with one provider and one builder."""
+
+    def __init__(self, provider: BubblewrapProvider, folder: Path) -> None:
+        self._provider = provider
+        self._builder = create(Settings(cache_dir=folder / "cache"), provider)
+        self._folder = folder
+        self._count = 0
+
+    def bench(self) -> Bench:
+        """Return tools around a new folder."""
+        self._count += 1
+        scratch = self._folder / f"scratch-{self._count}"
+        scratch.mkdir()
+        return Bench(provider=self._provider, builder=self._builder, scratch=scratch)
+
+    async def job(self, tree: Path) -> tuple[float, JobResult]:
+        """Run the job; return seconds and what became of it."""
+        bench = self.bench()
+        started = time.monotonic()
+        result = await run_job(self.request(tree), bench)
+        seconds = time.monotonic() - started
+        shutil.rmtree(bench.scratch)
+        if result.outcome is not Outcome.PASSED:
+            sys.exit(result.logs["ci.txt"].decode())
+        return seconds, result
+
+    async def by_hand(self, tree: Path, scripts: list[str]) -> float:
+        """Run the scripts one after the other in a sandbox made the same way; return seconds, its making included."""
+        bench = self.bench()
+        started = time.monotonic()
+        planned = PlannedJob(self.request(tree))
+        async with prepare(planned.tools, planned.files, planned.request, bench) as prepared:
+            sandboxes = StepSandboxes(planned.request, prepared, bench, 600.0)
+            place = await sandboxes.open("by-hand")
+            path = ":".join((*place.path, "/usr/bin", "/bin"))
+            for script in scripts:
+                command = Command(
+                    argv=("bash", "-e", "-c", script),
+                    cwd="/workspace/app",
+                    environment={**place.environment, "PATH": path},
+                )
+                result = await place.sandbox.run(command)
+                if not result.ok:
+                    sys.exit(f"{script}: {result.stdout.decode()}{result.stderr.decode()}")
+            await sandboxes.close()
+        seconds = time.monotonic() - started
+        shutil.rmtree(bench.scratch)
+        return seconds
+
+    @staticmethod
+    def request(tree: Path) -> JobRequest:
+        """Return the request for the job of *tree*."""
+        return JobRequest(tree=tree, repository="app", workflow=".github/workflows/ci.yml", job="test")
+
+
+async def main(times: int, packages: bool) -> None:
+    """Print the figures."""
+    with tempfile.TemporaryDirectory(prefix="groundup-ci-jobs-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        trivial = write_repository(folder / "trivial", TRIVIAL, python=False)
+        scripts = whole(packages)
+        tree = write_repository(folder / "whole", scripts, python=True)
+        async with BubblewrapProvider() as provider:
+            bench = Jobs(provider, folder)
+            await bench.job(trivial)
+            await bench.job(tree)  # fills the caches
+            over = []
+            for _ in range(times):
+                seconds, result = await bench.job(trivial)
+                over.append(seconds - result.timings_s["steps"])
+            print(f"trivial job beyond its steps: {_told(over)} s")
+            ratios, jobs = [], []
+            for _ in range(times):
+                hand = await bench.by_hand(tree, scripts)
+                seconds, _ = await bench.job(tree)
+                jobs.append(seconds)
+                ratios.append(seconds / hand)
+            print(f"whole job: {_told(jobs)} s; against by hand: {_told(ratios)}")
+            started = time.monotonic()
+            results = await asyncio.gather(*(bench.job(tree) for _ in range(4)))
+            together = time.monotonic() - started
+            apart = 4 * statistics.median(jobs)
+            passed = sum(result.outcome is Outcome.PASSED for _, result in results)
+            print(
+                f"four at once: {together:.2f} s against {apart:.2f} s one after the other; {passed} of 4 passed"
+            )
+    load = os.getloadavg()[0]
+    print(f"load of the machine at the end: {load:.1f} on {os.cpu_count()} processors")
+
+
+def _told(values: list[float]) -> str:
+    return f"{min(values):.2f} / {statistics.median(values):.2f} / {max(values):.2f} (min / median / max)"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--times", type=int, default=5)
+    parser.add_argument("--packages", action="store_true")
+    given = parser.parse_args()
+    asyncio.run(main(given.times, given.packages))
