@@ -89,10 +89,14 @@ async def test_a_limit_on_turns_ends_a_program_that_goes_on(stage: Stage) -> Non
 async def test_a_budget_ends_a_program(stage: Stage) -> None:
     """An attempt's money ends it by name; what earlier tries of the attempt paid counts."""
     program = ASKING + "while True: ask([{'role': 'user', 'content': 'more'}])\n"
-    first = await stage.play(
-        program, "{prompt_file}", model=FakeModel([says("more")] * 9), limits=EpisodeLimits(cost_usd=0.025)
-    )
+    limits = EpisodeLimits(cost_usd=0.025)
+    first = await stage.play(program, "{prompt_file}", model=FakeModel([says("more")] * 9), limits=limits)
     assert (first.outcome, first.turns) == (Outcome.BUDGET, 3)
+
+    model = FakeModel([says("more")] * 9)
+    again = dataclasses.replace(stage, memory=stage.memory.resumed())
+    second = await again.play(program, "{prompt_file}", model=model, limits=limits)
+    assert (second.outcome, second.turns, model.requests) == (Outcome.BUDGET, 3, [])
 
 
 async def test_time_ends_a_program(stage: Stage) -> None:

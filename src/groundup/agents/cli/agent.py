@@ -18,12 +18,13 @@ from groundup.agents.cli.kept import kept_files
 from groundup.agents.cli.outcomes import Finished, outcome_of
 from groundup.agents.cli.preset import Chosen, choose, fill
 from groundup.agents.protocol import Assignment, Ended
-from groundup.agents.steps import paid_for, reply_fields
+from groundup.agents.steps import Paid, paid_for, reply_fields
 from groundup.agents.workplace import Furnishing, Workplace, open_workplace
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, TaskError, UsageError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
+from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
 from groundup.environments.builder import EnvironmentBuilder, ProgramInstaller
 from groundup.environments.programs import InstalledProgram
@@ -39,7 +40,6 @@ _GRACE_S = 30.0
 """How long a program may go on when its model answers no more."""
 _LEAST_MEMORY_MB = 512
 _NO_TIMEOUT_S = 7 * 24 * 3600.0
-_NOTHING_USD = 1e-9
 _OPENING = (
     "You work alone: nobody answers questions, and nobody says when to go on. Your working folder is {workspace}. "
     "What {handed_in} there when you stop is what you hand in. The only way out of this machine is a package "
@@ -100,19 +100,22 @@ class CliAgent:
 
     async def attempt(self, assignment: Assignment) -> Ended:
         """Run the program to its end or its limits."""
+        exchanges = _Exchanges(assignment)
+        paid, limit = exchanges.paid, assignment.limits.cost_usd
+        if limit is not None and (paid.cost_usd or 0.0) >= limit:  # by tries that were interrupted
+            return _with(
+                paid, Ended(outcome=Outcome.BUDGET, detail=f"the attempt's budget of ${limit:g} is spent")
+            )
         program = await self._program(assignment.builder)
         home = assignment.scratch / "home"
         home.mkdir()
-        exchanges = _Exchanges(assignment)
         async with _gateway(assignment, exchanges) as gateway:
             result = await self._run(assignment, program, home, gateway)
         for name, content in kept_files(home, self.preset.trajectory):
             assignment.keep(name, content)
         stop, account = (None, None) if gateway is None else (gateway.stopped, gateway.account)
         finished = Finished(result=result, stop=stop, wanted_more=exchanges.unanswered_at_last)
-        ended = outcome_of(self.preset, finished, account)
-        paid = exchanges.paid
-        return ended.model_copy(update={"turns": paid.turns, "usage": paid.usage, "cost_usd": paid.cost_usd})
+        return _with(exchanges.paid, outcome_of(self.preset, finished, account))
 
     async def _program(self, builder: EnvironmentBuilder) -> InstalledProgram | None:
         install = self.preset.install
@@ -206,6 +209,11 @@ class _Exchanges:
         self.paid = self.paid.plus(exchange.reply)
 
 
+def _with(paid: Paid, ended: Ended) -> Ended:
+    """Return *ended* with what all tries took together."""
+    return ended.model_copy(update={"turns": paid.turns, "usage": paid.usage, "cost_usd": paid.cost_usd})
+
+
 @asynccontextmanager
 async def _gateway(assignment: Assignment, exchanges: _Exchanges) -> AsyncIterator[ModelGateway | None]:
     """Yield the attempt's way to its model, with what earlier tries left of its money; None without a model."""
@@ -215,7 +223,7 @@ async def _gateway(assignment: Assignment, exchanges: _Exchanges) -> AsyncIterat
     limits = assignment.limits
     if limits.cost_usd is not None:
         left = limits.cost_usd - (exchanges.paid.cost_usd or 0.0)
-        limits = limits.model_copy(update={"cost_usd": max(left, _NOTHING_USD)})
+        limits = limits.model_copy(update={"cost_usd": left})
     async with ModelGateway(assignment.model, limits=limits, record=exchanges.record) as gateway:
         yield gateway
 
