@@ -82,6 +82,7 @@ def _question(assignment: Assignment) -> str:
     seeds = [
         fenced(seed.path, text)
         for seed in task.seeds
-        if (text := seed.content.decode(errors="replace")) != task.instruction and len(text) < _SEED_BYTES
+        if (text := seed.content.decode(errors="replace")) not in (task.instruction or "")
+        and len(text) < _SEED_BYTES
     ]
     return "\n\n".join([task.instruction or "", *([_SEEDS + "\n".join(seeds)] if seeds else [])])

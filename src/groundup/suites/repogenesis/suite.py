@@ -15,6 +15,7 @@ from groundup.suites.protocol import Grader, OwnReport, Results, Summary
 from groundup.suites.pulling import PublishedRepository, data_folder
 from groundup.suites.repogenesis.data import POM, README, Problem, read_dataset
 from groundup.suites.repogenesis.graders import all_graders
+from groundup.suites.repogenesis.locked import PYTHON
 from groundup.suites.repogenesis.references import write_oracle
 from groundup.suites.repogenesis.report_format import FORMAT, read_report, write_report
 from groundup.suites.repogenesis.summaries import summaries
@@ -24,6 +25,17 @@ from groundup.suites.repogenesis.validity import is_valid, told
 NAME = "repogenesis"
 COMMIT = "c090b7d57e3996c8900e86fecd16085b27e07f29"
 _LIMITS = Limits(cpus=2, memory_mb=2048)
+
+_PYTHON = """Build the web service that the specification below describes, in Python. Hand in a repository that
+has, in its root, `start.sh`, a shell script that starts the service in the foreground, listening on port {port}, and
+`requirements.txt` with the packages that it needs: they are installed before, and there is no network afterwards.
+The service starts with nothing but what the repository brings; hidden tests ask it over HTTP.
+"""
+_JAVA = """Build the web service that the specification below describes, in Java. Hand in a repository that builds
+with Maven, by the pom.xml that is there, and that has, in its root, `start.sh`, a shell script that starts the
+service in the foreground, listening on port {port}. Hidden tests ask it over HTTP.
+"""
+_SPECIFICATION = "\nThe specification, which also lies in README.md:\n\n"
 
 
 def create(settings: Settings) -> "RepoGenesis":
@@ -120,12 +132,13 @@ class RepoGenesis:
         return Task(
             id=task.id,
             suite=NAME,
-            instruction=problem.readme,
+            instruction=None if problem.readme is None else _instruction(task, problem.readme),
             seeds=_seeds(problem),
             limits=_LIMITS,
             data_version=self._data_version,
             metadata={
                 "language": task.language,
+                "python": PYTHON,
                 "framework": task.framework,
                 "port": task.port,
                 "kind": task.kind,
@@ -134,6 +147,10 @@ class RepoGenesis:
                 "valid": is_valid(task.flags),
             },
         )
+
+
+def _instruction(task: ServiceTask, readme: str) -> str:
+    return (_JAVA if task.language == "java" else _PYTHON).format(port=task.port) + _SPECIFICATION + readme
 
 
 def _seeds(problem: Problem) -> tuple[SeedFile, ...]:
