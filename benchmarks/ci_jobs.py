@@ -1,7 +1,7 @@
 """What running a CI job costs beside running its steps by hand.
 
-Three figures: the time of a trivial job beyond its own steps; a whole job, with an interpreter, an installation and
-tests, against the same commands one after the other in a sandbox made the same way; four jobs at once against one
+Three figures: a trivial job beyond its own steps; a whole job, with an interpreter, an installation and
+tests, against the same commands one after the other in a sandbox made the same way; four at once against one
 after the other. With `--packages` packages are installed from the index, too.
 
 python benchmarks/ci_jobs.py [--times 5] [--packages]
@@ -108,7 +108,7 @@ class Jobs:
         return seconds, result
 
     async def by_hand(self, tree: Path, scripts: list[str]) -> float:
-        """Run the scripts one after the other in a sandbox made the same way; return seconds, its making included."""
+        """Run the scripts one after the other in a sandbox made the same way; return seconds, all included."""
         bench = self.bench()
         started = time.monotonic()
         planned = PlannedJob(self.request(tree))

@@ -32,6 +32,7 @@ _SETUP: Mapping[str, tuple[str, str]] = {
     "actions-rs/toolchain": ("rust", "toolchain"),
     "setup-dotnet": ("dotnet", "dotnet-version"),
 }
+_TESTING_ACTION = re.compile(r"/(?:run-)?(?:tox|nox|pytest|unit-?tests?|cargo-test)(?:-action)?$", re.IGNORECASE)
 _TESTING_FILE = re.compile(r"tox|tests?|pytest|ci", re.IGNORECASE)
 
 
@@ -121,6 +122,9 @@ class Jobs:
         folder = contexts.shown(step.working_directory or job.working_directory or "")
         folder = "" if "${{" in folder else str(PurePosixPath(folder)).removeprefix("./")
         folder = "" if folder == "." else folder
+        action = (step.uses or "").split("@")[0]
+        if action and _TESTING_ACTION.search(action):
+            yield Meaning(purpose=Purpose.TEST, command=action, certainty=0.6)
         for script in _scripts(step):
             shown = _expanded(contexts.shown(script), variables)
             sure = contexts.holds(step.condition) is not None
