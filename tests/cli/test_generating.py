@@ -38,7 +38,7 @@ def test_flags_reach_the_configuration(groundup: Groundup, model: str, tmp_path:
     ended = groundup(
         "run", WRITTEN, "-a", "oneshot", "-m", model, "--run-id", "one", "--generate-only", "--temperature", "0.5",
         "--context-tokens", "9000", "--model-option", 'extra={"top_k": 1}', "--max-turns", "7", "--max-tokens",
-        "8000", "--max-attempt-cost", "2", "--max-seconds", "99", "--end-at-submit",
+        "8000", "--max-attempt-cost", "2", "--price", "1:1", "--max-seconds", "99", "--end-at-submit",
     )  # fmt: skip
     assert ended.code == 0, ended.err
     submissions = RunFolder(tmp_path / "runs/one").config().configuration.submissions

@@ -218,6 +218,14 @@ def test_a_spent_budget_ends_the_run_and_a_larger_one_finishes_it(settings: Sett
     assert [len(steps(done, "reply", key)) for key in (FIRST, SECOND)] == [1, 1]
 
 
+def test_a_limit_on_money_needs_a_price(settings: Settings, script: Path) -> None:
+    """Otherwise it would silently limit nothing."""
+    configuration = generated(agent="oneshot", model=f"scripted/{script}")
+    with pytest.raises(UsageError, match="needs a price"):
+        api.run(configuration, QUICK.model_copy(update={"max_cost_usd": 1.0}), settings, run_id="one")
+    assert not (settings.output / "one").exists()
+
+
 # --- configurations
 
 

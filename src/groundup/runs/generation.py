@@ -162,11 +162,17 @@ async def generation(
     else:
         from groundup.models.ledger import Ledger
         from groundup.models.opening import open_model
+        from groundup.models.prices import price_of
 
+        asked = model_settings(source, options, settings)
+        limited = options.max_cost_usd is not None or source.spec.limits.cost_usd is not None
+        if limited and price_of(source.spec.model, asked) is None:
+            raise UsageError(
+                f"a limit on the cost needs a price, and {source.spec.model} has none; give --price INPUT:OUTPUT "
+                "(USD per million tokens) or a --prices file"
+            )
         ledger = Ledger(options.max_cost_usd, paid_usd() if options.max_cost_usd is not None else 0.0)
-        async with open_model(
-            source.spec.model, model_settings(source, options, settings), ledger=ledger
-        ) as model:
+        async with open_model(source.spec.model, asked, ledger=ledger) as model:
             yield Generation(source, model)
 
 

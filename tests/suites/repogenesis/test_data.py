@@ -23,6 +23,8 @@ def test_a_task_of_ones_own_needs_data_only(tmp_path: Path) -> None:
     assert list(filled.gradable()) == ["greeter"]
     task = next(task for task in filled.tasks() if task.id == "greeter")
     assert task.instruction is not None
+    assert "start.sh" in task.instruction
+    assert task.seeds[0].content.decode() in task.instruction
     assert [seed.path for seed in task.seeds] == ["README.md"]
     assert len(filled.tasks()) == len(shipped_tasks()) + 1
 

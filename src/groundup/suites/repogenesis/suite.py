@@ -27,8 +27,8 @@ COMMIT = "c090b7d57e3996c8900e86fecd16085b27e07f29"
 _LIMITS = Limits(cpus=2, memory_mb=2048)
 
 _PYTHON = """Build the web service that the specification below describes, in Python. Hand in a repository that
-has, in its root, `start.sh`, a shell script that starts the service in the foreground, listening on port {port}, and
-`requirements.txt` with the packages that it needs: they are installed before, and there is no network afterwards.
+has, in its root, `start.sh`, a shell script that starts the service in the foreground, listening on port {port},
+and `requirements.txt` with the packages that it needs: they are installed before, without network afterwards.
 The service starts with nothing but what the repository brings; hidden tests ask it over HTTP.
 """
 _JAVA = """Build the web service that the specification below describes, in Java. Hand in a repository that builds
