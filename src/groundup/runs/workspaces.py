@@ -43,6 +43,7 @@ class Workspace:
             place = self.path / seed.path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(seed.content)
+        _remove_histories(self.path)
         if self._task.deliverable == "edits":
             self._seeded = entry_digests(self.path)
 
@@ -74,3 +75,17 @@ class Workspace:
         for folder, _, _ in os.walk(tree, topdown=False):
             if Path(folder) != tree and not any(Path(folder).iterdir()):
                 Path(folder).rmdir()
+
+
+def _remove_histories(tree: Path) -> None:
+    """Remove what Git knows of a seeded repository: an original's history has what its seeds leave out."""
+    for folder, folders, files in os.walk(tree):
+        if ".git" in files:
+            (Path(folder) / ".git").unlink()
+        if ".git" in folders:
+            folders.remove(".git")
+            place = Path(folder) / ".git"
+            if place.is_symlink():
+                place.unlink()
+            else:
+                remove_tree(place)
