@@ -7,7 +7,7 @@ import pytest
 
 from groundup.domain.errors import DiskFullError
 from groundup.domain.subjects import AttemptKey
-from groundup.runs.scheduler import Admission, work_off
+from groundup.runs.scheduler import Admission, Stage, work_off
 
 ROOMY = 1_000_000
 
@@ -107,3 +107,21 @@ async def test_an_error_stops_the_others_and_is_told_as_it_is() -> None:
 async def test_nothing_to_do_is_done_at_once() -> None:
     """A finished run can be resumed."""
     await work_off([], Floor().attempt, jobs=4, admission=Admission(1), reservation_mb=lambda key: 1)
+
+
+async def test_a_stage_is_bounded_by_number_and_by_memory() -> None:
+    """So many at once, and never more than its own share of the memory."""
+    stage = Stage(3, 100)
+    inside: list[int] = []
+    most = [0, 0]
+
+    async def one(size_mb: int) -> None:
+        async with stage.entered(size_mb):
+            inside.append(size_mb)
+            most[:] = max(most[0], len(inside)), max(most[1], sum(inside))
+            await asyncio.sleep(0)
+            inside.remove(size_mb)
+
+    await asyncio.gather(*(one(size) for size in [10] * 10 + [60] * 10))
+    assert most[0] == 3
+    assert most[1] <= 100
