@@ -96,3 +96,12 @@ def test_an_unknown_job_lists_the_others() -> None:
     """The error names the nearest job."""
     with pytest.raises(WorkflowError, match="did you mean 'test'"):
         read_workflow(WHOLE, "ci.yml").job("tests")
+
+
+def test_a_file_that_says_the_same_too_often_is_refused() -> None:
+    """A few lines of aliases of aliases stand for billions of values; that ends at once, with a sentence."""
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{at}: &a{at} [{', '.join([f'*a{at - 1}'] * 10)}]" for at in range(1, 10)]
+
+    with pytest.raises(WorkflowError, match="aliases"):
+        read_workflow("\n".join((*lines, "jobs: {}")).encode(), "ci.yml")

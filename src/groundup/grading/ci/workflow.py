@@ -4,7 +4,7 @@ Reads strictly enough to say what is wrong and loosely enough to take what GitHu
 itself is kept too, because what act is given is derived from it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 
 from pydantic import Field, JsonValue
@@ -15,6 +15,7 @@ from groundup.domain.records import Record
 
 _LARGEST = 1024 * 1024
 _DEEPEST = 100
+_MOST_VALUES = 200_000
 
 
 class WorkflowError(TaskError):
@@ -144,14 +145,18 @@ def read_yaml(data: bytes, path: str) -> JsonValue:
         raise WorkflowError(f"{path}: not YAML: {str(error)[:200]}") from error
 
 
-def _plain(value: object, depth: int) -> JsonValue:
-    """Return *value* with keys that are texts, and nothing that JSON has no word for."""
-    if depth == 0:
-        raise ValueError("it is nested too deeply")
+def _plain(value: object, depth: int, left: Iterator[int] | None = None) -> JsonValue:
+    """Return *value* with keys that are texts, and nothing that JSON has no word for.
+
+    *left* counts values down: aliases make a short file say the same thing any number of times.
+    """
+    left = left or iter(range(_MOST_VALUES))
+    if depth == 0 or next(left, None) is None:
+        raise ValueError("it is nested too deeply, or its aliases stand for too much")
     if isinstance(value, Mapping):
-        return {_key(key): _plain(item, depth - 1) for key, item in value.items()}
+        return {_key(key): _plain(item, depth - 1, left) for key, item in value.items()}
     if isinstance(value, list | tuple | set):
-        return [_plain(item, depth - 1) for item in value]
+        return [_plain(item, depth - 1, left) for item in value]
     if value is None or isinstance(value, str | bool | int | float):
         return value
     return str(value)  # dates
