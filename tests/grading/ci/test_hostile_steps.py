@@ -65,6 +65,17 @@ async def test_a_skipped_test_is_noticed(tmp_path: pathlib.Path) -> None:
     assert (await run(tmp_path, workflow)).outcome is Outcome.NOT_RUN
 
 
+async def test_parts_of_actions_stand_for_no_other_step(tmp_path: pathlib.Path) -> None:
+    """A command of an action belongs to the step that uses it, not to the job's step of the same number."""
+    checkout = "uses: actions/checkout@v4"
+    workflow = steps("{name: test, if: env.SKIP != 'yes', run: pytest}", checkout, "uses: ./own", "run: echo")
+    own = "runs: {using: composite, steps: [{shell: bash, run: 'exit 0'}]}"
+    workflow = workflow.replace("steps:", "env: {SKIP: 'yes'}\n    steps:")
+    result = await run(tmp_path, workflow, {"own/action.yml": own})
+    assert result.outcome is Outcome.NOT_RUN
+    assert [step.exit_codes for step in result.steps] == [(), (), (0,), (0,)]
+
+
 async def test_much_output_is_capped(tmp_path: pathlib.Path) -> None:
     """A step that prints without end neither fills memory nor hides how it ended."""
     result = await run(tmp_path, steps("{name: test, run: 'yes | head -c 200000000; exit 4'}"))

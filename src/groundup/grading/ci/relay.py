@@ -163,7 +163,7 @@ class Relay:
         variables = asked.environment
         command = RunCommand(
             job=variables.get("GITHUB_JOB", ""),
-            step=variables.get("GITHUB_ACTION", ""),
+            step=_step_of(asked.argv) or variables.get("GITHUB_ACTION", ""),
             exit_code=result.exit_code,
             ending=result.ending.value,
             duration_s=round(result.duration_s, 3),
@@ -199,6 +199,15 @@ def _asks_for_hash(asked: _Asked) -> bool:
     """Whether act wants files hashed: it does so by a script of its own that Node.js would run."""
     script = PurePosixPath(asked.argv[-1])
     return asked.argv[0] == "node" and script.parts[-2:] == ("hashfiles", "index.js")
+
+
+def _step_of(argv: tuple[str, ...]) -> str | None:
+    """Return the key of the job's step that a script belongs to, also as a part of the action that the step uses.
+
+    act names scripts by steps: `2.sh`, `setup.sh`, `1-composite-0.sh`.
+    """
+    script = next((PurePosixPath(word) for word in argv if "/act/workflow/" in word), None)
+    return None if script is None else script.stem.partition("-composite-")[0]
 
 
 def _told(
