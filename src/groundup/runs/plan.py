@@ -26,7 +26,7 @@ from groundup.store.records import (
     References,
     RunConfiguration,
 )
-from groundup.suites.protocol import Grader, Grouping, Partial, PatchTaking, Suite
+from groundup.suites.protocol import Grader, Grouping, Partial, PartlyReferenced, PatchTaking, Suite
 
 Groups = Mapping[str, Collection[str]]
 """Tasks by the common names that their suite gives them."""
@@ -44,7 +44,7 @@ class Plan:
     source: Source
     pinned: dict[str, str]
     left_out: tuple[str, ...] = ()
-    """Tasks that nobody named and that the suite cannot grade."""
+    """Tasks that nobody named and that the suite cannot grade, or for which it has no oracle."""
 
     @property
     def missing(self) -> tuple[AttemptKey, ...]:
@@ -58,7 +58,7 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> Plan:
     grader = _grader(suite, configuration.grader)
     every = {task.id: task for task in suite.tasks()}
     source = _source(configuration, suite, sorted(every))
-    usual = sorted(suite.gradable() if isinstance(suite, Partial) else every)
+    usual = _usual(suite, every, configuration)
     if isinstance(source, GeneratedSource):
         usual = [name for name in usual if every[name].instruction is not None] or usual
     groups = suite.groups() if isinstance(suite, Grouping) else {}
@@ -74,16 +74,18 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> Plan:
         planned=planned,
         source=source,
         pinned=_pinned(suite, grader, tasks, planned, source),
-        left_out=() if _named(configuration) else tuple(sorted(every.keys() - set(usual))),
+        left_out=() if _named(configuration) else _left_out(configuration, every, usual, groups),
     )
 
 
 def told_left_out(plan: Plan) -> str:
-    """Return a sentence about the tasks that a run leaves out because nobody can grade them yet."""
-    return (
-        f"{len(plan.left_out)} tasks of {plan.suite.name} cannot be graded yet and are left out, such as "
-        f"{plan.left_out[0]}; `groundup tasks {plan.suite.name}` shows what they lack"
-    )
+    """Return a sentence about the tasks that a run leaves out because they lack what it needs."""
+    lack = "cannot be graded yet"
+    if isinstance(plan.source, ReferenceSource) and isinstance(plan.suite, PartlyReferenced):
+        lack += " or have no oracle"
+    number = len(plan.left_out)
+    are = f"{number} tasks of {plan.suite.name} {lack} and are" if number > 1 else f"1 task {lack} and is"
+    return f"{are} left out, such as {plan.left_out[0]}; see `groundup tasks {plan.suite.name}`"
 
 
 def changed(earlier: ConfigFile, plan: Plan, pinned: Mapping[str, str]) -> list[str]:
@@ -110,6 +112,27 @@ def _grader(suite: Suite, name: str | None) -> Grader:
         return graders[name or suite.default_grader]
     except KeyError as error:
         raise UsageError(unknown("grader", name or suite.default_grader, graders)) from error
+
+
+def _usual(suite: Suite, every: Collection[str], configuration: RunConfiguration) -> list[str]:
+    """Return the tasks of a run that names none."""
+    usual = set(suite.gradable() if isinstance(suite, Partial) else every)
+    if not usual:
+        raise UsageError(
+            f"no task of {suite.name} can be graded with what is at hand; fetch its data with "
+            f"`groundup data pull {suite.name}`"
+        )
+    oracle = configuration.submissions == References(which="oracle")
+    if oracle and isinstance(suite, PartlyReferenced):
+        usual &= set(suite.referenced())
+    return sorted(usual)
+
+
+def _left_out(
+    configuration: RunConfiguration, every: Collection[str], usual: Collection[str], groups: Groups
+) -> tuple[str, ...]:
+    unwanted = _members(configuration.exclude, sorted(every), groups)
+    return tuple(sorted(set(every) - set(usual) - unwanted))
 
 
 def _selected(

@@ -103,6 +103,15 @@ class Partial(Protocol):
 
 
 @runtime_checkable
+class PartlyReferenced(Protocol):
+    """A suite some of whose tasks have no oracle. Optional."""
+
+    def referenced(self) -> Collection[str]:
+        """Return the ids of those that have one; a run of the oracle that names no tasks takes these."""
+        ...
+
+
+@runtime_checkable
 class Grouping(Protocol):
     """A suite some of whose tasks go by a common name, such as their language. Optional."""
 

@@ -16,7 +16,7 @@ from groundup.suites.pulling import PublishedRepository, data_folder
 from groundup.suites.repogenesis.data import POM, README, Problem, read_dataset
 from groundup.suites.repogenesis.graders import all_graders
 from groundup.suites.repogenesis.locked import PYTHON
-from groundup.suites.repogenesis.references import write_oracle
+from groundup.suites.repogenesis.references import oracle_names, write_oracle
 from groundup.suites.repogenesis.report_format import FORMAT, read_report, write_report
 from groundup.suites.repogenesis.summaries import summaries
 from groundup.suites.repogenesis.tasks import ServiceTask, shipped_tasks
@@ -77,6 +77,10 @@ class RepoGenesis:
     def gradable(self) -> Sequence[str]:
         """Return the tasks whose hidden tests are at hand."""
         return [name for name, problem in self.problems.items() if problem.folder is not None]
+
+    def referenced(self) -> Collection[str]:
+        """Return the tasks for which there is a service of our own."""
+        return oracle_names()
 
     def groups(self) -> Mapping[str, Collection[str]]:
         """Return the tasks of each language, and those that can be measured by strict."""
