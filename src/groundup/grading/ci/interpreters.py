@@ -42,14 +42,36 @@ async def step_python(asked: str, minors: Sequence[str], builder: EnvironmentBui
             raise InfrastructureError(f"no Python from {MINORS[-1]} to {MINORS[0]} was found; install one")
         substitute = f"Python {found.python_version} for {asked}"
     folder = f"{_TOOL_CACHE}/{found.python_version}/x64"
+    copy = scratch / f"python-{found.python_version}"
+    variables = {name: value.replace(PYTHON_TARGET, folder) for name, value in found.environment.items()}
+    if _has_own_packages(found):
+        mounts = _Installation(found, folder, copy).mounts()
+    else:
+        folder, variables, mounts = ENVIRONMENT_TARGET, found.environment, _virtual_environment(found, copy)
     return StepPython(
         asked=asked,
         version=found.python_version,
         folder=folder,
-        mounts=_Installation(found, folder, scratch / f"python-{found.python_version}").mounts(),
-        environment={name: value.replace(PYTHON_TARGET, folder) for name, value in found.environment.items()},
+        mounts=mounts,
+        environment=variables,
         substitute=substitute,
     )
+
+
+def _has_own_packages(found: PythonEnvironment) -> bool:
+    """Whether the interpreter has a folder for packages of its own, which a system's may not."""
+    minor = ".".join(found.python_version.split(".")[:2])
+    return any(mount.target == f"{PYTHON_TARGET}/lib/python{minor}/site-packages" for mount in found.mounts)
+
+
+def _virtual_environment(found: PythonEnvironment, copy: Path) -> tuple[Mount, ...]:
+    """Return mounts of a virtual environment that steps may change, over an interpreter that they may not."""
+    if not copy.exists():
+        shutil.copytree(found.layer.path, copy, symlinks=True)
+        for folder in (copy, *(path for path in copy.rglob("*") if path.is_dir() and not path.is_symlink())):
+            folder.chmod(0o755)
+    own = Mount(source=copy, target=ENVIRONMENT_TARGET, writable=True)
+    return (*(mount for mount in found.mounts if mount.target != ENVIRONMENT_TARGET), own)
 
 
 class _Installation:
@@ -73,11 +95,6 @@ class _Installation:
         shown = [mount for mount in self._environment.mounts if mount.target != ENVIRONMENT_TARGET]
         program = f"{PYTHON_TARGET}/bin/{self._minor}"
         hidden = f"{PYTHON_TARGET}/{installed}"
-        if all(mount.target != hidden for mount in shown):
-            raise InfrastructureError(
-                f"the interpreter {self._minor} has no site-packages folder of its own, as one of the system's; "
-                "install another one, such as uv's (`uv python install`), for CI jobs"
-            )
         return (
             Mount(source=self._copy / "prefix", target=self._folder, writable=True),
             *(self._moved(mount) for mount in shown if mount.target not in (program, hidden)),
