@@ -7,8 +7,9 @@ import pytest
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.runs import api
+from groundup.runs.plan import told_left_out
 from groundup.settings import Settings
-from groundup.store.records import Predictions, RunConfiguration
+from groundup.store.records import Predictions, References, RunConfiguration
 from tests.runs.configurations import SUITE, TWO, evaluation, oracle
 
 Predict = Callable[[Mapping[str, str]], Predictions]
@@ -44,6 +45,23 @@ def test_nothing_left_to_do_is_an_error(settings: Settings) -> None:
     """A run without attempts is a mistake, not a success."""
     with pytest.raises(UsageError, match="no task"):
         api.plan(changed(oracle(), exclude=("task-0000", "task-0001")), settings)
+
+
+def test_what_lacks_an_oracle_is_left_out_and_told(settings: Settings) -> None:
+    """A run of the oracle takes the tasks that have one; the others are named, not counted as failures."""
+    suite = "tests.runs.toy:create_lacking"
+    made = api.plan(oracle(suite), settings)
+    assert made.planned.tasks == ("task-0001",)
+    assert made.left_out == ("task-0000", "task-0002")
+    assert "have no oracle" in told_left_out(made)
+    nothing = changed(oracle(suite), submissions=References(which="nop"))
+    assert api.plan(nothing, settings).planned.tasks == ("task-0000", "task-0001")
+
+
+def test_missing_data_is_told_with_the_way_to_get_it(settings: Settings) -> None:
+    """Somebody who has not fetched the data learns the command that does."""
+    with pytest.raises(UsageError, match="groundup data pull toy"):
+        api.plan(oracle("tests.runs.toy:create_empty"), settings)
 
 
 def test_missing_predictions_stay_in_the_plan(settings: Settings, predict: Predict) -> None:

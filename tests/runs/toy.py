@@ -191,6 +191,36 @@ def create_eight_written(settings: Settings) -> ToySuite:
     return ToySuite(8, journal=settings.cache_dir.parent / "gradings", written=True)
 
 
+class LackingSuite(ToySuite):
+    """One task of three has no oracle, one cannot be graded."""
+
+    def gradable(self) -> tuple[str, ...]:
+        """Return two."""
+        return ("task-0000", "task-0001")
+
+    def referenced(self) -> tuple[str, ...]:
+        """Return two, one of which cannot be graded."""
+        return ("task-0001", "task-0002")
+
+
+def create_lacking(settings: Settings) -> LackingSuite:
+    """Return three tasks that lack something."""
+    return LackingSuite(3)
+
+
+class EmptySuite(ToySuite):
+    """A suite whose data is not at hand."""
+
+    def gradable(self) -> tuple[str, ...]:
+        """Return none."""
+        return ()
+
+
+def create_empty(settings: Settings) -> EmptySuite:
+    """Return tasks that nobody can grade."""
+    return EmptySuite(2)
+
+
 class SeededSuite(ToySuite):
     """A task that asks for edits of files that are there."""
 
