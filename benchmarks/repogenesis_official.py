@@ -24,7 +24,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 
 from benchmarks.repogenesis_submissions import make_all
@@ -37,11 +36,6 @@ GROUP = CPU / f"repogenesis-official-{os.getpid()}"
 """Where processor time of all that this program starts is counted, sandboxes that have ended included."""
 _GROUPED = ("sh", "-c", f'echo $$ > {GROUP}/cgroup.procs 2>/dev/null; exec "$@"', "sh")
 NOT_COMPARED = {"elapsed_seconds"}
-_STAGES = {
-    "Building Docker image": "image",
-    "Running evaluation container": "container",
-    "Results:": "removal",
-}
 
 
 @dataclass
@@ -114,12 +108,14 @@ def published(room: Path, root: Path, submissions: Path, sets: Sequence[str]) ->
     began, load, used = time.monotonic(), os.getloadavg()[0], _cpu_s(docker=True)
     for name in sets:
         output = room / "harness" / name
-        log = _run_harness(output, root, submissions / name)
-        measured.stages.update(_stages(log))
+        _run_harness(output, root, submissions / name)
         (report,) = output.glob("report_*.json")
         measured.reports[name] = Document.model_validate_json(report.read_bytes())
     measured.seconds, measured.cpu_s = time.monotonic() - began, _since(used, docker=True)
     measured.load = (load, os.getloadavg()[0])
+    evaluated = sum(one.elapsed_seconds for report in measured.reports.values() for one in report.results)
+    measured.stages["images and containers"] = round(evaluated)
+    measured.stages["removal and the rest"] = round(measured.seconds - evaluated)
     return measured
 
 
@@ -132,8 +128,7 @@ def _one_of(room: Path, predictions: Path) -> Path:
     return folder
 
 
-def _run_harness(output: Path, root: Path, predictions: Path) -> str:
-    log = output / "harness.log"
+def _run_harness(output: Path, root: Path, predictions: Path) -> None:
     output.mkdir(parents=True)
     data = [f"--{kind}_dir_{language}" for kind in ("golden_test", "readme") for language in ("python", "java")]
     command = [
@@ -143,29 +138,11 @@ def _run_harness(output: Path, root: Path, predictions: Path) -> str:
         "--predictions_dir",
         str(predictions.resolve()),
     ]
-    command += ["--output_dir", str(output.resolve()), "--log_file", str(log.resolve())]
+    command += ["--output_dir", str(output.resolve())]
     command += [word for option in data for word in (option, "repo")]
     done = subprocess.run([*_GROUPED, *command], cwd=root, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"the harness failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return log.read_text(encoding="utf-8")
-
-
-def _stages(log: str) -> Counter[str]:
-    """Return the seconds of each stage of all repositories, by the times of the log's lines."""
-    seconds: Counter[str] = Counter()
-    running: tuple[str, datetime] | None = None
-    for line in log.splitlines():
-        try:
-            now = datetime.strptime(line[:19], "%Y-%m-%d %H:%M:%S")
-        except ValueError:
-            continue
-        stage = next((stage for word, stage in _STAGES.items() if word in line), None)
-        if stage is not None or "Computing API Coverage" in line or "Evaluation complete" in line:
-            if running is not None:
-                seconds[running[0]] += int((now - running[1]).total_seconds())
-            running = None if stage is None else (stage, now)
-    return seconds
 
 
 def graded(room: Path, submissions: Path, sets: Sequence[str], jobs: int, name: str) -> Measured:
