@@ -14,7 +14,7 @@ def test_a_step_is_there_at_once(tmp_path: Path) -> None:
     with TrajectoryFile(path) as trajectory:
         trajectory.append("reply", turn=1, text="half a pair \ud83d, and a line\nbreak")
         (step,) = read_trajectory(path)
-        assert (step["kind"], step["turn"], step["text"]) == ("reply", 1, "half a pair \ud83d, and a line\nbreak")
+        assert (step["kind"], step["turn"], step["text"]) == ("reply", 1, "half a pair ?, and a line\nbreak")
         assert "at" in step
 
 

@@ -45,8 +45,8 @@ class TrajectoryFile:
     def append(self, kind: str, **fields: JsonValue) -> None:
         """Record a step; it survives the end of this process when this returns. Raises `DiskFullError`."""
         step = {"kind": kind, "at": datetime.now(UTC).isoformat(timespec="milliseconds"), **fields}
-        # Surrogates, as a model may send half a pair, are kept escaped.
-        self._journal.append(json.dumps(step, ensure_ascii=True, allow_nan=False).encode())
+        # A model may send half a pair of surrogates, which is no text: it becomes a question mark.
+        self._journal.append(json.dumps(step, ensure_ascii=False, allow_nan=False).encode(errors="replace"))
 
     def recorded(self) -> tuple[Step, ...]:
         """Return the steps of the earlier tries, in order."""
