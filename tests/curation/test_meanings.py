@@ -1,5 +1,7 @@
 """What scripts do, with a project's own names followed."""
 
+import json
+
 import pytest
 
 from groundup.curation.meanings import Meanings
@@ -135,3 +137,23 @@ def test_scripts_that_call_themselves_end() -> None:
 
     assert Meanings(tree).of("npm test") is not None
     assert Meanings(tree).of("make a") is not None
+
+
+def test_names_that_multiply_are_followed_so_far() -> None:
+    """Scripts, targets, braces and tasks that stand for billions of others cost a moment, not the day."""
+    scripts = {f"s{at}": " && ".join([f"npm run s{at + 1}"] * 60) for at in range(6)}
+    targets = "".join(f"t{at}: {' '.join(f't{at + 1}x{n}' for n in range(9))}\n" for at in range(4))
+    tasks = "".join(f"p{at} = [{', '.join([f'{chr(34)}p{at + 1}{chr(34)}'] * 40)}]\n" for at in range(6))
+    tree = MadeTree(
+        {
+            "package.json": json.dumps({"scripts": {**scripts, "s6": "ava"}}),
+            "Makefile": f"{targets}t%:\n\ttrue\n",
+            "tox.ini": f"[tox]\nenvlist = {'{a,b}' * 40}\n[testenv]\ncommands = pytest\n",
+            "pyproject.toml": f'[tool.poe.tasks]\n{tasks}p6 = "pytest"\n',
+            "run.sh": "x" * 900_000 + " : " + " " * 90_000,
+        }
+    )
+    meanings = Meanings(tree)
+
+    for script in ("npm run s0", "make t0", "tox", "poe p0", "./run.sh"):
+        assert len(meanings.of(script)) < 5000

@@ -20,6 +20,7 @@ from groundup.grading.ci.workflow import Job, Workflow, read_workflow
 
 _FOLDER = ".github/workflows/"
 _MOST_LEGS = 256
+_MOST_JOBS = 200
 _FEWEST_POINTS = 3.0
 _SPECIAL_WORDS = (
     "integration", "e2e", "end.to.end", "smoke", "docker", "browser", "wasm", "wasi", "min(?:imal|imum)?[-_ ]",
@@ -67,7 +68,7 @@ def locate(tree: Tree) -> Located:
     for workflow in workflows:
         if set(workflow.events) <= {"workflow_call"} and workflow.path in called:
             continue  # its callers speak for it
-        for job in workflow.jobs:
+        for job in workflow.jobs[:_MOST_JOBS]:
             candidate = _candidate(jobs, workflow, job)
             if candidate is not None and candidate.score >= _FEWEST_POINTS:
                 found.append(candidate)

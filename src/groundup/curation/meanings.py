@@ -13,6 +13,7 @@ from groundup.curation.runners import Meaning, Purpose, meaning_of
 from groundup.curation.tree import Tree, text_of
 
 _DEEPEST = 6
+_MOST_COMMANDS = 2000
 _MANAGERS = frozenset({"npm", "yarn", "pnpm", "bun", "nr", "lerna", "turbo", "nx", "yarnpkg", "cnpm"})
 _PREPARES = frozenset({
     "pip", "uv", "apt", "apt-get", "brew", "choco", "conda", "mamba", "echo", "printf", "cat", "cd", "mkdir", "cp",
@@ -39,6 +40,7 @@ class Meanings:
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
+        self._left = 0
         self._known: dict[tuple[str, str, str], tuple[Meaning, ...]] = {}
 
     def of(
@@ -48,6 +50,7 @@ class Meanings:
         variables = environment or {}
         key = (script, folder, variables.get("TOXENV", "") + variables.get("NOXSESSION", ""))
         if key not in self._known:
+            self._left = _MOST_COMMANDS
             self._known[key] = tuple(self._script(script, folder, variables, _DEEPEST))
         return self._known[key]
 
@@ -55,6 +58,9 @@ class Meanings:
         if depth == 0:
             return
         for words in simple_commands(script):
+            self._left -= 1
+            if self._left < 0:  # names that lead to names multiply
+                return
             if words[0] == "cd" and len(words) > 1:
                 folder = _within(folder, words[1])
                 continue

@@ -15,7 +15,7 @@ _RECIPE = re.compile(
 _INSERTED = re.compile(r"\{\{\s*(.*?)\s*\}\}")
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _JUSTFILES = ("justfile", "Justfile", ".justfile", "JUSTFILE")
-_DEEPEST = 8
+_MOST_TARGETS = 200
 
 
 def make_lines(tree: Tree, folder: str, words: Sequence[str]) -> list[str] | None:
@@ -36,13 +36,15 @@ class _Rules:
         self.runs: dict[str, list[str]] = {}
         self.variables: dict[str, str] = {}
 
-    def lines(self, target: str, depth: int = _DEEPEST) -> Iterator[str]:
-        """Yield what is run for *target*, what it needs first."""
+    def lines(self, target: str, done: set[str] | None = None) -> Iterator[str]:
+        """Yield what is run for *target*, what it needs first, each target once."""
+        done = set() if done is None else done
         known, stem = self.match(target)
-        if known is None or depth == 0:
+        if known is None or target in done or len(done) > _MOST_TARGETS:
             return
+        done.add(target)
         for need in self.needs[known]:
-            yield from self.lines(need.replace("%", stem), depth - 1)
+            yield from self.lines(need.replace("%", stem), done)
         for line in self.runs[known]:
             yield self.expanded(line.replace("$*", stem).replace("$@", target))
 

@@ -1,12 +1,13 @@
 """Tasks that a `pyproject.toml` or `hatch.toml` names: poe, pdm, hatch, uv's and pixi's."""
 
+import itertools
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from groundup.curation.tree import Tree, text_of
 
-_DEEPEST = 5
+_MOST = 200
 
 
 def task_lines(tree: Tree, folder: str, name: str) -> list[str] | None:
@@ -21,7 +22,7 @@ def task_lines(tree: Tree, folder: str, name: str) -> list[str] | None:
     ):
         tasks = _table(tool, *keys)
         if name in tasks:
-            return list(_lines(tasks, name, _DEEPEST))
+            return _some(_lines(tasks, name, set()))
     return None
 
 
@@ -33,17 +34,22 @@ def hatch_lines(tree: Tree, folder: str, called: str) -> list[str] | None:
         environments = _table(_document(tree, folder, "pyproject.toml"), "tool", "hatch", "envs")
     environment = environment.lstrip("+-").split(".")[0] or "default"
     scripts = {**_table(environments, "default", "scripts"), **_table(environments, environment, "scripts")}
-    return list(_lines(scripts, script, _DEEPEST)) if script in scripts else None
+    return _some(_lines(scripts, script, set())) if script in scripts else None
 
 
-def _lines(tasks: Mapping[str, object], name: str, depth: int) -> Iterator[str]:
-    if depth == 0:
-        return
+def _some(lines: Iterator[str]) -> list[str]:
+    """Return lines, as many as people write."""
+    return list(itertools.islice(lines, _MOST))
+
+
+def _lines(tasks: Mapping[str, object], name: str, done: set[str]) -> Iterator[str]:
+    """Yield what a task runs, with the tasks that it names, each once."""
+    done.add(name)
     for line in _of(tasks[name]):
         first = line.split()[0] if line.split() else ""
-        if first in tasks and first != name:
-            yield from _lines(tasks, first, depth - 1)
-        else:
+        if first in tasks and first not in done:
+            yield from _lines(tasks, first, done)
+        elif first not in tasks:
             yield line
 
 

@@ -1,6 +1,7 @@
 """Environments of tox and nox: what they run. Configuration is read as text; nothing of it is executed."""
 
 import ast
+import itertools
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ _FACTORS = re.compile(r"^([!\w.,{}-]+):\s+(.*)$")
 _PYTHON = re.compile(r"^(py|pypy|cpython|python)?[-.]?(\d(\.?\d+)*t?|py|)$")
 _CROSS = re.compile(r"\{\[([^\]]+)\](\w+)\}")
 _MOST = 60
+_MOST_NAMES = 2000
 
 
 class Environment:
@@ -60,7 +62,7 @@ def _split(text: str) -> list[str]:
     """Return the names of a list with braces: `py3{10,11}-{a,b}`."""
     found: list[str] = []
     for item in re.split(r"[,\s]+(?![^{]*\})", text):
-        found += _braces(item.strip())
+        found += itertools.islice(_braces(item.strip()), _MOST_NAMES)  # braces multiply
     return [name for name in found if name and not name.startswith("#")]
 
 
