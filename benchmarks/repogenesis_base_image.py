@@ -49,9 +49,11 @@ def _add_python(root: Path, prefix: Path) -> None:
             local / name,
             symlinks=True,
             dirs_exist_ok=True,
-            ignore=shutil.ignore_patterns("__pycache__", "site-packages", "test", "*.a", "pip*"),
+            ignore=shutil.ignore_patterns("__pycache__", "site-packages", "test", "*.a"),
         )
     (local / "lib/python3.10/site-packages").mkdir()
+    for script in (local / "bin").glob("pip*"):  # they name the interpreter where it was
+        script.unlink()
     for name in ("python", "python3"):
         (local / "bin" / name).unlink(missing_ok=True)
         (local / "bin" / name).symlink_to("python3.10")
