@@ -5,6 +5,9 @@ import json
 
 from rich.console import Console
 
+from groundup.domain.conversations import TokenUsage
+from groundup.domain.episodes import Effort
+from groundup.domain.subjects import Outcome
 from groundup.reports.document import Report
 from groundup.reports.markdown import markdown
 from groundup.reports.summary import report_of
@@ -64,6 +67,26 @@ Summary
 def test_one_run_as_a_table() -> None:
     """Denominators, intervals with their method, the grader with its version, and what has no score, apart."""
     assert printed(report_of([run_of("r", WORDS)])) == ONE
+
+
+def test_what_an_agent_took_stands_below_and_how_it_was_ended_beside_the_reason() -> None:
+    """A cut-off reply explains a missing file better than the grader can."""
+    config, lines = run_of("r", {"alpha": [(0, 4)]})
+    (key,) = lines
+    usage = TokenUsage(input_tokens=12345, output_tokens=600)
+    effort = Effort(detail="the reply was cut off after 600 tokens", turns=1, usage=usage)
+    lines[key] = lines[key].model_copy(update={"outcome": Outcome.LIMIT, "effort": effort})
+    text = printed(report_of([(config, lines)]))
+    assert "ended by limit (the reply was cut off after 600 tokens); test: some *failed*" in text
+    rows = [line.split("  ") for line in text.splitlines()]
+    shown = {row[0].strip(): row[-1].strip() for row in rows}
+    assert [shown[name] for name in ("ended by limit", "turns", "input tokens", "output tokens")] == [
+        "1",
+        "1",
+        "12,345",
+        "600",
+    ]
+    assert "cost" not in shown  # it has no price
 
 
 def test_two_runs_side_by_side() -> None:

@@ -2,6 +2,9 @@
 
 import pytest
 
+from groundup.domain.conversations import TokenUsage
+from groundup.domain.episodes import Effort
+from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import GraderIdentity
 from groundup.reports.document import Figure
 from groundup.reports.summary import report_of, report_run
@@ -61,6 +64,25 @@ def test_what_nobody_knows_is_told() -> None:
 def test_where_points_were_lost_is_counted_by_stage() -> None:
     """Only attempts with a verdict below the full score."""
     assert report_run(*run_of("r", MIXED)).lost_at == {"test": 2}
+
+
+def test_what_agents_took_is_added_up_and_how_they_were_ended_is_counted() -> None:
+    """A cost that is unknown for one attempt is no cost of the run; what nobody made has no effort."""
+    config, lines = run_of("r", {"a": [(0, 1)], "b": [(1, 1)], "c": ["not_attempted"]})
+    first, second, third = lines
+    usage = TokenUsage(input_tokens=100, output_tokens=20)
+    cut = Effort(detail="3 turns", turns=3, usage=usage, cost_usd=0.5, seconds=4)
+    lines[first] = lines[first].model_copy(update={"outcome": Outcome.LIMIT, "effort": cut})
+    lines[second] = lines[second].model_copy(update={"effort": Effort(turns=1, usage=usage, cost_usd=0.25)})
+    report = report_run(config, lines)
+    assert report.cut_short == {"limit": 1}
+    total = TokenUsage(input_tokens=200, output_tokens=40)
+    assert report.effort == Effort(turns=4, usage=total, cost_usd=0.75, seconds=4)
+    lines[second] = lines[second].model_copy(update={"effort": Effort(turns=1, usage=usage)})
+    unpriced = report_run(config, lines).effort
+    assert unpriced is not None
+    assert unpriced.cost_usd is None
+    assert report_run(config, {third: lines[third]}).effort is None
 
 
 def test_several_attempts_count_each_and_any() -> None:

@@ -5,8 +5,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from groundup.domain.episodes import Effort
 from groundup.domain.records import Record
-from groundup.domain.subjects import Subject
+from groundup.domain.subjects import Outcome, Subject
 from groundup.domain.verdicts import GraderIdentity, Reason, Score
 from groundup.reports.intervals import Interval
 from groundup.suites.protocol import Summary
@@ -25,6 +26,8 @@ class AttemptRow(Record):
     scores: dict[str, Score] = {}
     reasons: tuple[Reason, ...] = ()
     submission: str | None = Field(default=None, description="digest")
+    outcome: Outcome | None = Field(default=None, description="how making the submission ended")
+    effort: Effort | None = Field(default=None, description="what making it took; None where no agent made it")
     cached: bool = False
     duration_s: float | None = None
 
@@ -70,6 +73,10 @@ class RunReport(Record):
     counts: Counts
     figures: tuple[Figure, ...] = Field(description="the headline first")
     lost_at: dict[str, int] = Field(description="attempts below full score by the stage they name first")
+    cut_short: dict[str, int] = Field(
+        default={}, description="attempts that agents did not end by themselves, by outcome"
+    )
+    effort: Effort | None = Field(default=None, description="of all attempts that an agent made, together")
     warnings: tuple[str, ...] = ()
     attempts: tuple[AttemptRow, ...]
     summaries: tuple[Summary, ...] = Field(default=(), description="what the suite itself makes of the run")

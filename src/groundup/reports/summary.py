@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from groundup import __version__
-from groundup.domain.subjects import AttemptKey
+from groundup.domain.conversations import TokenUsage
+from groundup.domain.episodes import Effort
+from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.reports.comparison import compare
 from groundup.reports.document import AttemptRow, Counts, Figure, Report, RunReport
@@ -54,6 +56,8 @@ def report_run(
         counts=_counts(rows),
         figures=_figures(rows, config.planned.attempts),
         lost_at=_lost_at(rows),
+        cut_short=_cut_short(rows),
+        effort=_effort(rows),
         warnings=_warnings(rows, graders),
         attempts=rows,
         summaries=tuple(summaries),
@@ -98,7 +102,8 @@ def _row(key: AttemptKey, line: VerdictLine | None) -> AttemptRow:
     row = _verdict_row(key, line.verdict, round((line.finished_at - line.started_at).total_seconds(), 3))
     if line.verdict is None:
         return row
-    return row.model_copy(update={"submission": line.submission, "cached": line.cached})
+    made = {"outcome": line.outcome, "effort": line.effort}
+    return row.model_copy(update={"submission": line.submission, "cached": line.cached, **made})
 
 
 def _owed(key: AttemptKey) -> AttemptRow:
@@ -213,6 +218,26 @@ def _lost_at(rows: Sequence[AttemptRow]) -> dict[str, int]:
     below = [row for row in rows if row.standing in ("graded", "tampered") and row.counted != 1.0]
     stages = Counter(row.reasons[0].stage.value if row.reasons else "unstated" for row in below)
     return dict(sorted(stages.items()))
+
+
+def _cut_short(rows: Sequence[AttemptRow]) -> dict[str, int]:
+    judged = [row for row in rows if row.standing in ("graded", "tampered")]
+    ends = Counter(row.outcome.value for row in judged if row.outcome not in (None, Outcome.SUBMITTED))
+    return dict(sorted(ends.items()))
+
+
+def _effort(rows: Sequence[AttemptRow]) -> Effort | None:
+    """Add up what agents took; a cost that is unknown for one attempt is unknown for all."""
+    efforts = [row.effort for row in rows if row.effort is not None]
+    if not efforts:
+        return None
+    costs = [one.cost_usd for one in efforts if one.cost_usd is not None]
+    return Effort(
+        turns=sum(one.turns for one in efforts),
+        usage=sum((one.usage for one in efforts), TokenUsage()),
+        cost_usd=math.fsum(costs) if len(costs) == len(efforts) else None,
+        seconds=math.fsum(one.seconds for one in efforts),
+    )
 
 
 def _warnings(rows: Sequence[AttemptRow], graders: Sequence[GraderIdentity]) -> tuple[str, ...]:

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 
+from groundup.domain.episodes import Effort
 from groundup.domain.records import Record
+from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import GraderIdentity, Score
 from groundup.reports.document import AttemptRow, Comparison, Figure, Report, RunReport
 from groundup.reports.intervals import SIGN_FLIPS, Interval
@@ -116,10 +118,11 @@ def _standing(row: AttemptRow) -> str:
 
 
 def _why(row: AttemptRow) -> str:
-    if not row.reasons:
-        return ""
-    first = row.reasons[0]
-    return f"{first.stage.value}: {first.message}"
+    told = [f"{reason.stage.value}: {reason.message}" for reason in row.reasons[:1]]
+    if row.standing == "graded" and row.outcome not in (None, Outcome.SUBMITTED):
+        detail = row.effort.detail if row.effort else ""
+        told.insert(0, f"ended by {row.outcome.value}{f' ({detail})' if detail else ''}")
+    return "; ".join(told)
 
 
 def _figures(runs: tuple[RunReport, ...]) -> View:
@@ -132,6 +135,11 @@ def _figures(runs: tuple[RunReport, ...]) -> View:
     rows = [row for row in rows if any(cell not in ("", "0") for cell in row[1:])]
     stages = list(dict.fromkeys(stage for run in runs for stage in run.lost_at))
     rows += [(f"lost at {stage}", *(str(run.lost_at.get(stage, 0)) for run in runs)) for stage in sorted(stages)]
+    ends = sorted({outcome for run in runs for outcome in run.cut_short})
+    rows += [(f"ended by {end}", *(str(run.cut_short.get(end, 0)) for run in runs)) for end in ends]
+    if any(run.effort for run in runs):
+        rows += [(name, *(_took(run.effort, name) for run in runs)) for name in _TOOK]
+        rows = [row for row in rows if row[0] not in _TOOK or any(row[1:])]
     methods = {figure.interval.method for run in runs for figure in run.figures if figure.interval}
     notes = tuple(f"95 % interval: {method}" for method in sorted(methods))
     headings = ("value",) if len(runs) == 1 else tuple(run.run_id for run in runs)
@@ -143,6 +151,18 @@ def _figure(run: RunReport, name: str) -> str:
     if found is None or found.score.value is None:
         return ""
     return f"{share(found.score)[:-1]} {found.unit}){_between(found.interval)}"
+
+
+_TOOK = ("turns", "input tokens", "output tokens", "cost")
+
+
+def _took(effort: Effort | None, name: str) -> str:
+    if effort is None:
+        return ""
+    cost = "" if effort.cost_usd is None else f"${effort.cost_usd:.4f}"
+    usage = effort.usage
+    values = (f"{effort.turns:,}", f"{usage.input_tokens:,}", f"{usage.output_tokens:,}", cost)
+    return dict(zip(_TOOK, values, strict=True))[name]
 
 
 def _tells(run: RunReport, figure: Figure) -> bool:

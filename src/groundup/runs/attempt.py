@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 
 from groundup.domain.digests import digest_of
+from groundup.domain.episodes import Effort
 from groundup.domain.errors import DiskFullError, InfrastructureError, SubmissionError, TaskError, UsageError
 from groundup.domain.subjects import AttemptKey, Outcome, Submission
 from groundup.domain.tasks import Task
@@ -93,6 +94,7 @@ class Trial:
             outcome=outcome,
             submission=self._submission.digest if self._submission else None,
             verdict=graded.verdict if graded else None,
+            effort=_told(self._submission.effort) if self._submission else None,
             try_number=self._try,
             start=self._at.start,
             cached=self._cached,
@@ -241,6 +243,11 @@ class Trial:
         )
         trace = "".join(traceback.format_exception(error)).encode(errors="backslashreplace")
         return Graded(verdict=verdict, logs={"infrastructure.log": trace})
+
+
+def _told(effort: Effort | None) -> Effort | None:
+    """Return *effort* as a verdict line has it, which is short; all of its words are in `submission.json`."""
+    return effort and effort.model_copy(update={"detail": effort.detail[:120]})
 
 
 def _sentence(error: object) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from groundup.domain.digests import digest_of
-from groundup.domain.episodes import EpisodeLimits, Feedback
+from groundup.domain.episodes import Effort, EpisodeLimits, Feedback
 from groundup.domain.ids import Name
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey, Outcome, Subject
@@ -160,6 +160,7 @@ class VerdictLine(Record):
     outcome: Outcome
     submission: str | None = Field(description="its digest; None when nothing could be taken in")
     verdict: Verdict | None = Field(description="None exactly when the outcome is `not_attempted`")
+    effort: Effort | None = Field(default=None, description="what making it took; None where no agent made it")
     try_number: int = Field(default=1, ge=1, description="over all starts of the run")
     start: int = Field(default=0, ge=0, description="index of the start in lock.json that wrote it: 0 the first")
     cached: bool = Field(default=False, description="the verdict was found in the verdict cache")
