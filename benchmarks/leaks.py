@@ -234,12 +234,7 @@ async def ways_out(place: Workplace, names: tuple[str, ...]) -> list[str]:
     spellings = {spelled for name in names for spelled in (name, name.upper(), name.replace("-", "_"))}
     asked = [f"{index}{name}/" for name in sorted(spellings)]
     base = index.removesuffix("simple/")
-    outside = [
-        "http://pypi.org/simple/",
-        "http://conda.anaconda.org/",
-        "http://registry.npmjs.org/",
-        "http://1.1.1.1/",
-    ]
+    outside = ["http://example.com/simple/", "http://192.0.2.1/simple/"]
     tried = [*asked, *(f"{base}files/{'0' * 32}/{name}.tar.gz" for name in names), *outside]
     script = Command(argv=("/opt/venv/bin/python", "-c", ASKING, *tried))
     lines = (await place.run(script)).stdout.decode().splitlines()

@@ -137,7 +137,7 @@ async def test_a_nosy_program_finds_nothing(
     for name in ("helper", "original"):
         index.add(make_wheel(name, "1.0"))
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        host = [["127.0.0.1", listening.getsockname()[1]], ["1.1.1.1", 53], ["169.254.169.254", 80]]
+        host = [["127.0.0.1", listening.getsockname()[1]], ["192.0.2.1", 53], ["169.254.169.254", 80]]
         ended = await stage.play(NOSY, json.dumps(host), model=FakeModel(), protocol="none")
 
     assert ended.outcome is Outcome.SUBMITTED, stage.kept["stderr.log"].decode()
