@@ -100,11 +100,16 @@ async def test_settings_fill_what_a_request_leaves_open() -> None:
 
 
 async def test_dialects() -> None:
-    """Names of keys differ between providers: the output limit, thoughts that must come back, the key's header."""
-    openai, deepseek = providers()["openai"], providers()["deepseek"]
+    """Providers differ: the key of the output limit, thoughts that must come back, calls without a text."""
+    openai, deepseek, llamacpp = (providers()[name] for name in ("openai", "deepseek", "llamacpp"))
     assert chat.request_document(CONVERSATION, "m", openai)["max_completion_tokens"] == 100
     told: Any = chat.request_document(CONVERSATION, "m", deepseek)["messages"]
     assert told[2]["reasoning_content"] == "files first"
+    only_calls = CONVERSATION.messages[2].model_copy(update={"content": ""})
+    silent = CONVERSATION.model_copy(update={"messages": (only_calls,)})
+    for provider, content in ((openai, None), (llamacpp, "")):
+        told = chat.request_document(silent, "m", provider)["messages"]
+        assert told[0]["content"] == content
     assert "reasoning_content" not in chat.message_document(CONVERSATION.messages[2])
 
 

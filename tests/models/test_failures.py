@@ -78,6 +78,7 @@ def test_context_overflow_in_all_shapes(status: int, body: bytes) -> None:
         (404, told("The model `gpt-9` does not exist"), Kind.REQUEST),
         (422, b'{"detail": [{"loc": ["body"], "msg": "field required"}]}', Kind.REQUEST),
         (500, told("The server had an error"), Kind.OVERLOAD),
+        (500, told("7 validation errors:\n  {'msg': 'no', 'input': 'the prompt is too long'}"), Kind.REQUEST),
         (503, b"<html>Service Unavailable</html>", Kind.OVERLOAD),
         (529, b'{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}', Kind.OVERLOAD),
     ],

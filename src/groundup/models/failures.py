@@ -62,6 +62,8 @@ _NO_MONEY = re.compile(
     r"insufficient_quota|insufficient balance|exceeded your current quota|credit balance|billing|payment required",
     re.IGNORECASE,
 )
+_MALFORMED = re.compile(r"\b\d+ validation errors?:")
+"""llama-cpp-python says so with status 500, and quotes the request, in which any words may stand."""
 _NEVER_FITS = re.compile(r"request too large", re.IGNORECASE)
 
 
@@ -84,6 +86,8 @@ def _kind(status: int, signs: str) -> Kind:
         return Kind.REQUEST if _NEVER_FITS.search(signs) else Kind.RATE_LIMIT
     if status == 401:
         return Kind.KEY
+    if status in {400, 422, 500} and _MALFORMED.search(signs):
+        return Kind.REQUEST
     if status < 500 or status in {500, 501}:  # some servers answer 500 to a prompt that is too long
         if _REFUSED.search(signs):
             return Kind.REFUSAL

@@ -26,6 +26,7 @@ class Provider(Record):
     api: Literal["chat", "messages"] = "chat"
     output_limit: str = "max_tokens"
     reasoning: str | None = None
+    null_content: bool = True
     tokenizer: Literal["llamacpp", "vllm"] | None = None
 
 

@@ -16,7 +16,10 @@ def request_document(request: ChatRequest, model: str, provider: Provider) -> di
     """Return the JSON of *request*."""
     document: dict[str, JsonValue] = {
         "model": model,
-        "messages": [message_document(message, provider.reasoning) for message in request.messages],
+        "messages": [
+            message_document(message, provider.reasoning, null_content=provider.null_content)
+            for message in request.messages
+        ],
     }
     if request.tools:
         document["tools"] = [
@@ -34,7 +37,9 @@ def request_document(request: ChatRequest, model: str, provider: Provider) -> di
     return document | {name: value for name, value in settings.items() if value is not None} | request.extra
 
 
-def message_document(message: Message, reasoning: str | None = None) -> dict[str, JsonValue]:
+def message_document(
+    message: Message, reasoning: str | None = None, *, null_content: bool = True
+) -> dict[str, JsonValue]:
     """Return the JSON of one message; thoughts only under the name that the endpoint wants them by."""
     document: dict[str, JsonValue] = {"role": message.role, "content": message.content}
     if message.tool_calls:
@@ -42,7 +47,7 @@ def message_document(message: Message, reasoning: str | None = None) -> dict[str
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
             for call in message.tool_calls
         ]
-        document["content"] = message.content or None
+        document["content"] = message.content or (None if null_content else "")
     if message.tool_call_id is not None:
         document["tool_call_id"] = message.tool_call_id
     if reasoning and message.reasoning:
