@@ -76,7 +76,9 @@ class _Described(Record):
 def failure_of(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
     """Return what an answer with an error *status* means. Header names are lower case."""
     told = _described(body)
-    return Failure(kind=_kind(status, told.signs), message=told.message, retry_after_s=retry_after_s(headers))
+    malformed = status in {400, 422, 500} and _MALFORMED.search(told.signs)
+    kind = Kind.REQUEST if malformed else _kind(status, told.signs)
+    return Failure(kind=kind, message=told.message, retry_after_s=retry_after_s(headers))
 
 
 def _kind(status: int, signs: str) -> Kind:
@@ -86,8 +88,6 @@ def _kind(status: int, signs: str) -> Kind:
         return Kind.REQUEST if _NEVER_FITS.search(signs) else Kind.RATE_LIMIT
     if status == 401:
         return Kind.KEY
-    if status in {400, 422, 500} and _MALFORMED.search(signs):
-        return Kind.REQUEST
     if status < 500 or status in {500, 501}:  # some servers answer 500 to a prompt that is too long
         if _REFUSED.search(signs):
             return Kind.REFUSAL
