@@ -243,7 +243,7 @@ async def ways_out(place: Workplace, names: tuple[str, ...]) -> list[str]:
         had.append(f"only {len(lines)} of {len(tried)} questions were answered")
     for name in names:
         for more in ([], ["--no-binary", ":all:"]):
-            argv = ("/opt/venv/bin/pip", "download", "-q", "--no-deps", "-d", f"{WORKSPACE}/got", *more, name)
+            argv = ("/opt/venv/bin/pip", "install", "-q", "--no-deps", "--target", f"{WORKSPACE}/got", *more, name)
             if (await place.run(Command(argv=argv, timeout_s=120))).ok:
                 had.append(" ".join(argv))
     return had
