@@ -52,6 +52,8 @@ class Block(NamedTuple):
     """As the reply names it; None where it names none."""
     content: str
     closed: bool
+    language: str = ""
+    """What its opening line says first, in lower case, such as `python` or `bash`."""
 
 
 def blocks(text: str) -> Iterator[Block]:
@@ -86,6 +88,7 @@ class _Open:
         self.path = _named_in(opening[2]) or _heading(before)
         self.lines: list[str] = []
         self._fence = opening[1]
+        self._language = opening[2].split(" ")[0].lower()
         self._inner = 0
 
     def answers(self, found: re.Match[str]) -> bool:
@@ -103,7 +106,7 @@ class _Open:
 
     def ended(self, *, closed: bool) -> Block:
         """Return the block."""
-        return Block(self.path, "".join(f"{line}\n" for line in self.lines), closed)
+        return Block(self.path, "".join(f"{line}\n" for line in self.lines), closed, self._language)
 
 
 class Answer(NamedTuple):

@@ -103,6 +103,24 @@ async def test_a_nameless_block_counts_where_only_one_file_can_be_meant(tmp_path
     assert (repository / "Cargo.toml").read_text() == "new = 1\n"
 
 
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        ("Run this:\n```bash\ncargo add serde\n```\n", "gives no file"),
+        ("```diff\n--- a/Cargo.toml\n+++ b/Cargo.toml\n@@ -1 +1,2 @@\n x\n+serde = 1\n```", "given as a diff"),
+        ("It needs serde.", "gives no file"),
+    ],
+)
+async def test_commands_and_diffs_are_no_build_file(
+    tmp_path: Path, repository: Path, reply: str, problem: str
+) -> None:
+    """They would replace all that the file holds, though it is the only one that can be meant."""
+    model = FakeModel([says(reply)])
+    ended = await create_imports_only({}).attempt(assignment(tmp_path, model, task=rust_task("Cargo.toml")))
+    assert (repository / "Cargo.toml").read_text() == ROOT_TOML
+    assert problem in ended.detail
+
+
 def by_file(request: ChatRequest) -> ChatReply:
     """Play a reader that knows one crate per file, and a merger that writes what is proposed."""
     text = request.messages[-1].content

@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from groundup.agents.answers import Block, blocks, plain_path
+from groundup.sources.files import looks_like_diff
+
+_SHELLS = ("bash", "console", "powershell", "sh", "shell", "zsh")
 
 
 class Edits(NamedTuple):
@@ -20,21 +23,24 @@ class Edits(NamedTuple):
 def whole_files(text: str, wanted: Sequence[str]) -> Edits:
     """Read new contents of the files in *wanted*.
 
-    A single block without a name counts when there is a single file that it can be.
+    A single block without a name counts when there is a single file that it can be; commands and diffs are no
+    whole file.
     """
     found: dict[str, bytes] = {}
     given: dict[str, list[Block]] = {}
     problems: list[str] = []
     nameless: list[Block] = []
     for block in blocks(text):
-        if block.path is None:
+        if block.path is None and block.language not in _SHELLS:
             nameless.append(block)
-        else:
+        elif block.path is not None:
             given.setdefault(plain_path(block.path) or block.path, []).append(block)
     if not given and len(nameless) == 1 and len(wanted) == 1:
         given[wanted[0]] = nameless
     elif nameless and not given:
         problems.append(f"{len(nameless)} blocks do not say which file they are")
+    elif not given:
+        problems.append("the reply gives no file")
     for path, candidates in given.items():
         if path not in wanted:
             problems.append(f"{path[:200]!r} is none of the build files")
@@ -42,6 +48,8 @@ def whole_files(text: str, wanted: Sequence[str]) -> Edits:
             problems.append(f"{path} has no end")
         elif len({block.content for block in candidates}) > 1:
             problems.append(f"{path} is given {len(candidates)} times, each time differently")
+        elif looks_like_diff(candidates[0].content.encode(errors="replace")):
+            problems.append(f"{path} is given as a diff, not as a whole file")
         else:
             found[path] = candidates[0].content.encode(errors="replace")
     return Edits(found, tuple(problems))

@@ -44,7 +44,7 @@ _REPOSITORY = "https://github.com/microsoft/DI-Bench"
 _INSTRUCTION = """The dependencies of this {language} repository are missing from its build files: {files}.
 
 Find out from its source code which packages it needs, and write them into these files, so that the project can be
-installed and its tests pass. Change nothing else. Hand in the changed files, or a unified diff of them.
+installed and its tests pass. Change nothing else.
 """
 _LANGUAGES = {"python": "Python", "rust": "Rust", "javascript": "JavaScript", "csharp": "C#"}
 
