@@ -6,7 +6,7 @@ import string
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from groundup.domain.errors import UsageError
@@ -51,6 +51,7 @@ def test_both_forms_say_the_same(files: list[ProjectFile]) -> None:
         assert parse_page("demo", PAGE, kind, text) == page
 
 
+@example(body=b"<![\x00", kind=HTML_TYPE)
 @given(
     st.binary(max_size=400), st.sampled_from([JSON_TYPE, HTML_TYPE, "text/html; charset=utf-8", "image/png", ""])
 )

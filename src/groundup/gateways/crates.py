@@ -36,6 +36,7 @@ def cargo_file(address: str) -> str:
 class CratesGateway(RegistryGateway):
     """One sandbox's way to crates."""
 
+    port = 29103
     entrance = "/index/"
 
     def __init__(

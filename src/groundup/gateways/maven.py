@@ -43,6 +43,7 @@ def settings_file(address: str, *, offline: bool) -> str:
 class MavenGateway(RegistryGateway):
     """One sandbox's way to artifacts."""
 
+    port = 29105
     entrance = _PREFIX
 
     def __init__(

@@ -45,6 +45,7 @@ _BODY_BYTES = 1024 * 1024
 class NpmGateway(RegistryGateway):
     """One sandbox's way to npm packages."""
 
+    port = 29102
     methods = ("GET", "HEAD", "POST")
     max_projects = 10_000
 

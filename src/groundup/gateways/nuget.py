@@ -39,6 +39,7 @@ def nuget_file(address: str) -> str:
 class NuGetGateway(RegistryGateway):
     """One sandbox's way to NuGet packages."""
 
+    port = 29104
     entrance = "/v3/index.json"
 
     def __init__(

@@ -33,6 +33,7 @@ _FILE = re.compile(r"/files/([0-9a-f]{32})/([^/]{1,300})")
 class PyPIGateway(RegistryGateway):
     """One sandbox's way to the package index."""
 
+    port = 29101
     entrance = "/simple/"
 
     def __init__(

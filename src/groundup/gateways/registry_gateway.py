@@ -10,6 +10,7 @@ from pydantic import Field
 
 from groundup.domain.records import Record
 from groundup.gateways.ledger import MAX_BYTES, PROJECTS, Ledger
+from groundup.gateways.listening import listen_at
 from groundup.gateways.records import Fetched, Trouble
 from groundup.gateways.server import READING, GatewayServer, Request, Response, ServerLimits
 from groundup.sandbox.protocol import Sandbox
@@ -25,6 +26,8 @@ class Supplies(Record):
 class RegistryGateway(ABC):
     """One sandbox's way to one kind of registry, used as a context; `fetched` and `troubles` say what happened."""
 
+    port: ClassVar[int]
+    """Where it listens inside, unless something else does."""
     entrance: ClassVar[str] = "/"
     """The path that clients are given."""
     methods: ClassVar[tuple[str, ...]] = READING
@@ -53,8 +56,7 @@ class RegistryGateway(ABC):
 
     async def attach(self, sandbox: Sandbox) -> str:
         """Serve *sandbox* on a port of its own loopback; return the address to use inside."""
-        listening = await sandbox.listen(0)
-        port = listening.getsockname()[1]
+        listening, port = await listen_at(sandbox, self.port)
         await self._server.serve(listening)
         return f"http://127.0.0.1:{port}{self.entrance}"
 

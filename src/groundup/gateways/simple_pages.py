@@ -212,8 +212,11 @@ class _Anchors(HTMLParser):
 
 def _parse_html(name: str, url: str, body: bytes) -> ProjectPage:
     anchors = _Anchors()
-    anchors.feed(body.decode("utf-8", errors="replace"))
-    anchors.close()
+    try:
+        anchors.feed(body.decode("utf-8", errors="replace"))
+        anchors.close()
+    except AssertionError as error:  # what html.parser raises for some declarations that it cannot read
+        raise PageError(f"the page of {name!r} is not HTML: {error}") from error
     try:
         base = urljoin(url, anchors.base or "")
     except ValueError:

@@ -19,6 +19,7 @@ from groundup.domain.episodes import EpisodeLimits
 from groundup.domain.errors import GroundupError
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
+from groundup.gateways.listening import listen_at
 from groundup.gateways.server import GatewayServer, Request, Response, ServerLimits
 from groundup.models.answering import chat, messages, responses, responses_replies
 from groundup.models.answering.forms import Asked, BadRequestError, Document, fresh_id
@@ -32,6 +33,7 @@ from groundup.models.protocol import (
 )
 from groundup.sandbox.protocol import Sandbox
 
+_PORT = 29110
 _LIMITS = ServerLimits(
     connections=64, requests_at_once=32, body_bytes=32 * 1024 * 1024, head_bytes=64 * 1024, request_s=300.0
 )
@@ -140,9 +142,9 @@ class ModelGateway:
 
     async def attach(self, sandbox: Sandbox) -> ModelAddress:
         """Serve *sandbox* on a port of its own loopback; return what a program inside must know."""
-        listening = await sandbox.listen(0)
+        listening, port = await listen_at(sandbox, _PORT)
         await self._server.serve(listening)
-        return self.address(listening.getsockname()[1])
+        return self.address(port)
 
     def address(self, port: int) -> ModelAddress:
         """Return what a client must know when the gateway is served on *port*."""
