@@ -93,7 +93,8 @@ class Asking:
         room = window - min(RESERVE_TOKENS, window // 2)
         if tokens > room:
             raise Unanswerable(
-                Outcome.LIMIT, f"impossible: {tokens} tokens, of a window of {window} {room} are for the question"
+                Outcome.LIMIT,
+                f"impossible: the question has {tokens} tokens, and a window of {window} leaves {room} for it",
             )
 
     def _check_limits(self) -> None:

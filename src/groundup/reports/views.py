@@ -122,7 +122,9 @@ def _why(row: AttemptRow) -> str:
     if row.standing == "graded" and row.outcome not in (None, Outcome.SUBMITTED):
         detail = row.effort.detail if row.effort else ""
         told.insert(0, f"ended by {row.outcome.value}{f' ({detail})' if detail else ''}")
-    return "; ".join(told)
+    elif row.standing == "graded" and row.effort and row.counted != 1.0:
+        told.append(row.effort.detail)  # such as a reply that gives no file
+    return "; ".join(filter(None, told))
 
 
 def _figures(runs: tuple[RunReport, ...]) -> View:
@@ -134,6 +136,8 @@ def _figures(runs: tuple[RunReport, ...]) -> View:
     rows += [("not graded yet", *(_count(run, "owed") for run in runs))]
     rows = [row for row in rows if any(cell not in ("", "0") for cell in row[1:])]
     stages = list(dict.fromkeys(stage for run in runs for stage in run.lost_at))
+    if stages == ["unstated"]:  # a suite that compares texts: there are no stages to be lost at
+        stages = []
     rows += [(f"lost at {stage}", *(str(run.lost_at.get(stage, 0)) for run in runs)) for stage in sorted(stages)]
     ends = sorted({outcome for run in runs for outcome in run.cut_short})
     rows += [(f"ended by {end}", *(str(run.cut_short.get(end, 0)) for run in runs)) for end in ends]
