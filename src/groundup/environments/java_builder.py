@@ -1,6 +1,7 @@
 """The builder for Java: toolchains of this machine, and local Maven repositories as layers."""
 
 import asyncio
+import os
 import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -48,7 +49,7 @@ from groundup.settings import environment
 from groundup.trees.copy import copy_tree
 from groundup.trees.removal import remove_tree
 
-_BUILDS_AT_ONCE = 2
+_BUILDS_AT_ONCE = max(2, os.cpu_count() or 1)
 _MAVEN_OPTIONS = "-XX:TieredStopAtLevel=1 -Djansi.mode=strip -Djansi.strip=true"
 """Quick starts, and no colours: Debian's Maven has them also where nobody sees them."""
 _WHAT = "fetching what the project's pom.xml names"

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -57,7 +58,7 @@ from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.settings import Settings, environment
 from groundup.trees.removal import remove_tree
 
-_BUILDS_AT_ONCE = 2
+_BUILDS_AT_ONCE = max(2, os.cpu_count() or 1)
 
 
 def create(settings: Settings, provider: SandboxProvider) -> "LocalBuilder":
