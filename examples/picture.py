@@ -9,12 +9,13 @@ from rich.console import Console
 
 from groundup.cli.reporting import read_report
 from groundup.reports.terminal import show
+from groundup.reports.views import views_of
 
 
 def picture(target: Path, runs: list[Path]) -> None:
     """Write what `groundup report` prints for *runs*, without addresses of fonts on the web."""
     console = Console(record=True, width=112, file=io.StringIO(), highlight=False)
-    show(read_report(runs), console)
+    show(views_of(read_report(runs)), console)
     drawn = console.export_svg(title=f"groundup report {' '.join(run.name for run in runs)}")
     drawn = re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)
     target.write_text(drawn, encoding="utf-8")
