@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from groundup.agents.calling import ByText, ByTools, Call, Calling
+from groundup.agents.clock import Clock
 from groundup.agents.condensing import Conversation
 from groundup.agents.options import read_options
 from groundup.agents.protocol import Assignment, Ended, EpisodeLimits
@@ -30,8 +31,8 @@ from groundup.models.protocol import ContextOverflowError, RefusedError
 _RULES = """You are a software engineer who works alone, in a Linux sandbox, on one task.
 
 - Your files belong in /workspace. What lies there when you end is handed in and tested by hidden tests.
-- There is Python {python} with pip and pytest. Packages can be installed with pip, except those that the task asks
-  you to write. There is no other network.
+- There is Python {python} with pip and pytest.{tools} Packages can be installed with {installers}, except those
+  that the task asks you to write. There is no other network.
 - `bash` runs commands. Each call is a new shell that starts in /workspace; what it leaves in the background
   runs on. Long output is cut in the middle. A command is ended after {command_s:g} seconds.
 - `submit` {submit}
@@ -110,9 +111,11 @@ class Loop:
     async def attempt(self, assignment: Assignment) -> Ended:
         """Play the episode; a limit on the time ends it wherever it is."""
         async with open_workplace(assignment, Furnishing(python=self._options.python)) as place:
-            episode = Episode(self._options, assignment, place)
+            timeout = asyncio.timeout(None)
+            clock = Clock(timeout, assignment.limits.wall_clock_s, assignment.trajectory.recorded())
+            episode = Episode(self._options, assignment, place, clock)
             try:
-                async with asyncio.timeout(assignment.limits.wall_clock_s):
+                async with timeout:
                     outcome, detail = await episode.play()
             except TimeoutError:
                 outcome, detail = Outcome.LIMIT, f"longer than {assignment.limits.wall_clock_s:g} s"
@@ -122,13 +125,14 @@ class Loop:
 class Episode:
     """One attempt's conversation."""
 
-    def __init__(self, options: LoopOptions, assignment: Assignment, place: Workplace) -> None:
+    def __init__(self, options: LoopOptions, assignment: Assignment, place: Workplace, clock: Clock) -> None:
         assert assignment.model is not None, "the run checked that there is a model"
         self.replay = Replay(assignment.trajectory)
         self._options = options
         self._at = assignment
         self._model = assignment.model
         self._place = place
+        self._clock = clock
         self._calling: Calling = ByTools() if options.calling == "tools" else ByText()
         self._talk = Conversation(self._opening())
         self._submitted = False
@@ -172,6 +176,8 @@ class Episode:
         """Ask for the next reply; a conversation that does not fit is condensed until it does."""
         for step in self.replay.recorded_condensing():
             self._talk.shorten(int(str(step["mark"])), int(str(step["hardness"])))
+        if not self.replay.replaying:
+            self._clock.start()
         while not self.replay.replaying and self._too_long() and self._condense():
             pass
         while True:
@@ -213,6 +219,8 @@ class Episode:
 
     async def _do(self, call: Call, number: int) -> tuple[str, bool]:
         """Do one call; return what the model is told, and whether the episode ends here."""
+        if self.replay.recorded_result(number) is None:
+            self._clock.start()
         began = time.monotonic()
         code: int | None = None
         ends = False
@@ -251,6 +259,8 @@ class Episode:
         task = self._at.task
         rules = _RULES.format(
             python=self._options.python or task_python(task),
+            tools=self._place.tools.told,
+            installers=self._place.tools.installers,
             command_s=self._options.command_s,
             submit=_SUBMIT,
             calling=self._calling.rules,

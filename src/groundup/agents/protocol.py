@@ -59,7 +59,7 @@ class Assignment:
     keep: Callable[[str, bytes], None]
     """Keeps what the agent printed or logged, by a plain file name, capped, beside the trajectory."""
     withheld: tuple[str, ...] = ()
-    """Distributions that hand out what the task asks for; the package index inside refuses them."""
+    """Packages that hand out what the task asks for; the registries inside refuse them."""
     label: str = "attempt"
     """For messages and sandboxes' names."""
 

@@ -55,3 +55,12 @@ def paid_for(steps: Iterable[Step]) -> Paid:
         if (reply := reply_of(step)) is not None:
             paid = paid.plus(reply)
     return paid
+
+
+def spent_s(steps: Iterable[Step]) -> float:
+    """Return how long replies and calls among *steps* took, one after the other."""
+    spent = 0.0
+    for step in steps:
+        seconds = step.get("latency_s" if step.get("kind") == REPLY else "seconds")
+        spent += seconds if isinstance(seconds, int | float) else 0.0
+    return spent

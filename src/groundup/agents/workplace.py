@@ -1,8 +1,8 @@
-"""The sandbox that an agent works in: the workspace, a Python environment of its own, the package index.
+"""The sandbox that an agent works in: the workspace, a Python environment of its own, the package registries.
 
 Owns what is in there. It shows nothing of the host, of graders or of the original: the interpreter without what is
-installed on the host, pip, pytest, setuptools and wheel from a lock of ours, and a package index that refuses the
-names under which the task's original is published.
+installed on the host, pip, pytest, setuptools and wheel from a lock of ours, the toolchain of the task's language,
+and registries that refuse the names under which the task's original is published.
 """
 
 import asyncio
@@ -17,12 +17,13 @@ from packaging.utils import canonicalize_name
 from pydantic import Field
 
 from groundup.agents.absence import brings_copies, hiding
+from groundup.agents.languages import LanguageTools, language_tools, python_names
 from groundup.agents.protocol import Assignment
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
-from groundup.environments.builder import RegistryLender
+from groundup.environments.builder import RegistryLender, WorkbenchLender
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment, PythonRequest
 from groundup.gateways.uv import uv_program
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, Sandbox, SandboxSpec, Service
@@ -54,8 +55,12 @@ class Furnishing(Record):
 class Workplace:
     """An open sandbox around the workspace. One that dies is opened again: what it had on disk is kept."""
 
-    def __init__(self, assignment: Assignment, spec: SandboxSpec, attach: Collection[Attach]) -> None:
+    def __init__(
+        self, assignment: Assignment, spec: SandboxSpec, attach: Collection[Attach], tools: LanguageTools
+    ) -> None:
         self.spec = spec
+        self.tools = tools
+        """What there is for the task's language."""
         self.openings = 0
         """How many sandboxes there were so far."""
         self._provider = assignment.provider
@@ -106,16 +111,18 @@ async def open_workplace(
     *attach* are further gateways. Raises `InfrastructureError` and `TaskError` as the environment builder does.
     """
     wanted = furnishing or Furnishing()
-    environment, has_pip = await _environment(assignment, wanted)
+    tools = await _language_tools(assignment)
+    names = python_names(assignment.task, assignment.withheld)
+    environment, has_pip = await _environment(assignment, wanted, names)
     prefix = assignment.scratch / "venv"
     make_prefix(environment, prefix)
-    shown = (*environment.mounts, *wanted.mounts, *(() if has_pip else _uv_as_pip(prefix)))
-    hidden = await asyncio.to_thread(hiding, assignment.withheld, shown, assignment.scratch)
+    shown = (*environment.mounts, *tools.mounts, *wanted.mounts, *(() if has_pip else _uv_as_pip(prefix)))
+    hidden = await asyncio.to_thread(hiding, names, shown, assignment.scratch)
     limits = wanted.limits or assignment.task.limits
     spec = SandboxSpec(
         workspace=assignment.workspace,
         mounts=(*shown, Mount(source=prefix, target=PREFIX, writable=True), *hidden),
-        path=(*wanted.path, f"{PREFIX}/bin"),
+        path=(*wanted.path, f"{PREFIX}/bin", *tools.path),
         environment={
             "VIRTUAL_ENV": PREFIX,
             "PIP_NO_CACHE_DIR": "1",
@@ -124,6 +131,7 @@ async def open_workplace(
             "PAGER": "cat",
             "GIT_PAGER": "cat",
             **environment.environment,
+            **tools.environment,
             **wanted.environment,
         },
         limits=limits.model_copy(update={"wall_clock_s": assignment.limits.wall_clock_s or _DAY_S}),
@@ -134,7 +142,10 @@ async def open_workplace(
         builder: object = assignment.builder
         if isinstance(builder, RegistryLender):
             gateways.append(await stack.enter_async_context(_package_index(builder, assignment.withheld)))
-        workplace = Workplace(assignment, spec, gateways)
+        further = tools.wanted(assignment.withheld)
+        if further is not None and isinstance(builder, WorkbenchLender):
+            gateways.append((await stack.enter_async_context(builder.registries(further))).attach)
+        workplace = Workplace(assignment, spec, gateways, tools)
         stack.push_async_callback(workplace.close)
         yield workplace
 
@@ -172,15 +183,27 @@ def make_prefix(environment: PythonEnvironment, prefix: Path) -> None:
             place.chmod(0o755)
 
 
-async def _environment(assignment: Assignment, wanted: Furnishing) -> tuple[PythonEnvironment, bool]:
+async def _language_tools(assignment: Assignment) -> LanguageTools:
+    """Return what there is for the task's language, and record it: another machine may have something else."""
+    tools = await language_tools(assignment.task, assignment.builder)
+    if tools.versions or tools.absent:
+        assignment.trajectory.append(
+            "tools", language=tools.language, versions={**tools.versions}, absent=tools.absent
+        )
+    return tools
+
+
+async def _environment(
+    assignment: Assignment, wanted: Furnishing, withheld: Collection[str]
+) -> tuple[PythonEnvironment, bool]:
     """Return as much of the tools as brings no copy of what is withheld along, and whether pip is among them."""
     python = wanted.python or task_python(assignment.task)
-    lock = tools_lock(python, assignment.withheld)
+    lock = tools_lock(python, withheld)
     few = tuple(line for line in lock if line.partition("==")[0] not in _VENDORING)
     for lines, pip in ((lock, True), (lock, False), (few, False)):
         request = PythonRequest(python=python, requirements=lines, with_pip=pip)
         environment = await assignment.builder.python(request)
-        if not await asyncio.to_thread(brings_copies, environment.layer.path, assignment.withheld):
+        if not await asyncio.to_thread(brings_copies, environment.layer.path, withheld):
             return environment, pip
     return await assignment.builder.python(PythonRequest(python=python)), False
 

@@ -22,6 +22,13 @@ class Exchange(Record):
     """How many of the first messages are known from there (its reply may be one of them)."""
     reply: ChatReply | None = None
     error: str | None = None
+    declined: bool = False
+    """Whether the model declined to answer, for the content."""
+
+    @property
+    def refused(self) -> bool:
+        """Whether the model would not go on: it declined, or its endpoint's filter ended the reply."""
+        return self.declined or (self.reply is not None and self.reply.finish == "content_filter")
 
     @property
     def news(self) -> tuple[Message, ...]:

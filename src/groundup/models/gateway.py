@@ -239,7 +239,8 @@ class ModelGateway:
         try:
             reply = await self._asked(request)
         except _RefusedCallError as error:
-            self._record(exchange.model_copy(update={"error": error.detail}))
+            declined = isinstance(error.__cause__, RefusedError)
+            self._record(exchange.model_copy(update={"error": error.detail, "declined": declined}))
             raise
         self._threads.answered(number, request, reply)
         self._record(exchange.model_copy(update={"reply": reply}))

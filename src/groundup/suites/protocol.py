@@ -226,7 +226,10 @@ class Withholding(Protocol):
     """A suite that knows under which names its originals are published. Optional."""
 
     def withheld(self, task: Task) -> Collection[str]:
-        """Return every distribution name that hands out *task*'s original, for registries to refuse."""
+        """Return every name under which a registry hands out *task*'s original, for registries to refuse.
+
+        Names are of Python distributions, or of packages of the language in the task's metadata.
+        """
         ...
 
 

@@ -4,10 +4,10 @@ import pytest
 
 from groundup.agents.cli.outcomes import Finished, outcome_of
 from groundup.agents.cli.preset import Preset
-from groundup.domain.conversations import ChatReply, Message, TokenUsage
+from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage
 from groundup.domain.episodes import EpisodeLimits
 from groundup.domain.subjects import Outcome
-from groundup.models.exchanges import Account, Stop
+from groundup.models.exchanges import Account, Exchange, Stop
 from groundup.models.protocol import BudgetSpentError, ModelError
 from groundup.sandbox.protocol import CommandResult, Ending
 
@@ -33,7 +33,8 @@ def ended(
     done: CommandResult, stop: Stop | None = None, used: Account | None = None, *, more: bool = False
 ) -> Outcome:
     """Return the outcome."""
-    return outcome_of(PRESET, Finished(result=done, stop=stop, wanted_more=more), used or account()).outcome
+    last = Exchange(number=1, form="chat", request=ChatRequest(messages=()), reply=None if more else REPLY)
+    return outcome_of(PRESET, Finished(result=done, stop=stop, last=last), used or account()).outcome
 
 
 def test_a_program_that_says_that_it_is_done_has_submitted() -> None:
@@ -43,7 +44,7 @@ def test_a_program_that_says_that_it_is_done_has_submitted() -> None:
 
 def test_a_program_that_fails_has_crashed_with_its_last_words() -> None:
     """Another exit code is told with the last line that the program printed, without terminal colours."""
-    finished = Finished(result=result(3, stderr=b"first\n\x1b[31mno key\x1b[0m\n\n"), stop=None, wanted_more=False)
+    finished = Finished(result=result(3, stderr=b"first\n\x1b[31mno key\x1b[0m\n\n"), stop=None, last=None)
     told = outcome_of(PRESET, finished, account())
     assert (told.outcome, told.detail) == (Outcome.CRASHED, "the program ended with exit code 3: no key")
 
@@ -83,3 +84,14 @@ def test_a_model_that_failed_for_good_is_no_fault_of_the_program() -> None:
     """An endpoint that cannot be reached makes the attempt owed again, also when the program ended well."""
     with pytest.raises(ModelError, match="unreachable"):
         ended(result(), Stop(outcome=Outcome.INFRASTRUCTURE, detail="unreachable"))
+
+
+@pytest.mark.parametrize("exit_code", [0, 1])
+@pytest.mark.parametrize(
+    "how", [{"error": "no", "declined": True}, {"reply": REPLY.model_copy(update={"finish": "content_filter"})}]
+)
+def test_a_model_that_would_not_go_on_is_no_crash(exit_code: int, how: dict[str, object]) -> None:
+    """A program whose last question was declined, or whose last reply was cut by a filter, ends as refused."""
+    last = Exchange.model_validate({"number": 1, "form": "chat", "request": ChatRequest(messages=()), **how})
+    finished = Finished(result=result(exit_code), stop=None, last=last)
+    assert outcome_of(PRESET, finished, account()).outcome is Outcome.REFUSED

@@ -17,6 +17,7 @@ from groundup.agents.absence import brought_along
 from groundup.agents.cli.kept import kept_files
 from groundup.agents.cli.outcomes import Finished, outcome_of
 from groundup.agents.cli.preset import Chosen, choose, fill
+from groundup.agents.languages import LanguageTools
 from groundup.agents.protocol import Assignment, Ended
 from groundup.agents.steps import Paid, paid_for, reply_fields
 from groundup.agents.workplace import Furnishing, Workplace, open_workplace
@@ -42,8 +43,8 @@ _LEAST_MEMORY_MB = 512
 _NO_TIMEOUT_S = 7 * 24 * 3600.0
 _OPENING = (
     "You work alone: nobody answers questions, and nobody says when to go on. Your working folder is {workspace}. "
-    "What {handed_in} there when you stop is what you hand in. The only way out of this machine is a package "
-    "index, which pip is configured for. The task:\n\n"
+    "What {handed_in} there when you stop is what you hand in. There is Python with pip.{tools} The only way out "
+    "of this machine is to package registries, for which {installers} is configured. The task:\n\n"
 )
 _HANDED_IN = {"tree": "lies", "edits": "you have changed"}
 _SEE_FILE = "Your task is described in the file {prompt_file}. Read all of it, then do it."
@@ -114,7 +115,7 @@ class CliAgent:
         for name, content in kept_files(home, self.preset.trajectory):
             assignment.keep(name, content)
         stop, account = (None, None) if gateway is None else (gateway.stopped, gateway.account)
-        finished = Finished(result=result, stop=stop, wanted_more=exchanges.unanswered_at_last)
+        finished = Finished(result=result, stop=stop, last=exchanges.last)
         return _with(exchanges.paid, outcome_of(self.preset, finished, account))
 
     async def _program(self, builder: EnvironmentBuilder) -> InstalledProgram | None:
@@ -145,7 +146,7 @@ class CliAgent:
         copies = await asyncio.to_thread(brought_along, mounts, assignment.withheld)
         async with open_workplace(assignment, furnishing, attach) as place:
             sandbox = await place.sandbox()
-            values = _values(assignment.task, addresses[-1] if addresses else None)
+            values = _values(assignment.task, place.tools, addresses[-1] if addresses else None)
             values["bin"] = program.bin if program else ""
             await sandbox.write_file(_PROMPT_FILE, values["instruction"].encode())
             for name, text in self.preset.files.items():
@@ -189,7 +190,7 @@ class _Exchanges:
 
     def __init__(self, assignment: Assignment) -> None:
         self.paid = paid_for(assignment.trajectory.recorded())
-        self.unanswered_at_last = False
+        self.last: Exchange | None = None
         self._trajectory = assignment.trajectory
         self._turn = 0
 
@@ -199,7 +200,7 @@ class _Exchanges:
             if message.role != "assistant":  # those are replies, recorded when they were given
                 fields = message.model_dump(mode="json", exclude_defaults=True)
                 self._trajectory.append("message", exchange=exchange.number, **fields)
-        self.unanswered_at_last = exchange.reply is None
+        self.last = exchange
         if exchange.reply is None:
             self._trajectory.append("unanswered", exchange=exchange.number, error=exchange.error)
             return
@@ -247,12 +248,13 @@ async def _watched(place: Workplace, command: Command, gateway: ModelGateway | N
                     await waiting
 
 
-def _values(task: Task, address: ModelAddress | None) -> dict[str, str]:
+def _values(task: Task, tools: LanguageTools, address: ModelAddress | None) -> dict[str, str]:
     """Return what placeholders stand for."""
     if task.instruction is None:
         raise TaskError(f"{task.id} has no instruction, so no agent can work on it; pull the suite's data")
     places = {"workspace": WORKSPACE, "home": HOME, "prompt_file": _PROMPT_FILE}
-    opening = fill(_OPENING, {**places, "handed_in": _HANDED_IN[task.deliverable]})
+    told = {"handed_in": _HANDED_IN[task.deliverable], "tools": tools.told, "installers": tools.installers}
+    opening = fill(_OPENING, {**places, **told})
     instruction = opening + task.instruction
     short = len(instruction.encode()) <= _LONGEST_ARGUMENT
     model = {} if address is None else address.model_dump()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from groundup.agents.cli.preset import Preset
 from groundup.agents.protocol import Ended
 from groundup.domain.subjects import Outcome
-from groundup.models.exchanges import Account, Stop
+from groundup.models.exchanges import Account, Exchange, Stop
 from groundup.models.protocol import BudgetSpentError, ModelError
 from groundup.sandbox.protocol import CommandResult, Ending
 
@@ -27,8 +27,13 @@ class Finished:
     result: CommandResult
     stop: Stop | None
     """Why its model answered no more; None: it would have answered."""
-    wanted_more: bool
-    """Whether it asked after that."""
+    last: Exchange | None
+    """What it asked last."""
+
+    @property
+    def wanted_more(self) -> bool:
+        """Whether it was still asking when it was answered no more."""
+        return self.last is not None and self.last.reply is None
 
 
 def outcome_of(preset: Preset, finished: Finished, account: Account | None) -> Ended:
@@ -41,6 +46,10 @@ def outcome_of(preset: Preset, finished: Finished, account: Account | None) -> E
     done = result.ending is Ending.EXITED and result.exit_code in preset.success
     if stop is not None and (finished.wanted_more or not done):
         return Ended(outcome=stop.outcome, detail=stop.detail)
+    if finished.last is not None and finished.last.refused:
+        return Ended(
+            outcome=Outcome.REFUSED, detail=finished.last.error or "the endpoint's filter ended the reply"
+        )
     if result.ending in _LIMITS:
         return Ended(outcome=Outcome.LIMIT, detail=_LIMITS[result.ending])
     if not done:

@@ -1,0 +1,129 @@
+"""What an agent gets for a task in another language than Python: a toolchain of this machine and its packages.
+
+Owns which language needs what, and how an agent is told of it. A toolchain that this machine does not have is no
+failure: the agent is told that it has to do without. A registry comes with its toolchain only, for nothing else
+could ask it.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from groundup.domain.errors import InfrastructureError
+from groundup.domain.records import Record
+from groundup.domain.tasks import Task
+from groundup.environments.builder import WorkbenchLender
+from groundup.environments.java_builder import JavaBuilding
+from groundup.environments.maven_sandbox import memory_options
+from groundup.environments.toolchains import ToolchainName
+from groundup.gateways.lending import RegistryKind, Wanted
+from groundup.sandbox.protocol import Mount
+
+PYTHON = "python"
+DEFAULT_JAVA = 17
+
+
+class LanguageTools(Record):
+    """What there is of a language, ready to be mounted. Empty for Python, which every agent has."""
+
+    language: str = PYTHON
+    registry: RegistryKind | None = None
+    installer: str | None = None
+    """Which program inside installs packages, besides pip."""
+    versions: dict[str, str] = {}
+    """Name -> version of what there is."""
+    absent: str | None = None
+    """What this machine does not have, and why."""
+    mounts: tuple[Mount, ...] = ()
+    path: tuple[str, ...] = ()
+    environment: dict[str, str] = {}
+
+    @property
+    def told(self) -> str:
+        """A sentence for the agent, with a space before it; nothing for Python."""
+        if self.versions:
+            return (
+                f" There is {' and '.join(f'{name} {version}' for name, version in self.versions.items())}, too."
+            )
+        return f" There are no tools for {_NAMES[self.language]}." if self.language in _NAMES else ""
+
+    @property
+    def installers(self) -> str:
+        """The programs that install packages, for a sentence."""
+        return f"pip or {self.installer}" if self.installer else "pip"
+
+    def wanted(self, withheld: Collection[str]) -> Wanted | None:
+        """Return what to borrow besides the Python package index; it refuses *withheld* where that is possible."""
+        if self.registry is None:
+            return None
+        refused: dict[RegistryKind, tuple[str, ...]] = {}
+        if self.registry != "maven":  # whose repositories are lent without refusals
+            refused[self.registry] = tuple(withheld)
+        return Wanted(kinds=(self.registry,), refused=refused)
+
+
+@dataclass(frozen=True)
+class _Need:
+    """What a language needs."""
+
+    registry: RegistryKind
+    installer: str
+    find: Callable[[Task, WorkbenchLender], Awaitable[LanguageTools]]
+
+
+def python_names(task: Task, withheld: Collection[str]) -> tuple[str, ...]:
+    """Return those of *withheld* that are names of Python distributions: none for a task in another language."""
+    return () if _language(task) in _NEEDS else tuple(withheld)
+
+
+async def language_tools(task: Task, builder: object) -> LanguageTools:
+    """Return what there is for *task*'s language, when *builder* lends it."""
+    language = _language(task)
+    need = _NEEDS.get(language)
+    if need is None:
+        return LanguageTools()
+    if not isinstance(builder, WorkbenchLender):
+        return LanguageTools(language=language, absent="the environment builder lends no toolchains")
+    try:
+        found = await need.find(task, builder)
+    except InfrastructureError as error:
+        return LanguageTools(language=language, absent=str(error))
+    return found.model_copy(update={"language": language, "registry": need.registry, "installer": need.installer})
+
+
+def _language(task: Task) -> str:
+    named = task.metadata.get("language")
+    return named if isinstance(named, str) else PYTHON
+
+
+async def _java(task: Task, builder: WorkbenchLender) -> LanguageTools:
+    able: object = builder
+    if not isinstance(able, JavaBuilding):
+        raise InfrastructureError("the environment builder has no Java")
+    named = task.metadata.get("java")
+    found = able.java.toolchain(named if isinstance(named, int) else DEFAULT_JAVA)
+    return LanguageTools(
+        versions={"Java": found.java, "Maven": found.maven},
+        mounts=found.mounts,
+        path=found.path,
+        environment={**found.environment, **memory_options(task.limits.memory_mb)},
+    )
+
+
+def _toolchain(name: ToolchainName) -> Callable[[Task, WorkbenchLender], Awaitable[LanguageTools]]:
+    async def find(task: Task, builder: WorkbenchLender) -> LanguageTools:
+        found = await builder.toolchain(name)
+        return LanguageTools(
+            versions=found.versions, mounts=found.mounts, path=found.path, environment=found.environment
+        )
+
+    return find
+
+
+_NEEDS: Mapping[str, _Need] = {
+    "java": _Need("maven", "Maven", _java),
+    "javascript": _Need("npm", "npm", _toolchain("node")),
+    "rust": _Need("crates", "cargo", _toolchain("rust")),
+    "csharp": _Need("nuget", "dotnet", _toolchain("dotnet")),
+}
+_NAMES = {"java": "Java", "javascript": "JavaScript", "rust": "Rust", "csharp": "C#"}
+"""As people write them."""
