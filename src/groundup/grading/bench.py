@@ -1,9 +1,10 @@
 """The tools that a grader gets from a run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from groundup.environments.builder import EnvironmentBuilder
+from groundup.grading.turns import Turns
 from groundup.sandbox.protocol import SandboxProvider
 
 
@@ -16,3 +17,5 @@ class Bench:
     scratch: Path
     timeout_s: float | None = None
     """Overrides the recipe's test timeout."""
+    turns: Turns = field(default_factory=Turns)
+    """For heavy work and what is timed; all benches of a run share them."""

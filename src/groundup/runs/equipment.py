@@ -2,13 +2,14 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from groundup import catalog
 from groundup.domain.errors import UsageError
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.grading.bench import Bench
+from groundup.grading.turns import Turns
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
 
@@ -22,6 +23,7 @@ class Equipment:
 
     provider: SandboxProvider
     builder: EnvironmentBuilder
+    turns: Turns = field(default_factory=Turns)
 
     def identity(self) -> dict[str, str]:
         """Return names and versions of the tools."""
@@ -29,7 +31,9 @@ class Equipment:
 
     def bench(self, scratch: Path, timeout_s: float | None) -> Bench:
         """Return a grader's tools around its own *scratch* folder."""
-        return Bench(provider=self.provider, builder=self.builder, scratch=scratch, timeout_s=timeout_s)
+        return Bench(
+            provider=self.provider, builder=self.builder, scratch=scratch, timeout_s=timeout_s, turns=self.turns
+        )
 
 
 def check_trust(sandbox: str, *, trusted: bool) -> None:

@@ -48,7 +48,12 @@ class JavaInstalled(Record):
 async def install_java(
     submission: Path, lifecycle: Lifecycle, bench: Bench, *, major: int = JAVA
 ) -> JavaInstalled:
-    """Resolve and compile a copy of *submission*. Raises `InfrastructureError`."""
+    """Resolve and compile a copy of *submission*, in a turn of the bench. Raises `InfrastructureError`."""
+    async with bench.turns.taken():
+        return await _installed(submission, lifecycle, bench, major)
+
+
+async def _installed(submission: Path, lifecycle: Lifecycle, bench: Bench, major: int) -> JavaInstalled:
     began = time.monotonic()
     builder = java_builder(bench)
     tree = bench.scratch / "installed"

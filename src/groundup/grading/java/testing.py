@@ -33,7 +33,17 @@ _BEFORE = "the tests did not come to their end"
 async def run_java_tests(
     folder: Path, expected: int, installed: JavaInstalled, lifecycle: Lifecycle, bench: Bench
 ) -> TestRun:
-    """Run the hidden tests in *folder* (`src/test`). Raises `TaskError` where they are not *expected* many."""
+    """Run the hidden tests in *folder* (`src/test`), all in one turn of the bench.
+
+    Raises `TaskError` where they are not *expected* many.
+    """
+    async with bench.turns.taken():
+        return await _run(folder, expected, installed, lifecycle, bench)
+
+
+async def _run(
+    folder: Path, expected: int, installed: JavaInstalled, lifecycle: Lifecycle, bench: Bench
+) -> TestRun:
     began = time.monotonic()
     texts = await asyncio.to_thread(sources, folder)
     named = await asyncio.to_thread(named_tests, texts)

@@ -8,7 +8,7 @@ service can neither see nor end who judges it, and its death is not theirs.
 import asyncio
 import shutil
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from groundup.grading.bench import Bench
 from groundup.grading.services.asking import Answer, Caller
 from groundup.grading.services.records import Lifecycle, Readiness
 from groundup.grading.services.start import StartCommand
+from groundup.grading.turns import Turns
 from groundup.sandbox.protocol import Command, Mount, Pod, Sandbox, SandboxSpec, Service
 from groundup.trees.copy import copy_tree
 
@@ -32,29 +33,42 @@ _OBSERVER = Limits(cpus=0.5, memory_mb=128, processes=16, disk_mb=16, wall_clock
 _COUNT = "n=0; for p in /proc/[0-9]*; do n=$((n+1)); done; echo $n"
 _ALONE = 2
 """The sandbox's supervisor and the shell that counts."""
+Launch = Callable[[], Awaitable[tuple[Sandbox, Service]]]
 _NOTHING = "nothing to start: the published search finds neither a start.sh nor anything else that it knows"
 
 
 class Deployment:
-    """One started service. Made by `deployed`."""
+    """One service, to be started once. Made by `deployed`."""
 
     def __init__(
-        self, pod: Pod, observer: Sandbox, sandbox: Sandbox | None, service: Service | None, lifecycle: Lifecycle,
-        port: int,
-    ) -> None:  # fmt: skip
+        self, pod: Pod, observer: Sandbox, launch: Launch | None, turns: Turns, lifecycle: Lifecycle, port: int
+    ) -> None:
         self.pod = pod
         self.caller = Caller(observer, port, lifecycle.answer_s)
-        self._sandbox = sandbox
-        self._service = service
+        self._launch = launch
+        self._turns = turns
+        self._sandbox: Sandbox | None = None
+        self._service: Service | None = None
         self._lifecycle = lifecycle
-        self._began = time.monotonic()
+        self._began = 0.0
         self._last_look = 0.0
 
     async def until_ready(self) -> Readiness:
-        """Wait until the port answers HTTP, also when it is late, or until nothing is left that could answer."""
-        if self._service is None:
+        """Start it when its turn has come, and wait until the port answers HTTP or nothing is left that could.
+
+        The clock runs from the start. The turn ends when it cannot be in time any more.
+        """
+        if self._launch is None:
             return Readiness(answered_s=None, in_time=False, message=_NOTHING)
-        allowed_s = self._lifecycle.ready_s + self._lifecycle.late_s
+        ready_s = self._lifecycle.ready_s
+        async with self._turns.taken():
+            self._sandbox, self._service = await self._launch()
+            self._began = time.monotonic()
+            readiness = await self._answering_within(ready_s)
+        return readiness or await self._answering_within(ready_s + self._lifecycle.late_s) or await self._silent()
+
+    async def _answering_within(self, allowed_s: float) -> Readiness | None:
+        """Ask until *allowed_s* after the start, or until the service is dead."""
         while (waited := time.monotonic() - self._began) < allowed_s:
             answer = await self.caller.get("/", min(_FIRST_ANSWER_S, allowed_s - waited))
             if answer is not None:
@@ -68,6 +82,9 @@ class Deployment:
             if await self._is_dead():
                 break
             await asyncio.sleep(_POLL_S)
+        return None
+
+    async def _silent(self) -> Readiness:
         ended = await self._ended()
         how = "" if ended is None else f"; the start command had ended with exit code {ended}"
         return Readiness(
@@ -122,7 +139,7 @@ async def deployed(
     lifecycle: Lifecycle,
     bench: Bench,
 ) -> AsyncIterator[Deployment]:
-    """Start a copy of *submission* and yield it; everything ends with the context."""
+    """Yield a copy of *submission*, ready to be started; everything ends with the context."""
     workspace, nothing = bench.scratch / "service", bench.scratch / "observer"
     await asyncio.to_thread(copy_tree, submission, workspace)
     nothing.mkdir()
@@ -132,16 +149,19 @@ async def deployed(
             await pod.open(SandboxSpec(workspace=nothing, limits=_OBSERVER, label="observer"))
         )
         if start is None:
-            yield Deployment(pod, observer, None, None, lifecycle, port)
+            yield Deployment(pod, observer, None, bench.turns, lifecycle, port)
             return
         spec = await asyncio.to_thread(service_spec, workspace, start, port, environment, lifecycle, bench)
-        sandbox = await stack.enter_async_context(await pod.open(spec))
-        variables: dict[str, str] = {}
-        if start.installs and lifecycle.start_installs:
-            lend = lend_maven if isinstance(environment, JavaToolchain) else lend_index
-            variables = await lend(stack, sandbox, bench)
-        service = await sandbox.start(Command(argv=start.argv, environment=variables))
-        yield Deployment(pod, observer, sandbox, service, lifecycle, port)
+
+        async def launch() -> tuple[Sandbox, Service]:  # opened no sooner, for its wall clock runs from then on
+            sandbox = await stack.enter_async_context(await pod.open(spec))
+            variables: dict[str, str] = {}
+            if start.installs and lifecycle.start_installs:
+                lend = lend_maven if isinstance(environment, JavaToolchain) else lend_index
+                variables = await lend(stack, sandbox, bench)
+            return sandbox, await sandbox.start(Command(argv=start.argv, environment=variables))
+
+        yield Deployment(pod, observer, launch, bench.turns, lifecycle, port)
 
 
 def service_spec(

@@ -1,7 +1,6 @@
 """What strict grading does with one submission: install, start, wait, test, probe. Judges nothing."""
 
 import asyncio
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -42,14 +41,13 @@ class Observed(Record):
 
 async def observe(problem: Problem, submission: Path, lifecycle: Lifecycle, bench: Bench) -> Observed:
     """Deploy *submission*, run the task's HTTP tests against it and ask for its endpoints."""
-    began = time.monotonic()
     port = problem.task.port
     tree, start, installed, environment = await _installed(problem, submission, lifecycle, bench)
     async with deployed(tree, start, port, environment, lifecycle, bench) as deployment:
         readiness = await deployment.until_ready()
         seen = Observed(installed=installed, start=start, readiness=readiness)
         if readiness.answered_s is not None:
-            left_s = lifecycle.overall_s - (time.monotonic() - began)
+            left_s = lifecycle.overall_s - installed.seconds - readiness.answered_s  # waiting for turns is free
             seen = await _examined(seen, deployment, problem, submission, lifecycle, bench, left_s)
         update = {"service_log": deployment.log(), "peak_memory_mb": deployment.peak_memory_mb()}
         seen = seen.model_copy(update=update)

@@ -1,0 +1,110 @@
+"""Turns: so many at once, in order, and none is ever lost."""
+
+import asyncio
+
+import pytest
+
+from groundup.grading.turns import Turns, processors
+
+
+async def test_no_more_than_so_many_hold_a_turn_at_once() -> None:
+    """However many attempts run beside each other, heavy work goes on only as often as was said."""
+    turns, held, most = Turns(2), 0, 0
+
+    async def work() -> None:
+        nonlocal held, most
+        async with turns.taken():
+            held += 1
+            most = max(most, held)
+            await asyncio.sleep(0)
+            held -= 1
+
+    await asyncio.gather(*(work() for _ in range(8)))
+    assert (held, most) == (0, 2)
+
+
+async def test_turns_come_in_the_order_of_asking() -> None:
+    """Nobody waits for ever while others come later and go first."""
+    turns, order = Turns(1), []
+
+    async def work(number: int) -> None:
+        async with turns.taken():
+            order.append(number)
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*(work(number) for number in range(5)))
+    assert order == [0, 1, 2, 3, 4]
+
+
+async def test_a_part_of_work_that_has_a_turn_waits_for_no_other() -> None:
+    """A build inside an install cannot wait for the turn that its own install holds, also in a task of its own."""
+    turns = Turns(1)
+
+    async def part() -> str:
+        async with turns.taken():
+            return "done"
+
+    async with asyncio.timeout(30), turns.taken():
+        assert await part() == "done"
+        assert await asyncio.create_task(part()) == "done"
+    assert await part() == "done"
+
+
+async def test_turns_of_another_queue_are_others() -> None:
+    """Who has a turn of one run still waits for one of another run."""
+    mine, other = Turns(1), Turns(1)
+    busy, done = asyncio.Event(), asyncio.Event()
+
+    async def hold() -> None:
+        async with other.taken():
+            busy.set()
+            await done.wait()
+
+    async def take_both() -> None:
+        async with mine.taken(), other.taken():
+            assert done.is_set()
+
+    tasks = [asyncio.create_task(hold())]
+    await busy.wait()
+    tasks.append(asyncio.create_task(take_both()))
+    await asyncio.sleep(0)
+    done.set()
+    await asyncio.gather(*tasks)
+
+
+@pytest.mark.parametrize("moment", ["waiting", "holding"])
+async def test_who_is_cancelled_leaves_the_turn_to_others(moment: str) -> None:
+    """An attempt that is interrupted, in the queue or at work, takes no turn with it."""
+    turns = Turns(1)
+    entered = asyncio.Event()
+
+    async def work() -> None:
+        async with turns.taken():
+            entered.set()
+            await asyncio.Event().wait()
+
+    first = asyncio.create_task(work())
+    await entered.wait()
+    second = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    for task in (first, second) if moment == "holding" else (second, first):
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    async with asyncio.timeout(30), turns.taken():
+        pass
+
+
+async def test_work_that_fails_gives_its_turn_back() -> None:
+    """An error is no lost turn."""
+    turns = Turns(1)
+    with pytest.raises(ValueError, match="broken"):
+        async with turns.taken():
+            raise ValueError("broken")
+    async with asyncio.timeout(30), turns.taken():
+        pass
+
+
+def test_there_are_as_many_turns_as_processors() -> None:
+    """Unless somebody says otherwise, one piece of heavy work goes on per processor that may be used."""
+    assert Turns().at_once == processors() >= 1
