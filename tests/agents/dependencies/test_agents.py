@@ -6,10 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from groundup.agents.answers import fenced
 from groundup.agents.dependencies.agents import create_all_in_one, create_file_iterate, create_imports_only
-from groundup.agents.protocol import EpisodeLimits
+from groundup.agents.protocol import Agent, EpisodeLimits
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.errors import TaskError
 from groundup.domain.subjects import Outcome
@@ -119,6 +120,19 @@ async def test_commands_and_diffs_are_no_build_file(
     ended = await create_imports_only({}).attempt(assignment(tmp_path, model, task=rust_task("Cargo.toml")))
     assert (repository / "Cargo.toml").read_text() == ROOT_TOML
     assert problem in ended.detail
+
+
+@pytest.mark.parametrize("create", [create_imports_only, create_file_iterate])
+async def test_a_reply_that_was_cut_off_changes_nothing_and_is_a_limit(
+    create: Callable[[dict[str, JsonValue]], Agent], tmp_path: Path, repository: Path
+) -> None:
+    """Half a build file is none, and half a list of dependencies would be taken for all of them."""
+    half = says(fenced("Cargo.toml", "half")).model_copy(update={"finish": "length"})
+    model = FakeModel(say=lambda _: half)
+    ended = await create({}).attempt(assignment(tmp_path, model, task=rust_task("Cargo.toml")))
+    assert (repository / "Cargo.toml").read_text() == ROOT_TOML
+    assert ended.outcome is Outcome.LIMIT
+    assert "cut off" in ended.detail
 
 
 def by_file(request: ChatRequest) -> ChatReply:

@@ -76,6 +76,8 @@ class _Method:
             await asking.within_time(self.ask(asking, repository, assignment.task, answer))
         except Unanswerable as error:
             outcome, detail = error.outcome, str(error)
+        if answer.cut_off and outcome is Outcome.SUBMITTED:
+            outcome = Outcome.LIMIT
         assignment.trajectory.append("files", written=[*answer.written], problems=[*answer.problems])
         return asking.ended(outcome, detail or "; ".join(answer.problems[:3]))
 
@@ -90,12 +92,21 @@ class _Answer:
     def __init__(self, workspace: Path) -> None:
         self.written: list[str] = []
         self.problems: list[str] = []
+        self.cut_off = False
+        """Whether some reply was."""
         self._workspace = workspace
+
+    def whole(self, about: str, reply: ChatReply) -> bool:
+        """Whether *reply* was not cut off; told as a problem otherwise."""
+        if reply.finish != "length":
+            return True
+        self.cut_off = True
+        self.problems.append(f"{about}: the reply was cut off after {reply.usage.output_tokens} tokens")
+        return False
 
     def take(self, reply: ChatReply, wanted: Sequence[str]) -> None:
         """Write the files in *wanted* that *reply* gives; one that was cut off gives none."""
-        if reply.finish == "length":
-            self.problems.append(f"the reply was cut off after {reply.usage.output_tokens} tokens")
+        if not self.whole(", ".join(wanted[:3]), reply):
             return
         edits = whole_files(reply.message.content, wanted)
         self.problems += edits.problems
@@ -153,7 +164,7 @@ class FileIterate(_Method):
         async def read(file: SourceFile) -> None:
             parts = (_ONE_FILE, shown_source(file), _BUILD, repository.shown_build_files())
             reply = await _asked(asking, f"source {file.path}", _messages(repository, *parts), answer)
-            if reply is not None:
+            if reply is not None and answer.whole(file.path, reply):
                 found = proposals(reply.message.content, repository.build_files)
                 answer.problems.extend(f"{file.path}: {problem}" for problem in found.problems)
                 for path, lines in found.lines.items():

@@ -106,7 +106,8 @@ def _is_broken(reason: Reason) -> bool:
 
 
 def _reasons(broken: Mapping[str, str], checked: tuple[Checked, ...]) -> tuple[Reason, ...]:
-    told = [Reason(stage=Stage.INSTALL, message=f"{path}: {why}"[:400]) for path, why in broken.items()]
+    broken = {path: why if why.startswith(path) else f"{path}: {why}" for path, why in broken.items()}
+    told = [Reason(stage=Stage.INSTALL, message=why[:400]) for why in broken.values()]
     wrong = {Existence.FAKE: "no registry has", Existence.INTERNAL_MISSING: "the repository does not have"}
     for kind, words in wrong.items():
         names = [item.dependency.name for item in checked if item.existence is kind]
