@@ -5,6 +5,8 @@ conditions and variables stay as they are.
 """
 
 import json
+import re
+from collections.abc import Mapping
 
 from pydantic import JsonValue
 
@@ -24,7 +26,7 @@ def derived_workflow(workflow: Workflow, job: str, leg: Leg, event: str) -> byte
     jobs = {
         needed.id: _job(workflow, needed, leg if needed.id == job else None) for needed in workflow.needed(job)
     }
-    return json.dumps(_without_folder(document) | {"on": event, "jobs": jobs}, ensure_ascii=True).encode()
+    return _as_yaml(_without_folder(document) | {"on": event, "jobs": jobs})
 
 
 def derived_action(data: bytes, path: str) -> bytes:
@@ -35,7 +37,7 @@ def derived_action(data: bytes, path: str) -> bytes:
         raise WorkflowError(f"{path}: an action has a mapping `runs`; this file has none")
     steps = runs.get("steps")
     placed: JsonValue = [_placed(step, None) for step in steps] if isinstance(steps, list) else []
-    return json.dumps(document | {"runs": runs | {"steps": placed}}, ensure_ascii=True).encode()
+    return _as_yaml(document | {"runs": runs | {"steps": placed}})
 
 
 def _job(workflow: Workflow, job: Job, leg: Leg | None) -> JsonValue:
@@ -96,3 +98,16 @@ def event_of(workflow: Workflow) -> str:
         if event in workflow.events:
             return event
     return workflow.events[0] if workflow.events else "push"
+
+
+def _as_yaml(document: Mapping[str, JsonValue]) -> bytes:
+    """Return *document* as JSON that is YAML too: which writes characters beyond U+FFFF as one escape, not two."""
+
+    def one(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return match[0]
+        pair = bytes.fromhex(match[1] + match[2])
+        return f"\\U{ord(pair.decode('utf-16-be')):08x}"
+
+    text = json.dumps(document, ensure_ascii=True)
+    return re.sub(r"\\\\|\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", one, text).encode()
