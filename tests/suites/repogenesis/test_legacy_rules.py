@@ -9,6 +9,7 @@ from groundup.suites.repogenesis.legacy_rules import (
     Started,
     files_named,
     find_file,
+    read_java_tests,
     read_output,
     read_start,
 )
@@ -70,3 +71,37 @@ def test_files_are_found_from_the_root_down(tmp_path: Path) -> None:
         "b/start.sh",
         "a/x/start.sh",
     ]
+
+
+MAVEN = """
+[INFO] Tests run: 3, Failures: 1, Errors: 0, Skipped: 1, Time elapsed: 0.1 s - in tests.NotesTest
+[INFO] Tests run: 2, Failures: 0, Errors: 1, Skipped: 0, Time elapsed: 0.1 s - in tests.MoreTest
+[INFO] Results:
+[ERROR] Tests run: 5, Failures: 1, Errors: 1, Skipped: 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("reports", "output", "counted"),
+    [
+        ([(3, 1, 0, 1), (2, 0, 1, 0)], MAVEN, Counted(passed=2, failed=2, skipped=1, coverage=None)),
+        (None, MAVEN, Counted(passed=4, failed=4, skipped=2, coverage=None)),
+        ([], MAVEN, Counted(coverage=None)),
+        (None, "[ERROR] COMPILATION ERROR", Counted(coverage=None)),
+        (None, "Tests run: \x1b[0;1;32m3\x1b[m, Failures: 0, Errors: 0, Skipped: 0", Counted(coverage=None)),
+        ([(1, 5, 0, 0)], "", Counted(failed=5, coverage=None)),
+    ],
+)
+def test_reports_come_before_lines_which_count_twice(
+    reports: list[tuple[int, int, int, int]] | None, output: str, counted: Counted
+) -> None:
+    """Reports that cannot be read leave no way to the lines; skipped tests are reported in Java."""
+    assert read_java_tests(reports, output) == counted
+    assert counted.reported == counted.passed + counted.failed + counted.skipped
+
+
+def test_services_in_java_have_words_of_their_own() -> None:
+    """`Tomcat started` is one, Flask's `Running on` is none."""
+    assert read_start(1, "Tomcat started on port 8080", "java").success
+    assert not read_start(1, "Running on http://0.0.0.0:5000", "java").success
+    assert read_start(1, "Address already in use", "java").message == "Server deployable (port conflict)"

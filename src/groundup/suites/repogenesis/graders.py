@@ -18,6 +18,6 @@ def all_graders(problems: Mapping[str, Problem], settings: Settings) -> Mapping[
     return {
         StrictGrader.name: StrictGrader(problems, lifecycle(), java_lifecycle()),
         OfficialGrader.name: OfficialGrader(problems, lifecycle(), java_lifecycle()),
-        LegacyGrader.name: LegacyGrader(problems, lifecycle()),
+        LegacyGrader.name: LegacyGrader(problems, lifecycle(), java_lifecycle()),
         StaticGrader.name: StaticGrader(problems),
     }

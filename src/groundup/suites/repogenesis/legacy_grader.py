@@ -1,6 +1,6 @@
-"""The legacy grader: the numbers of the scripts before the harness, those of the published tables. Python tasks.
+"""The legacy grader: the numbers of the scripts before the harness, those of the published tables.
 
-Three scripts in one: is the service alive after 15 s, how many hidden tests pass while it runs, and which
+Three scripts in one: is the service alive after some seconds, how many hidden tests pass while it runs, and which
 endpoints have a trace in the sources. What is wrong with that is in docs/repogenesis.md.
 """
 
@@ -21,6 +21,7 @@ from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.bench import Bench
+from groundup.grading.java.installing import java_tools
 from groundup.grading.services.deployment import lend_index, writable_environment
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.start import find_start
@@ -31,7 +32,9 @@ from groundup.suites.repogenesis.code_metrics import CodeMetrics, code_metrics, 
 from groundup.suites.repogenesis.data import README, Problem
 from groundup.suites.repogenesis.legacy import LegacyCoverage, legacy_coverage
 from groundup.suites.repogenesis.legacy_install import Installed, install
+from groundup.suites.repogenesis.legacy_java import JavaScripts
 from groundup.suites.repogenesis.legacy_rules import (
+    HANGING,
     INSTALL_TIMEOUT,
     NO_SCRIPT,
     NOT_INSTALLED,
@@ -51,9 +54,8 @@ VERSION = "1"
 _RESERVATION_MB = 768
 _REPOSITORY, _TESTS, _DRIVER = "/repo", "/opt/groundup/tests", "/opt/groundup/legacy_driver.py"
 _OUTPUT_BYTES = 32 * 1024 * 1024
-_WAIT_S = 10
+_WAIT_S: Mapping[str, int] = {"python": 10, "java": 15}
 _HANGING_S = 30.0
-_HANGING = "start.sh ended and what it left running keeps its output open: the script would wait for ever"
 _LARGEST_README = 1024 * 1024
 _PORT: Mapping[str, Mapping[str, str]] = {"deployment": {"PORT": "8000"}, "tests": {}}
 """What the scripts tell a service, whatever its task's port."""
@@ -75,10 +77,17 @@ class LegacyGrader:
     name = "legacy"
     version = VERSION
 
-    def __init__(self, problems: Mapping[str, Problem], lifecycle: Lifecycle, wait_s: int = _WAIT_S) -> None:
+    def __init__(
+        self,
+        problems: Mapping[str, Problem],
+        lifecycle: Lifecycle,
+        java: Lifecycle | None = None,
+        wait_s: int | None = None,
+    ) -> None:
         self._problems = problems
         self._lifecycle = lifecycle
-        self._wait_s = wait_s
+        self._java = java or lifecycle
+        self._waits = _WAIT_S if wait_s is None else dict.fromkeys(_WAIT_S, wait_s)
 
     def reservation_mb(self, task: Task) -> int:
         """Return what a service and its tests use as a rule; their limit is higher."""
@@ -87,17 +96,25 @@ class LegacyGrader:
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return what decides a verdict besides the submission."""
         problem = self._problems.get(task.id)
+        language = "python" if problem is None else problem.task.language
         return {
             "task": None if problem is None else digest_of(problem.task),
             "data": None if problem is None else problem.digest,
-            "lifecycle": digest_of(self._lifecycle),
-            "wait_s": self._wait_s,
+            "lifecycle": digest_of(self._java if language == "java" else self._lifecycle),
+            "wait_s": self._waits[language],
             "driver": digest_bytes(_driver()),
         }
+
+    async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
+        """Return the tools of tasks in Java; other layers are the submissions' own."""
+        problem = self._problems.get(task.id)
+        return java_tools(bench) if problem is not None and problem.task.language == "java" else {}
 
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Deploy, test, and read the sources."""
         problem = self._gradable(task)
+        if problem.task.language == "java":
+            return await self._grade_java(task, problem, submission, bench)
         began = time.monotonic()
         repository, counted = bench.scratch / "repo", bench.scratch / "counted"
         await asyncio.to_thread(copy_tree, submission, repository)
@@ -110,10 +127,11 @@ class LegacyGrader:
         tested = time.monotonic()
         metrics = await asyncio.to_thread(_metrics, submission, problem, counted)
         coverage = await asyncio.to_thread(_coverage, submission, problem)
-        verdict = _verdict(problem, task, started, tests, coverage, metrics)
+        parsed = count_tests(problem.hidden_tests(), "python")
+        verdict = _verdict(task, started, tests, parsed, coverage, metrics)
         timings = {"build": built - began, "deployment": deployed - built, "tests": tested - deployed}
         timings["total"] = time.monotonic() - began
-        update: dict[str, object] = {"timings_s": {name: round(value, 3) for name, value in timings.items()}}
+        update = _timed(timings)
         update["cacheable"] = outcome.output != TIMEOUT and outcome.is_told
         resolution = installed.environment.resolution
         logs = {"pytest.txt": middle_cut(outcome.output.encode(errors="replace"), self._lifecycle.log_bytes)}
@@ -122,11 +140,31 @@ class LegacyGrader:
             logs["resolved.txt"] = resolution.as_text()
         return Graded(verdict=verdict.model_copy(update=update), logs=logs)
 
+    async def _grade_java(self, task: Task, problem: Problem, submission: Path, bench: Bench) -> Graded:
+        began = time.monotonic()
+        scripts = JavaScripts(submission, problem, _driver(), self._java, bench)
+        started, printed = await scripts.deploy(_PORT["deployment"])
+        deployed = time.monotonic()
+        tests, output, ended = await scripts.test(self._waits["java"])
+        tested = time.monotonic()
+        parsed, metrics = await asyncio.to_thread(scripts.count, bench.scratch / "counted")
+        coverage = await asyncio.to_thread(_coverage, submission, problem)
+        verdict = _verdict(task, started, tests, parsed, coverage, metrics)
+        timings = {"deployment": deployed - began, "tests": tested - deployed, "total": time.monotonic() - began}
+        told = {"deployment.txt": printed, "maven.txt": output}
+        cut = {
+            name: middle_cut(text.encode(errors="replace"), self._java.log_bytes) for name, text in told.items()
+        }
+        return Graded(verdict=verdict.model_copy(update={**_timed(timings), "cacheable": ended}), logs=cut)
+
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return what the scripts say of a repository of which nothing runs."""
         problem = self._gradable(task)
         nothing = Started(success=False, message=reason.message)
-        verdict = _verdict(problem, task, nothing, Counted(), _no_coverage(problem), CodeMetrics())
+        language = problem.task.language
+        tests = Counted(coverage=None if language == "java" else 0.0)
+        parsed = count_tests(problem.hidden_tests(), language)
+        verdict = _verdict(task, nothing, tests, parsed, _no_coverage(problem), CodeMetrics())
         return Graded(verdict=verdict.model_copy(update={"reasons": (reason,)}))
 
     async def _deploy(self, repository: Path, installed: Installed, problem: Problem, bench: Bench) -> Started:
@@ -153,7 +191,7 @@ class LegacyGrader:
             late = INSTALL_TIMEOUT.format(self._lifecycle.install_s)
             return Started(success=False, message=late if outcome.install == "timeout" else NOT_INSTALLED)
         if outcome.hanging or not outcome.is_told:
-            return Started(success=False, message=_HANGING)
+            return Started(success=False, message=HANGING)
         return read_start(outcome.exit_code, outcome.output)
 
     async def _test(self, repository: Path, installed: Installed, problem: Problem, bench: Bench) -> _Outcome:
@@ -161,7 +199,7 @@ class LegacyGrader:
         settings: dict[str, object] = {
             "phase": "tests",
             "script": _inside(repository, scripts[0]) if scripts else None,
-            "wait_s": self._wait_s,
+            "wait_s": self._waits["python"],
             "repository": _REPOSITORY,
             "tests": _TESTS,
             "tests_s": round(bench.timeout_s or self._lifecycle.tests_s),
@@ -222,11 +260,6 @@ class LegacyGrader:
         problem = self._problems.get(task.id)
         if problem is None:
             raise TaskError(f"{task.id} is not at hand; fetch it with `groundup data pull repogenesis`")
-        if problem.task.language == "java":
-            raise TaskError(
-                f"{task.id}: the older scripts for Java are not rebuilt; name the Python tasks with "
-                "`--lang python`, or another grader"
-            )
         return problem
 
 
@@ -258,7 +291,7 @@ def _metrics(submission: Path, problem: Problem, place: Path) -> CodeMetrics:
     elif tests.exists():
         shutil.rmtree(tests)
     shutil.copytree(problem.hidden_tests(), tests, symlinks=True)
-    return code_metrics(place, problem.task.language)
+    return code_metrics(place, "python")
 
 
 def _coverage(submission: Path, problem: Problem) -> LegacyCoverage:
@@ -273,10 +306,13 @@ def _no_coverage(problem: Problem) -> LegacyCoverage:
     return legacy_coverage(problem.readme or "", Path("/nonexistent"))
 
 
+def _timed(timings: Mapping[str, float]) -> dict[str, object]:
+    return {"timings_s": {name: round(value, 3) for name, value in timings.items()}}
+
+
 def _verdict(
-    problem: Problem, task: Task, started: Started, tests: Counted, coverage: LegacyCoverage, metrics: CodeMetrics
+    task: Task, started: Started, tests: Counted, parsed: int, coverage: LegacyCoverage, metrics: CodeMetrics
 ) -> Verdict:
-    parsed = count_tests(problem.hidden_tests(), problem.task.language)
     total = legacy_denominator(parsed, tests.reported)
     reasons = []
     if not started.success:
@@ -284,19 +320,22 @@ def _verdict(
     if tests.passed < total or not total:
         told = f"{tests.passed} of {total} tests passed; {parsed} found by reading, {tests.reported} reported"
         reasons.append(Reason(stage=Stage.TEST, message=told))
+    scores = {
+        "deployed": Score(numerator=int(started.success), denominator=1),
+        "api_coverage": Score(numerator=coverage.implemented, denominator=coverage.total),
+    }
+    if tests.coverage is not None:
+        scores["test_coverage"] = Score(numerator=tests.coverage, denominator=100)
     return Verdict(
         status=Status.GRADED,
         score=Score(numerator=tests.passed, denominator=total),
-        scores={
-            "deployed": Score(numerator=int(started.success), denominator=1),
-            "api_coverage": Score(numerator=coverage.implemented, denominator=coverage.total),
-            "test_coverage": Score(numerator=tests.coverage, denominator=100),
-        },
+        scores=scores,
         facts={
             "dsr_success": started.success,
             "dsr_message": printable(started.message)[:200],
             "passed": tests.passed,
-            "failed": total - tests.passed if parsed else tests.failed,
+            "failed": total - tests.passed - tests.skipped,
+            **({} if tests.coverage is not None else {"skipped": tests.skipped}),
             "parsed": parsed,
             "reported": tests.reported,
             **metrics.model_dump(),

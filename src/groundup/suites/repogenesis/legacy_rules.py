@@ -1,11 +1,16 @@
 """What the scripts before the harness make of what they see: pure, faults included.
 
 Counts are the first of each kind in pytest's output, errors count nowhere, and a service that died is deployed
-when its output holds a word that services print when they start.
+when its output holds a word that services print when they start. In Java, Surefire's reports are summed up,
+whoever wrote them, and only without any the lines that Maven prints.
 """
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
 
 from groundup.domain.records import Record
 
@@ -14,14 +19,25 @@ TIMEOUT = "TIMEOUT"
 _PASSED = re.compile(r"(\d+) passed")
 _FAILED = re.compile(r"(\d+) failed")
 _TOTAL = re.compile(r"TOTAL\s+\d+\s+\d+\s+(\d+)%")
-_STARTED = (
-    "Running on",
-    "Started",
-    "Uvicorn running",
-    "Application startup complete",
-    "Listening on",
-    "Accepting connections",
-)
+_SUREFIRE = re.compile(r"Tests run: (\d{1,8}), Failures: (\d{1,8}), Errors: (\d{1,8}), Skipped: (\d{1,8})")
+_STARTED = {
+    "python": (
+        "Running on",
+        "Started",
+        "Uvicorn running",
+        "Application startup complete",
+        "Listening on",
+        "Accepting connections",
+    ),
+    "java": (
+        "Started",
+        "Javalin started",
+        "Server started",
+        "Application started",
+        "Listening on",
+        "Tomcat started",
+    ),
+}
 _OCCUPIED = ("Address already in use", "Port already in use")
 _DEPTH = 6
 CONFIGURATIONS = ("requirements.txt", "setup.py", "pyproject.toml")
@@ -32,20 +48,24 @@ CONFLICT = "Server deployable (port conflict)"
 UNKNOWN = "Unknown or missing build config"
 NO_SCRIPT = "start.sh not found (recursive)"
 NOT_INSTALLED = "Pip install failed"
+HANGING = "start.sh ended and what it left running keeps its output open: the script would wait for ever"
 INSTALL_TIMEOUT = "Pip install timeout (>{:.0f}s)"
+NOT_BUILT = "Maven build failed"
+BUILD_TIMEOUT = "Maven build timeout (>{:.0f}s)"
 
 
 class Counted(Record):
-    """What pytest's output says, as it is read."""
+    """What the output of tests says, as it is read."""
 
     passed: int = 0
     failed: int = 0
-    coverage: float = 0.0
+    skipped: int = Field(default=0, description="in Java; what pytest skips counts nowhere")
+    coverage: float | None = Field(default=0.0, description="in percent; None: not measured")
 
     @property
     def reported(self) -> int:
-        """The tests that pytest reported, errors and skips left out."""
-        return self.passed + self.failed
+        """The tests that were reported; of pytest's, errors and skips are left out."""
+        return self.passed + self.failed + self.skipped
 
 
 class Started(Record):
@@ -65,9 +85,25 @@ def read_output(output: str) -> Counted:
     )
 
 
-def read_start(exit_code: int | None, output: str) -> Started:
+def read_java_tests(reports: Iterable[tuple[int, int, int, int]] | None, output: str) -> Counted:
+    """Return the sums of *reports* (tests, failures, errors, skips), or without any those of Maven's lines.
+
+    Each class has a line and all together have one, so everything in lines counts twice.
+    """
+    every = list(reports) if reports is not None else [_four(match) for match in _SUREFIRE.finditer(output)]
+    run = sum(one[0] for one in every)
+    failed = sum(one[1] + one[2] for one in every)
+    skipped = sum(one[3] for one in every)
+    return Counted(passed=max(run - failed - skipped, 0), failed=failed, skipped=skipped, coverage=None)
+
+
+def _four(match: re.Match[str]) -> tuple[int, int, int, int]:
+    return int(match[1]), int(match[2]), int(match[3]), int(match[4])
+
+
+def read_start(exit_code: int | None, output: str, language: Literal["python", "java"] = "python") -> Started:
     """Return whether a service is deployed whose script ended so, or lived on (None)."""
-    if exit_code is None or any(word in output for word in _STARTED):
+    if exit_code is None or any(word in output for word in _STARTED[language]):
         return Started(success=True, message=SUCCESS)
     if any(word in output for word in _OCCUPIED):
         return Started(success=True, message=CONFLICT)

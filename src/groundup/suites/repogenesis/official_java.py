@@ -49,7 +49,7 @@ async def build_java_image(submission: Path, hidden_tests: Path, lifecycle: Life
     repository, packages = bench.scratch / "repo", _packages(bench)
     await asyncio.to_thread(copy_tree, submission, repository)
     await asyncio.to_thread(left_out, repository)
-    await _seed(repository, packages, bench)
+    await seed_repository(repository, packages, bench)
     limits = lifecycle.service.model_copy(update={"command_s": _BUILD_S, "wall_clock_s": _BUILD_S + 30})
     (bench.scratch / "building").mkdir()
     golden = Mount(source=hidden_tests, target=_GOLDEN)
@@ -105,7 +105,7 @@ async def run_java_image(
         )
 
 
-async def _seed(repository: Path, packages: Path, bench: Bench) -> None:
+async def seed_repository(repository: Path, packages: Path, bench: Bench) -> None:
     """Fill the local repository with what the build files name, where that can be resolved."""
     files = await asyncio.to_thread(project_files, repository)
     if POM in files:

@@ -1,0 +1,187 @@
+"""What the scripts before the harness do with a repository in Java: Maven, start.sh, and the tests on a terminal.
+
+Each phase begins with the submission as it was handed in, beside a local repository that holds what its build
+files name. Nothing but the user's Maven repositories can be reached.
+"""
+
+import asyncio
+import json
+import shutil
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, ValidationError
+
+from groundup.domain.records import Record
+from groundup.environments.java_requests import REPOSITORY_TARGET
+from groundup.environments.maven_sandbox import memory_options
+from groundup.grading.bench import Bench
+from groundup.grading.java.installing import JAVA, POM, java_builder
+from groundup.grading.services.deployment import lend_maven
+from groundup.grading.services.records import Lifecycle
+from groundup.sandbox.protocol import Command, Ending, Mount, SandboxSpec
+from groundup.suites.repogenesis.code_metrics import CodeMetrics, code_metrics, count_tests
+from groundup.suites.repogenesis.data import Problem
+from groundup.suites.repogenesis.legacy_driver import lay_java_tests
+from groundup.suites.repogenesis.legacy_rules import (
+    BUILD_TIMEOUT,
+    HANGING,
+    NO_SCRIPT,
+    NOT_BUILT,
+    TIMEOUT,
+    UNKNOWN,
+    Counted,
+    Started,
+    files_named,
+    find_file,
+    read_java_tests,
+    read_start,
+)
+from groundup.suites.repogenesis.locked import test_environment
+from groundup.suites.repogenesis.official_java import seed_repository
+from groundup.trees.copy import copy_tree
+
+_REPOSITORY, _TRUSTED = "/repo", "/opt/groundup"
+_BUILD = ("mvn", "clean", "install", "-DskipTests", "-q")
+_OUTPUT_BYTES = 32 * 1024 * 1024
+_HANGING_S = 30.0
+_Number = Annotated[int, Field(ge=0, lt=10**9)]
+
+
+class JavaOutcome(Record):
+    """What the driver says; the tested service may have said it."""
+
+    exit_code: int | None = None
+    output: str = ""
+    install: str | None = None
+    hanging: bool = False
+    late: bool = False
+    reports: tuple[tuple[_Number, _Number, _Number, _Number], ...] | None = Field(
+        default=None, description="tests, failures, errors and skips of each of Surefire's; None: there were none"
+    )
+    is_told: bool = Field(default=True, description="False: it said nothing that can be read")
+
+
+class JavaScripts:
+    """The older scripts' two programs for Java, over one submission."""
+
+    def __init__(
+        self, submission: Path, problem: Problem, driver: bytes, lifecycle: Lifecycle, bench: Bench
+    ) -> None:
+        self._submission = submission
+        self._tests = problem.hidden_tests()
+        self._driver = driver
+        self._lifecycle = lifecycle
+        self._bench = bench
+
+    async def deploy(self, variables: Mapping[str, str]) -> tuple[Started, str]:
+        """Build, start, look whether the service lives; return that, and what was printed when it failed."""
+        configuration = find_file(self._submission, POM)
+        if configuration is None:
+            return Started(success=False, message=UNKNOWN), ""
+        script = find_file(self._submission, "start.sh")
+        settings: dict[str, object] = {
+            "phase": "deployment",
+            "installer": _BUILD,
+            "install": self._inside(configuration.parent),
+            "install_s": self._lifecycle.install_s,
+            "script": self._inside(script) if script is not None else None,
+            "alive_s": round(self._lifecycle.ready_s),
+            "hanging_s": _HANGING_S,
+        }
+        outcome = await self._drive("deployment", settings, variables)
+        if outcome.install is not None:
+            late = BUILD_TIMEOUT.format(self._lifecycle.install_s)
+            message = late if outcome.install == "timeout" else NOT_BUILT
+            return Started(success=False, message=message), outcome.output
+        if script is None:
+            return Started(success=False, message=NO_SCRIPT), ""
+        if outcome.hanging or not outcome.is_told:
+            return Started(success=False, message=HANGING), outcome.output
+        return read_start(outcome.exit_code, outcome.output, "java"), outcome.output
+
+    async def test(self, wait_s: float) -> tuple[Counted, str, bool]:
+        """Run the tests beside the service; return counts, output, and whether they came to an end."""
+        scripts = files_named(self._submission, "start.sh")
+        settings: dict[str, object] = {
+            "phase": "java tests",
+            "script": self._inside(scripts[0]) if scripts else None,
+            "wait_s": wait_s,
+            "repository": _REPOSITORY,
+            "tests": f"{_TRUSTED}/tests",
+            "tests_s": round(self._bench.timeout_s or self._lifecycle.tests_s),
+        }
+        outcome = await self._drive("tests", settings, {})
+        ended = outcome.is_told and not outcome.late
+        return read_java_tests(outcome.reports, outcome.output), outcome.output, ended
+
+    def count(self, place: Path) -> tuple[int, CodeMetrics]:
+        """Return the tests found by reading, and sizes, with the hidden tests laid over the submission."""
+        copy_tree(self._submission, place)
+        lay_java_tests(place, self._tests)
+        tests = place / "src/test"
+        return count_tests(tests if tests.exists() else place, "java"), code_metrics(place, "java")
+
+    async def _drive(
+        self, phase: str, settings: Mapping[str, object], variables: Mapping[str, str]
+    ) -> JavaOutcome:
+        place, bench = self._bench.scratch / phase, self._bench
+        for folder in ("workspace", "driver"):
+            (place / folder).mkdir(parents=True)
+        await asyncio.to_thread(copy_tree, self._submission, place / "repo")
+        (place / "driver/legacy_driver.py").write_bytes(self._driver)
+        await asyncio.to_thread(shutil.copytree, self._tests, place / "driver/tests", symlinks=True)
+        configuration = find_file(self._submission, POM)
+        project = self._submission if configuration is None else configuration.parent
+        await seed_repository(project, place / "packages", bench)
+        python = await bench.builder.python(test_environment())
+        spec = self._spec(phase, place, python.mounts, python.environment)
+        async with AsyncExitStack() as stack:
+            sandbox = await stack.enter_async_context(await bench.provider.open(spec))
+            lent = await lend_maven(stack, sandbox, bench)
+            argv = (python.executable, "-I", f"{_TRUSTED}/legacy_driver.py")
+            stdin = json.dumps(settings).encode()
+            result = await sandbox.run(Command(argv=argv, environment={**lent, **variables}, stdin=stdin))
+        if result.ending in (Ending.TIMEOUT, Ending.WALL_CLOCK):
+            return JavaOutcome(output=TIMEOUT, is_told=False)
+        return _read(result.stdout)
+
+    def _spec(
+        self, phase: str, place: Path, mounts: tuple[Mount, ...], environment: Mapping[str, str]
+    ) -> SandboxSpec:
+        toolchain, lifecycle = java_builder(self._bench).toolchain(JAVA), self._lifecycle
+        limits = lifecycle.service.model_copy(
+            update={
+                "command_s": lifecycle.overall_s,
+                "wall_clock_s": lifecycle.overall_s + 30,
+                "output_bytes": _OUTPUT_BYTES,
+            }
+        )
+        return SandboxSpec(
+            workspace=place / "workspace",
+            mounts=(
+                *toolchain.mounts,
+                *mounts,
+                Mount(source=place / "driver", target=_TRUSTED),
+                Mount(source=place / "repo", target=_REPOSITORY, writable=True),
+                Mount(source=place / "packages", target=REPOSITORY_TARGET, writable=True),
+            ),
+            environment={**toolchain.environment, **memory_options(limits.memory_mb), **environment},
+            path=toolchain.path,
+            limits=limits,
+            label=f"older scripts, {phase}",
+        )
+
+    def _inside(self, path: Path) -> str:
+        relative = path.relative_to(self._submission)
+        return f"{_REPOSITORY}/{relative}" if relative.parts else _REPOSITORY
+
+
+def _read(stdout: bytes) -> JavaOutcome:
+    lines = stdout.strip().splitlines()
+    try:
+        return JavaOutcome.model_validate_json(lines[-1] if lines else b"")
+    except ValidationError:
+        return JavaOutcome(is_told=False)
