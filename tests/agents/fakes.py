@@ -12,6 +12,7 @@ from groundup.agents.protocol import Assignment, EpisodeLimits, SubmitResult
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage, ToolCall
 from groundup.domain.limits import Limits
 from groundup.domain.tasks import Task
+from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import AnySource, Layer, PythonEnvironment, PythonRequest
 from groundup.models.counting import estimated_tokens
 from groundup.sandbox.fake import FakeProvider
@@ -145,6 +146,7 @@ def assignment(
     limits: EpisodeLimits | None = None,
     submit: SubmitResult | None = None,
     withheld: tuple[str, ...] = (),
+    builder: EnvironmentBuilder | None = None,
 ) -> Assignment:
     """Return an assignment below the folder *root*."""
     for name in ("workspace", "scratch"):
@@ -157,7 +159,7 @@ def assignment(
         task=task or a_task(),
         workspace=root / "workspace",
         provider=provider or FakeProvider(),
-        builder=FakeBuilder(root),
+        builder=builder or FakeBuilder(root),
         scratch=root / "scratch",
         model=model,
         trajectory=trajectory or Memory(),

@@ -127,6 +127,24 @@ async def test_time_is_a_limit(tmp_path: Path) -> None:
     assert (ended.outcome, ended.turns) == (Outcome.LIMIT, 1)
 
 
+async def test_time_that_earlier_tries_took_is_gone(tmp_path: Path) -> None:
+    """What was done before is done again whatever it takes; then the attempt has what is left: here nothing."""
+    whole = Memory()
+    slow = runs("one").model_copy(update={"latency_s": 90.0})
+    await play(tmp_path / "1", FakeModel([slow, DONE, DONE]), whole)
+    rest, provider = Memory(whole.steps[:4]), FakeProvider(echoing)  # up to the command's result
+
+    class Silent(FakeModel):
+        async def complete(self, request: ChatRequest) -> ChatReply:
+            await asyncio.Event().wait()
+            return DONE
+
+    limits = EpisodeLimits(wall_clock_s=80)
+    ended = await play(tmp_path / "2", Silent(), rest, provider=provider, limits=limits)
+    assert (ended.outcome, ended.detail, ended.turns) == (Outcome.LIMIT, "longer than 80 s", 1)
+    assert len(provider.commands) == 1
+
+
 @pytest.mark.parametrize(
     "reply", [RefusedError("it would not"), says("I", finish="content_filter")], ids=["error", "filter"]
 )

@@ -13,7 +13,7 @@ from groundup.domain.episodes import EpisodeLimits
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import Outcome
 from groundup.environments.local import LocalBuilder
-from groundup.models.protocol import ModelError
+from groundup.models.protocol import ModelError, RefusedError
 from groundup.sandbox.protocol import SandboxProvider
 from tests.agents.cli.programs import ASKING, NOSY, preset
 from tests.agents.fakes import FakeModel, Memory, assignment, says
@@ -113,6 +113,14 @@ async def test_a_program_that_fails_is_a_crash_with_its_words(stage: Stage) -> N
     assert (ended.outcome, ended.turns) == (Outcome.CRASHED, 0)
     assert ended.detail == "the program ended with exit code 1: no such flag"
     assert stage.kept["stderr.log"] == b"no such flag\n"
+
+
+async def test_a_model_that_will_not_answer_is_no_crash(stage: Stage) -> None:
+    """A program that fails because its model declined ends as refused, and what it had written counts."""
+    program = ASKING + "open('/workspace/half', 'w').close()\nask([{'role': 'user', 'content': task}])\n"
+    ended = await stage.play(program, "{prompt_file}", model=FakeModel([RefusedError("not this")]))
+    assert (ended.outcome, ended.detail) == (Outcome.REFUSED, "not this")
+    assert (stage.root / "workspace" / "half").exists()
 
 
 async def test_a_model_that_cannot_be_reached_leaves_the_attempt_owed(stage: Stage) -> None:
