@@ -28,6 +28,8 @@ from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
 from groundup.gateways.uv import uv_program
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, Sandbox, SandboxSpec, Service
 
+HOME = "/home/user"
+"""The agent's home, empty at first and removed at the end."""
 PREFIX = "/opt/venv"
 """The agent's own environment: writable, on top of the layer with pip and pytest."""
 DEFAULT_PYTHON = "3.12"
@@ -116,12 +118,19 @@ async def open_workplace(
     environment, has_pip = await _environment(assignment, wanted, names)
     prefix = assignment.scratch / "venv"
     make_prefix(environment, prefix)
+    home = home_of(assignment)
+    home.mkdir()
     shown = (*environment.mounts, *tools.mounts, *wanted.mounts, *(() if has_pip else _uv_as_pip(prefix)))
     hidden = await asyncio.to_thread(hiding, names, shown, assignment.scratch)
     limits = wanted.limits or assignment.task.limits
     spec = SandboxSpec(
         workspace=assignment.workspace,
-        mounts=(*shown, Mount(source=prefix, target=PREFIX, writable=True), *hidden),
+        mounts=(
+            *shown,
+            Mount(source=prefix, target=PREFIX, writable=True),
+            Mount(source=home, target=HOME, writable=True),
+            *hidden,
+        ),
         path=(*wanted.path, f"{PREFIX}/bin", *tools.path),
         environment={
             "VIRTUAL_ENV": PREFIX,
@@ -162,6 +171,11 @@ def tools_lock(python: str, withheld: Collection[str]) -> tuple[str, ...]:
     lines = tuple(_of_python(text, python))
     names = {canonicalize_name(line.partition("==")[0]) for line in lines}
     return () if names & {canonicalize_name(name) for name in withheld} else lines
+
+
+def home_of(assignment: Assignment) -> Path:
+    """Return the folder that is the home inside: on disk, where caches of build tools do not count as memory."""
+    return assignment.scratch / "home"
 
 
 def make_prefix(environment: PythonEnvironment, prefix: Path) -> None:

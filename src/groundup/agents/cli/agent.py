@@ -9,7 +9,6 @@ import contextlib
 import shlex
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from pydantic import Field, JsonValue, ValidationError
 
@@ -20,7 +19,7 @@ from groundup.agents.cli.preset import Chosen, choose, fill
 from groundup.agents.languages import LanguageTools
 from groundup.agents.protocol import Assignment, Ended
 from groundup.agents.steps import Paid, paid_for, reply_fields
-from groundup.agents.workplace import Furnishing, Workplace, open_workplace
+from groundup.agents.workplace import HOME, Furnishing, Workplace, home_of, open_workplace
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, TaskError, UsageError
 from groundup.domain.limits import Limits
@@ -31,9 +30,8 @@ from groundup.environments.builder import EnvironmentBuilder, ProgramInstaller
 from groundup.environments.programs import InstalledProgram
 from groundup.models.exchanges import Exchange
 from groundup.models.gateway import ModelAddress, ModelGateway
-from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Mount, Sandbox
+from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Sandbox
 
-HOME = "/home/user"
 _PROMPT_FILE = f"{HOME}/instruction.md"
 _LONGEST_ARGUMENT = 100_000
 """Of an instruction as an argument; the kernel takes no single one of 128 KiB."""
@@ -108,11 +106,9 @@ class CliAgent:
                 paid, Ended(outcome=Outcome.BUDGET, detail=f"the attempt's budget of ${limit:g} is spent")
             )
         program = await self._program(assignment.builder)
-        home = assignment.scratch / "home"
-        home.mkdir()
         async with _gateway(assignment, exchanges) as gateway:
-            result = await self._run(assignment, program, home, gateway)
-        for name, content in kept_files(home, self.preset.trajectory):
+            result = await self._run(assignment, program, gateway)
+        for name, content in kept_files(home_of(assignment), self.preset.trajectory):
             assignment.keep(name, content)
         stop, account = (None, None) if gateway is None else (gateway.stopped, gateway.account)
         finished = Finished(result=result, stop=stop, last=exchanges.last)
@@ -128,10 +124,10 @@ class CliAgent:
         return await able.program(install.request(self._pinned, self._options.exclude_newer))
 
     async def _run(
-        self, assignment: Assignment, program: InstalledProgram | None, home: Path, gateway: ModelGateway | None
+        self, assignment: Assignment, program: InstalledProgram | None, gateway: ModelGateway | None
     ) -> CommandResult:
         furnishing = Furnishing(
-            mounts=(*(program.mounts if program else ()), Mount(source=home, target=HOME, writable=True)),
+            mounts=program.mounts if program else (),
             path=program.path if program else (),
             limits=self._limits(assignment.task),
         )
