@@ -89,6 +89,20 @@ def test_what_an_agent_took_stands_below_and_how_it_was_ended_beside_the_reason(
     assert "cost" not in shown  # it has no price
 
 
+def test_an_agent_s_end_explains_points_that_no_grader_explains() -> None:
+    """Suites that compare texts name no stage; then none is pretended, and a reply without files says why."""
+    config, lines = run_of("r", {"alpha": [(0, 4)]})
+    (key,) = lines
+    verdict = lines[key].verdict
+    assert verdict is not None
+    silent = verdict.model_copy(update={"reasons": ()})
+    effort = Effort(detail="the reply gives no file", turns=1)
+    lines[key] = lines[key].model_copy(update={"verdict": silent, "effort": effort})
+    text = printed(report_of([(config, lines)]))
+    assert "graded    the reply gives no file" in text
+    assert "unstated" not in text
+
+
 def test_two_runs_side_by_side() -> None:
     """Each task in one row, each run in one column, and the paired difference below."""
     other: dict[str, list[Word]] = {**WORDS, "alpha": [(4, 4)]}
