@@ -40,6 +40,7 @@ def lint(session):
 PROJECT = """[tool.poe.tasks]
 verify = {sequence = ["check", {cmd = "pytest"}]}
 check = "ruff check"
+pytest = "pytest -n 2"
 [tool.hatch.envs.test.scripts]
 cov = "pytest --cov"
 """
@@ -76,6 +77,7 @@ FILES = {
         ("tox -e py312-slow", "pytest"),
         ("nox -s tests-min", "pytest"),
         ("poe verify", "pytest"),
+        ("poe pytest", "pytest -n 2"),
         ("hatch run test:cov", "pytest --cov"),
         ("hatch env run --env test cov", "pytest --cov"),
         ("./ci/run.sh test", "cargo test --all"),

@@ -49,7 +49,7 @@ def _lines(tasks: Mapping[str, object], name: str, done: set[str]) -> Iterator[s
         first = line.split()[0] if line.split() else ""
         if first in tasks and first not in done:
             yield from _lines(tasks, first, done)
-        elif first not in tasks:
+        elif first not in tasks or first == name:
             yield line
 
 
