@@ -1,12 +1,13 @@
 """Accuracy of `groundup curate locate` on real workflow files: `python -m benchmarks.locate --mirror PATTERN`.
 
-`samples/test_jobs.jsonl` names repositories at commits, each with the answers that a person wrote after reading
-the files: workflow file, job, and for each key of the matrix the values that a person would take. A repository whose
-workflows run no tests has no answer. Several answers are alternatives. PATTERN says where the repositories lie, with
-{host}, {owner} and {name}; those that are not there are counted and left out.
+`samples/test_jobs.jsonl` names repositories at commits, each with hand-made answers, written after reading the
+files: workflow file, job, and for each key of the matrix the values that are right. A repository whose
+workflows run no tests has no answer. Several answers are alternatives. PATTERN says where the repositories lie,
+with {host}, {owner} and {name}; those that are not there are counted and left out.
 
 Rules were written while looking at the `development` set only. `held-out` was read and answered when the rules
-were done, and run afterwards; `held-out again` when its misses had been mended. docs/curate.md has the first runs.
+were done, and run afterwards; `held-out again` when its misses had been mended. docs/curate.md has the first
+runs.
 """
 
 import argparse
