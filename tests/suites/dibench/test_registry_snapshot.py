@@ -17,9 +17,11 @@ def test_names_come_from_the_data_and_from_runs(
     """Registries that cannot be asked are told and leave the exit code at 3; what is in the file is kept."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "site").mkdir()
-    (tmp_path / "site/left-pad").write_text(json.dumps({"versions": {"1.3.0": {}}}))
     with served(tmp_path / "site") as address:
-        (tmp_path / "bin/npm").write_text(f"#!/bin/sh\necho {address}\n")
+        version = {"dist": {"tarball": f"{address}/left-pad-1.3.0.tgz", "shasum": "0" * 40}}
+        (tmp_path / "site/left-pad").write_text(json.dumps({"name": "left-pad", "versions": {"1.3.0": version}}))
+        settings = json.dumps({"registry": address})
+        (tmp_path / "bin/npm").write_text(f"#!/bin/sh\necho '{settings}'\n")
         (tmp_path / "bin/npm").chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.defpath}")
         monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")
