@@ -5,7 +5,8 @@
 PATH is a checkout of the published repository, or of its folder RepoGenesis; its code is run as it is. FOLDER
 holds folders of predictions (a submission per task in each); without it, 38 submissions are made from reference
 services: whole, damaged and dishonest; `--every 3` takes each third. Docker must be reachable and have an image
-`python:3.10-slim`: the real one, or a stand-in (`python -m benchmarks.repogenesis_base_image`).
+`python:3.10-slim`: the real one, or a stand-in (`python -m benchmarks.repogenesis_base_image`); for Java the image
+`maven:3.9-eclipse-temurin-17`, without which references in Java are left out.
 
 Every field of both reports is compared but times. Then throughput is told as ratios: groundup with an empty cache,
 the harness, and groundup with a full one, before and after; the harness's own layer with system packages is built
@@ -31,6 +32,7 @@ from benchmarks.repogenesis_submissions import make_all
 from groundup.suites.repogenesis.published_report import Document, Repository
 
 BASE = "python:3.10-slim"
+JAVA_BASE = "maven:3.9-eclipse-temurin-17"
 CPU = Path("/sys/fs/cgroup/cpuacct")
 GROUP = CPU / f"repogenesis-official-{os.getpid()}"
 """Where processor time of all that this program starts is counted, sandboxes that have ended included."""
@@ -62,6 +64,9 @@ def main() -> int:
         submissions = chosen.submissions or room / "submissions"
         if chosen.submissions is None:
             make_all(submissions)
+            if not _has_image(JAVA_BASE):
+                print(f"no image {JAVA_BASE}: references in Java are left out")
+                _leave_out(folder for folder in submissions.glob("*/*") if (folder / "pom.xml").exists())
             _thin_out(submissions, chosen.every)
         sets = [path.name for path in sorted(submissions.iterdir()) if path.is_dir()]
         _groundup(room, "data", "pull", "repogenesis", "--from", str(root / "repo"))
@@ -81,9 +86,12 @@ def main() -> int:
 
 def _thin_out(submissions: Path, every: int) -> None:
     """Keep each so many-th submission."""
-    for number, folder in enumerate(sorted(submissions.glob("*/*"))):
-        if number % every:
-            shutil.rmtree(folder)
+    _leave_out(folder for number, folder in enumerate(sorted(submissions.glob("*/*"))) if number % every)
+
+
+def _leave_out(folders: Iterator[Path]) -> None:
+    for folder in list(folders):
+        shutil.rmtree(folder)
 
 
 def _arguments() -> argparse.Namespace:
@@ -96,9 +104,12 @@ def _arguments() -> argparse.Namespace:
 
 
 def _need_docker() -> None:
-    found = subprocess.run(["docker", "image", "inspect", BASE], capture_output=True, check=False)
-    if found.returncode:
-        raise SystemExit(f"no Docker, or no image {BASE}; see the head of this file\n{found.stderr.decode()}")
+    if not _has_image(BASE):
+        raise SystemExit(f"no Docker, or no image {BASE}; see the head of this file")
+
+
+def _has_image(name: str) -> bool:
+    return not subprocess.run(["docker", "image", "inspect", name], capture_output=True, check=False).returncode
 
 
 def published(room: Path, root: Path, submissions: Path, sets: Sequence[str]) -> Measured:
