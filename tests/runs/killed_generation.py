@@ -57,7 +57,7 @@ def _killed(settings: Settings, address: str, chance: random.Random, kills: int)
     done = within = starts = 0
     while done < kills:
         folder = settings.output / f"run-{starts}"
-        base = _calls(address)["answered"]
+        base = _settled_calls(address)["answered"]
         lost_before = 0
         killed = True
         while killed:
@@ -65,7 +65,7 @@ def _killed(settings: Settings, address: str, chance: random.Random, kills: int)
             delay = chance.uniform(0, longest_s) if done < kills else None
             killed = _child(folder, settings, address, delay)
             recorded = _recorded(folder)
-            lost = _calls(address)["answered"] - base - recorded
+            lost = _settled_calls(address)["answered"] - base - recorded
             within += bool(killed and recorded)
             done += killed
             if not 0 <= lost - lost_before <= (AT_ONCE if killed else 0):
@@ -97,6 +97,16 @@ def _work(folder: Path, settings: Settings, address: str) -> int:
     submissions = Generated(agent="loop", model="compatible/scripted", model_settings={"base_url": address})
     configuration = RunConfiguration(suite=SUITE, submissions=submissions, sandbox="fake")
     return api.run(configuration, OPTIONS, settings, run_id=folder.name).exit_code
+
+
+def _settled_calls(address: str) -> dict[str, int]:
+    """Return the endpoint's counts once it has dealt with what was under way when its client was killed."""
+    counts = _calls(address)
+    while True:
+        time.sleep(0.2)
+        before, counts = counts, _calls(address)
+        if before == counts:
+            return counts
 
 
 def _calls(address: str) -> dict[str, int]:

@@ -155,12 +155,14 @@ class BubblewrapSandbox:
         writable: asyncio.Future[None] = loop.create_future()
         loop.add_writer(connection, settle, writable, None)
         try:
-            await _first(writable, self._ended, _CONNECT_S)
-            code = (
-                connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) if writable.done() else errno.ETIMEDOUT
-            )
-        finally:
-            loop.remove_writer(connection)
+            try:
+                await _first(writable, self._ended, _CONNECT_S)
+            finally:
+                loop.remove_writer(connection)
+        except asyncio.CancelledError:
+            connection.close()
+            raise
+        code = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) if writable.done() else errno.ETIMEDOUT
         if code:
             connection.close()
             raise ConnectionError(code, f"port {port} of sandbox {self.label}: {os.strerror(code)}")
@@ -249,7 +251,11 @@ class BubblewrapSandbox:
             _, answer = await self._send(kind, fields, descriptors, about)
         finally:
             close_all(*descriptors)
-        result = await answer
+        try:
+            result = await answer
+        except asyncio.CancelledError:
+            _drop(answer)  # it may have come in the same moment
+            raise
         if result is None:
             raise SandboxError(f"sandbox {self.label} has ended{self._because()}")
         return result
@@ -392,6 +398,12 @@ class BubblewrapSandbox:
             answer.set_result(socket.socket(fileno=descriptors[0]))
         else:
             answer.set_result(kind)
+
+
+def _drop(answer: "asyncio.Future[object]") -> None:
+    """Close a socket that nobody will take any more."""
+    if answer.done() and not answer.cancelled() and isinstance(result := answer.result(), socket.socket):
+        result.close()
 
 
 class BubblewrapService:
