@@ -136,7 +136,7 @@ async def assess(problem: Problem, times: int, try_once: TryOnce) -> Validity:
             tries.append(_record(subject, verdict))
             last = tries[-1]
             if last.passed is None:
-                return found("not executed", last.reason)
+                return found("not executed", last.reason.removeprefix("not executed: "))
             if last.passed != (subject == "oracle"):
                 which = "the original fails" if subject == "oracle" else "the masked repository passes"
                 return found("invalid", f"{which} (try {number + 1}): {last.reason}".rstrip(": "))
