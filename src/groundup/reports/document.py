@@ -50,6 +50,10 @@ class Counts(Record):
     owed: int
 
 
+ATTEMPTED = "mean score of what was attempted"
+"""The name of the figure that is the headline's twin where everything was attempted."""
+
+
 class Figure(Record):
     """A named figure with its denominator and its interval."""
 

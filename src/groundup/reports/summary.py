@@ -11,7 +11,7 @@ from groundup.domain.episodes import Effort
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.reports.comparison import compare
-from groundup.reports.document import AttemptRow, Counts, Figure, Report, RunReport
+from groundup.reports.document import ATTEMPTED, AttemptRow, Counts, Figure, Report, RunReport
 from groundup.reports.intervals import bootstrap, wilson
 from groundup.store.records import ConfigFile, VerdictLine
 from groundup.suites.protocol import Results, Summary
@@ -142,7 +142,7 @@ def _figures(rows: Sequence[AttemptRow], attempts: int) -> tuple[Figure, ...]:
     solved = {task: [float(value == 1.0) for value in values] for task, values in counted.items()}
     figures = [
         _mean("mean score", counted, "what was not attempted or was tampered with counts 0"),
-        _mean("mean score of what was attempted", attempted, "the same over attempts that were handed in"),
+        _mean(ATTEMPTED, attempted, "the same over attempts that were handed in"),
         _share("solved", solved, "attempts with the full score"),
     ]
     figures += [_pass_at(k, solved) for k in _ks(attempts)]

@@ -6,7 +6,7 @@ from groundup.domain.episodes import Effort
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import GraderIdentity, Score
-from groundup.reports.document import AttemptRow, Comparison, Figure, Report, RunReport
+from groundup.reports.document import ATTEMPTED, AttemptRow, Comparison, Figure, Report, RunReport
 from groundup.reports.intervals import SIGN_FLIPS, Interval
 from groundup.suites.protocol import Summary
 from groundup.trees.limits import printable
@@ -171,7 +171,7 @@ def _took(effort: Effort | None, name: str) -> str:
 
 def _tells(run: RunReport, figure: Figure) -> bool:
     """Whether a figure says more than the headline: with everything attempted, both means are one."""
-    return figure is run.headline or figure.score != run.headline.score or figure.name == "solved"
+    return figure.name != ATTEMPTED or figure.score != run.headline.score
 
 
 def _between(interval: Interval | None) -> str:
