@@ -6,9 +6,10 @@ than is known here.
 
 import json
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 
 from groundup.domain.records import Record
+from groundup.gateways.instants import instant
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -88,16 +89,6 @@ def _version(line: str) -> CrateVersion:
         version=version,
         sha256=sha256,
         yanked=bool(row.get("yanked")),
-        published=_instant(row.get("pubtime")),
+        published=instant(row.get("pubtime")),
         line=line.strip(),
     )
-
-
-def _instant(text: object) -> datetime | None:
-    if not isinstance(text, str):
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -17,7 +17,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 from pydantic import Field
 
@@ -135,72 +135,65 @@ Opening = Callable[[FetchCache], Opened]
 """Opens a registry whose addresses are known."""
 
 
-def pypi_opening(configuration: ClientConfiguration) -> Opening:
-    """Return how to open these package indexes."""
+class _Registry(Protocol):
+    async def close(self) -> None: ...
 
+
+R = TypeVar("R", bound=_Registry)
+
+
+def _opening(
+    registry: Callable[[FetchCache], R],
+    gateway: Callable[[R, tuple[str, ...], datetime | None], RegistryGateway],
+) -> Opening:
     def opening(cache: FetchCache) -> Opened:
-        registry = PyPIRegistry(configuration, cache)
-        return Opened(
-            gateway=lambda refused, cutoff: PyPIGateway(registry, refused=refused, cutoff=cutoff),
-            close=registry.close,
-        )
+        opened = registry(cache)
+        return Opened(gateway=lambda refused, cutoff: gateway(opened, refused, cutoff), close=opened.close)
 
     return opening
+
+
+def pypi_opening(configuration: ClientConfiguration) -> Opening:
+    """Return how to open these package indexes."""
+    return _opening(
+        lambda cache: PyPIRegistry(configuration, cache),
+        lambda registry, refused, cutoff: PyPIGateway(registry, refused=refused, cutoff=cutoff),
+    )
 
 
 def npm_opening(configuration: NpmConfiguration) -> Opening:
     """Return how to open these npm registries."""
-
-    def opening(cache: FetchCache) -> Opened:
-        registry = NpmRegistry(configuration, cache)
-        return Opened(
-            gateway=lambda refused, cutoff: NpmGateway(registry, refused=refused, cutoff=cutoff),
-            close=registry.close,
-        )
-
-    return opening
+    return _opening(
+        lambda cache: NpmRegistry(configuration, cache),
+        lambda registry, refused, cutoff: NpmGateway(registry, refused=refused, cutoff=cutoff),
+    )
 
 
 def crates_opening(configuration: CargoConfiguration) -> Opening:
     """Return how to open this index of crates."""
-
-    def opening(cache: FetchCache) -> Opened:
-        registry = CratesRegistry(configuration, cache)
-        return Opened(
-            gateway=lambda refused, cutoff: CratesGateway(registry, refused=refused, cutoff=cutoff),
-            close=registry.close,
-        )
-
-    return opening
+    return _opening(
+        lambda cache: CratesRegistry(configuration, cache),
+        lambda registry, refused, cutoff: CratesGateway(registry, refused=refused, cutoff=cutoff),
+    )
 
 
 def nuget_opening(configuration: ClientConfiguration) -> Opening:
     """Return how to open these NuGet sources."""
-
-    def opening(cache: FetchCache) -> Opened:
-        registry = NuGetRegistry(configuration, cache)
-        return Opened(
-            gateway=lambda refused, cutoff: NuGetGateway(registry, refused=refused, cutoff=cutoff),
-            close=registry.close,
-        )
-
-    return opening
+    return _opening(
+        lambda cache: NuGetRegistry(configuration, cache),
+        lambda registry, refused, cutoff: NuGetGateway(registry, refused=refused, cutoff=cutoff),
+    )
 
 
 def maven_opening(configuration: ClientConfiguration) -> Opening:
     """Return how to open these Maven repositories, which know neither refusals nor cut-offs."""
 
-    def opening(cache: FetchCache) -> Opened:
-        registry = MavenRegistry(configuration, cache)
+    def gateway(registry: MavenRegistry, refused: tuple[str, ...], cutoff: datetime | None) -> RegistryGateway:
+        if refused:
+            raise UsageError("a Maven repository is lent without refusals; leave them out")
+        return MavenGateway(registry)
 
-        def gateway(refused: tuple[str, ...], cutoff: datetime | None) -> RegistryGateway:
-            if refused:
-                raise UsageError("a Maven repository is lent without refusals; leave them out")
-            return MavenGateway(registry)
-
-        return Opened(gateway=gateway, close=registry.close)
-
-    return opening
+    return _opening(lambda cache: MavenRegistry(configuration, cache), gateway)
 
 
 async def _pypi(environment: Mapping[str, str]) -> Opening:

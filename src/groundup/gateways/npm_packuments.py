@@ -9,13 +9,14 @@ import binascii
 import json
 import re
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
 from pydantic import Field
 
 from groundup.domain.records import Record
+from groundup.gateways.instants import instant
 
 BRIEF_TYPE = "application/vnd.npm.install-v1+json"
 MARK = "groundup-gateway:"
@@ -143,7 +144,7 @@ def _release(version: str, manifest: object, url: str, published: object) -> Rel
         version=version,
         url=urljoin(url, dist["tarball"]),
         hashes=_hashes(dist.get("integrity"), dist.get("shasum")),
-        published=_instant(published),
+        published=instant(published),
     )
 
 
@@ -175,16 +176,6 @@ def _manifest(manifest: Mapping[str, Any], name: str, filename: str, *, whole: b
     if isinstance(scripts, dict) and any(scripts.get(script) for script in _INSTALL_SCRIPTS):
         found["hasInstallScript"] = True
     return found
-
-
-def _instant(text: object) -> datetime | None:
-    if not isinstance(text, str):
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 # --- cut-off
