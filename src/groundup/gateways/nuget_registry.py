@@ -15,6 +15,7 @@ from groundup.domain.errors import NetworkError
 from groundup.domain.records import Record
 from groundup.gateways.cache import FetchCache
 from groundup.gateways.indexes import ClientConfiguration
+from groundup.gateways.instants import instant
 from groundup.gateways.pypi_registry import MAX_FILE_BYTES, FileFound
 from groundup.gateways.records import UnknownPackageError
 from groundup.gateways.shared_work import SharedWork
@@ -243,11 +244,9 @@ def _dated_version(item: Mapping[str, Any], flat: str) -> NuGetVersion | None:
     version = entry["version"].partition("+")[0]
     if not _VERSION.fullmatch(version):
         return None
-    try:
-        published = datetime.fromisoformat(str(entry.get("published")))
-    except ValueError:
+    published = instant(entry.get("published"))
+    if published is None:
         return None
-    published = published if published.tzinfo else published.replace(tzinfo=UTC)
     hidden = published.year <= 1900  # so are dates of versions written that are listed no longer
     leaf = item.get("@id")
     return NuGetVersion(

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
+from groundup.gateways.instants import instant
 
 JSON_TYPE = "application/vnd.pypi.simple.v1+json"
 HTML_TYPE = "application/vnd.pypi.simple.v1+html"
@@ -63,11 +64,8 @@ class ProjectFile(Record):
 
     def uploaded_by(self, cutoff: datetime) -> bool:
         """Whether it is known to have been on the index before *cutoff*; without an upload time it is not."""
-        try:
-            uploaded = datetime.fromisoformat(self.upload_time or "")
-        except ValueError:
-            return False
-        return (uploaded if uploaded.tzinfo else uploaded.replace(tzinfo=UTC)) < cutoff
+        uploaded = instant(self.upload_time)
+        return uploaded is not None and uploaded < cutoff
 
 
 class ProjectPage(Record):

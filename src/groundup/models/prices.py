@@ -24,6 +24,8 @@ from groundup.domain.records import Record
 from groundup.models.settings import ModelSettings
 
 _MILLION = 1_000_000
+_PARTS = ("input", "output", "cached")
+"""Of a price on the command line, in this order."""
 
 
 class Price(Record):
@@ -69,13 +71,14 @@ def price_of(name: str, settings: ModelSettings) -> Price | None:
 
 
 def _parse_price(text: str) -> Price:
+    wrong = f"--price {text!r} is no price: say INPUT:OUTPUT or INPUT:OUTPUT:CACHED, such as 1.25:10"
+    parts = text.split(":")
+    if len(parts) > len(_PARTS):
+        raise UsageError(wrong)
     try:
-        names = dict(zip(("input", "output", "cached"), text.split(":"), strict=False))
-        return Price.model_validate(names | {"model": "*" if text.count(":") < 3 else None})
+        return Price.model_validate(dict(zip(_PARTS, parts, strict=False)))
     except ValidationError as error:
-        raise UsageError(
-            f"--price {text!r} is no price: say INPUT:OUTPUT or INPUT:OUTPUT:CACHED, such as 1.25:10"
-        ) from error
+        raise UsageError(wrong) from error
 
 
 def _from_file(name: str, path: Path | None) -> Price | None:

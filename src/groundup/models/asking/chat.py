@@ -3,10 +3,10 @@
 import json
 from collections.abc import Mapping
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from groundup.domain.conversations import ChatReply, ChatRequest, Finish, Message, TokenUsage, ToolCall
-from groundup.models.asking.replies import BrokenReplyError, Parsed
+from groundup.models.asking.replies import Parsed, validated
 from groundup.models.naming import Provider
 
 PATH = "/chat/completions"
@@ -111,11 +111,7 @@ class _Reply(_Loose):
 
 def parsed_reply(document: Mapping[str, JsonValue]) -> Parsed:
     """Read a reply. Raises `BrokenReplyError`."""
-    try:
-        told = _Reply.model_validate(document)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise BrokenReplyError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    told = validated(_Reply, document)
     choice = told.choices[0]
     message = _message(choice.message)
     return Parsed(

@@ -8,10 +8,10 @@ import json
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 from groundup.domain.conversations import ChatReply, ChatRequest, Finish, Message, TokenUsage, ToolCall
-from groundup.models.asking.replies import BrokenReplyError, Parsed
+from groundup.models.asking.replies import Parsed, validated
 
 PATH = "/messages"
 VERSION = "2023-06-01"
@@ -135,11 +135,7 @@ _FINISH: dict[str | None, Finish] = {
 
 def parsed_reply(document: Mapping[str, JsonValue]) -> Parsed:
     """Read a reply. Raises `BrokenReplyError`."""
-    try:
-        told = _Reply.model_validate(document)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise BrokenReplyError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    told = validated(_Reply, document)
     calls = tuple(
         ToolCall(id=block.id, name=block.name, arguments=json.dumps(block.input, ensure_ascii=False))
         for block in told.content

@@ -62,6 +62,14 @@ def tests_folder(task: ServiceTask) -> str:
     return "src/test" if task.language == "java" else "tests"
 
 
+def problem_of(problems: Mapping[str, Problem], task: str) -> Problem:
+    """Return the problem of *task*. Raises `TaskError` when it is not at hand."""
+    problem = problems.get(task)
+    if problem is None:
+        raise TaskError(f"{task} is not at hand; fetch it with `groundup data pull repogenesis`")
+    return problem
+
+
 def read_dataset(folder: Path, shipped: Mapping[str, ServiceTask] | None = None) -> Dataset:
     """Read all task folders below *folder*. Raises `UsageError` naming what is wrong."""
     if not folder.is_dir():

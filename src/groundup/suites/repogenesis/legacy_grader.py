@@ -16,7 +16,6 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from groundup.domain.digests import digest_bytes, digest_of
-from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
@@ -29,7 +28,7 @@ from groundup.grading.services.testing import middle_cut
 from groundup.sandbox.protocol import Command, Ending, Mount, SandboxSpec
 from groundup.suites.protocol import Graded
 from groundup.suites.repogenesis.code_metrics import CodeMetrics, code_metrics, count_tests, legacy_denominator
-from groundup.suites.repogenesis.data import README, Problem
+from groundup.suites.repogenesis.data import README, Problem, problem_of
 from groundup.suites.repogenesis.legacy import LegacyCoverage, legacy_coverage
 from groundup.suites.repogenesis.legacy_install import Installed, install
 from groundup.suites.repogenesis.legacy_java import JavaScripts
@@ -112,7 +111,7 @@ class LegacyGrader:
 
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Deploy, test, and read the sources."""
-        problem = self._gradable(task)
+        problem = problem_of(self._problems, task.id)
         if problem.task.language == "java":
             return await self._grade_java(task, problem, submission, bench)
         began = time.monotonic()
@@ -159,7 +158,7 @@ class LegacyGrader:
 
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return what the scripts say of a repository of which nothing runs."""
-        problem = self._gradable(task)
+        problem = problem_of(self._problems, task.id)
         nothing = Started(success=False, message=reason.message)
         language = problem.task.language
         tests = Counted(coverage=None if language == "java" else 0.0)
@@ -255,12 +254,6 @@ class LegacyGrader:
         if result.ending in (Ending.TIMEOUT, Ending.WALL_CLOCK):
             return _Outcome(output=TIMEOUT, is_told=False)
         return _read(result.stdout)
-
-    def _gradable(self, task: Task) -> Problem:
-        problem = self._problems.get(task.id)
-        if problem is None:
-            raise TaskError(f"{task.id} is not at hand; fetch it with `groundup data pull repogenesis`")
-        return problem
 
 
 def _read(stdout: bytes) -> _Outcome:

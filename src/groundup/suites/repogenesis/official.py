@@ -23,7 +23,7 @@ from groundup.grading.services.start import find_start
 from groundup.grading.services.testing import middle_cut
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, SandboxSpec
 from groundup.suites.protocol import Graded
-from groundup.suites.repogenesis.data import Problem
+from groundup.suites.repogenesis.data import Problem, problem_of
 from groundup.suites.repogenesis.official_coverage import OfficialCoverage, official_coverage
 from groundup.suites.repogenesis.official_java import build_java_image, run_java_image
 from groundup.suites.repogenesis.official_rules import (
@@ -78,7 +78,7 @@ class OfficialGrader:
 
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Build, run, read the log."""
-        problem = self._gradable(task)
+        problem = problem_of(self._problems, task.id)
         began = time.monotonic()
         lifecycle = self._lifecycles[problem.task.language]
         build = build_java_image if problem.task.language == "java" else build_image
@@ -166,12 +166,6 @@ class OfficialGrader:
             user="root",
             label="published container",
         )
-
-    def _gradable(self, task: Task) -> Problem:
-        problem = self._problems.get(task.id)
-        if problem is None:
-            raise TaskError(f"{task.id} is not at hand; fetch it with `groundup data pull repogenesis`")
-        return problem
 
 
 def _container_log(result: CommandResult, lifecycle: Lifecycle) -> tuple[int, str, bool]:
