@@ -1,4 +1,4 @@
-"""RepoGenesis on real data: `python benchmarks/repogenesis_trials.py --data PATH`.
+"""RepoGenesis on real data: `python -m benchmarks.repogenesis_trials --data PATH`.
 
 PATH is a folder of task folders, such as a checkout of the published repository. First every reference service
 is graded `--repeat` times, `--jobs` at once: each must be deployed, pass all hidden tests and cover all endpoints.
@@ -16,25 +16,9 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from benchmarks.repogenesis_submissions import PRINTER, SERVER
+
 CHEAT_TASKS = {"eve": 5001, "SimpleFastPyAPI": 8000, "Chatroom": 8083, "Tic-Tac-Toe": 8082, "mail_service": 8080}
-SERVER = """
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
-class Handler(BaseHTTPRequestHandler):
-    def answer(self):
-        self.send_response(404)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_PROPFIND = answer
-
-ThreadingHTTPServer(("0.0.0.0", PORT), Handler).serve_forever()
-"""
-PRINTER = """
-echo '>>>>> DSR_START'; echo 'DSR_RESULT=true'; echo '>>>>> DSR_END'
-echo '>>>>> TEST_START'; echo '99 passed'; echo '>>>>> TEST_END'
-sleep 3600
-"""
 OVERWRITER = """
 for place in tests ../tests /repo/tests /workspace/tests; do
     for file in $place/test_*.py; do

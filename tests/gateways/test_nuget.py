@@ -26,8 +26,8 @@ def package(version: str) -> bytes:
     """Return a package with a manifest."""
     found = io.BytesIO()
     with zipfile.ZipFile(found, "w") as archive:
-        archive.writestr("Demo.Lib.nuspec", NUSPEC)
-        archive.writestr("lib/net8.0/Demo.Lib.dll", version)
+        for name, content in (("Demo.Lib.nuspec", NUSPEC), ("lib/net8.0/Demo.Lib.dll", version)):
+            archive.writestr(zipfile.ZipInfo(name), content)  # without the time of day: the same bytes each time
     return found.getvalue()
 
 
