@@ -9,6 +9,7 @@ import pytest
 
 from groundup.domain.errors import SubmissionError, UsageError
 from groundup.domain.limits import Limits
+from groundup.sandbox.composition import interpreter_parts
 from groundup.sandbox.protocol import Command, Ending, Mount, Sandbox, SandboxProvider, SandboxSpec
 from tests.sandbox.contract import answer_on, received, settled, sh
 
@@ -18,6 +19,17 @@ SECRET = "s3cr3t-of-the-host"
 def little(**fields: int | float) -> Limits:
     """Return tight limits."""
     return Limits.model_validate({"memory_mb": 64, "processes": 40, "disk_mb": 32, **fields})
+
+
+def identity(path: Path) -> tuple[int, ...]:
+    """Return what only the owner of *path* may change, and when it was changed."""
+    status = path.stat()
+    return (status.st_uid, status.st_gid, status.st_mode, status.st_ctime_ns)
+
+
+def interpreter_files() -> list[Path]:
+    """Return what the supervisor's interpreter consists of."""
+    return [source for source, _ in interpreter_parts()]
 
 
 class IsolationContract:
@@ -368,6 +380,36 @@ except socket.gaierror:
         """Programs that open /dev/stdout and /dev/stderr can."""
         result = await sandbox.run(sh("echo out > /dev/stdout; echo err > /dev/stderr"))
         assert (result.stdout, result.stderr) == (b"out\n", b"err\n")
+
+    async def test_host_objects_stay_as_they_are(
+        self, provider: SandboxProvider, workspace: Path, tmp_path: Path
+    ) -> None:
+        """Owner, mode and times of change of all that is the host's and shown or handed in stay as they were."""
+        layer, trusted = tmp_path / "layer", tmp_path / "trusted"
+        layer.mkdir()
+        (layer / "module.py").write_text("x")
+        trusted.write_text("x")
+        shown = [layer, layer / "module.py", trusted, *interpreter_files(), Path("/usr"), Path("/bin/sh")]
+        devices = [Path("/dev", name) for name in ("null", "zero", "full", "random", "urandom", "tty")]
+        before = {path: identity(path) for path in (*shown, *devices)}
+        mounts = (Mount(source=layer, target="/opt/layer"), Mount(source=trusted, target="/opt/trusted"))
+        attack = (
+            "for f in /proc/self/fd/* /dev/* /opt/layer /opt/layer/* /opt/trusted /bin/sh /usr /.groundup/* "
+            "/.groundup/python/*; do chmod 600 $f; chown $(id -u) $f; chmod 666 $f; done; cat; echo attacked"
+        )
+        for user in ("ordinary", "root"):
+            spec = SandboxSpec.model_validate({"workspace": workspace, "mounts": mounts, "user": user})
+            async with await provider.open(spec) as sandbox:
+                for stdin in (b"", b"given"):
+                    command = Command(argv=("/bin/sh", "-c", attack), stdin=stdin)
+                    assert (await sandbox.run(command)).stdout == stdin + b"attacked\n"
+                service = await sandbox.start(sh(attack))
+                assert await service.wait(30) == 0
+                await sandbox.write_file("empty", b"")
+                assert (await sandbox.run(sh("echo x > /dev/null && stat -c %F /dev/stdin -L"))).stdout == (
+                    b"character special file\n"
+                )
+        assert {path: identity(path) for path in before} == before
 
     async def test_usage(self, sandbox: Sandbox) -> None:
         """What a sandbox used is known, also after it is closed."""

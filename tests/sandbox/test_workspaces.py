@@ -52,6 +52,26 @@ def test_lending_follows_no_link(tmp_path: Path) -> None:
     assert stat.S_IMODE((outside / "secret").stat().st_mode) == 0
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_lending_gives_away_no_shared_file(tmp_path: Path) -> None:
+    """A file that a cache or a layer has, too, keeps owner and mode; one linked only inside is lent."""
+    cache, inside = tmp_path / "cache", tmp_path / "inside"
+    cache.mkdir()
+    inside.mkdir()
+    (cache / "wheel").write_text("x")
+    (cache / "wheel").chmod(0o200)
+    os.link(cache / "wheel", inside / "wheel")
+    (inside / "one").write_text("x")
+    os.link(inside / "one", inside / "two")
+    before = (cache / "wheel").stat()
+    folder = opened(inside)
+    lend(folder, 61234, 61234)
+    os.close(folder)
+    assert (inside / "one").stat().st_uid == inside.stat().st_uid == 61234
+    after = (cache / "wheel").stat()
+    assert (after.st_uid, after.st_mode, after.st_ctime_ns) == (before.st_uid, before.st_mode, before.st_ctime_ns)
+
+
 def test_measuring(tmp_path: Path) -> None:
     """The sum of what lies on disk is found, and links are not followed."""
     (tmp_path / "file").write_bytes(b"x" * 1_000_000)

@@ -89,14 +89,18 @@ class BubblewrapSandbox:
         limits = self.spec.limits
         limit = limits.output_bytes if command.output_bytes is None else command.output_bytes
         drains = [drained_pipe(limit), drained_pipe(limit)]
+        ends = {1: drains[0][1], 2: drains[1][1]}
         if command.report_fd is not None:
             drains.append(drained_pipe(command.report_bytes, keep_tail=False))
-        feed, stdin = fed_pipe(command.stdin)
+            ends[command.report_fd] = drains[2][1]
+        feed = None
+        if command.stdin:
+            feed, ends[0] = fed_pipe(command.stdin)
         self._drains |= {drain for drain, _ in drains}
         kills, refused = self._group.memory_kills(), self._group.refused_processes()
         ending: Ending | None = None
         try:
-            key, exited = await self._execute(command, (stdin, *(end for _, end in drains)))
+            key, exited = await self._execute(command, ends)
             timeout_s = limits.command_s if command.timeout_s is None else command.timeout_s
             try:
                 done, _ = await asyncio.wait([exited], timeout=timeout_s)
@@ -137,8 +141,7 @@ class BubblewrapSandbox:
         limit = self.spec.limits.output_bytes if command.output_bytes is None else command.output_bytes
         drain, end = drained_pipe(limit)
         self._drains.add(drain)
-        _, stdin = fed_pipe(b"")
-        key, exited = await self._execute(command, (stdin, end), both=True)
+        key, exited = await self._execute(command, {1: end, 2: end})
         return BubblewrapService(self, key, exited, drain)
 
     async def listen(self, port: int) -> socket.socket:
@@ -186,8 +189,7 @@ class BubblewrapSandbox:
         try:
             _check_file(await self._request("write", [self._absolute(path), str(mode).encode()], (end,)), path)
         finally:
-            if feed:
-                feed.close()
+            feed.close()
 
     def usage(self) -> Usage:
         """Return what it has used so far."""
@@ -228,21 +230,22 @@ class BubblewrapSandbox:
         except (TimeoutError, SandboxError):
             await self.close()
 
-    async def _execute(
-        self, command: Command, ends: tuple[int, ...], *, both: bool = False
-    ) -> tuple[str, "asyncio.Future[object]"]:
-        """Send a command and close its descriptors; with *both*, the second is stdout and stderr."""
+    async def _execute(self, command: Command, ends: dict[int, int]) -> tuple[str, "asyncio.Future[object]"]:
+        """Send a command and close its descriptors: number inside -> end of a pipe of ours.
+
+        Nothing else may be handed over: the guest becomes its owner, so that it can open /dev/stdout and the like,
+        and could change its mode. A command without standard input gets the sandbox's own /dev/null.
+        """
         variables = {**base_environment(self.spec), **command.environment}
-        fields = [command.cwd, str(command.report_fd or 0), str(len(command.argv)), *command.argv]
+        fields = [command.cwd, ",".join(map(str, ends)), str(len(command.argv)), *command.argv]
         fields += [f"{name}={value}" for name, value in variables.items()]
         try:
-            for end in ends:
+            for end in ends.values():
                 if self._uid not in (-1, os.geteuid()):
-                    os.fchown(end, self._uid, self._uid)  # so that the guest can open /dev/stdout and the like
-            descriptors = (*ends, ends[1]) if both else ends
-            return await self._send("exec", [_encoded(field) for field in fields], descriptors)
+                    os.fchown(end, self._uid, self._uid)
+            return await self._send("exec", [_encoded(field) for field in fields], tuple(ends.values()))
         finally:
-            close_all(*ends)
+            close_all(*set(ends.values()))
 
     async def _request(
         self, kind: str, fields: list[bytes], descriptors: tuple[int, ...], about: str = ""

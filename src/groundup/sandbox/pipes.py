@@ -111,10 +111,8 @@ def drained_pipe(limit: int, *, keep_tail: bool = True) -> tuple[Drain, int]:
     return Drain(reading, Capture(limit, keep_tail=keep_tail)), writing
 
 
-def fed_pipe(data: bytes) -> tuple[Feed | None, int]:
-    """Return a feed and the read end to hand to a program (the caller closes it); /dev/null for no data."""
-    if not data:
-        return None, os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+def fed_pipe(data: bytes) -> tuple[Feed, int]:
+    """Return a feed and the read end to hand to a program (the caller closes it)."""
     reading, writing = os.pipe2(os.O_CLOEXEC)
     return Feed(writing, data), reading
 

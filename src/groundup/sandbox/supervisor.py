@@ -281,11 +281,11 @@ def _confine(limits: "dict[int, int]") -> None:
 
 
 def _execute(fields: "list[bytes]", descriptors: "list[int]", limits: "dict[int, int]") -> int:
-    """Become the program. Fields: folder, report descriptor (0: none), argument count, arguments, variables."""
-    folder, report, count = fields[0], int(fields[1]), int(fields[2])
+    """Become the program. Fields: folder, its descriptors' numbers, argument count, arguments, variables."""
+    folder, targets, count = fields[0], map(int, fields[1].split(b",")), int(fields[2])
     argv, variables = fields[3 : 3 + count], fields[3 + count :]
     environment = dict(variable.split(b"=", 1) for variable in variables)
-    for target, descriptor in zip((0, 1, 2, report), descriptors, strict=False):
+    for target, descriptor in zip(targets, descriptors, strict=True):
         os.dup2(descriptor, target)
     try:
         os.chdir(folder)

@@ -19,8 +19,14 @@ class TooLargeError(Exception):
 
 
 def lend(folder: int, uid: int, gid: int) -> None:
-    """Give everything in the open *folder* to *uid* and *gid*."""
-    for parent, name, _ in _entries(folder):
+    """Give everything in the open *folder* to *uid* and *gid*, but no file that has a name outside of it, too."""
+    names: dict[tuple[int, int], int] = {}
+    for parent, name, status in _entries(folder):
+        if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+            place = (status.st_dev, status.st_ino)
+            names[place] = names.get(place, 0) + 1
+            if names[place] < status.st_nlink:
+                continue
         os.chown(name, uid, gid, dir_fd=parent, follow_symlinks=False)
     os.fchown(folder, uid, gid)
 
@@ -30,7 +36,7 @@ def take_back(folder: int, uid: int, gid: int) -> None:
     _repair(folder, os.fstat(folder), 0o700)
     if os.fstat(folder).st_uid != uid:
         os.fchown(folder, uid, gid)
-    for parent, name, status in _entries(folder):
+    for parent, name, status in _entries(folder, repair=True):
         if status.st_uid != uid or status.st_gid != gid:
             os.chown(name, uid, gid, dir_fd=parent, follow_symlinks=False)
 
@@ -50,10 +56,12 @@ def measure(folder: int) -> Iterator[int]:
     yield total
 
 
-def _entries(folder: int, *, strict: bool = False) -> Iterator[tuple[int, str, os.stat_result]]:
+def _entries(
+    folder: int, *, strict: bool = False, repair: bool = False
+) -> Iterator[tuple[int, str, os.stat_result]]:
     """Yield (descriptor of its folder, name, status) of everything below.
 
-    *strict* only looks, and minds the depth; otherwise all is made accessible for its owner on the way.
+    *strict* minds the depth; *repair* makes all accessible for its owner on the way.
     """
     stack = [(os.open(".", _FOLDER, dir_fd=folder), iter(_names(folder)))]
     try:
@@ -67,7 +75,7 @@ def _entries(folder: int, *, strict: bool = False) -> Iterator[tuple[int, str, o
                 status = os.stat(name, dir_fd=parent, follow_symlinks=False)
             except OSError:
                 continue
-            if not strict:
+            if repair:
                 _repair_entry(parent, name, status)
             yield parent, name, status
             if stat.S_ISDIR(status.st_mode):
