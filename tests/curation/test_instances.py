@@ -1,6 +1,8 @@
 """Instances of repositories: masked, with the patch that restores them, in data that the suite reads."""
 
 import subprocess
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,12 @@ from groundup.curation.repositories import check_out
 from groundup.domain.errors import TaskError, UsageError
 from groundup.manifests.records import Kind
 from groundup.settings import Settings
+from groundup.suites.dibench.answers import Edited, answer, original, submitted
 from groundup.suites.dibench.dataset import read_dataset
+from groundup.suites.dibench.inferred import INFERRED_KINDS, write_inferred
+from groundup.suites.dibench.metrics import score_instance
 from groundup.suites.dibench.patches import apply_to_file, parse_patch
+from groundup.suites.dibench.published import official_comparison
 
 WORKFLOW = """
 on: push
@@ -39,8 +45,11 @@ FILES = {
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """Return a repository with one commit."""
-    root = tmp_path / "somebody-x"
-    for path, content in FILES.items():
+    return _committed(tmp_path / "somebody-x", FILES)
+
+
+def _committed(root: Path, files: Mapping[str, bytes]) -> Path:
+    for path, content in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(content)
     identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "core.autocrlf=false")
@@ -125,3 +134,51 @@ async def test_what_is_no_repository_is_refused_with_a_sentence(tmp_path: Path) 
         await check_out(str(tmp_path / "empty"), None, tmp_path / "a", tmp_path / "w", None)
     with pytest.raises(UsageError, match="no repository"):
         await check_out("--upload-pack=x", None, tmp_path / "b", tmp_path / "v", None)
+
+
+RUST_FILES = {
+    ".github/workflows/ci.yml": b"on: push\njobs:\n  test:\n    runs-on: ubuntu-latest\n    steps:\n"
+    b"      - run: cargo test --all-features\n",
+    "Cargo.toml": b'[package]\nname = "x"\nversion = "0.1.0"\n\n[features]\ndefault = ["regex"]\n'
+    b'diff = ["dep:difflib"]\n\n[dependencies]\nx-core = { version = "1", path = "core" }\n'
+    b'difflib = { version = "0.4", optional = true }\nregex = { version="1.12", optional = true }\nanstyle = "1"\n',
+    "core/Cargo.toml": b'[package]\nname = "x-core"\nversion = "1.0.0"\n',
+    "core/src/lib.rs": b"",
+    "src/lib.rs": b'#[cfg(feature = "diff")]\nuse difflib::ndiff;\n'
+    b'#[cfg(feature = "regex")]\nuse regex::Regex;\nuse anstyle::Style;\nuse x_core::y;\n',
+}
+
+
+async def test_both_graders_count_the_same_dependencies_of_a_crate(tmp_path: Path) -> None:
+    """Optional dependencies are masked, so that `strict` and `official` have one denominator, and nop has 0 of it."""
+    root = _committed(tmp_path / "somebody-x", RUST_FILES)
+    folder = tmp_path / "set"
+    await add_instance(Wanted(repository=str(root), language="rust"), folder, _settings(tmp_path))
+    (problem,) = read_dataset(folder).problems
+    (tmp_path / "nop").mkdir()
+    (tmp_path / "oracle").mkdir()
+    (tmp_path / "oracle/patch.diff").write_text(problem.instance.patch)
+    (inferred,) = write_inferred(
+        problem.folder(), "rust", problem.instance.build_files, problem.read, INFERRED_KINDS["rust"]
+    )
+    (tmp_path / "static").mkdir()
+    (tmp_path / "static/Cargo.toml").write_bytes(inferred.content)
+    right = {}
+    for subject in ("nop", "oracle", "static"):
+        edited = submitted(problem, tmp_path / subject)
+        strict = score_instance(answer(problem, edited)[0]).total.name_only
+
+        def read(path: str, edited: Edited = edited) -> bytes:
+            return edited.read(path) or b""
+
+        wanted = original(problem)
+        official = official_comparison("rust", ["Cargo.toml"], lambda path: wanted(path) or b"", read)
+        assert official is not None
+        assert official.name_only == strict
+        right[subject] = (strict.true_positives, strict.false_positives, strict.false_negatives)
+    assert right == {"nop": (0, 0, 4), "oracle": (4, 0, 0), "static": (4, 0, 0)}
+    written = tomllib.loads(inferred.content.decode())["dependencies"]
+    assert {name for name, said in written.items() if isinstance(said, dict) and said.get("optional")} == {
+        "difflib",
+        "regex",
+    }

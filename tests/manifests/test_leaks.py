@@ -1,5 +1,6 @@
 """Masking whole repositories."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -121,3 +122,111 @@ def test_find_manifests(repository: Path) -> None:
         "setup.py",
     ]
     assert {item.language for item in find_manifests(repository)} == {"python", "rust", "javascript", "csharp"}
+
+
+OPTIONAL_CRATE = """[package]
+name = "x"
+
+[features]
+default = ["regex", "diff"]
+diff = ["dep:difflib"]
+std = ["core?/std", "memchr/std"]
+
+[dependencies]
+core = { version = "1", path = "core" }
+difflib = { version = "0.4", optional = true }
+memchr = { version = "2", optional = true, default-features = false }
+
+[dependencies.regex]
+version = "1"
+optional = true
+
+[target.'cfg(unix)'.dependencies]
+libc = { version = "0.2", optional = true }
+
+[dev-dependencies]
+quickcheck = "1"
+"""
+
+
+def test_what_is_optional_goes_with_the_table_it_stands_in(tmp_path: Path) -> None:
+    """`optional = true` is no hiding place: the published parser counts it, so a mask of runtime takes it out."""
+    (tmp_path / "Cargo.toml").write_text(OPTIONAL_CRATE)
+    report = mask_repository(tmp_path, language="rust", kinds={Kind.RUNTIME})
+    (masked,) = report.masked
+    assert {item.name for item in masked.dependencies} == {"core", "difflib", "memchr", "regex", "libc"}
+    left = tomllib.loads((tmp_path / "Cargo.toml").read_text())
+    assert left["dependencies"] == {}
+    assert left["dev-dependencies"] == {"quickcheck": "1"}
+    assert left["features"] == tomllib.loads(OPTIONAL_CRATE)["features"]  # as in the published masks
+
+
+def test_features_that_name_what_was_masked_are_told(tmp_path: Path) -> None:
+    """A feature's items name optional crates; whoever curates hears of each line."""
+    (tmp_path / "Cargo.toml").write_text(OPTIONAL_CRATE)
+    report = mask_repository(tmp_path, language="rust", kinds={Kind.RUNTIME})
+    assert [(leak.line, leak.name) for leak in report.leaks] == [(5, "regex"), (6, "difflib"), (7, "core")]
+    (note,) = report.masked[0].notes
+    assert (note.topic, note.message) == ("kept", "features name dependencies: default, diff, std")
+
+
+def test_what_is_optional_in_poetrys_table_goes_with_it(tmp_path: Path) -> None:
+    """Poetry's own table is read whole by the published parser; extras of PEP 621 are another place and stay."""
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.poetry.dependencies]\npython = "^3.9"\nclick = "^8"\nujson = { version = "*", optional = true }\n'
+        '[tool.poetry.extras]\nfast = ["ujson"]\n'
+    )
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/pyproject.toml").write_text(
+        '[project]\nname = "x"\ndependencies = ["a1"]\n[project.optional-dependencies]\nfast = ["b1"]\n'
+    )
+    mask_repository(tmp_path, language="python", kinds={Kind.RUNTIME})
+    poetry = tomllib.loads((tmp_path / "pyproject.toml").read_text())["tool"]["poetry"]
+    assert poetry["dependencies"] == {"python": "^3.9"}
+    project = tomllib.loads((tmp_path / "other/pyproject.toml").read_text())["project"]
+    assert project["dependencies"] == []
+    assert project["optional-dependencies"] == {"fast": ["b1"]}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "fuzzer/requirements.txt",
+        "tests/fuzzing/requirements.txt",
+        "benchmarks/web/requirements.txt",
+        "docs/source/requirements.txt",
+        ".github/lint/requirements.in",
+        "requirements/dev/base.txt",
+        "requirements/lint.txt",
+        "fuzz-requirements.txt",
+        "requirements_bench.txt",
+        "docs/environment.yml",
+        "environment-docs.yml",
+    ],
+)
+def test_requirements_beside_the_package_are_not_its_runtime(tmp_path: Path, path: str) -> None:
+    """What fuzzing, benchmarks, documents, checks and development need is left where it is."""
+    file = tmp_path / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    text = "dependencies:\n  - atheris\n" if path.endswith(".yml") else "atheris==2.3\n"
+    file.write_text(text)
+    (tmp_path / "requirements").mkdir(exist_ok=True)
+    (tmp_path / "requirements/base.txt").write_text("click\n")
+    report = mask_repository(tmp_path, language="python", kinds={Kind.RUNTIME})
+    assert file.read_text() == text
+    assert [item.name for one in report.masked for item in one.dependencies] == ["click"]
+
+
+def test_a_file_is_what_the_manifest_that_reads_it_says(tmp_path: Path) -> None:
+    """Run-time requirements that setup.py reads are masked, whatever their file and folder are called."""
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench/requirements.txt").write_text("numpy\n")
+    (tmp_path / "constraints.txt").write_text("numpy<3\n")
+    (tmp_path / "requirements.txt").write_text("-c constraints.txt\nclick\n")
+    (tmp_path / "bench/setup.py").write_text(
+        "from setuptools import setup\nsetup(install_requires=open('requirements.txt').read().split())\n"
+    )
+    mask_repository(tmp_path, language="python", kinds={Kind.RUNTIME})
+    assert (tmp_path / "bench/requirements.txt").read_text() == ""
+    assert (tmp_path / "constraints.txt").read_text() == "numpy<3\n"
+    assert (tmp_path / "requirements.txt").read_text() == "-c constraints.txt\n"

@@ -4,6 +4,7 @@ Source code is not looked at: what it imports is what a dependency is to be infe
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from fnmatch import translate
 from pathlib import Path, PurePosixPath
@@ -62,6 +63,9 @@ _ITEM = re.compile(
     r"""[\s#]*(?:-\s+)?["']?(?P<name>@?[\w./-]+)(?:\[[^\]]*\])?\s*(?:[=<>~!^;].*)?["',\]]*\s*(?:\s#.*)?$"""
 )
 _WORD = re.compile(r"@?[\w./-]+")
+_HEADER = re.compile(r"\s*\[\s*(?P<name>[^\[\]]+?)\s*\]\s*(?:#.*)?$")
+_ENABLED = re.compile(r"""["'](?:dep:)?([\w-]+)(?:\??/[\w-]+)?["']""")
+"""An item of a feature: `"serde"`, `"dep:serde"`, `"serde/std"`, `"serde?/std"`."""
 _METADATA = ("PKG-INFO", "METADATA")
 _REQUIRES = re.compile(rb"^(?:Requires-Dist|Requires|Provides-Extra):[^\n]*(?:\n[ \t][^\n]*)*\n?", re.MULTILINE)
 _NOT_LISTS = frozenset({".py", ".md", ".rst", ".toml", ".cfg", ".json", ".ini", ".yml", ".yaml"})
@@ -75,7 +79,7 @@ class MaskedFile(Record):
     path: str
     format: str
     dependencies: tuple[Dependency, ...]
-    """What it declared: the answer. Kinds that the mask left are not among them."""
+    """What was taken out: the answer."""
     notes: tuple[Note, ...] = ()
 
 
@@ -146,7 +150,7 @@ class _Masking:
             if is_lock(path):
                 self._remove(path)
             elif known is not None and known.language in languages:
-                self._mask(known, path)
+                self._mask(known, path, self.kinds)
             elif name in _METADATA and "python" in languages:
                 self._mask_metadata(path)
             elif path.startswith(_WORKFLOWS) or is_telltale(path):
@@ -172,23 +176,18 @@ class _Masking:
         (self.root / path).unlink()
         self.removed.append(path)
 
-    def _mask(self, known: ManifestFormat, path: str) -> None:
+    def _mask(self, known: ManifestFormat, path: str, kinds: Collection[Kind] | None) -> None:
         file = self.root / path
         data = file.read_bytes()
         try:
             manifest = known.read(data, path)
-            masked = known.mask(data, path, self.kinds)
+            masked = known.mask(data, path, kinds)
         except ManifestError as error:
             self.refused.append(str(error))
             return
         if masked != data:
             file.write_bytes(masked)
-        self.masked.append(self._record(known, path, manifest))
-
-    def _record(self, known: ManifestFormat, path: str, manifest: Manifest) -> MaskedFile:
-        kinds = known.masked_kinds if self.kinds is None else self.kinds
-        declared = tuple(item for item in manifest.dependencies if item.kind in kinds)
-        return MaskedFile(path=path, format=known.name, dependencies=declared, notes=manifest.notes)
+        self.masked.append(_record(known, path, manifest, masked))
 
     def _mask_metadata(self, path: str) -> None:
         file = self.root / path
@@ -201,23 +200,42 @@ class _Masking:
             self.removed.append(f"{path} (Requires-Dist)")
 
     def _mask_references(self) -> None:
-        """Mask the files that manifests refer to under names which do not say that they are requirements."""
+        """Mask the files that manifests refer to under names which do not say what their requirements are for."""
         known = FORMATS["requirements.txt"]
-        done = {item.path for item in self.masked}
-        pending = [(item, note.target) for item in self.masked for note in item.notes if note.target]
+        seen = {item.path for item in self.masked}
+        done = {item.path for item in self.masked if item.dependencies or item.format != known.name}
+        pending = [
+            (item, note.target)
+            for item in self.masked
+            for note in item.notes
+            if note.target and (self.kinds is None or note.kind in self.kinds)
+        ]
         for item, target in pending:
             for base in (PurePosixPath(item.path).parent, PurePosixPath()):
                 path = _inside(base, target)
                 if path is None or path in done or PurePosixPath(path).suffix in _NOT_LISTS:
                     continue
+                if path in seen and item.format == known.name:  # as `-c` names constraints, which stay
+                    continue
                 file = self.root / path
                 if file.is_file() and not file.is_symlink() and known.language == FORMATS[item.format].language:
                     done.add(path)
-                    self._mask(known, path)
+                    self.masked = [one for one in self.masked if one.path != path]
+                    self._mask(known, path, None)
 
     def _names(self) -> set[str]:
         found = {dependency.name for item in self.masked for dependency in item.dependencies}
         return {name for name in found if len(name) > 1}
+
+
+def _record(known: ManifestFormat, path: str, manifest: Manifest, masked: bytes) -> MaskedFile:
+    left = Counter(item.identity for item in known.read(masked, path).dependencies)
+    gone = []
+    for item in manifest.dependencies:
+        left[item.identity] -= 1
+        if left[item.identity] < 0:
+            gone.append(item)
+    return MaskedFile(path=path, format=known.name, dependencies=tuple(gone), notes=manifest.notes)
 
 
 def find_leaks(root: Path, paths: Iterable[str], names: Collection[str]) -> Iterator[Leak]:
@@ -228,11 +246,26 @@ def find_leaks(root: Path, paths: Iterable[str], names: Collection[str]) -> Iter
         file = root / path
         if file.stat().st_size > _LARGEST:
             continue
+        words = _CargoWords() if path.endswith("Cargo.toml") else _words
         for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
-            told = next((word for word in _words(line) if word in known), None)
+            told = next((word for word in words(line) if word in known), None)
             if told is not None and found < _MOST_LEAKS:
                 found += 1
                 yield Leak(path=path, line=number, name=known[told], text=line.strip()[:200])
+
+
+class _CargoWords:
+    """What the lines of a Cargo.toml may name, in their order: in `[features]`, what a feature enables."""
+
+    def __init__(self) -> None:
+        self._in_features = False
+
+    def __call__(self, line: str) -> list[str]:
+        if line.lstrip().startswith("[") and (header := _HEADER.match(line)):
+            self._in_features = header["name"] == "features"
+        if self._in_features:
+            return [_folded(name) for name in _ENABLED.findall(line)]
+        return _words(line)
 
 
 def _words(line: str) -> list[str]:

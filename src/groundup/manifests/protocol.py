@@ -13,9 +13,9 @@ class ManifestFormat(Protocol):
     Bytes in, bytes out: encoding, BOM and line ends are part of what is kept. `path` is the file's path
     relative to the repository; it names the file in errors and may decide kinds (`requirements-dev.txt`).
 
-    Laws: `read(mask(x))` has no dependency of a masked kind; `write(x, read(x).dependencies) == x`; `mask` and
-    `write` change nothing outside of declarations and the sections that hold them; a file that cannot be parsed
-    raises `ManifestError`, nothing else.
+    Laws: `read(mask(x))` has no dependency of a masked kind, and no optional one in a section of such a kind;
+    `write(x, read(x).dependencies) == x`; `mask` and `write` change nothing outside of declarations and the
+    sections that hold them; a file that cannot be parsed raises `ManifestError`, nothing else.
     """
 
     @property

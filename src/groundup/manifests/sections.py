@@ -56,6 +56,11 @@ class Scan:
     companions: Sequence[Companion] = ()
 
 
+def _is_masked(entry: Entry, section: Section, kinds: frozenset[Kind]) -> bool:
+    kind = entry.dependency.kind
+    return kind in kinds or (kind is Kind.OPTIONAL and section.key.kind in kinds)
+
+
 class SpanFormat(ABC):
     """The engine behind formats that scan into sections. Implements `ManifestFormat`."""
 
@@ -91,13 +96,17 @@ class SpanFormat(ABC):
         return Manifest(format=self.name, dependencies=tuple(found), notes=tuple(scan.notes))
 
     def mask(self, data: bytes, path: str, kinds: Collection[Kind] | None = None) -> bytes:
-        """Remove all declarations of *kinds* (None: `masked_kinds`). Raises `ManifestError`."""
+        """Remove all declarations of *kinds* (None: `masked_kinds`). Raises `ManifestError`.
+
+        An optional declaration that stands among those of a masked kind goes with them, as `optional = true` does
+        in `[dependencies]` and in Poetry's table.
+        """
         masked = self.masked_kinds if kinds is None else frozenset(kinds)
         scan = self.scan(Text.decode(data, path))
         edits: list[Edit] = []
         remaining: set[str] = set()
         for section in scan.sections:
-            kept = [i for i, entry in enumerate(section.entries) if entry.dependency.kind not in masked]
+            kept = [i for i, entry in enumerate(section.entries) if not _is_masked(entry, section, masked)]
             remaining.update(section.entries[i].dependency.normalised for i in kept)
             if not kept and (section.entries or section.key.kind in masked):
                 edits += section.clearing()

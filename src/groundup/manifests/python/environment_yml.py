@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from groundup.manifests.editing import Edit, Span, Text
 from groundup.manifests.lines import deletions, inserted_lines, with_touching_comments
-from groundup.manifests.python.names import group_kind
+from groundup.manifests.python.names import place_kind
 from groundup.manifests.python.requirement import normalised, parse_requirement, render_requirement
 from groundup.manifests.records import Dependency, Kind, Language, Note, SectionKey
 from groundup.manifests.sections import Entry, Scan, Section, SpanFormat
@@ -36,7 +36,8 @@ class EnvironmentYml(SpanFormat):
 
     def scan(self, source: Text) -> Scan:
         """Find the block list of dependencies; one that is written otherwise cannot be said."""
-        kind = group_kind(PurePosixPath(source.path).stem, Kind.RUNTIME)
+        path = PurePosixPath(source.path)
+        kind, _ = place_kind((path.stem, *reversed(path.parts[:-1])))
         entries: dict[str, list[Entry]] = {CONDA: [], _PIP: []}
         notes: list[Note] = []
         last: dict[str, tuple[int, str]] = {}

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from groundup.manifests.editing import Edit, Span, Text
 from groundup.manifests.lines import deletions, inserted_lines, with_touching_comments
-from groundup.manifests.python.names import group_kind
+from groundup.manifests.python.names import group_kind, place_kind
 from groundup.manifests.python.requirement import (
     Requirement508,
     details_of,
@@ -90,16 +90,13 @@ class LinesSection(Section):
 
 
 def key_of_file(path: PurePosixPath) -> SectionKey:
-    """Return what the requirements of a file are for, by its name and, in a folder `requirements`, by its stem."""
+    """Return what the requirements of a file are for: by its name, else by the folders it lies in."""
     stem = path.stem.lower()
     if "constraint" in stem:
         return SectionKey(Kind.CONSTRAINT, path.stem)
     words = set(re.split(r"[-_.]", stem))
     if words <= _RUNTIME | {""}:
-        parent = path.parent.name.lower()
-        default = Kind.GROUP if parent in ("docs", "doc", "examples", "example") else Kind.RUNTIME
-        kind = group_kind(parent, default)
-        return SectionKey(kind, "" if kind is Kind.RUNTIME else path.parent.name)
+        return SectionKey(*place_kind(reversed(path.parts[:-1])))
     return SectionKey(group_kind(stem), path.stem)
 
 

@@ -155,7 +155,10 @@ def _notes(document: Document) -> Iterator[Note]:
             line=source.line_of(item.span.start),
             target=str(item.plain),
         )
-    telling = [child for child in document.children("features") if _names_dependencies(document, child.name)]
+    optional = _optional_names(document)
+    telling = [
+        child for child in document.children("features") if _names_dependencies(document, child.name, optional)
+    ]
     if telling:
         names = ", ".join(child.name for child in telling)
         yield Note(
@@ -166,6 +169,19 @@ def _notes(document: Document) -> Iterator[Note]:
         )
 
 
-def _names_dependencies(document: Document, feature: str) -> bool:
+def _names_dependencies(document: Document, feature: str, optional: frozenset[str]) -> bool:
     values = document.plain("features", feature)
-    return isinstance(values, list) and any("/" in item or ":" in item for item in values if isinstance(item, str))
+    return isinstance(values, list) and any(
+        "/" in item or ":" in item or item in optional for item in values if isinstance(item, str)
+    )
+
+
+def _optional_names(document: Document) -> frozenset[str]:
+    """Return the optional dependencies that are no features of their own, so that a feature's name means them."""
+    names = set()
+    for path, _ in _places(document):
+        table = document.plain(*path)
+        for name, value in table.items() if isinstance(table, dict) else ():
+            if isinstance(value, dict) and value.get("optional") is True:
+                names.add(name)
+    return frozenset(names - set(_names(document, "features")))

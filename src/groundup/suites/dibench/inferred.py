@@ -20,6 +20,13 @@ WRITABLE = frozenset({
     "pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "package.json", "Cargo.toml", "msbuild",
 })  # fmt: skip
 """Formats of manifests that a project declares its own dependencies in."""
+INFERRED_KINDS: Mapping[Language, frozenset[Kind]] = {
+    "python": frozenset({Kind.RUNTIME}),
+    "javascript": frozenset({Kind.RUNTIME}),
+    "rust": frozenset({Kind.RUNTIME, Kind.OPTIONAL}),
+    "csharp": frozenset({Kind.RUNTIME}),
+}
+"""What the subject `static` declares: in Rust also what stands behind features, for it lies in the same table."""
 _ON_DEMAND = (Kind.OPTIONAL, Kind.CONSTRAINT, Kind.OVERRIDE)
 """Kinds that do not bring a package by themselves: one that stands only there may be needed besides."""
 _DEV_WORDS = ("dev", "test", "doc", "lint", "ci")

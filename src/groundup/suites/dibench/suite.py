@@ -24,7 +24,7 @@ from groundup.suites.dibench.execution_validity import (
     valid_ids,
     validity_file,
 )
-from groundup.suites.dibench.inferred import write_inferred
+from groundup.suites.dibench.inferred import INFERRED_KINDS, write_inferred
 from groundup.suites.dibench.instances import LANGUAGES, as_lines, converted, documents
 from groundup.suites.dibench.official import OfficialGrader
 from groundup.suites.dibench.patches import PatchError
@@ -139,7 +139,8 @@ class DiBench:
         """Write the build files as inference without a model makes them."""
         problem = self._problems[task.id]
         instance = problem.instance
-        for file in write_inferred(problem.folder(), instance.language, instance.build_files, problem.read):
+        kinds = INFERRED_KINDS[instance.language]
+        for file in write_inferred(problem.folder(), instance.language, instance.build_files, problem.read, kinds):
             if file.added:
                 place = destination / file.path
                 place.parent.mkdir(parents=True, exist_ok=True)
