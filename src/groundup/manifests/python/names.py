@@ -26,7 +26,7 @@ def group_kind(name: str, default: Kind = Kind.GROUP) -> Kind:
 
 
 def place_kind(names: Iterable[str]) -> tuple[Kind, str]:
-    """Return what the first telling one of *names*, of a file and its folders, says of requirements, and that name.
+    """Return the kind that the first telling one of *names*, of a file and its folders, says, and that name.
 
     A package's own requirements stand at the root or in folders that say nothing.
     """
