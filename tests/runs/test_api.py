@@ -171,6 +171,36 @@ def test_a_resume_with_the_same_options_is_not_refused(settings: Settings) -> No
         api.resume(folder, QUICK, settings, changes={"attempt": 3})
 
 
+def test_what_a_run_does_not_use_may_change(settings: Settings, predict: Predict) -> None:
+    """Specifications that come onto the machine meanwhile matter to no grader: resume and cache go on as before."""
+    failing = predict({"task-0000": "infrastructure", "task-0001": "half"})
+    once = settings.cache_dir.parent / "once"
+    (Path(failing.path) / "task-0000" / BEHAVIOUR).write_text(f"once {once}")
+    configuration = evaluation(failing, "tests.runs.toy:create_pulled")
+    no_retry = QUICK.model_copy(update={"retries": 0})
+    folder = api.run(configuration, no_retry, settings, run_id="one").folder
+    (settings.cache_dir.parent / "instruction").touch()
+    assert api.resume(folder, QUICK, settings).exit_code == 0
+    again = api.run(configuration, QUICK, settings, run_id="two").folder
+    assert all(line.cached for line in RunFolder(again).latest().values())
+
+
+def test_a_run_without_the_cache_stays_one(settings: Settings, predict: Predict) -> None:
+    """What was to be graded anew is graded anew also by the resume that finishes it."""
+    predictions = predict({"task-0000": "pass", "task-0001": "pass"})
+    api.run(evaluation(predictions), QUICK, settings, run_id="cached")
+    begun = QUICK.model_copy(update={"use_cache": False, "max_cost_usd": 5.0, "price": "1:2"})
+    folder = api.run(evaluation(predictions), begun, settings, run_id="one").folder
+    (folder / "verdicts.jsonl").write_bytes(b"")  # as if it had been killed before the first verdict
+    assert api.resume(folder, QUICK, settings).exit_code == 0
+    assert not any(line.cached for line in RunFolder(folder).latest().values())
+    last = RunFolder(folder).lock().starts[-1].options
+    assert (last["use_cache"], last["max_cost_usd"], last["price"]) == (False, 5.0, "1:2")
+    more = QUICK.model_copy(update={"max_cost_usd": 9.0})
+    api.resume(folder, more, settings)
+    assert RunFolder(folder).lock().starts[-1].options["max_cost_usd"] == 9.0
+
+
 def test_a_resume_on_other_predictions_is_refused(settings: Settings, predict: Predict) -> None:
     """Verdicts of two different submissions never stand in one run under one name."""
     predictions = predict({"task-0000": "infrastructure"})

@@ -186,6 +186,13 @@ def create_written(settings: Settings) -> ToySuite:
     return ToySuite(2, journal=settings.cache_dir.parent / "gradings", written=True)
 
 
+def create_pulled(settings: Settings) -> ToySuite:
+    """Return two tasks whose instruction and seeds are there once somebody has put `instruction` beside the cache."""
+    pulled = (settings.cache_dir.parent / "instruction").exists()
+    seeds = ({"path": "README", "content": b"Write it."},) if pulled else ()
+    return ToySuite(2, journal=settings.cache_dir.parent / "gradings", written=pulled, seeds=seeds)
+
+
 def create_eight_written(settings: Settings) -> ToySuite:
     """Return eight tasks that an agent can do."""
     return ToySuite(8, journal=settings.cache_dir.parent / "gradings", written=True)

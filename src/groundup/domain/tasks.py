@@ -35,3 +35,8 @@ class Task(Record):
     def digest(self) -> str:
         """The digest of everything that defines the task for a subject."""
         return digest_of(self)
+
+    @property
+    def graded_digest(self) -> str:
+        """The digest of what defines the task for a grader: not what only a subject is told and given."""
+        return digest_of(self.model_copy(update={"instruction": None, "seeds": ()}))

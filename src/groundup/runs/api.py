@@ -83,7 +83,8 @@ def resume(
     """Finish what a run owes.
 
     *changes* are fields of `RunConfiguration` that the user named again; one that differs is refused by name, as
-    are suites, tasks, graders, sandboxes and predictions that have changed since.
+    are suites, tasks, graders, sandboxes and predictions that have changed since. A run that was begun without the
+    verdict cache goes on without it, and a limit on its cost stays until another is given.
     """
     config = RunFolder(folder).config()
     earlier = config.configuration
@@ -91,7 +92,8 @@ def resume(
         refuse(config.run_id, keys)
     check_trust(earlier.sandbox, trusted=options.trusted)
     made = make_plan(earlier, settings)
-    return _work(Job(made, folder, options, settings, progress, finish, resumed=True))
+    kept = _as_begun(options, RunFolder(folder))
+    return _work(Job(made, folder, kept, settings, progress, finish, resumed=True))
 
 
 def regrade(
@@ -121,6 +123,20 @@ def regrading(folder: Path, changes: Mapping[str, object] | None = None) -> RunC
     earlier = RunFolder(folder).config().configuration
     again = earlier.model_copy(update={"submissions": EarlierRun(path=str(folder.resolve()))})
     return _with(again, changes)
+
+
+def _as_begun(options: RunOptions, run: RunFolder) -> RunOptions:
+    """Return *options* with what the last start promised: no verdict out of the cache, and its limit on money."""
+    starts = run.lock().starts
+    if not starts:
+        return options
+    earlier = starts[-1].options
+    money = {name: earlier.get(name) for name in ("max_cost_usd", "prices", "price")}
+    if options.price is not None or options.prices is not None:
+        money = {"max_cost_usd": money["max_cost_usd"]}
+    given = {name: value for name, value in options if name in money and value is not None}
+    use_cache = options.use_cache and earlier.get("use_cache") is not False
+    return RunOptions.model_validate({**dict(options), **money, **given, "use_cache": use_cache})
 
 
 def _work(job: Job) -> RunResult:

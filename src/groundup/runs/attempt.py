@@ -201,7 +201,7 @@ class Trial:
         layers = await grader.layers(self._task, bench) if isinstance(grader, Layered) else {}
         return {
             "submission": submission.digest,
-            "task": self._task.digest,
+            "task": self._task.graded_digest,
             "suite": [plan.suite.name, plan.suite.version],
             "grader": [grader.name, grader.version, digest_of(grader.identity(self._task))],
             "layers": dict(layers),
