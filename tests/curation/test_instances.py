@@ -48,11 +48,11 @@ def repository(tmp_path: Path) -> Path:
     return _committed(tmp_path / "somebody-x", FILES)
 
 
-def _committed(root: Path, files: Mapping[str, bytes]) -> Path:
+def _committed(root: Path, files: Mapping[str, bytes], author: str = "a") -> Path:
     for path, content in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(content)
-    identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "core.autocrlf=false")
+    identity = ("-c", f"user.name={author}", "-c", "user.email=a@b", "-c", "core.autocrlf=false")
     for arguments in (("init", "-q", "-b", "main"), ("add", "."), (*identity, "commit", "-q", "-m", "all")):
         subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True)
     return root
@@ -94,6 +94,39 @@ async def test_the_suite_reads_what_is_made_and_a_second_making_replaces(reposit
     assert problem.id == "x"
     assert problem.subset == "set"
     assert problem.folder().is_dir()
+
+
+async def test_another_repositorys_instance_is_never_replaced(repository: Path, tmp_path: Path) -> None:
+    """Two repositories of one name are told apart by their commits; a copy of one is the same repository."""
+    folder, settings = tmp_path / "set", _settings(tmp_path)
+    first = await add_instance(Wanted(repository=str(repository), language="python"), folder, settings)
+    other = _committed(tmp_path / "others" / "somebody-x", FILES, author="b")
+    before = (folder / "set.jsonl").read_bytes()
+    with pytest.raises(UsageError, match="another --name"):
+        await add_instance(Wanted(repository=str(other), language="python"), folder, settings)
+    assert (folder / "set.jsonl").read_bytes() == before
+
+    clone = tmp_path / "copies" / "somebody-x"
+    subprocess.run(["git", "clone", "-q", str(repository), str(clone)], check=True)
+    again = await add_instance(Wanted(repository=str(clone), language="python"), folder, settings)
+    assert again.instance.instance_id == first.instance.instance_id
+
+
+async def test_what_is_no_instance_is_never_replaced(repository: Path, tmp_path: Path) -> None:
+    """A folder that somebody put where an instance would go stays, and a failure leaves the earlier instance."""
+    folder, settings = tmp_path / "set", _settings(tmp_path)
+    notes = folder / "set" / "python" / "x" / "notes"
+    notes.parent.mkdir(parents=True)
+    notes.write_text("mine")
+    with pytest.raises(UsageError, match="belongs to no instance"):
+        await add_instance(Wanted(repository=str(repository), language="python", name="x"), folder, settings)
+    assert notes.read_text() == "mine"
+
+    wanted = Wanted(repository=str(repository), language="python", name="y")
+    await add_instance(wanted, folder, settings)
+    with pytest.raises(TaskError):
+        await add_instance(wanted.model_copy(update={"kinds": frozenset({Kind.DEV})}), folder, settings)
+    assert (folder / "set" / "python" / "y" / "x.py").exists()
 
 
 async def test_job_and_leg_of_ones_own_are_taken_and_checked(repository: Path, tmp_path: Path) -> None:

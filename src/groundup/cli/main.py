@@ -37,7 +37,7 @@ from groundup.cli import (
     validate,
 )
 from groundup.cli.console import forget_output, print_document, say
-from groundup.cli.options import Examples, command
+from groundup.cli.options import Command, Examples, command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,7 +115,7 @@ def create_app() -> typer.Typer:
         group, _, own = name.rpartition(" ")
         if group and not groups[group].registered_commands:
             app.add_typer(groups[group], name=group)
-        (groups[group] if group else app).command(own)(command(function, examples))
+        (groups[group] if group else app).command(own, cls=Command)(command(function, examples))
     return app
 
 

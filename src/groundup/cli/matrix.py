@@ -116,14 +116,18 @@ def _entries(table: Mapping[str, object], place: str) -> Iterator[Entry]:
     given = {name.replace("-", "_"): value for name, value in table.items()}
     for name in _NAMES & given.keys():
         value = given[name]
-        given[name] = ",".join(map(str, value)) if isinstance(value, list) else value
+        given[name] = [",".join(map(str, value))] if isinstance(value, list) else [value]
     for name in given:
         if name not in known:
             raise UsageError(f"{place}: {unknown('key', name, known)}")
     for name in ("suite", "agent"):
         if name not in given:
             raise UsageError(f"{place}: it has no {name}")
-    axes = {name: value for name, value in given.items() if isinstance(value, list) and name not in _LISTS}
+    axes = {
+        name: value
+        for name, value in given.items()
+        if isinstance(value, list) and name not in _LISTS and name not in _NAMES
+    }
     for values in itertools.product(*axes.values()):
         chosen = dict(zip(axes, values, strict=True))
         one = {**given, **chosen}

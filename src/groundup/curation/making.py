@@ -4,12 +4,13 @@
 <folder>/<subset>/<language>/<id>/        the masked repository
 """
 
+import shutil
 import tempfile
 from pathlib import Path
 
 from groundup.curation.instances import Job, Made, make_instance
 from groundup.curation.locating import locate
-from groundup.curation.repositories import Origin, check_out
+from groundup.curation.repositories import Origin, check_out, has_commit
 from groundup.curation.tree import FolderTree
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.ids import checked_name
@@ -39,9 +40,11 @@ class Wanted(Record):
 async def add_instance(wanted: Wanted, folder: Path, settings: Settings) -> Made:
     """Make the instance and add it to *folder*, in the place of an earlier one of the same id.
 
-    Raises `UsageError`, `TaskError` or `NetworkError`.
+    An instance of another repository is never replaced. Raises `UsageError`, `TaskError` or `NetworkError`; then
+    *folder* is as it was.
     """
     subset = checked_name(folder.resolve().name)
+    lines = folder / f"{subset}.jsonl"
     with tempfile.TemporaryDirectory(prefix="groundup-curate-") as name:
         work = Path(name)
         original = work / "original"
@@ -49,12 +52,10 @@ async def add_instance(wanted: Wanted, folder: Path, settings: Settings) -> Made
         job, runner = chosen_job(wanted, original)
         identity = wanted.name or _name_of(origin, wanted.repository)
         place = folder / subset / wanted.language / checked_name(identity)
-        if place.exists():
-            remove_tree(place)
-        place.parent.mkdir(parents=True, exist_ok=True)
+        await _refuse_others(lines, place, wanted, origin, work, settings)
         made = make_instance(
             original,
-            place,
+            work / "masked",
             wanted.language,
             job,
             name=identity,
@@ -62,8 +63,34 @@ async def add_instance(wanted: Wanted, folder: Path, settings: Settings) -> Made
             kinds=wanted.kinds,
             runner=runner,
         )
-    _write(folder / f"{subset}.jsonl", made.instance)
+        if place.exists():
+            remove_tree(place)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(work / "masked", place)
+    _write(lines, made.instance)
     return made
+
+
+async def _refuse_others(
+    lines: Path, place: Path, wanted: Wanted, origin: Origin, work: Path, settings: Settings
+) -> None:
+    """Raise `UsageError` when what lies at *place* was made of another repository."""
+    advice = "give this one another --name, or choose another --output"
+    known = (one for one in (read_instances(lines) if lines.exists() else ()) if one.language == wanted.language)
+    earlier = next((one for one in known if one.instance_id == place.name), None)
+    if earlier is None:
+        if place.exists():
+            raise UsageError(f"{place} is there and belongs to no instance; {advice}")
+        return
+    there, here = earlier.metadata.full_name, origin.full_name
+    if there is not None and here is not None:
+        same = there.casefold() == here.casefold()
+    else:  # a folder has no name that tells repositories apart; their commits do
+        commit = earlier.metadata.commit_sha
+        same = commit is not None and await has_commit(wanted.repository, commit, work, settings.git_mirror)
+    if not same:
+        told = there or f"another repository (commit {(earlier.metadata.commit_sha or 'unknown')[:12]})"
+        raise UsageError(f"the instance {earlier.instance_id} in {lines} was made of {told}; {advice}")
 
 
 def chosen_job(wanted: Wanted, original: Path) -> tuple[Job, str]:

@@ -28,8 +28,7 @@ async def check_out(
     """
     if repository.startswith(("-", "ext::")):
         raise UsageError(f"{repository!r} is no repository; name a folder, an address, or host/owner/name")
-    local = Path(repository).expanduser()
-    address = str(local.resolve()) if local.is_dir() else address_of(repository, mirror)
+    address, is_local = _address(repository, mirror)
     ours = GitRepository(work / "fetched.git")
     await ours.create()
     wanted = commit or await _head(ours, address)
@@ -38,7 +37,26 @@ async def check_out(
     if found is None:
         raise TaskError(f"{repository} has no commit {wanted}; name another one")
     await ours.export(found, destination, work)
-    return Origin(_full_name(repository, is_local=local.is_dir()), found)
+    return Origin(_full_name(repository, is_local=is_local), found)
+
+
+async def has_commit(repository: str, commit: str, work: Path, mirror: str | None) -> bool:
+    """Whether *commit* is in the history of *repository*, which answered before."""
+    address, _ = _address(repository, mirror)
+    ours = GitRepository(work / "asked.git")
+    await ours.create()
+    try:
+        await ours.fetch_commit(address, commit)
+    except TaskError:
+        return False
+    return True
+
+
+def _address(repository: str, mirror: str | None) -> tuple[str, bool]:
+    """Return where to fetch from, and whether that is a folder of this machine."""
+    local = Path(repository).expanduser()
+    is_local = local.is_dir()
+    return (str(local.resolve()) if is_local else address_of(repository, mirror)), is_local
 
 
 async def _head(ours: GitRepository, address: str) -> str:
