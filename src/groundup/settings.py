@@ -14,6 +14,7 @@ from groundup.domain.records import Record
 
 CONFIG_FILE = "groundup.toml"
 PREFIX = "GROUNDUP_"
+_LARGEST = 16 * 1024 * 1024
 
 
 def environment() -> Mapping[str, str]:
@@ -101,10 +102,12 @@ def load(flags: Mapping[str, object] | None = None, config: Path | None = None) 
 
 
 def _from_file(path: Path) -> dict[str, Any]:
+    if not path.is_file() or path.stat().st_size > _LARGEST:  # a device would be read for ever
+        raise UsageError(f"{path}: no such configuration file; name a regular one, with TOML in it")
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise UsageError(f"{path}: no such configuration file") from error
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from error
     table: dict[str, Any] = document.get("settings", {})

@@ -94,7 +94,7 @@ def test_pulling_what_is_there_takes_nothing_away(groundup: Groundup, tmp_path: 
     groundup("data", "pull", "nl2repobench", "--from", good)
     with (tmp_path / "cache/data/nl2repobench/data/test_files/calc/start.md").open() as reading:
         assert groundup("data", "pull", "nl2repobench", "--from", same).code == 0
-        assert os.stat(reading.name).st_ino == os.fstat(reading.fileno()).st_ino
+        assert Path(reading.name).stat().st_ino == os.fstat(reading.fileno()).st_ino
     assert str(same) in groundup("data", "list").out
 
 

@@ -1,5 +1,6 @@
 """Instances of repositories: masked, with the patch that restores them, in data that the suite reads."""
 
+import shutil
 import subprocess
 import tomllib
 from collections.abc import Mapping
@@ -107,7 +108,7 @@ async def test_another_repositorys_instance_is_never_replaced(repository: Path, 
     assert (folder / "set.jsonl").read_bytes() == before
 
     clone = tmp_path / "copies" / "somebody-x"
-    subprocess.run(["git", "clone", "-q", str(repository), str(clone)], check=True)
+    shutil.copytree(repository, clone)
     again = await add_instance(Wanted(repository=str(clone), language="python"), folder, settings)
     assert again.instance.instance_id == first.instance.instance_id
 

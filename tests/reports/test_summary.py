@@ -157,6 +157,19 @@ def test_a_comparison_across_graders_or_suites_says_so() -> None:
     assert "different graders" in comparison.warnings[1]
 
 
+def test_a_failure_of_the_machine_is_no_other_grader() -> None:
+    """What no grader judged names none."""
+    config, lines = run_of("r", {"a": [(1, 1)], "b": ["infrastructure"]})
+    broken = next(key for key in lines if key.task == "b")
+    verdict = lines[broken].verdict
+    assert verdict is not None
+    nothing = GRADER.model_copy(update={"environment": "none"})
+    lines[broken] = lines[broken].model_copy(update={"verdict": verdict.model_copy(update={"grader": nothing})})
+    report = report_run(config, lines)
+    assert report.graders == (GRADER,)
+    assert not any("several graders" in warning for warning in report.warnings)
+
+
 def test_verdicts_of_several_graders_in_one_run_are_told() -> None:
     """A resume under another grader is refused, but a file can be put together by hand."""
     config, lines = run_of("r", {"a": [(1, 1)], "b": [(1, 1)]})

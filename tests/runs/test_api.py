@@ -172,7 +172,7 @@ def test_a_resume_with_the_same_options_is_not_refused(settings: Settings) -> No
 
 
 def test_what_a_run_does_not_use_may_change(settings: Settings, predict: Predict) -> None:
-    """Specifications that come onto the machine meanwhile matter to no grader: resume and cache go on as before."""
+    """Specifications that come meanwhile matter to no grader: resume and cache go on as before."""
     failing = predict({"task-0000": "infrastructure", "task-0001": "half"})
     once = settings.cache_dir.parent / "once"
     (Path(failing.path) / "task-0000" / BEHAVIOUR).write_text(f"once {once}")

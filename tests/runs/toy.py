@@ -187,7 +187,7 @@ def create_written(settings: Settings) -> ToySuite:
 
 
 def create_pulled(settings: Settings) -> ToySuite:
-    """Return two tasks whose instruction and seeds are there once somebody has put `instruction` beside the cache."""
+    """Return two tasks with instruction and seeds, once there is a file `instruction` beside the cache."""
     pulled = (settings.cache_dir.parent / "instruction").exists()
     seeds = ({"path": "README", "content": b"Write it."},) if pulled else ()
     return ToySuite(2, journal=settings.cache_dir.parent / "gradings", written=pulled, seeds=seeds)

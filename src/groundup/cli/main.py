@@ -160,7 +160,8 @@ def _ending(given: list[str]) -> tuple[int, str | None]:
         if isinstance(ending.__context__, BrokenPipeError):
             raise ending.__context__ from None
         code = ending.code if isinstance(ending.code, int) else 0
-        return code, "the command line was not understood; see standard error" if code == 2 else None
+        unread = code == 2 and not isinstance(ending.__context__, typer.Exit)  # which a command ends with itself
+        return code, "the command line was not understood; see standard error" if unread else None
     except KeyboardInterrupt:
         say("groundup: interrupted; `groundup resume` finishes a run that had begun")
         return 130, "interrupted"

@@ -27,6 +27,7 @@ from groundup.domain.names import unknown
 from groundup.runs import api
 from groundup.runs.subjects import submissions_of
 from groundup.store.records import RunConfiguration
+from groundup.trees.reading import read_regular
 
 G = TypeVar("G", Subjects, Selection, Judging, Making)
 _GROUPS = (Subjects, Selection, Judging, Making)
@@ -91,7 +92,7 @@ def run_matrix(config: Path, work: Work, talk: Talk, *, dry_run: bool) -> int:
 def read_matrix(path: Path) -> list[Entry]:
     """Return the runs of the file. Raises `UsageError` naming the table and the key that is wrong."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(read_regular(path).decode())
     except OSError as error:
         raise UsageError(f"--config {path} cannot be read: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -18,6 +18,7 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, NetworkError, UsageError
 from groundup.domain.records import Record
 from groundup.gateways.cache import FetchCache
+from groundup.trees.reading import LARGE, read_regular
 
 Ecosystem = Literal["pypi", "npm", "crates", "nuget"]
 ECOSYSTEMS: tuple[Ecosystem, ...] = get_args(Ecosystem)
@@ -219,7 +220,7 @@ def names_of(choice: str, cache_dir: Path, environment: Mapping[str, str]) -> "L
 def read_snapshot(path: Path) -> list[Listing]:
     """Read the lines of a snapshot. Raises `UsageError` naming the line and field."""
     try:
-        lines = path.read_bytes().splitlines()
+        lines = read_regular(path, LARGE).splitlines()
     except OSError as error:
         raise UsageError(
             f"{path}: the registry snapshot cannot be read: {error.strerror}; make one with "

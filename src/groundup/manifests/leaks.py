@@ -15,6 +15,7 @@ from groundup.manifests.discovery import SKIPPED_FOLDERS, files_of
 from groundup.manifests.formats import FORMATS, format_of
 from groundup.manifests.protocol import ManifestFormat
 from groundup.manifests.records import Dependency, Kind, Language, Manifest, ManifestError, Note
+from groundup.trees.reading import read_regular
 from groundup.trees.removal import remove_tree
 
 LOCK_FILES: dict[Language, tuple[str, ...]] = {
@@ -178,7 +179,11 @@ class _Masking:
 
     def _mask(self, known: ManifestFormat, path: str, kinds: Collection[Kind] | None) -> None:
         file = self.root / path
-        data = file.read_bytes()
+        try:
+            data = read_regular(file)
+        except OSError as error:
+            self.refused.append(f"{path} cannot be read: {error.strerror}")
+            return
         try:
             manifest = known.read(data, path)
             masked = known.mask(data, path, kinds)

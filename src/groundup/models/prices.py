@@ -22,6 +22,7 @@ from groundup.domain.conversations import TokenUsage
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.models.settings import ModelSettings
+from groundup.trees.reading import read_regular
 
 _MILLION = 1_000_000
 _PARTS = ("input", "output", "cached")
@@ -85,9 +86,11 @@ def _from_file(name: str, path: Path | None) -> Price | None:
     if path is None:
         return None
     try:
-        prices = _PriceFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).price
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"the price file {path} cannot be read: {error}") from error
+        prices = _PriceFile.model_validate(tomllib.loads(read_regular(path).decode())).price
+    except OSError as error:
+        raise UsageError(f"the price file {path} cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"the price file {path} is not valid TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))

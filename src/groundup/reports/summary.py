@@ -93,7 +93,8 @@ def report_results(
 
 
 def _graders(verdicts: Iterable[Verdict]) -> tuple[GraderIdentity, ...]:
-    return tuple(sorted({verdict.grader for verdict in verdicts}, key=str))
+    judged = {verdict.grader for verdict in verdicts if verdict.status is not Status.INFRASTRUCTURE}
+    return tuple(sorted(judged, key=str))
 
 
 def _row(key: AttemptKey, line: VerdictLine | None) -> AttemptRow:

@@ -199,10 +199,9 @@ def _pinned(
     }
     for name, task in tasks.items():
         # The text and the files of a task matter where an agent reads them, and are often fetched later.
-        asked = isinstance(source, GeneratedSource)
-        pinned[f"task {name}"] = task.digest if asked else task.graded_digest
+        pinned[f"task {name}"] = task.digest if isinstance(source, GeneratedSource) else task.graded_digest
         pinned[f"grader of {name}"] = digest_of(grader.identity(task))
-        if asked and (withheld := source.withheld(task)):
+        if isinstance(source, GeneratedSource) and (withheld := source.withheld(task)):
             pinned[f"withheld from {name}"] = ", ".join(withheld)
     keys = set(map(str, planned.keys))
     for name, digest in source.identity().items():

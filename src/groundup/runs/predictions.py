@@ -29,6 +29,7 @@ from groundup.trees.archives import extract_archive
 from groundup.trees.copy import copy_tree
 from groundup.trees.digest import tree_digest, untrusted_digest
 from groundup.trees.limits import TakenIn, TreeLimits, printable, told_dropped
+from groundup.trees.reading import open_regular, read_regular
 from groundup.trees.writer import TreeWriter
 
 ARCHIVES = (".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar", ".zip")
@@ -160,7 +161,7 @@ def _of_one_task(path: Path, task: str, layout: Layout) -> Iterator[tuple[Attemp
     place = path.resolve()
     if place.is_dir():
         yield from _attempts(place, task, place, path.name, layout)
-    elif path.name.endswith(layout.packed):
+    elif path.name.endswith(layout.packed) and place.is_file():
         yield AttemptKey(task=task), Found(path.name, place)
     else:
         raise UsageError(f"{path} is neither a folder nor an archive ({', '.join(ARCHIVES)})")
@@ -316,7 +317,7 @@ def _is_a_path(text: str) -> bool:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, _Line]]:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         for number in range(1, 10_000_000):
             data = file.readline(_LINE_BYTES + 1)
             if not data:
@@ -361,13 +362,14 @@ def _take(found: Found, destination: Path, limits: TreeLimits) -> TakenIn:
 
 def _patch_bytes(place: Path) -> bytes:
     try:
-        if place.stat().st_size > _LINE_BYTES:
-            raise SubmissionError(f"{place.name} is larger than 16 MiB; that is no patch of build files")
-        return place.read_bytes()
+        return read_regular(place, _LINE_BYTES)
     except OSError as error:
         raise SubmissionError(f"{place.name} cannot be read: {error.strerror}") from error
 
 
 def _file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+    try:
+        with open_regular(path) as file:
+            return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}; mend that or take it away") from error

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from groundup.domain.errors import UsageError
 from groundup.sources.words import words
+from groundup.trees.reading import read_regular
 
 SUFFIXES = {
     "python": (".py", ".pyi", ".pyw", ".ipynb"),
@@ -75,10 +76,10 @@ def read_tree(path: Path) -> Tree:
     if path.is_dir():
         return _read_folder(path)
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except OSError as error:
         raise UsageError(
-            f"{path}: cannot be read: {error.strerror}; name a folder, a source file or a diff"
+            f"{path} cannot be read: {error.strerror}; name a folder, a source file or a diff"
         ) from error
     if path.suffix.lower() in {".diff", ".patch"} or looks_like_diff(data):
         return Tree(tuple(from_diff(data)), {}, whole=False)
@@ -112,9 +113,7 @@ def _read_folder(root: Path) -> Tree:
 
 def _read_small(path: Path) -> bytes | None:
     try:
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
-            return None
-        return path.read_bytes()
+        return None if path.is_symlink() else read_regular(path, LARGEST)
     except OSError:
         return None
 

@@ -20,6 +20,7 @@ from groundup.domain.errors import InfrastructureError, SubmissionError
 from groundup.trees.decompression import refuse_bomb, spooled
 from groundup.trees.limits import TakenIn, TreeLimits
 from groundup.trees.links import Parts
+from groundup.trees.reading import open_regular
 from groundup.trees.walking import CHUNK, read_chunks
 from groundup.trees.writer import TreeWriter, disk_errors
 
@@ -51,7 +52,7 @@ def extract_archive(
     """
     limits = limits or TreeLimits()
     try:
-        archive = path.open("rb")
+        archive = open_regular(path)
     except OSError as error:
         raise InfrastructureError(f"cannot read the archive {path}: {error.strerror or error}") from error
     with archive, TreeWriter(destination, limits) as writer:

@@ -18,6 +18,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.records import Record
 from groundup.environments.programs import ProgramRequest
+from groundup.trees.reading import read_regular
 
 SUFFIX = ".toml"
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}$")]
@@ -142,9 +143,11 @@ def _shipped(name: str) -> Preset:
 
 def _from_path(path: Path) -> Preset:
     try:
-        return parse_preset(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: the preset cannot be read: {error}") from error
+        return parse_preset(read_regular(path).decode(), str(path))
+    except OSError as error:
+        raise UsageError(f"{path}: the preset cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: the preset is not UTF-8 (byte {error.start + 1})") from error
 
 
 def _example(preset: Preset) -> str:

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Field, JsonValue, ValidationError
 from groundup.domain.conversations import ChatRequest
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
+from groundup.trees.reading import LARGE, read_regular
 
 FailureName = Literal[
     "rate_limit", "overload", "overflow", "refusal", "key", "quota", "request", "broken", "empty", "drop"
@@ -117,7 +118,7 @@ def _nth(turns: tuple[Turn, ...], then: str, request: ChatRequest) -> Turn:
 def load_script(path: Path) -> Script:
     """Read a script: .toml, .json (the same keys) or .jsonl (a turn a line). Raises `UsageError`."""
     try:
-        script = Script.model_validate(_document(path, path.read_text(encoding="utf-8")))
+        script = Script.model_validate(_document(path, read_regular(path, LARGE).decode()))
         return _with_files(script, path.parent)
     except OSError as error:
         raise UsageError(f"the script {error.filename} cannot be read: {error.strerror}") from error
@@ -138,7 +139,7 @@ def _with_files(script: Script, folder: Path) -> Script:
     def filled(turn: Turn) -> Turn:
         if turn.content_file is None:
             return turn
-        return turn.model_copy(update={"content": (folder / turn.content_file).read_text(encoding="utf-8")})
+        return turn.model_copy(update={"content": read_regular(folder / turn.content_file).decode()})
 
     return script.model_copy(
         update={

@@ -17,6 +17,7 @@ from groundup.suites.dibench.dataset import Problem
 from groundup.suites.dibench.metrics import FileAnswer, InstanceAnswer, exact_key
 from groundup.suites.dibench.patches import FilePatch, PatchError, apply_to_file, parse_patch
 from groundup.suites.protocol import PATCH_FILE
+from groundup.trees.reading import read_regular
 
 Read = Callable[[str], bytes | None]
 """Returns the content of a file of a repository by its path; None for a missing one."""
@@ -53,7 +54,11 @@ def submitted(problem: Problem, submission: Path) -> Edited:
     build_files = set(problem.instance.build_files)
     handed_in = list(files_of(submission, frozenset({".git"})))
     if handed_in == [PATCH_FILE]:
-        return _patched(problem, parse_patch((submission / PATCH_FILE).read_bytes()), only=build_files)
+        try:
+            data = read_regular(submission / PATCH_FILE)
+        except OSError as error:
+            raise PatchError(f"{PATCH_FILE} cannot be read: {error.strerror}") from error
+        return _patched(problem, parse_patch(data), only=build_files)
     laid_over = build_files & set(handed_in)
 
     def read(path: str) -> bytes | None:

@@ -17,6 +17,7 @@ from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.ids import checked_name
 from groundup.domain.records import Record
 from groundup.suites.dibench.instances import Instance, read_instances
+from groundup.trees.reading import read_regular
 
 SUBSETS = ("regular", "large")
 
@@ -36,7 +37,7 @@ class Problem(Record):
         if file.is_symlink() or not file.resolve().is_relative_to(self.repository.resolve()):
             raise TaskError(f"{self.id}: {path} leads out of the repository; pull the data again")
         try:
-            return file.read_bytes()
+            return read_regular(file)
         except FileNotFoundError:
             return None
         except OSError as error:

@@ -16,6 +16,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.ids import Name
 from groundup.domain.records import Record
 from groundup.manifests.records import Language
+from groundup.trees.reading import open_regular
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 _MOST_BYTES = 64 * 1024 * 1024
@@ -81,7 +82,7 @@ def read_instances(path: Path) -> Iterator[Instance]:
 def documents(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield number and object of each line of a JSONL file that is not blank. Raises `UsageError`."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             for number, line in enumerate(iter(lambda: file.readline(_MOST_BYTES), b""), start=1):
                 if line.strip():
                     yield number, _object(line, f"{path}, line {number}")

@@ -15,8 +15,7 @@ from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import UsageError
 from groundup.domain.ids import checked_name
 from groundup.domain.records import Record
-
-_LARGEST_FILE = 16 * 1024 * 1024
+from groundup.trees.reading import read_regular
 
 RELEASES = {
     "sha256:74a2d92034f5373f588e72cbfed0302fbe9ba9f45ed19a34c98a5c320f23d160": "ae9fb81",
@@ -74,11 +73,11 @@ def _read_task(folder: Path) -> PublishedTask:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise UsageError(f"{path}: larger than {_LARGEST_FILE} bytes; this is not the published file")
-        return path.read_text(encoding="utf-8")
+        return read_regular(path).decode()
     except FileNotFoundError as error:
         raise UsageError(f"{path}: missing; every task folder of the published data has it") from error
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}; this is not the published file") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8 at byte {error.start}") from error
 

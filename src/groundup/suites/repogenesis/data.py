@@ -20,6 +20,7 @@ from groundup.domain.records import Record
 from groundup.suites.repogenesis.readme import specified_endpoints
 from groundup.suites.repogenesis.tasks import TASK_FILE, ServiceTask, parse_task, shipped_tasks
 from groundup.trees.digest import tree_digest
+from groundup.trees.reading import read_regular
 
 README = "README.md"
 POM = "pom.xml"
@@ -121,9 +122,7 @@ def _task(folder: Path, known: Mapping[str, ServiceTask]) -> ServiceTask:
 
 def _read(path: Path) -> bytes:
     try:
-        if path.stat().st_size > _LARGEST:
-            raise UsageError(f"{path}: larger than {_LARGEST} bytes; this is no task's file")
-        return path.read_bytes()
+        return read_regular(path, _LARGEST)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}; every task has it") from error
 

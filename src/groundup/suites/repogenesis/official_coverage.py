@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from groundup.domain.records import Record
+from groundup.trees.reading import read_regular
 
 FEATURE = "FEATURE"
 """The method of what is not an endpoint but an entry of a list, looked at where a README has no endpoints."""
@@ -107,7 +108,7 @@ def source_texts(root: Path, excluded: frozenset[str], is_source: Callable[[str]
             path = Path(folder) / name
             if is_source(name) and path.is_file() and path.resolve().is_relative_to(whole):
                 try:
-                    yield path.read_text(encoding="utf-8", errors="ignore")
+                    yield read_regular(path).decode(errors="ignore")
                 except OSError:
                     continue
 

@@ -1,0 +1,28 @@
+"""Reading what somebody named: no device, no pipe, not too much."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from groundup.trees.reading import read_regular
+
+
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    """A device would be read for ever and a pipe waited for; both are refused at once, behind links too."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for path in (Path("/dev/zero"), tmp_path / "pipe", tmp_path / "link"):
+        with pytest.raises(OSError, match="no regular file"):
+            read_regular(path)
+    with pytest.raises(IsADirectoryError, match="folder"):
+        read_regular(tmp_path)
+
+
+def test_sizes_are_capped(tmp_path: Path) -> None:
+    """A file of exactly the limit is read, one byte more is refused, whatever it claims to hold."""
+    path = tmp_path / "file"
+    path.write_bytes(b"12345")
+    assert read_regular(path, 5) == b"12345"
+    with pytest.raises(OSError, match="larger than"):
+        read_regular(path, 4)
