@@ -8,6 +8,7 @@ from rich.console import Console
 from groundup.domain.conversations import TokenUsage
 from groundup.domain.episodes import Effort
 from groundup.domain.subjects import Outcome
+from groundup.domain.verdicts import Reason, Stage
 from groundup.reports.document import Report
 from groundup.reports.markdown import markdown
 from groundup.reports.summary import report_of
@@ -62,6 +63,23 @@ Summary
 95 % interval: Wilson
 95 % interval: percentile bootstrap over tasks, 10000 resamples, seed 20261121
 """
+
+
+def test_no_attempt_is_called_solved_beside_an_unexplained_fault() -> None:
+    """With the full score and yet a reason, such as one that was not deployed, all reasons are told."""
+    report = report_of([run_of("r", WORDS)])
+    run = report.runs[0]
+    beta = next(row for row in run.attempts if row.task == "beta")
+    reasons = (
+        Reason(stage=Stage.INSTALL, message="no such package"),
+        Reason(stage=Stage.START, message="port 80 did not answer"),
+    )
+    rows = [row.model_copy(update={"reasons": reasons}) if row is beta else row for row in run.attempts]
+    text = printed(report.model_copy(update={"runs": (run.model_copy(update={"attempts": tuple(rows)}),)}))
+
+    (line,) = (line for line in text.splitlines() if "beta" in line)
+    assert "full score" in line
+    assert "install: no such package; start: port 80 did not answer" in line
 
 
 def test_one_run_as_a_table() -> None:

@@ -113,12 +113,12 @@ def _label(row: AttemptRow, several: bool) -> str:
 def _standing(row: AttemptRow) -> str:
     words = row.standing.replace("_", " ")
     if row.standing == "graded" and row.counted == 1.0:
-        words = "solved"
+        words = "full score" if row.reasons else "solved"
     return f"{words} (cached)" if row.cached else words
 
 
 def _why(row: AttemptRow) -> str:
-    told = [f"{reason.stage.value}: {reason.message}" for reason in row.reasons[:1]]
+    told = [f"{reason.stage.value}: {reason.message}" for reason in row.reasons]
     if row.standing == "graded" and row.outcome not in (None, Outcome.SUBMITTED):
         detail = row.effort.detail if row.effort else ""
         told.insert(0, f"ended by {row.outcome.value}{f' ({detail})' if detail else ''}")
@@ -198,7 +198,7 @@ def _side_by_side(report: Report) -> View:
 def _remarks(report: Report) -> Iterator[str]:
     """Yield why points were lost, as long as that stays readable, and every warning."""
     for run in report.runs:
-        lost = [row for row in run.attempts if row.reasons and row.counted != 1.0]
+        lost = [row for row in run.attempts if row.reasons]
         if len(lost) <= REASONS_SHOWN:
             yield from (f"{run.run_id}, {_label(row, run.several)}: {_why(row)}" for row in lost)
     yield from (f"{run.run_id}: {warning}" for run in report.runs for warning in run.warnings)

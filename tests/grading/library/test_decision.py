@@ -116,6 +116,34 @@ def test_a_package_must_come_from_the_submission(check: ImportCheck) -> None:
     assert decision.reasons[0].stage is Stage.IMPORT
 
 
+def test_a_package_in_another_layout_is_called_the_submissions_own() -> None:
+    """Its place and the expected one are named; only what lies outside, or in the tests, is a stranger."""
+    own = ImportCheck(file="/workspace/lib/calc/__init__.py", error=None)
+    hidden = HIDDEN.model_copy(update={"import_roots": ("src",)})
+    (reason, *_) = decide(
+        EXPECTED, hidden, CANARIES, _report(ALL_PASSED, imports={"calc": own}), _result()
+    ).reasons
+    beside = ImportCheck(file="/workspace/tests/calc.py", error=None)
+    (other, *_) = decide(EXPECTED, hidden, CANARIES, _report({}, imports={"calc": beside}), _result()).reasons
+
+    assert reason.message == "calc lies at lib/calc/__init__.py in the submission; the tests expect it at src/calc"
+    assert "not from the submission" in other.message
+
+
+def test_giving_up_names_the_error_behind_it() -> None:
+    """pytest ends with 4 when a conftest cannot be imported; what it printed says why, with file and line."""
+    printed = (
+        b"ImportError while loading conftest '/workspace/tests/conftest.py'.\n"
+        b"tests/conftest.py:1: in <module>\n    import calc.core\n"
+        b'E     File "/workspace/calc/core.py", line 12\nE       def f(:\n'
+        b"E             ^\nE   SyntaxError: invalid syntax\n"
+    )
+    gave_up = _result().model_copy(update={"stderr": printed})
+    (reason, *_) = _decide(_report({}, exit_code=4), gave_up).reasons
+
+    assert reason.message == "pytest gave up with exit code 4: SyntaxError: invalid syntax (calc/core.py, line 12)"
+
+
 def test_a_failing_import_is_told_before_what_follows_from_it() -> None:
     """When a conftest cannot import the package, pytest gives up; the import is the reason, not a crash."""
     check = ImportCheck(file=None, error="ModuleNotFoundError: No module named 'calc'")

@@ -133,6 +133,17 @@ def test_a_file_that_cannot_be_collected_is_told(tmp_path: Path) -> None:
     assert "cannot import name 'nothing'" in message
 
 
+def test_a_syntax_error_is_told_with_its_file_and_line(tmp_path: Path) -> None:
+    """Who wrote the submission learns where it is broken, also when a test imports it by way of other files."""
+    files = {"calc.py": "import deep\n", "deep.py": "\ndef broken(:\n", "tests/test_a.py": "import calc\n"}
+    report, _ = _run(tmp_path, files)
+
+    (message,) = report.collection_errors.values()
+    assert "SyntaxError" in message
+    assert "deep.py" in message
+    assert "line 2" in message
+
+
 def test_the_place_of_the_package_is_told(tmp_path: Path) -> None:
     """The parent can see what was tested; a package that no test imported is imported for that."""
     report, _ = _run(tmp_path, {"calc/__init__.py": "", "tests/test_a.py": "def test_x(): pass\n"})

@@ -51,6 +51,15 @@ async def test_a_daemon_is_not_deployed_and_passes_all_tests(trial: Trial) -> No
 
 
 @pytest.mark.end_to_end
+async def test_the_words_of_a_service_that_dies_are_told(trial: Trial) -> None:
+    """The reason holds what the service said last, and nothing of what the published steps say."""
+    graded = await trial.official({"start.sh": "echo 'mkdir: Read-only file system' >&2; exit 3\n"})
+
+    assert numbers(graded)[0] is False
+    assert graded.verdict.reasons[0].message.endswith("last words: mkdir: Read-only file system")
+
+
+@pytest.mark.end_to_end
 async def test_a_process_that_merely_lives_is_deployed(trial: Trial) -> None:
     """A published fault: `sleep 3600` counts as deployed."""
     short = {"ready_s": 2.0, "tests_s": 10.0}

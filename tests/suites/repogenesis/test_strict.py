@@ -156,6 +156,18 @@ async def test_a_service_that_dies_in_the_tests_is_asked_again_for_its_endpoints
     assert passed(graded) == 2
     assert graded.verdict.facts["died_in_tests"] is True
     assert share(graded, "api_coverage") == 1
+    assert graded.verdict.reasons[0].stage is Stage.CRASH
+
+
+async def test_the_last_words_of_a_service_that_dies_are_told(trial: Trial) -> None:
+    """Who reads why a service was not deployed sees what it complained of."""
+    script = "echo starting\necho 'mkdir: Read-only file system' >&2\nexit 3\n"
+    graded = await trial.strict({"start.sh": script})
+
+    (why,) = graded.verdict.reasons
+    assert why.stage is Stage.START
+    assert "exit code 3" in why.message
+    assert why.message.endswith("last words: starting | mkdir: Read-only file system")
 
 
 async def test_a_late_service_is_tested_and_called_late(trial: Trial) -> None:

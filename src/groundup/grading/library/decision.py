@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from groundup.domain.errors import SandboxError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason, Stage, Status, TestResult
+from groundup.grading.last_words import pytest_words
 from groundup.grading.library.canary import Canary, own_tests, told_of
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import COMPLETE, Report
@@ -100,7 +101,9 @@ def _why_unfinished(report: Report, result: CommandResult) -> Reason | None:
             Stage.CRASH, f"the test process {_death(result.exit_code)} before the tests had ended{where}"
         )
     if report.exit_code not in COMPLETE:
-        return _reason(Stage.CRASH, f"pytest gave up with exit code {report.exit_code}{where}")
+        said = pytest_words(result.stdout + b"\n" + result.stderr)
+        why = f": {said}" if said else ""
+        return _reason(Stage.CRASH, f"pytest gave up with exit code {report.exit_code}{where}{why}")
     return None
 
 
@@ -124,10 +127,17 @@ def _imports_that_fail(hidden: HiddenTests, report: Report) -> list[Reason]:
         elif check.file is None:
             reasons.append(_reason(Stage.IMPORT, f"{name} cannot be imported: the submission has no file for it"))
         elif not any(PurePosixPath(check.file).is_relative_to(root) for root in roots):
-            reasons.append(
-                _reason(Stage.IMPORT, f"{name} was imported from {check.file}, not from the submission")
-            )
+            reasons.append(_reason(Stage.IMPORT, _misplaced(name, PurePosixPath(check.file), hidden)))
     return reasons
+
+
+def _misplaced(name: str, file: PurePosixPath, hidden: HiddenTests) -> str:
+    """Say from where a package came that is not below an import root: the submission may have another layout."""
+    in_tests = any(file.is_relative_to(PurePosixPath(WORKSPACE, place)) for place in hidden.protected)
+    if not file.is_relative_to(WORKSPACE) or in_tests:
+        return f"{name} was imported from {file}, not from the submission"
+    expected = " or ".join(str(PurePosixPath(root, name.replace(".", "/"))) for root in hidden.import_roots)
+    return f"{name} lies at {file.relative_to(WORKSPACE)} in the submission; the tests expect it at {expected}"
 
 
 def _canary_that_lied(canaries: Sequence[Canary], report: Report, *, complete: bool) -> Reason | None:

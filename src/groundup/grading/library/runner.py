@@ -169,8 +169,15 @@ def message_of(report: Any) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
         return ""
-    # Without a crash record the text is a whole traceback, and its last line names the error.
-    return str(lines[-1] if crash is None else lines[0])[:MESSAGE_CHARS]
+    if crash is not None:
+        return str(lines[0])[:MESSAGE_CHARS]
+    # Without a crash record the text is a whole traceback: its last line names the error, and of an error of
+    # syntax another line of the exception says where it is.
+    error = lines[-1]
+    places = [
+        line[1:].strip() for line in lines if line.startswith("E ") and 'File "' in line and ", line " in line
+    ]
+    return (error + (" (" + places[-1] + ")" if places else ""))[:MESSAGE_CHARS]
 
 
 def reason_of_skip(report: Any) -> str:

@@ -19,6 +19,7 @@ from groundup.environments.java_builder import JavaBuilding
 from groundup.environments.java_requests import REPOSITORY_TARGET, JavaToolchain
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
 from groundup.grading.bench import Bench
+from groundup.grading.last_words import last_words
 from groundup.grading.services.asking import Answer, Caller
 from groundup.grading.services.records import Lifecycle, Readiness
 from groundup.grading.services.start import StartCommand
@@ -87,6 +88,8 @@ class Deployment:
     async def _silent(self) -> Readiness:
         ended = await self._ended()
         how = "" if ended is None else f"; the start command had ended with exit code {ended}"
+        said = last_words(self.log())
+        how += f"; last words: {said}" if said else "; it printed nothing"
         return Readiness(
             answered_s=None,
             in_time=False,

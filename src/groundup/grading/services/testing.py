@@ -20,6 +20,7 @@ from groundup.domain.errors import InfrastructureError, SandboxError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import TestResult
 from groundup.environments.requests import PythonEnvironment
+from groundup.grading.last_words import pytest_words
 from groundup.grading.library import runner_source
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import COMPLETE, Report, Result, parse_report
@@ -163,7 +164,8 @@ def _why(report: Report, result: CommandResult) -> str:
     if result.ending is not Ending.EXITED:
         return f"the tests were stopped: {result.ending}"
     code = report.exit_code if report.exit_code is not None else result.exit_code
-    return f"pytest gave up with exit code {code}"
+    said = pytest_words(result.stdout + b"\n" + result.stderr)
+    return f"pytest gave up with exit code {code}" + (f": {said}" if said else "")
 
 
 async def _once(

@@ -17,6 +17,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.bench import Bench
 from groundup.grading.java.installing import java_tools
+from groundup.grading.last_words import last_words
 from groundup.grading.services.deployment import lend_index, writable_environment
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.start import find_start
@@ -32,6 +33,7 @@ from groundup.suites.repogenesis.official_rules import (
     read_counts,
     read_deployment,
     read_surefire_counts,
+    service_words,
 )
 from groundup.suites.repogenesis.official_workspace import Image, build_image
 from groundup.trees.limits import printable
@@ -184,7 +186,9 @@ def _verdict(task: Task, image: Image, exit_code: int, log: str, counts: Counts)
     elif exit_code == _CONTAINER_TIMEOUT:
         reasons.append(Reason(stage=Stage.TIMEOUT, message=log[:400]))
     if not deployed.success:
-        reasons.append(Reason(stage=Stage.START, message=printable(deployed.message)[:200] or "Unknown"))
+        said = last_words(service_words(log).encode())
+        told = printable(deployed.message)[:200] or "Unknown"
+        reasons.append(Reason(stage=Stage.START, message=told + (f"; last words: {said}" if said else "")))
     if counts.passed < counts.total or not counts.total:
         told = f"{counts.passed} passed, {counts.failed} failed, {counts.errors} errors"
         reasons.append(Reason(stage=Stage.TEST, message=told))

@@ -13,6 +13,7 @@ from groundup.domain.records import Record
 DSR_MARKERS = (">>>>> DSR_START", ">>>>> DSR_END")
 TEST_MARKERS = (">>>>> TEST_START", ">>>>> TEST_END")
 NO_MARKERS = "No DSR markers found in container output"
+_OWN_WORDS = ("DSR_", "Starting service", "Waiting for service", "Process ", "Evaluation complete", "WARNING: No ")
 _TRUE = ("true", "1", "yes")
 _COUNTS = {
     "passed": re.compile(r"(\d+)\s+passed"),
@@ -82,6 +83,12 @@ def read_surefire_counts(log: str) -> Counts:
     found = [tuple(map(int, match.groups())) for match in lines if match]
     run, failed, errors, skipped = (sum(column) for column in zip(*found, strict=True)) if found else (0, 0, 0, 0)
     return Counts(passed=max(run - failed - errors - skipped, 0), failed=failed, errors=errors, run=run)
+
+
+def service_words(log: str) -> str:
+    """Return what the service seems to have said: around its start, and on standard error, which comes last."""
+    lines = f"{between(log, *DSR_MARKERS)}\n{log.partition(TEST_MARKERS[1])[2]}".splitlines()
+    return "\n".join(line for line in lines if not line.startswith(_OWN_WORDS))
 
 
 def between(log: str, start: str, end: str) -> str:

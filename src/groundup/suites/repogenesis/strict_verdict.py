@@ -2,6 +2,7 @@
 
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.java.installing import JavaInstalled
+from groundup.grading.last_words import last_words
 from groundup.grading.services.install import Installed
 from groundup.grading.services.records import InstallOutcome
 from groundup.grading.services.testing import TestRun
@@ -120,6 +121,11 @@ def _reasons(problem: Problem, observed: Observed, coverage: Coverage, passed: i
         status = observed.health.get(path)
         said = "did not answer" if status is None else f"answered {status}"
         reasons.append(_reason(Stage.START, f"the README's health path {path} {said}"))
+    if observed.died:
+        said = last_words(observed.service_log) or "none"
+        reasons.append(
+            _reason(Stage.CRASH, f"the service did not answer any more after the tests; last words: {said}")
+        )
     if observed.tests is not None and passed < problem.task.tests.count:
         reasons.append(_test_reason(problem, observed.tests, passed))
     missing = [one for one in coverage.specified if one not in coverage.implemented]

@@ -1,0 +1,50 @@
+"""What a process said last: one line for people, out of text that nothing is decided from. Pure."""
+
+import re
+from pathlib import PurePosixPath
+
+from groundup.sandbox.protocol import WORKSPACE
+from groundup.trees.limits import printable
+
+_TAIL_BYTES = 16 * 1024
+_LINES = 2
+_MAX_CHARS = 160
+_ERROR_LINE = re.compile(r"^E {2,}")
+_PLACE = re.compile(r'File "([^"]+)", line (\d+)')
+_FRAME = re.compile(r"^(\S+?\.py):(\d+): in ")
+
+
+def last_words(log: bytes) -> str:
+    """Return the last two lines of *log* that no traceback indents; "" when there is none."""
+    lines = [line for line in _lines(log) if not line.startswith((" ", "\t"))]
+    return _cut(" | ".join(map(str.strip, lines[-_LINES:])))
+
+
+def pytest_words(output: bytes) -> str:
+    """Return the error at which pytest gave up, with file and line; "" where *output* tells none."""
+    lines = _lines(output)
+    errors = [at for at, line in enumerate(lines) if _ERROR_LINE.match(line)]
+    if not errors:
+        return _cut(next((line for line in reversed(lines) if line.startswith("ERROR:")), ""))
+    error = _ERROR_LINE.sub("", lines[errors[-1]])
+    for line in reversed(lines[: errors[-1]]):
+        if found := _PLACE.search(line) or _FRAME.match(line):
+            return _cut(f"{error} ({_shown(found[1])}, line {found[2]})")
+    return _cut(error)
+
+
+def _lines(text: bytes) -> list[str]:
+    decoded = text[-_TAIL_BYTES:].decode("utf-8", "replace")
+    return [line.rstrip() for line in decoded.splitlines() if line.strip()]
+
+
+def _shown(place: str) -> str:
+    """Return a path without the folder that every path in a sandbox begins with."""
+    path = PurePosixPath(place)
+    return str(path.relative_to(WORKSPACE)) if path.is_relative_to(WORKSPACE) else place
+
+
+def _cut(text: str) -> str:
+    """Keep the end, where the cause stands."""
+    text = printable(text)
+    return text if len(text) <= _MAX_CHARS else "..." + text[3 - _MAX_CHARS :]
