@@ -12,7 +12,8 @@ from groundup.environments.local import LocalBuilder
 from groundup.environments.requests import Resolution, ResolvedRequest
 from groundup.environments.resolutions import Resolutions
 from groundup.environments.work_time import OutOfTimeError, WorkTime
-from groundup.sandbox.protocol import SandboxProvider
+from groundup.sandbox.fake import FakeProvider
+from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
 from groundup.settings import Settings
 from groundup.trees.removal import remove_tree
 from tests.environments.conftest import MINOR, MakeBuilder
@@ -126,23 +127,25 @@ async def test_who_wants_nothing_kept_finds_no_resolutions(
     assert not (tmp_path / "cache/resolutions").exists()
 
 
-async def test_the_clock_stands_while_nothing_runs() -> None:
+async def test_the_clock_stands_while_nothing_runs(tmp_path: Path) -> None:
     """Two parts of 0.05 s with a pause of 0.4 s between them fit into 0.3 s; a third that never ends does not."""
     work = WorkTime(0.3, "installing demo")
-    async with work.running():
+    sandbox = await FakeProvider().open(SandboxSpec(workspace=tmp_path))
+    async with work.running(sandbox):
         await asyncio.sleep(0.05)
     await asyncio.sleep(0.4)
-    async with work.running():
+    async with work.running(sandbox):
         await asyncio.sleep(0.05)
     with pytest.raises(OutOfTimeError, match="installing demo: not done within"):
-        async with work.running():
+        async with work.running(sandbox):
             await asyncio.sleep(60)
 
 
-async def test_other_timeouts_go_through() -> None:
+async def test_other_timeouts_go_through(tmp_path: Path) -> None:
     """A time limit of something inside is not taken for this one."""
+    sandbox = await FakeProvider().open(SandboxSpec(workspace=tmp_path))
     with pytest.raises(TimeoutError):
-        async with WorkTime(60, "installing demo").running():
+        async with WorkTime(60, "installing demo").running(sandbox):
             raise TimeoutError
 
 

@@ -56,7 +56,7 @@ class BuildSandbox:
     ) -> None:
         self.gateway = gateway
         self.variables: dict[str, str] = {}
-        self._sandbox = sandbox
+        self.sandbox = sandbox
         self._index = index
         self._ask = ask
         self._store = store
@@ -82,7 +82,7 @@ class BuildSandbox:
     async def attempt(self, *argv: str, environment: dict[str, str] | None = None) -> CommandResult:
         """Run a command that may fail, and log it."""
         command = Command(argv=argv, environment={**self.variables, **(environment or {})})
-        result = await self._sandbox.run(command)
+        result = await self.sandbox.run(command)
         self._log += f"$ {' '.join(argv)}\n".encode() + result.stdout + result.stderr
         self._log += f"[{result.ending}, exit code {result.exit_code}, {result.duration_s:.1f} s]\n".encode()
         return result
@@ -90,7 +90,7 @@ class BuildSandbox:
     async def write(self, name: str, lines: Iterable[str]) -> str:
         """Write *lines* to a file and return where it lies inside."""
         path = f"{WORKSPACE}/{name}"
-        await self._sandbox.write_file(path, "".join(f"{line}\n" for line in lines).encode())
+        await self.sandbox.write_file(path, "".join(f"{line}\n" for line in lines).encode())
         return path
 
     def error(self, failure: Failure) -> Exception:
@@ -105,7 +105,7 @@ class BuildSandbox:
 
     def figures(self) -> dict[str, str]:
         """Return what the lock records of a build."""
-        usage = self._sandbox.usage()
+        usage = self.sandbox.usage()
         files = [record for record in self.gateway.fetched if record.kind != "page"]
         figures = {
             "seconds": f"{time.monotonic() - self._started:.1f}",

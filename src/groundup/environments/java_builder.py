@@ -187,7 +187,7 @@ class JavaBuilder:
                 self._open_registry() as registry,
                 self.maven(project, room / "repository", toolchain, None) as build,
             ):
-                async with work.running():
+                async with work.running(build.sandbox):
                     result = await resolve(build)
                 log = self._store.keep_log(KIND, key, build.log())
                 if not result.ok:

@@ -318,7 +318,6 @@ class LocalBuilder:
         async with (
             self._slots,
             self._open_registry() as registry,
-            work.running(),
             build_sandbox(
                 room,
                 ask,
@@ -328,6 +327,7 @@ class LocalBuilder:
                 store=self._store,
                 limits=self._limits,
             ) as build,
+            work.running(build.sandbox),
         ):
             yield build
 

@@ -1,11 +1,11 @@
-"""How long work itself may take: the clock stands while somebody waits for a turn."""
+"""How long work itself may take: the clock stands while somebody waits for a turn, a package or a processor."""
 
-import asyncio
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from groundup.domain.errors import SubmissionError
+from groundup.sandbox.deadlines import limited
+from groundup.sandbox.protocol import Sandbox
 
 
 class OutOfTimeError(SubmissionError):
@@ -21,16 +21,16 @@ class WorkTime:
         self._spent_s = 0.0
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Let the clock run; raises `OutOfTimeError` where the limit is reached."""
-        began = time.monotonic()
+    async def running(self, sandbox: Sandbox) -> AsyncIterator[None]:
+        """Let the clock of *sandbox* run, where it is done; raises `OutOfTimeError` where the limit is reached."""
+        stopwatch = sandbox.stopwatch()
         left_s = None if self._limit_s is None else max(0.0, self._limit_s - self._spent_s)
         try:
-            async with asyncio.timeout(left_s) as scope:
+            async with limited(stopwatch, left_s) as scope:
                 yield
         except TimeoutError as error:
             if not scope.expired():
                 raise
             raise OutOfTimeError(f"{self._what}: not done within {self._limit_s:.0f} s") from error
         finally:
-            self._spent_s += time.monotonic() - began
+            self._spent_s += stopwatch.passed_s()

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from groundup.domain.errors import InfrastructureError, NetworkError
 from groundup.gateways.records import Fetched, Trouble, UnknownPackageError
 from groundup.gateways.server import Response
+from groundup.sandbox.deadlines import Debt
 
 _TOLD = 10_000
 """How many records of one kind are kept: a sandbox can ask without end."""
@@ -37,6 +38,7 @@ class Ledger:
         """Sizes of what was fetched, by address inside: asking again, or for a head only, changes nothing."""
         self._waiting: dict[int, float] = {}
         """When each question was asked that has no answer yet."""
+        self.debt = Debt()
         self._tickets = itertools.count()
         self._projects: set[str] = set()
         self._fetched: dict[tuple[str, str, str | None], Fetched] = {}
@@ -83,7 +85,8 @@ class Ledger:
         self._waiting[ticket] = time.monotonic()
         name = name[:200]
         try:
-            return await work()
+            with self.debt.owing():
+                return await work()
         except RefusedError as error:
             return self._denied(403, Trouble(kind="refused", name=name, message=str(error)))
         except BudgetSpentError as error:

@@ -55,9 +55,13 @@ class RegistryGateway(ABC):
         return self._ledger.longest_wait_s()
 
     async def attach(self, sandbox: Sandbox) -> str:
-        """Serve *sandbox* on a port of its own loopback; return the address to use inside."""
+        """Serve *sandbox* on a port of its own loopback; return the address to use inside.
+
+        The sandbox's clocks stand while it waits for answers.
+        """
         listening, port = await listen_at(sandbox, self.port)
         await self._server.serve(listening)
+        sandbox.excuse(self._ledger.debt.owed_s)
         return f"http://127.0.0.1:{port}{self.entrance}"
 
     @abstractmethod

@@ -161,6 +161,7 @@ class BubblewrapPod:
             raise SandboxError("the pod is closed; open another one")
         member = await self._provider.open_in(spec, self._key)
         self._members.append(member)
+        member.neighbours = self._members
         return member
 
     async def close(self) -> None:

@@ -2,12 +2,14 @@
 
 import asyncio
 import socket
+import time
 from collections.abc import Callable, Mapping
 from typing import Self
 
 from groundup.domain.errors import SandboxError
 from groundup.sandbox.places import Places
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Enforcement, SandboxSpec, Usage
+from groundup.sandbox.stopwatch import Reading, Stopwatch
 from groundup.settings import Settings
 
 Script = Callable[[SandboxSpec, Command], CommandResult]
@@ -152,6 +154,13 @@ class FakeSandbox:
     def usage(self) -> Usage:
         """Return that nobody knows."""
         return Usage(peak_memory_mb=None, cpu_s=None)
+
+    def stopwatch(self) -> Stopwatch:
+        """Return a stopwatch that is an ordinary one."""
+        return Stopwatch(lambda: Reading(time.monotonic()))
+
+    def excuse(self, owed_s: Callable[[], float]) -> None:
+        """Take note of nothing."""
 
     async def close(self) -> None:
         """End its services."""

@@ -6,17 +6,19 @@ import errno
 import itertools
 import os
 import socket
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
 from groundup.domain.errors import SandboxError
 from groundup.sandbox.composition import base_environment
+from groundup.sandbox.deadlines import Meter, is_done_within, limited, note, silence_of
 from groundup.sandbox.launcher import wire
 from groundup.sandbox.launcher.cgroups import Group
 from groundup.sandbox.launcher_link import Event, LauncherLink
 from groundup.sandbox.pipes import Drain, close_all, drained_pipe, fed_pipe, settle
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec, Usage
+from groundup.sandbox.stopwatch import PERIOD_S, Stopwatch
 from groundup.sandbox.supervisor import TOO_LARGE, pack, unpack
 
 _INLINE_BYTES = 60_000
@@ -52,6 +54,10 @@ class BubblewrapSandbox:
         self._ended: asyncio.Future[Event] = loop.create_future()
         self._closed: asyncio.Future[None] = loop.create_future()
         self._group = Group(0, {})
+        self.neighbours: list[BubblewrapSandbox] = [self]
+        """All of its pod, itself included: what they use is not the machine's fault."""
+        self._meter = Meter(self._own_s, lambda: max(one.spec.limits.cpus for one in self.neighbours))
+        self._life: asyncio.TimerHandle | None = None
         self._uid = -1
         self._peak_bytes: int | None = None
         self._cpu_s: float | None = None
@@ -76,6 +82,7 @@ class BubblewrapSandbox:
         if self._ready.done() and not self._ended.done():
             await _first(self._placed, self._ended, _START_S)
             if self._placed.done() and not self._ended.done():
+                self._live_on(self.stopwatch())
                 return
         reason = self._ended.result().message if self._ended.done() else "it did not answer"
         await self.close()
@@ -85,7 +92,7 @@ class BubblewrapSandbox:
 
     async def run(self, command: Command) -> CommandResult:
         """Run *command* to its end or its limits."""
-        started = time.monotonic()
+        stopwatch = self.stopwatch()
         limits = self.spec.limits
         limit = limits.output_bytes if command.output_bytes is None else command.output_bytes
         drains = [drained_pipe(limit), drained_pipe(limit)]
@@ -102,8 +109,9 @@ class BubblewrapSandbox:
         try:
             key, exited = await self._execute(command, ends)
             timeout_s = limits.command_s if command.timeout_s is None else command.timeout_s
+            silence = silence_of(command, drains, stopwatch)
             try:
-                done, _ = await asyncio.wait([exited], timeout=timeout_s)
+                done = await is_done_within(exited, stopwatch, timeout_s, silence)
             except asyncio.CancelledError:
                 await asyncio.shield(self._end(key, "everything"))
                 raise
@@ -117,11 +125,12 @@ class BubblewrapSandbox:
         assert code is None or isinstance(code, int | OSError)
         for drain, _ in drains:
             drain.catch_up()
-        return self._result(drains, code, ending or self._ending(code, kills, refused), time.monotonic() - started)
+        return self._result(drains, code, ending or self._ending(code, kills, refused), stopwatch)
 
     def _result(
-        self, drains: list[tuple[Drain, int]], code: int | OSError | None, ending: Ending, duration_s: float
+        self, drains: list[tuple[Drain, int]], code: int | OSError | None, ending: Ending, stopwatch: Stopwatch
     ) -> CommandResult:
+        note(stopwatch)
         captures = [drain.capture for drain, _ in drains]
         for drain, _ in drains:
             drain.discard()
@@ -133,7 +142,8 @@ class BubblewrapSandbox:
             stderr=captures[1].value(),
             report=captures[2].value() if len(captures) > 2 else b"",
             truncated=any(capture.truncated for capture in captures),
-            duration_s=duration_s,
+            duration_s=stopwatch.wall_s(),
+            starved_s=stopwatch.starved_s(),
         )
 
     async def start(self, command: Command) -> "BubblewrapService":
@@ -201,8 +211,32 @@ class BubblewrapSandbox:
             peak_memory_mb=None if self._peak_bytes is None else self._peak_bytes / 2**20, cpu_s=self._cpu_s
         )
 
+    def stopwatch(self) -> Stopwatch:
+        """Return a stopwatch of the guest and its pod."""
+        return self._meter.stopwatch()
+
+    def excuse(self, owed_s: Callable[[], float]) -> None:
+        """Have the guest's stopwatches leave out what *owed_s* returns."""
+        self._meter.excuse(owed_s)
+
+    def _own_s(self) -> float | None:
+        used = [one.usage().cpu_s for one in self.neighbours]
+        known = [cpu_s for cpu_s in used if cpu_s is not None]
+        return sum(known) if known else None
+
+    def _live_on(self, life: Stopwatch) -> None:
+        """Look whether the sandbox's own time is over, now and later."""
+        left_s = life.left_s(self.spec.limits.wall_clock_s)
+        if left_s > 0:
+            loop = asyncio.get_running_loop()
+            self._life = loop.call_later(min(left_s, 2 * PERIOD_S), self._live_on, life)
+        elif not self._closing and self._link.alive:
+            self._link.tell({"op": "close", "key": self._key, "cause": "wall_clock"})
+
     async def close(self) -> None:
         """End every process and give the workspace back."""
+        if self._life:
+            self._life.cancel()
         if not self._closing:
             self._closing = True
             self.usage()
@@ -225,7 +259,7 @@ class BubblewrapSandbox:
     async def _end(self, key: str, what: str) -> None:
         """End a command and wait until it is gone; without an answer, end the sandbox."""
         try:
-            async with asyncio.timeout(_END_S):
+            async with limited(Meter().stopwatch(), _END_S):
                 await self._request("end", [what.encode()], (), key)
         except (TimeoutError, SandboxError):
             await self.close()
@@ -351,6 +385,8 @@ class BubblewrapSandbox:
         elif event.event == "usage":
             self._peak_bytes, self._cpu_s = event.peak_bytes, event.cpu_s
         elif event.event in ("ended", "failed") and not self._ended.done():
+            if self._life:
+                self._life.cancel()
             if event.event == "ended" and event.cause != "launcher":
                 self._peak_bytes, self._cpu_s = event.peak_bytes, event.cpu_s
             cause = event.cause if event.event == "ended" else "failed"
@@ -426,7 +462,7 @@ class BubblewrapService:
 
     async def wait(self, timeout_s: float) -> int | None:
         """Return its exit code, or None when it is alive, or its sandbox ended, after *timeout_s*."""
-        done, _ = await asyncio.wait([self._exited], timeout=timeout_s)
+        done = await is_done_within(self._exited, self._sandbox.stopwatch(), timeout_s)
         code = self._exited.result() if done else None
         return code if isinstance(code, int) else None
 
@@ -444,7 +480,9 @@ class BubblewrapService:
 
 async def _first(one: "asyncio.Future[None]", other: "asyncio.Future[Event]", timeout_s: float) -> None:
     waited: set[asyncio.Future[None] | asyncio.Future[Event]] = {one, other}
-    await asyncio.wait(waited, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    stopwatch = Meter().stopwatch()
+    while not (one.done() or other.done()) and (left_s := stopwatch.left_s(timeout_s)) > 0:
+        await asyncio.wait(waited, timeout=min(left_s, PERIOD_S), return_when=asyncio.FIRST_COMPLETED)
 
 
 def _encoded(text: str) -> bytes:

@@ -1,6 +1,7 @@
 """groundup's end of the launcher: starts it, asks it, and hears which sandboxes have ended and why."""
 
 import asyncio
+import contextlib
 import json
 import os
 import socket
@@ -95,6 +96,12 @@ class LauncherLink:
                 raise SandboxError(f"the launcher of sandboxes has ended ({error}); start again") from error
             else:
                 return
+
+    def tell(self, message: dict[str, object]) -> None:
+        """Send a request that nobody waits for; one that does not get through is lost."""
+        if self._channel is not None:
+            with contextlib.suppress(OSError):
+                wire.send(self._channel, message)
 
     def listen(self, key: str, listener: Callable[[Event], None]) -> None:
         """Call *listener* with every event of *key*."""

@@ -10,14 +10,16 @@ import os
 import signal
 import socket
 import sys
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Self
 
 from groundup.domain.errors import SandboxError, UsageError
+from groundup.sandbox.deadlines import Meter, Silence, is_done_within, limited, note, silence_of
+from groundup.sandbox.launcher.watching import take_census
 from groundup.sandbox.pipes import Drain, Feed, close_all, drained_pipe, fed_pipe
 from groundup.sandbox.places import Places
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Enforcement, SandboxSpec, Usage
+from groundup.sandbox.stopwatch import Stopwatch
 from groundup.settings import Settings
 
 _PLACE_REPORT = (
@@ -84,10 +86,14 @@ class HostFolder:
         self._sessions: set[int] = set()
         self._drains: list[Drain] = []
         self._closed = False
+        self._meter = Meter(self._own_s, lambda: spec.limits.cpus)
+
+    def _own_s(self) -> float:
+        return sum(take_census(session).cpu_s for session in self._sessions)
 
     async def run(self, command: Command) -> CommandResult:
         """Run *command* to its end or its deadline."""
-        started = time.monotonic()
+        stopwatch = self.stopwatch()
         limits = self.spec.limits
         limit = limits.output_bytes if command.output_bytes is None else command.output_bytes
         drains = [drained_pipe(limit), drained_pipe(limit)]
@@ -96,10 +102,12 @@ class HostFolder:
         feed, stdin = fed_pipe(command.stdin)
         self._drains += [drain for drain, _ in drains]
         try:
-            code = await self._finish(command, stdin, [end for _, end in drains], feed)
+            silence = silence_of(command, drains, stopwatch)
+            code = await self._finish(command, stdin, [end for _, end in drains], feed, (stopwatch, silence))
         finally:
             for drain, _ in drains:
                 drain.catch_up()
+        note(stopwatch)
         timed_out = code is None
         streams = [drain.capture for drain, _ in drains]
         for drain, _ in drains:
@@ -111,7 +119,8 @@ class HostFolder:
             stderr=streams[1].value(),
             report=streams[2].value() if len(streams) > 2 else b"",
             truncated=any(stream.truncated for stream in streams),
-            duration_s=time.monotonic() - started,
+            duration_s=stopwatch.wall_s(),
+            starved_s=stopwatch.starved_s(),
         )
 
     async def start(self, command: Command) -> "HostService":
@@ -174,6 +183,14 @@ class HostFolder:
         """Return that nobody knows."""
         return Usage(peak_memory_mb=None, cpu_s=None)
 
+    def stopwatch(self) -> Stopwatch:
+        """Return a stopwatch of the machine and all that was started here."""
+        return self._meter.stopwatch()
+
+    def excuse(self, owed_s: Callable[[], float]) -> None:
+        """Have the stopwatches leave out what *owed_s* returns."""
+        self._meter.excuse(owed_s)
+
     async def close(self) -> None:
         """End everything that was started, as far as it stayed in its session's process group."""
         self._closed = True
@@ -190,20 +207,27 @@ class HostFolder:
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
-    async def _finish(self, command: Command, stdin: int, ends: list[int], feed: Feed | None) -> int | None:
+    async def _finish(
+        self,
+        command: Command,
+        stdin: int,
+        ends: list[int],
+        feed: Feed | None,
+        watches: tuple[Stopwatch, Silence | None],
+    ) -> int | None:
+        stopwatch, silence = watches
         try:
             process = await self._process(command, stdin, ends)
             if process is None:
                 return 127
             timeout_s = self.spec.limits.command_s if command.timeout_s is None else command.timeout_s
+            ended = asyncio.ensure_future(process.wait())
             try:
-                return await asyncio.wait_for(process.wait(), timeout_s)
-            except TimeoutError:
-                return None
+                return await ended if await is_done_within(ended, stopwatch, timeout_s, silence) else None
             finally:
                 if process.returncode is None:
                     _kill_group(process.pid)
-                    await process.wait()
+                await ended
         finally:
             if feed:
                 feed.close()
@@ -259,7 +283,8 @@ class HostService:
         if self._process is None:
             return 127
         try:
-            return await asyncio.wait_for(self._process.wait(), timeout_s)
+            async with limited(Meter().stopwatch(), timeout_s):
+                return await self._process.wait()
         except TimeoutError:
             return None
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.records import Record
+from groundup.sandbox.deadlines import Meter, is_done_within
+from groundup.sandbox.launcher.watching import take_census
 from groundup.sandbox.pipes import close_all, drained_pipe, fed_pipe
 
 OUTPUT_BYTES = 16 * 1024 * 1024
@@ -95,11 +97,11 @@ async def run_program(
 
 async def _ended(process: Process, timeout_s: float) -> int | None:
     """Return the exit code, or None at the deadline; nothing of the process group is left in any case."""
+    stopwatch = Meter(lambda: take_census(process.pid).cpu_s).stopwatch()
+    ended = asyncio.ensure_future(process.wait())
     try:
-        return await asyncio.wait_for(process.wait(), timeout_s)
-    except TimeoutError:
-        return None
+        return await ended if await is_done_within(ended, stopwatch, timeout_s) else None
     finally:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        await ended

@@ -5,7 +5,7 @@ Knows nothing of tasks or grades. Everything that comes out of a sandbox is host
 """
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol, Self
@@ -14,6 +14,7 @@ from pydantic import Field
 
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
+from groundup.sandbox.stopwatch import Stopwatch
 
 WORKSPACE = "/workspace"
 """Where the workspace is seen inside every sandbox."""
@@ -63,10 +64,15 @@ class Command(Record):
     cwd: str = WORKSPACE
     environment: dict[str, str] = Field(default={}, description="added to the sandbox's")
     stdin: bytes = b""
-    timeout_s: float | None = Field(default=None, description="None: the sandbox's `command_s`")
+    timeout_s: float | None = Field(
+        default=None, description="by the sandbox's stopwatch; None: the sandbox's `command_s`"
+    )
     output_bytes: int | None = Field(default=None, description="None: the sandbox's `output_bytes`")
     report_fd: int | None = Field(
         default=None, ge=3, le=9, description="descriptor number of a pipe whose bytes come back as `report`"
+    )
+    silence_s: float | None = Field(
+        default=None, description="it is ended, as by its timeout, when nothing came by `report_fd` for so long"
     )
     report_bytes: int = Field(default=64 * 1024 * 1024, description="more than that is cut off")
 
@@ -81,6 +87,12 @@ class CommandResult(Record):
     report: bytes = b""
     truncated: bool = False
     duration_s: float
+    starved_s: float = Field(default=0.0, description="of the duration, what the machine kept from it")
+
+    @property
+    def counted_s(self) -> float:
+        """What counts against limits."""
+        return self.duration_s - self.starved_s
 
     @property
     def ok(self) -> bool:
@@ -103,7 +115,7 @@ class Service(Protocol):
         ...
 
     async def wait(self, timeout_s: float) -> int | None:
-        """Return its exit code, or None when it is alive after *timeout_s*."""
+        """Return its exit code, or None when it is alive after *timeout_s* of the sandbox's stopwatch."""
         ...
 
     def output(self) -> bytes:
@@ -146,6 +158,14 @@ class Sandbox(Protocol):
 
     def usage(self) -> Usage:
         """Return what it has used so far."""
+        ...
+
+    def stopwatch(self) -> Stopwatch:
+        """Return a stopwatch that starts now and is slow while others keep the guest from the processors."""
+        ...
+
+    def excuse(self, owed_s: Callable[[], float]) -> None:
+        """Do not count the seconds that *owed_s* returns, in which groundup owed the guest an answer."""
         ...
 
     async def close(self) -> None:

@@ -12,7 +12,6 @@ import json
 import posixpath
 import re
 import socket
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -24,6 +23,7 @@ from groundup.domain.records import Record
 from groundup.grading.ci.place import FOLDER_VARIABLE, TEMPORARY, TOOLS, job_of, translated
 from groundup.grading.ci.records import RunCommand
 from groundup.grading.ci.shim import FILES
+from groundup.sandbox.deadlines import Debt
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Sandbox
 
 _MOST_ASKED = 64 * 1024 * 1024
@@ -74,16 +74,18 @@ class Relay:
         """Variables that act's own programs must not get, by job."""
         self._serving: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
-        self._deadline = float("inf")
+        self._left_s = float("inf")
+        self.debt = Debt()
+        """How long act waited for commands."""
 
     @property
     def log(self) -> bytes:
         """What all commands printed."""
         return bytes(self._log)
 
-    async def serve(self, listening: socket.socket, deadline: float) -> None:
-        """Answer on *listening* until `close`; no command runs after *deadline* (of `time.monotonic`)."""
-        self._deadline = deadline
+    async def serve(self, listening: socket.socket, allowed_s: float) -> None:
+        """Answer on *listening* until `close`; all commands together run for *allowed_s* that they have."""
+        self._left_s = allowed_s
         self._server = await asyncio.start_server(self._answer, sock=listening, limit=_MOST_ASKED)
 
     async def close(self) -> None:
@@ -100,7 +102,8 @@ class Relay:
         self._serving.add(task)
         try:
             asked = _Asked.model_validate_json(await reader.readuntil(b"\n"))
-            told = await self._run(asked)
+            with self.debt.owing():
+                told = await self._run(asked)
             writer.write(json.dumps(told).encode())
             with contextlib.suppress(ConnectionError):
                 await writer.drain()
@@ -127,6 +130,7 @@ class Relay:
             inside = self._translated(text).encode("utf-8", "surrogateescape")
             await place.sandbox.write_file(self._translated(path), inside)
         result = await place.sandbox.run(self._command(asked, place, job, files))
+        self._left_s -= result.counted_s
         self._record(asked, result)
         code = result.exit_code if result.ending is Ending.EXITED and result.exit_code is not None else 1
         appended = {name: await _appended(place.sandbox, path) for name, path in files.items()}
@@ -153,7 +157,7 @@ class Relay:
             argv=tuple(self._translated(argument) for argument in asked.argv),
             cwd=posixpath.normpath(cwd),
             environment=environment,
-            timeout_s=max(self._deadline - time.monotonic(), 0.01),
+            timeout_s=max(self._left_s, 0.01),
         )
 
     def _translated(self, text: str) -> str:

@@ -91,7 +91,7 @@ async def _install(
     limits = build_limits(lifecycle.service, lifecycle.install_s + 10)  # the clock of the work ends it before
     try:
         async with builder.maven(installed.tree, room, installed.toolchain, repository, limits) as build:
-            async with work.running():
+            async with work.running(build.sandbox):
                 result = await build.maven("-DskipTests", "compile")
             failure = None if result.ok else build.failure(result, bench.scratch)
             repository = await builder.extended(repository, build.gateway.files)

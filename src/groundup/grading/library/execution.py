@@ -72,9 +72,7 @@ async def run_hidden_tests(
             sandbox_spec(staged, hidden, environment, bench.timeout_s)
         ) as sandbox:
             result = await sandbox.run(
-                _command(
-                    hidden, environment, canaries, token, left_out, test_timeout_s=test_timeout_s(hidden, bench)
-                )
+                _command(hidden, environment, canaries, token, left_out, silence_s=test_timeout_s(hidden, bench))
             )
             peak = sandbox.usage().peak_memory_mb
     finally:
@@ -159,7 +157,7 @@ def _command(
     token: str,
     left_out: LeftOut,
     *,
-    test_timeout_s: float,
+    silence_s: float,
 ) -> Command:
     named = [canary.path for canary in canaries if canary.named]
     arguments = [
@@ -181,7 +179,6 @@ def _command(
         "folders": [HOME],
         "cwd": inside(hidden.cwd),
         "stdin": hidden.stdin,
-        "test_timeout_s": test_timeout_s,
         "left_out_tests": [(_digest(node), ordinal) for node, ordinal in left_out.tests],
         "left_out_files": left_out.files,
     }
@@ -190,6 +187,7 @@ def _command(
         cwd=inside(hidden.cwd),
         stdin=json.dumps(spec).encode(),
         report_fd=REPORT_FD,
+        silence_s=silence_s,
     )
 
 

@@ -7,14 +7,15 @@ and body have bounds, because the answer may be anything.
 import asyncio
 import re
 import socket
-import time
 from collections.abc import Mapping
 from contextlib import closing
 
 from pydantic import Field
 
 from groundup.domain.records import Record
+from groundup.sandbox.deadlines import limited
 from groundup.sandbox.protocol import Sandbox
+from groundup.sandbox.stopwatch import Stopwatch
 
 MAX_HEAD_BYTES = 32 * 1024
 MAX_BODY_BYTES = 64 * 1024
@@ -74,16 +75,19 @@ class Caller:
         self._sandbox = sandbox
         self._timeout_s = timeout_s
 
+    def stopwatch(self) -> Stopwatch:
+        """Return a stopwatch of the service and those who ask it."""
+        return self._sandbox.stopwatch()
+
     async def get(self, path: str, timeout_s: float | None = None) -> Answer | None:
         """Ask by GET."""
         return await self.ask(Question(method="GET", path=path), timeout_s)
 
     async def ask(self, question: Question, timeout_s: float | None = None) -> Answer | None:
         """Return the answer; None when nobody answers, or not in HTTP, or not in time."""
-        deadline = time.monotonic() + min(timeout_s or self._timeout_s, self._timeout_s)
         received = bytearray()
         try:
-            async with asyncio.timeout_at(asyncio.get_running_loop().time() + deadline - time.monotonic()):
+            async with limited(self.stopwatch(), min(timeout_s or self._timeout_s, self._timeout_s)):
                 with closing(await self._sandbox.connect(self.port)) as connection:
                     await asyncio.get_running_loop().sock_sendall(connection, self._written(question))
                     await _receive(connection, received, question.method)

@@ -24,6 +24,7 @@ from groundup.grading.services.asking import Answer, Caller
 from groundup.grading.services.records import Lifecycle, Readiness
 from groundup.grading.services.start import StartCommand
 from groundup.grading.turns import Turns
+from groundup.sandbox.deadlines import note
 from groundup.sandbox.protocol import Command, Mount, Pod, Sandbox, SandboxSpec, Service
 from groundup.trees.copy import copy_tree
 
@@ -51,29 +52,32 @@ class Deployment:
         self._sandbox: Sandbox | None = None
         self._service: Service | None = None
         self._lifecycle = lifecycle
-        self._began = 0.0
+        self._clock = self.caller.stopwatch()
         self._last_look = 0.0
 
     async def until_ready(self) -> Readiness:
         """Start it when its turn has come, and wait until the port answers HTTP or nothing is left that could.
 
-        The clock runs from the start. The turn ends when it cannot be in time any more.
+        The clock runs from the start, and stands while the machine is kept busy by others. The turn ends when it
+        cannot be in time any more.
         """
         if self._launch is None:
             return Readiness(answered_s=None, in_time=False, message=_NOTHING)
         ready_s = self._lifecycle.ready_s
         async with self._turns.taken():
             self._sandbox, self._service = await self._launch()
-            self._began = time.monotonic()
+            self._clock = self.caller.stopwatch()
             readiness = await self._answering_within(ready_s)
-        return readiness or await self._answering_within(ready_s + self._lifecycle.late_s) or await self._silent()
+        readiness = readiness or await self._answering_within(ready_s + self._lifecycle.late_s)
+        note(self._clock)
+        return readiness or await self._silent()
 
     async def _answering_within(self, allowed_s: float) -> Readiness | None:
         """Ask until *allowed_s* after the start, or until the service is dead."""
-        while (waited := time.monotonic() - self._began) < allowed_s:
-            answer = await self.caller.get("/", min(_FIRST_ANSWER_S, allowed_s - waited))
+        while (left_s := self._clock.left_s(allowed_s)) > 0:
+            answer = await self.caller.get("/", min(_FIRST_ANSWER_S, left_s))
             if answer is not None:
-                took = time.monotonic() - self._began
+                took = self._clock.passed_s()
                 in_time = took <= self._lifecycle.ready_s
                 message = "" if in_time else f"the port answered only after {took:.1f} s"
                 return Readiness(

@@ -10,8 +10,7 @@ every answer; Python's own http.server answers 501 to methods that it has no fun
 
 import re
 import secrets
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 from pydantic import Field
@@ -56,15 +55,15 @@ class Probed(Record):
 
 async def probe_routes(caller: Caller, routes: Sequence[Route], allowed_s: float) -> tuple[Probed, ...]:
     """Ask for each of *routes*; those for which no time is left are unclear."""
-    deadline = time.monotonic() + allowed_s
-    return tuple([await _probe(caller, route, deadline) for route in routes])
+    stopwatch = caller.stopwatch()
+    return tuple([await _probe(caller, route, lambda: stopwatch.left_s(allowed_s)) for route in routes])
 
 
-async def _probe(caller: Caller, route: Route, deadline: float) -> Probed:
+async def _probe(caller: Caller, route: Route, left_s: Callable[[], float]) -> Probed:
     fillers = _FILLERS if _PARAMETER.search(route.path) else _FILLERS[:1]
     told: Probed | None = None
     for filler in fillers:
-        if time.monotonic() > deadline:
+        if left_s() <= 0:
             break
         told = await _Comparison(caller, route, filler).probe()
         if told.presence is not Presence.MISSING or told.status in _REFUSES_METHOD:

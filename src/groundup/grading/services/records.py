@@ -50,7 +50,7 @@ class InstallOutcome(StrEnum):
 class Readiness(Record):
     """When, and whether, the port answered HTTP."""
 
-    answered_s: float | None = Field(description="seconds from the start to the first answer; None: never")
+    answered_s: float | None = Field(description="seconds that it had until its first answer; None: never")
     in_time: bool
     status: int | None = Field(default=None, description="of the first answer to GET /")
     ended: int | None = Field(default=None, description="exit code of the start command, where it had ended")

@@ -9,7 +9,6 @@ import asyncio
 import hashlib
 import json
 import secrets
-import signal
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -86,16 +85,16 @@ async def run_tests(
 ) -> TestRun:
     """Run all of *tests*, going on after those that end the process. Raises `SandboxError`."""
     began = time.monotonic()
-    allowed_s = allowed_s or lifecycle.tests_s
+    left_s = allowed_s = allowed_s or lifecycle.tests_s
     gathered = _Gathered()
     for _ in range(_MAX_ROUNDS):
-        left_s = allowed_s - (time.monotonic() - began)
         if left_s <= 0:
             gathered.stop(f"all tests together had {allowed_s:.0f} s")
             break
         report, result = await _once(tests, environment, pod, lifecycle, scratch, gathered, left_s)
         if gathered.add(report, result):
             break
+        left_s -= result.counted_s
     else:
         gathered.stop(f"{_MAX_ROUNDS} tests ended the test process")
     return gathered.run(time.monotonic() - began, lifecycle.log_bytes)
@@ -134,7 +133,7 @@ class _Gathered:
             self._stopped = _why(report, result)
             self._timed_out |= result.ending in _OUT_OF_TIME
             return True
-        hung = result.ending in _OUT_OF_TIME or result.exit_code == -signal.SIGXCPU  # the runner's watchdog
+        hung = result.ending in _OUT_OF_TIME
         self._timed_out |= hung
         message = "hung" if hung else f"ended the test process ({result.ending}, exit code {result.exit_code})"
         self._results[report.running] = Result(outcome="error", message=message)
@@ -247,7 +246,6 @@ def _command(
         "folders": [_HOME],
         "cwd": WORKSPACE,
         "stdin": "empty",
-        "test_timeout_s": lifecycle.one_test_s,
         "left_out_tests": [(_digest(node), ordinal) for node, ordinal in gathered.tried],
         "left_out_files": [],
     }
@@ -255,6 +253,7 @@ def _command(
         argv=(environment.executable, "-I", "-B", f"{TRUSTED}/runner.py"),
         stdin=json.dumps(spec).encode(),
         report_fd=_REPORT_FD,
+        silence_s=lifecycle.one_test_s,
     )
 
 

@@ -1,8 +1,10 @@
 """Control groups, version 2 or 1, where this user can make them: memory, processes and CPU time of one sandbox."""
 
 import contextlib
+import functools
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -126,6 +128,52 @@ class Group:
             return int((self.paths[controller] / name).read_text())
         except (OSError, KeyError, ValueError):
             return None
+
+
+@dataclass(frozen=True)
+class Quota:
+    """How many processors all of one control group, ours or one around it, may use together."""
+
+    processors: float
+    counter: Path
+
+    def used_s(self) -> float:
+        """Return the processor time of that group so far."""
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            words = self.counter.read_text().split()
+            return int(words[0]) / 1e9 if len(words) == 1 else int(words[words.index("usage_usec") + 1]) / 1e6
+        return 0.0
+
+
+@functools.cache
+def cpu_quota() -> Quota | None:
+    """Return the narrowest quota of our control group and those around it, as containers have one."""
+    own, mounts = _own_groups(), _mounts()
+    found = []
+    if "cgroup2" in mounts and "" in own:
+        top = mounts["cgroup2"][1]
+        for folder in _upwards(_inside(mounts["cgroup2"], own[""]), top):
+            limit, *period = _words(folder / "cpu.max") or ("max",)
+            if limit.isdigit() and period:
+                found.append(Quota(int(limit) / int(period[0]), folder / "cpu.stat"))
+    if {"cpu", "cpuacct"} <= own.keys() & mounts.keys():
+        counted = _inside(mounts["cpuacct"], own["cpuacct"])
+        for folder in _upwards(_inside(mounts["cpu"], own["cpu"]), mounts["cpu"][1]):
+            limit = "".join(_words(folder / "cpu.cfs_quota_us"))
+            if limit.isdigit():
+                period = _words(folder / "cpu.cfs_period_us")
+                same = mounts["cpuacct"][1] / folder.relative_to(mounts["cpu"][1])
+                found.append(
+                    Quota(int(limit) / int(period[0]), (same if same.is_dir() else counted) / "cpuacct.usage")
+                )
+    return min(found, key=lambda quota: quota.processors, default=None)
+
+
+def _upwards(folder: Path, top: Path) -> Iterator[Path]:
+    yield folder
+    while folder != top and top in folder.parents:
+        folder = folder.parent
+        yield folder
 
 
 def _own_groups() -> dict[str, str]:

@@ -20,6 +20,7 @@ from groundup.sandbox.launcher.placing import Placer
 from groundup.sandbox.launcher.spawning import Identity, Spawn, become_sandbox, fork, make_network
 from groundup.sandbox.launcher.watching import FREE_FLOOR_BYTES, TICK_S, DiskWatch, take_census
 from groundup.sandbox.launcher.workspaces import take_back
+from groundup.sandbox.stopwatch import PATIENCE
 
 _OWN_MEMORY_BYTES = 24 << 20
 _OWN_PROCESSES = 4
@@ -41,6 +42,7 @@ class Box:
     memory_bytes: int
     processes: int
     deadline: float
+    """Of the most patient: groundup itself ends it when its time by the stopwatch is over."""
     disks: list[DiskWatch]
     init: int | None = None
     cause: str | None = None
@@ -139,7 +141,7 @@ class Launcher:
             processors=self._processors(limits["cpus"]),
             memory_bytes=limits["memory_mb"] * 2**20,
             processes=limits["processes"],
-            deadline=time.monotonic() + limits["wall_clock_s"],
+            deadline=time.monotonic() + PATIENCE * limits["wall_clock_s"],
             disks=[],
         )
         box.disks = [DiskWatch(folder, limits["disk_mb"] * 2**20) for folder in box.lent]
@@ -185,7 +187,7 @@ class Launcher:
     def _on_close(self, request: dict[str, Any], given: list[int]) -> None:
         box = self.boxes.get(request["key"])
         if box:
-            self._kill(box, "closed")
+            self._kill(box, request.get("cause", "closed"))
 
     def _on_pod(self, request: dict[str, Any], given: list[int]) -> None:
         identity = self.users.take()
@@ -362,7 +364,7 @@ class Launcher:
         if box.init is None or (box.group.paths.keys() >= {"memory", "pids"}):
             return
         census = take_census(box.init)
-        if census.memory_bytes > box.peak_bytes + 2**20 or census.cpu_s > box.cpu_s + 0.5:
+        if census.memory_bytes > box.peak_bytes + 2**20 or census.cpu_s > box.cpu_s + 0.02:
             box.peak_bytes, box.cpu_s = max(box.peak_bytes, census.memory_bytes), max(box.cpu_s, census.cpu_s)
             self.tell("usage", key=box.key, peak_bytes=box.peak_bytes, cpu_s=box.cpu_s)
         if "memory" not in box.group.paths and census.memory_bytes > box.memory_bytes + _OWN_MEMORY_BYTES:

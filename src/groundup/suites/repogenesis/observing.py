@@ -47,7 +47,9 @@ async def observe(problem: Problem, submission: Path, lifecycle: Lifecycle, benc
         readiness = await deployment.until_ready()
         seen = Observed(installed=installed, start=start, readiness=readiness)
         if readiness.answered_s is not None:
-            left_s = lifecycle.overall_s - installed.seconds - readiness.answered_s  # waiting for turns is free
+            # Waiting for turns and packages is free, so an install that was in time took no more than it might.
+            spent_s = min(installed.seconds, lifecycle.install_s) + readiness.answered_s
+            left_s = lifecycle.overall_s - spent_s
             seen = await _examined(seen, deployment, problem, submission, lifecycle, bench, left_s)
         update = {"service_log": deployment.log(), "peak_memory_mb": deployment.peak_memory_mb()}
         seen = seen.model_copy(update=update)

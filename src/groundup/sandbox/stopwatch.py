@@ -1,0 +1,128 @@
+"""How much time a guest had: seconds in which the machine's processors were there for it.
+
+A limit counts on a stopwatch, not on the wall: where others keep the processors busy the stopwatch is slow, so
+that a verdict is the submission's and not the machine's. What the guest itself uses counts always, so it cannot
+stop its own clock; one that merely waits is not starved, and its clock goes on. Owns the arithmetic and the
+reading of /proc; who waits for what is elsewhere. Needs the standard library only: the launcher uses it, and so do
+programs inside sandboxes.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+PERIOD_S = 0.5
+"""How often a stopwatch is looked at while something waits: loads that come and go are told apart so finely."""
+PATIENCE = 20.0
+"""However starved, nobody has more than so many times the limit on the wall."""
+_IDLE_AFTER_S = 2.0
+_IDLE_SHARE = 0.015
+"""A guest that in so many seconds uses less than this share of one processor waits, and not for a processor."""
+_HERTZ = os.sysconf("SC_CLK_TCK")
+
+
+class Reading(NamedTuple):
+    """The state of the machine and of a guest at one moment; all but the moment are sums since some beginning."""
+
+    moment_s: float
+    idle_s: float | None = None
+    """In which processors that the guest may use did nothing, all together; None: nobody knows."""
+    own_s: float | None = None
+    """Processor time of the guest; None: nobody knows."""
+    owed_s: float = 0.0
+    """In which groundup owed the guest an answer, such as a package."""
+    metered_s: float = 0.0
+    """Processor time of all that share the guest's quota, the guest included."""
+
+
+class Stopwatch:
+    """Counts from its making on. *read* tells how things stand; *processors*: how many the guest can use."""
+
+    def __init__(self, read: Callable[[], Reading], processors: float = 1.0, quota: float | None = None) -> None:
+        self._read = read
+        self._quota = quota
+        self._processors = min(processors, quota or processors)
+        self._last = self._start = self._busy = read()
+        self._passed_s = 0.0
+
+    def passed_s(self) -> float:
+        """Return the seconds that the guest had."""
+        now = self._read()
+        if now.moment_s > self._last.moment_s:
+            self._passed_s += self._counted(self._last, now)
+            self._last = now
+        return self._passed_s
+
+    def wall_s(self) -> float:
+        """Return the seconds that passed for everybody, until the last look."""
+        return self._last.moment_s - self._start.moment_s
+
+    def starved_s(self) -> float:
+        """Return the seconds, until the last look, that the guest did not have."""
+        return max(0.0, self.wall_s() - self._passed_s)
+
+    def left_s(self, limit_s: float) -> float:
+        """Return how long *limit_s* surely lasts from now; not positive when it is over."""
+        return min(limit_s - self.passed_s(), PATIENCE * limit_s - self.wall_s())
+
+    def _counted(self, past: Reading, now: Reading) -> float:
+        elapsed = now.moment_s - past.moment_s
+        own = max(0.0, (now.own_s or 0.0) - (past.own_s or 0.0))
+        if past.idle_s is None or now.idle_s is None or self._is_idle(now):
+            share = 1.0
+        else:
+            free = max(0.0, now.idle_s - past.idle_s) + own
+            if self._quota is not None:
+                free = min(free, self._quota * elapsed - (now.metered_s - past.metered_s) + own)
+            share = min(1.0, max(0.0, free) / (self._processors * elapsed))
+        owed = min(elapsed, max(0.0, now.owed_s - past.owed_s))
+        return min(elapsed, max(own / self._processors, share * (elapsed - owed)))
+
+    def _is_idle(self, now: Reading) -> bool:
+        """Whether the guest has long done next to nothing: who is starved still gets a little, and takes it."""
+        if now.own_s is None or self._busy.own_s is None:
+            return False
+        if now.own_s - self._busy.own_s > _IDLE_SHARE * _IDLE_AFTER_S:
+            self._busy = now
+        return now.moment_s - self._busy.moment_s >= _IDLE_AFTER_S
+
+
+def idle_s(stat: str = "/proc/stat") -> float | None:
+    """Return for how long the processors that this process may use did nothing, together; None: unknown."""
+    ours = {f"cpu{number}".encode() for number in os.sched_getaffinity(0)}
+    idle, found = 0, False
+    try:
+        with open(stat, "rb") as file:
+            for line in file:
+                name, *values = line.split()
+                if not name.startswith(b"cpu"):
+                    break
+                if name in ours:
+                    idle += int(values[3]) + int(values[4])  # idle, and idle while a disk is waited for
+                    found = True
+    except (OSError, ValueError, IndexError):
+        return None
+    return idle / _HERTZ if found else None
+
+
+def seen_s(proc: str = "/proc") -> float | None:
+    """Return the processor time of all processes in *proc*, ended children included: inside, the guest's."""
+    ticks = 0
+    try:
+        names = os.listdir(proc)
+    except OSError:
+        return None
+    for name in names:
+        if name.isdigit():
+            try:
+                with open(f"{proc}/{name}/stat", "rb") as file:
+                    ticks += sum(map(int, file.read().rpartition(b")")[2].split()[11:15]))
+            except (OSError, ValueError):
+                continue  # it has just ended
+    return ticks / _HERTZ
+
+
+def inside() -> Stopwatch:
+    """Return a stopwatch for a program inside a sandbox, for everything in there."""
+    return Stopwatch(lambda: Reading(time.monotonic(), idle_s(), seen_s()), len(os.sched_getaffinity(0)))

@@ -1,0 +1,41 @@
+"""Busy loops beside a real sandbox: its clock is slow, and the machine is said to be the reason."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from groundup.sandbox.bubblewrap import BubblewrapProvider
+from groundup.sandbox.deadlines import starvation_noted
+from groundup.sandbox.protocol import Command, Ending, SandboxSpec
+
+pytestmark = pytest.mark.end_to_end
+
+
+@pytest.fixture
+def busy_machine() -> Iterator[None]:
+    """Four busy loops per processor."""
+    loops = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        for _ in range(4 * len(os.sched_getaffinity(0)))
+    ]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+@pytest.mark.usefixtures("busy_machine")
+async def test_others_load_stops_the_clock_of_a_command(tmp_path: Path) -> None:
+    """A command that wants a processor and gets a fifth of one has most of its seconds for nothing."""
+    async with BubblewrapProvider() as provider, await provider.open(SandboxSpec(workspace=tmp_path)) as sandbox:
+        with starvation_noted() as noted:
+            result = await sandbox.run(Command(argv=("sh", "-c", "while :; do :; done"), timeout_s=1.0))
+    assert result.ending is Ending.TIMEOUT
+    assert result.starved_s > result.counted_s
+    assert noted.share > 0.5
