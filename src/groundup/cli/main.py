@@ -7,7 +7,7 @@
 import errno
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -37,7 +37,8 @@ from groundup.cli import (
     validate,
 )
 from groundup.cli.console import forget_output, print_document, say
-from groundup.cli.options import Command, Examples, command
+from groundup.cli.groups import Group, Member, group
+from groundup.cli.options import Examples, command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,6 +82,15 @@ GROUPS = {
 }
 """What each group of commands is about."""
 
+JOBS = {
+    "Measure": ("evaluate", "run", "report", "compare", "show", "resume"),
+    "Look closer": ("shell", "regrade", "judge", "export", "import", "ablate"),
+    "Benchmarks and their tasks": ("suites", "tasks", "data", "recipe", "curate"),
+    "Dependencies of a repository": ("infer", "registry"),
+    "This machine": ("doctor", "clean"),
+}
+"""Every command and group by what somebody wants to do, as the help lists them."""
+
 ABOUT = """Measure software built from the ground up.
 
 Does a repository that an agent, a model or an IDE made install, start and pass hidden tests?
@@ -96,27 +106,47 @@ READER_LEFT = 141
 MACHINE_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
-def create_app() -> typer.Typer:
+def create_app() -> Group:
     """Return the command line."""
     app = typer.Typer(
+        cls=Group,
         help=ABOUT,
-        no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",
         context_settings=_HELP,
     )
     app.callback()(_callback)
-    groups = {
-        name: typer.Typer(help=about, no_args_is_help=True, context_settings=_HELP)
-        for name, about in GROUPS.items()
+    members = {
+        name: _command(name) if name in COMMANDS else _group(name) for names in JOBS.values() for name in names
     }
-    for name, (function, examples) in COMMANDS.items():
-        group, _, own = name.rpartition(" ")
-        if group and not groups[group].registered_commands:
-            app.add_typer(groups[group], name=group)
-        (groups[group] if group else app).command(own, cls=Command)(command(function, examples))
-    return app
+    return group(app, members, JOBS)
+
+
+def _group(name: str) -> Member:
+    def build() -> Group:
+        app = typer.Typer(name=name, cls=Group, help=GROUPS[name], context_settings=_HELP)
+        prefix = f"{name} "
+        members = {known.removeprefix(prefix): _command(known) for known in COMMANDS if known.startswith(prefix)}
+        return group(app, members, {"Commands": tuple(members)})
+
+    return Member(GROUPS[name], build)
+
+
+def _command(name: str) -> Member:
+    function, examples = COMMANDS[name]
+
+    def build() -> Any:
+        app = typer.Typer(
+            add_completion=False,
+            pretty_exceptions_enable=False,
+            rich_markup_mode="rich",
+            context_settings=_HELP,
+        )
+        app.command(name.rpartition(" ")[2])(command(function, examples))
+        return typer.main.get_command(app)
+
+    return Member(function.__doc__ or "", build)
 
 
 def _print_version(wanted: bool) -> None:
@@ -160,8 +190,7 @@ def _ending(given: list[str]) -> tuple[int, str | None]:
         if isinstance(ending.__context__, BrokenPipeError):
             raise ending.__context__ from None
         code = ending.code if isinstance(ending.code, int) else 0
-        unread = code == 2 and not isinstance(ending.__context__, typer.Exit)  # which a command ends with itself
-        return code, "the command line was not understood; see standard error" if unread else None
+        return code, "the command line was not understood; see standard error" if code == 2 else None
     except KeyboardInterrupt:
         say("groundup: interrupted; `groundup resume` finishes a run that had begun")
         return 130, "interrupted"

@@ -6,4 +6,4 @@ from pydantic import BaseModel, ConfigDict
 class Record(BaseModel):
     """An immutable value, checked where it enters the program."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
