@@ -43,6 +43,18 @@ check = "ruff check"
 pytest = "pytest -n 2"
 [tool.hatch.envs.test.scripts]
 cov = "pytest --cov"
+[[tool.hatch.envs.matrix.matrix]]
+py = ["3.11", "3.12"]
+kind = ["plain", "measured"]
+[tool.hatch.envs.matrix.scripts]
+plain = "unit"
+unit = "python -m unittest"
+[tool.hatch.envs.matrix.overrides]
+matrix.kind.scripts = [
+    { key = "_cov", value = "coverage run -m unittest", if = ["measured"] },
+    { key = "measured", value = "_cov", if = ["measured"] },
+]
+platform.linux.scripts = ["native=pytest --native"]
 """
 JUST = """run := "uv run"
 cov *args="-x tests":
@@ -80,6 +92,11 @@ FILES = {
         ("poe pytest", "pytest -n 2"),
         ("hatch run test:cov", "pytest --cov"),
         ("hatch env run --env test cov", "pytest --cov"),
+        ("hatch -e test run cov", "pytest --cov"),
+        ("hatch run +py=3.12 matrix:plain", "python -m unittest"),
+        ("hatch run +py=3.12 matrix:measured", "coverage run -m unittest"),
+        ("hatch run +kind=plain matrix:plain", "python -m unittest"),
+        ("hatch run matrix:native", "pytest --native"),
         ("./ci/run.sh test", "cargo test --all"),
         ("./build.ps1", "Invoke-Dotnet test"),
         ("dotnet make", "DotNetTest"),
@@ -159,3 +176,10 @@ def test_names_that_multiply_are_followed_so_far() -> None:
 
     for script in ("npm run s0", "make t0", "tox", "poe p0", "./run.sh"):
         assert len(meanings.of(script)) < 5000
+
+
+def test_an_override_of_a_leg_that_is_left_out_says_nothing() -> None:
+    """`+kind=plain` and `-kind=measured` leave no environment that has the override's script."""
+    for chosen in ("+kind=plain", "-kind=measured"):
+        found = Meanings(MadeTree(FILES)).of(f"hatch run {chosen} matrix:measured")
+        assert not [one for one in found if "unittest" in one.command]

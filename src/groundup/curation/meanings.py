@@ -104,7 +104,8 @@ class Meanings:
             return self._environments("nox", nox_sessions(self._tree, folder, words[1:], wanted), folder, depth)
         if program == "hatch" and len(words) > 2:
             called = _called_by_hatch(words)
-            lines = hatch_lines(self._tree, folder, called[0]) if called else None
+            chosen = [word for word in words if word.startswith(("-", "+"))]
+            lines = hatch_lines(self._tree, folder, called[0], chosen) if called else None
             if lines is None and called:
                 return list(self._command(unwrapped(called), folder, variables, depth - 1)) or _guess(
                     words, called[0]
@@ -215,8 +216,9 @@ class Meanings:
 def _called_by_hatch(words: Sequence[str]) -> list[str]:
     """Return what `hatch run ...` or `hatch env run --env NAME ...` calls, as `name:script` in the latter case."""
     rest = list(words[words.index("run") + 1 :]) if "run" in words else []
-    environment = next(iter(options_of(rest, "-e", "--env")), "")
-    rest = [word for word in rest if not word.startswith("-") and word != environment]
+    environment = next(iter(options_of(list(words), "-e", "--env")), "")
+    # Words that start with + or - choose among the environments of a matrix: `+py=3.12`.
+    rest = [word for word in rest if not word.startswith(("-", "+")) and word != environment]
     return [f"{environment}:{rest[0]}", *rest[1:]] if environment and rest else rest
 
 

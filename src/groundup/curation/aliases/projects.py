@@ -26,15 +26,47 @@ def task_lines(tree: Tree, folder: str, name: str) -> list[str] | None:
     return None
 
 
-def hatch_lines(tree: Tree, folder: str, called: str) -> list[str] | None:
-    """Return what `hatch run CALLED` runs; *called* is `script` or `environment:script`."""
+def hatch_lines(tree: Tree, folder: str, called: str, chosen: Sequence[str] = ()) -> list[str] | None:
+    """Return what `hatch run CALLED` runs; *called* is `script` or `environment:script`.
+
+    *chosen* may leave some of a matrix: `+type=default`, `-py=3.8`. What the matrix overrides for one that is left
+    counts beside what the environment says itself.
+    """
     environment, _, script = called.rpartition(":")
     environments = _table(_document(tree, folder, "hatch.toml"), "envs")
     if not environments:
         environments = _table(_document(tree, folder, "pyproject.toml"), "tool", "hatch", "envs")
     environment = environment.lstrip("+-").split(".")[0] or "default"
     scripts = {**_table(environments, "default", "scripts"), **_table(environments, environment, "scripts")}
+    for override in _hatch_overrides(_table(environments, environment, "overrides"), chosen):
+        for name, line in override.items():
+            scripts[name] = [*_of(scripts.get(name)), line]
     return _some(_lines(scripts, script, set())) if script in scripts else None
+
+
+def _hatch_overrides(overrides: Mapping[str, object], chosen: Sequence[str]) -> Iterator[Mapping[str, str]]:
+    """Yield the scripts that a matrix, a variable or a platform gives: `KEY=VALUE`, or a table of key and value."""
+    for source, variables in overrides.items():
+        for variable, options in variables.items() if isinstance(variables, Mapping) else ():
+            for option in ("scripts", "set-scripts"):
+                said = options.get(option) if isinstance(options, Mapping) else None
+                for item in said if isinstance(said, list) else [said]:
+                    if isinstance(item, str) and "=" in item:
+                        name, _, line = item.partition("=")
+                        yield {name: line}
+                    elif isinstance(item, Mapping) and (source != "matrix" or _is_left(item, variable, chosen)):
+                        yield {str(item.get("key", "")): str(item.get("value", ""))}
+
+
+def _is_left(item: Mapping[str, object], variable: str, chosen: Sequence[str]) -> bool:
+    """Whether an override holds for a leg that is not filtered out."""
+    wanted = item.get("if")
+    values = {str(value) for value in wanted} if isinstance(wanted, list) else None
+    for word in chosen:
+        name, equals, listed = word[1:].partition("=")
+        if values is not None and equals and name == variable:
+            values = values & set(listed.split(",")) if word[0] == "+" else values - set(listed.split(","))
+    return values is None or bool(values)
 
 
 def _some(lines: Iterator[str]) -> list[str]:
