@@ -94,7 +94,7 @@ FILES = {
         ("hatch env run --env test cov", "pytest --cov"),
         ("hatch -e test run cov", "pytest --cov"),
         ("hatch run +py=3.12 matrix:plain", "python -m unittest"),
-        ("hatch run +py=3.12 matrix:measured", "coverage run -m unittest"),
+        ("hatch run +py=3.12 matrix:measured", "python -m unittest"),
         ("hatch run +kind=plain matrix:plain", "python -m unittest"),
         ("hatch run matrix:native", "pytest --native"),
         ("./ci/run.sh test", "cargo test --all"),

@@ -240,9 +240,9 @@ def _deno(words: list[str]) -> Purpose:
 
 
 def _hatch(words: list[str]) -> Purpose | None:
-    if "test" in [word for word in words if not word.startswith("-")][:1]:
-        return Purpose.TEST
-    return None if "run" in words else Purpose.BUILD
+    if "run" in words:
+        return None
+    return Purpose.TEST if "test" in [word for word in words if not word.startswith("-")][:1] else Purpose.BUILD
 
 
 _SPECIAL: Mapping[str, Callable[[list[str]], Purpose | None]] = {
