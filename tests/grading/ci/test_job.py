@@ -1,6 +1,7 @@
 """Jobs run for real: act in one sandbox, steps in another."""
 
 import pathlib
+import shutil
 
 import pytest
 
@@ -48,6 +49,28 @@ async def test_steps_speak_to_each_other(tmp_path: pathlib.Path) -> None:
     workflow = workflow.replace('echo "B<<E\\ntwo\\nE"', 'printf "B<<E\\ntwo\\nE\\n"')
     workflow = workflow.replace('"#!/bin/sh\necho four\n"', '"#!/bin/sh\\necho four\\n"')
     result = await run(tmp_path, workflow, {"sub/file": ""})
+    assert result.outcome is Outcome.PASSED, log_of(result)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+async def test_nvm_answers_with_the_node_that_is_here(tmp_path: pathlib.Path) -> None:
+    """Runners have nvm: sourced or called, it gives the machine's Node.js, which is told as a substitute."""
+    script = r'. "$NVM_DIR/nvm.sh"; nvm install 4.2; nvm use 4.2; nvm exec 4.2 node --version | grep "^v"'
+    result = await run(tmp_path, steps(f"{{name: test, run: '{script}'}}"))
+    assert result.outcome is Outcome.PASSED, log_of(result)
+    assert any("for 4.2" in one for one in result.substitutes)
+
+
+async def test_cargo_tools_are_installed_or_missed_aloud(tmp_path: pathlib.Path) -> None:
+    """The stand-in calls Cargo with crate and version, and a crate without the program fails the step."""
+    cargo = '#!/bin/sh\necho "$@" >> asked\ncase "$*" in *hack*) ;; *) exit 0 ;; esac\n'
+    cargo += 'printf "#!/bin/sh\\n" > bin/cargo-hack; chmod +x bin/cargo-hack\n'
+    script = "export PATH=$PWD/bin:$PATH; chmod +x bin/*; TOOLS=cargo-hack@0.6 setup-cargo-tool && "
+    script += (
+        'grep -qx "install --quiet --locked --version 0.6 cargo-hack" asked && ! TOOLS=nextest setup-cargo-tool'
+    )
+    workflow = steps(CHECKOUT, f"{{name: test, run: '{script}'}}")
+    result = await run(tmp_path, workflow, {"bin/cargo": cargo})
     assert result.outcome is Outcome.PASSED, log_of(result)
 
 

@@ -2,11 +2,19 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
 
-from groundup.grading.ci.actions import Action, parse_uses, stub_of, supported_actions, unsupported_actions
+from groundup.grading.ci.actions import (
+    Action,
+    parse_uses,
+    stub_of,
+    supported_actions,
+    unsupported_actions,
+    write_stubs,
+)
 from groundup.grading.ci.derived import derived_workflow, event_of
 from groundup.grading.ci.obstacles import Needs, needs_of, only_uploads
 from groundup.grading.ci.workflow import Step, Workflow, read_workflow
@@ -141,3 +149,97 @@ def test_a_workflow_without_pushes_is_started_as_it_says(event: str) -> None:
 def test_reports_to_others_are_not_sent(script: str, uploads: bool) -> None:
     """A step that only uploads a report is skipped; one that does anything else is not."""
     assert only_uploads(Step(index=0, run=script)) is uploads
+
+
+def uses(action: str, **given: object) -> dict[str, object]:
+    """Return a step."""
+    return {"uses": action, "with": given} if given else {"uses": action}
+
+
+@pytest.mark.parametrize(
+    ("step", "tools"),
+    [
+        (uses("taiki-e/install-action@cargo-hack"), "cargo-hack"),
+        (uses("taiki-e/install-action@nextest"), "nextest"),
+        (uses("taiki-e/install-action@v2", tool="cargo-hack,nextest@0.9"), ""),
+        (uses("taiki-e/install-action@0c5d4b5f6f3c8f4d3b7f0a1f9f1c3f5f7a9b1c3d", tool="cross"), ""),
+        (uses("dtolnay/install@cargo-expand"), "cargo-expand"),
+        (uses("dtolnay/install@master", crate="cargo-expand"), ""),
+        (uses("baptiste0928/cargo-install@v3", crate="cargo-msrv", version="0.16"), ""),
+    ],
+)
+def test_a_tool_in_a_reference_is_installed(step: dict[str, object], tools: str, tmp_path: Path) -> None:
+    """`@cargo-hack` names a tool as `tool:` does; a version names none."""
+    found = needs({"steps": [step]})
+    assert not found.obstacles
+    (written,) = write_stubs(found.actions, tmp_path).values()
+    text = (written / "action.yml").read_text()
+    assert f'tool: {{default: "{tools}"}}' in text
+
+
+def test_two_references_of_one_action_are_two_stand_ins(tmp_path: Path) -> None:
+    """A job that installs two tools by reference gets both."""
+    actions = needs({"steps": [uses(f"taiki-e/install-action@{tool}") for tool in ("nextest", "cross")]}).actions
+    written = write_stubs(actions, tmp_path)
+    assert {
+        name: (place / "action.yml").read_text().count(name.partition("@")[2]) for name, place in written.items()
+    } == {
+        "taiki-e/install-action@nextest": 1,
+        "taiki-e/install-action@cross": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        (uses("taiki-e/install-action@v2"), "names no tool"),
+        (uses("taiki-e/install-action@v2", tool="shellcheck"), "not to be had as a crate"),
+        (uses("baptiste0928/cargo-install@v3", crate="x", git="https://example.org/x"), "input git"),
+        (uses("dtolnay/rust-toolchain@newest"), "names no toolchain"),
+        (uses("actions-rs/cargo@v1", command="test", **{"use-cross": True}), "cannot do use-cross: true"),
+        (
+            uses("actions/setup-python@v6", **{"python-version": "3.12", "architecture": "x86"}),
+            "architecture: x86",
+        ),
+        (uses("actions/setup-python@v6", freethreaded="true"), "freethreaded: true"),
+        (uses("pnpm/action-setup@v4", run_install="- args: [--frozen-lockfile]"), "run_install: - args"),
+        (uses("actions/cache@v4", path="x", key="y", **{"fail-on-cache-miss": "true"}), "fail-on-cache-miss"),
+        (uses("snok/install-poetry@v1", **{"installation-arguments": "--git x"}), "input installation-arguments"),
+        (uses("yezz123/setup-uv@v4", **{"uv-venv": "venv"}), "input uv-venv"),
+        (uses("moonrepo/setup-rust@v1", bins="cargo-make"), "input bins"),
+        (uses("astral-sh/setup-uv@v6", **{"no-such-input": "x"}), "input no-such-input"),
+    ],
+)
+def test_what_a_stand_in_does_not_understand_is_told(step: dict[str, object], told: str) -> None:
+    """A reference or an input that would change something is no silence: the job is not run, and this is why."""
+    (obstacle,) = needs({"steps": [step]}).obstacles
+    assert obstacle.kind == "action"
+    assert told in obstacle.what
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        uses(
+            "actions/setup-python@v5", **{"python-version": "3.12", "cache": "pip", "cache-dependency-path": "x"}
+        ),
+        uses("actions/setup-node@v4", **{"node-version": 20, "cache": "npm", "check-latest": True}),
+        uses("astral-sh/setup-uv@v6", **{"enable-cache": True, "version": "0.5.x", "cache-suffix": "a"}),
+        uses("dtolnay/rust-toolchain@1.85.0", components="rustfmt, clippy"),
+        uses("dtolnay/rust-toolchain@nightly-2025-01-01"),
+        uses("dtolnay/rust-toolchain@master", toolchain="${{ matrix.rust }}"),
+        uses("actions-rust-lang/setup-rust-toolchain@v1", toolchain="stable", rustflags=""),
+        uses("codecov/codecov-action@v4", token="${{ secrets.T }}", files="x.xml", anything="y"),
+        uses("psf/black@stable", options="--check", src="."),
+        uses("isort/isort-action@v1", configuration="--check-only"),
+        uses("astral-sh/ruff-action@v3", args="check", version="0.8.0"),
+        uses("bytecodealliance/actions/wasmtime/setup@v1", version="25.0.0"),
+        uses("pnpm/action-setup@v4", version=9, run_install=False),
+        uses("pypa/hatch@install"),
+    ],
+)
+def test_usual_inputs_are_understood(step: dict[str, object]) -> None:
+    """What only caches, reports or lints is left alone without a word."""
+    found = needs({"steps": [step]}, {"rust": "stable"})
+    assert not found.obstacles
+    assert len(found.actions) == 1

@@ -45,7 +45,7 @@ def hatch_lines(tree: Tree, folder: str, called: str, chosen: Sequence[str] = ()
 
 
 def _hatch_overrides(overrides: Mapping[str, object], chosen: Sequence[str]) -> Iterator[Mapping[str, str]]:
-    """Yield the scripts that a matrix, a variable or a platform gives: `KEY=VALUE`, or a table of key and value."""
+    """Yield scripts that a matrix, a variable or a platform gives: `KEY=VALUE`, or tables of key and value."""
     for source, variables in overrides.items():
         for variable, options in variables.items() if isinstance(variables, Mapping) else ():
             for option in ("scripts", "set-scripts"):

@@ -11,9 +11,31 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from groundup.domain.records import Record
+from groundup.grading.ci.workflow import read_yaml
 
 CHECKOUT = "actions/checkout"
 _USES = re.compile(r"(?P<owner>[\w.-]+)/(?P<name>[\w.-]+)(?P<below>(?:/[\w.-]+)*)@(?P<ref>\S+)")
+_LINTERS = (
+    "psf/black",
+    "rickstaa/action-black",
+    "isort/isort-action",
+    "jamescurtin/isort-action",
+    "py-actions/flake8",
+    "cclauss/GitHub-Action-for-pylint",
+    "codespell-project/actions-codespell",
+    "crate-ci/typos",
+    "EmbarkStudios/cargo-deny-action",
+    "actions-rs/audit-check",
+    "actions-rs/clippy-check",
+    "actions-rust-lang/audit",
+    "actions-rust-lang/rustfmt",
+    "rustsec/audit-check",
+    "DavidAnson/markdownlint-cli2-action",
+    "ibiqlik/action-yamllint",
+    "ludeeus/action-shellcheck",
+    "streetsidesoftware/cspell-action",
+)
+"""What only looks at style or advisories: newer releases change what it says, and dependencies hardly do."""
 _STUBS: Mapping[str, str] = {
     "actions/setup-python": "python",
     "actions/setup-node": "node",
@@ -31,6 +53,7 @@ _STUBS: Mapping[str, str] = {
     "Swatinem/rust-cache": "nothing",
     "dtolnay/install": "cargo_tool",
     "taiki-e/install-action": "cargo_tool",
+    "taiki-e/cache-cargo-install-action": "cargo_tool",
     "baptiste0928/cargo-install": "cargo_tool",
     "mozilla-actions/sccache-action": "nothing",
     "rui314/setup-mold": "nothing",
@@ -44,6 +67,10 @@ _STUBS: Mapping[str, str] = {
     "pypa/hatch": "hatch",
     "pnpm/action-setup": "pnpm",
     "bahmutov/npm-install": "npm_install",
+    "bytecodealliance/actions/wasmtime/setup": "wasmtime",
+    "astral-sh/ruff-action": "ruff",
+    "chartboost/ruff-action": "ruff",
+    **dict.fromkeys(_LINTERS, "nothing"),
     "codecov/codecov-action": "nothing",
     "codecov/test-results-action": "nothing",
     "coverallsapp/github-action": "nothing",
@@ -95,7 +122,7 @@ ASKS_VERSION: Mapping[str, tuple[str, ...]] = {
     "pdm": ("python-version",),
     "uv": ("python-version",),
     "node": ("node-version",),
-    "rust": ("toolchain",),
+    "rust": ("toolchain", "rust-version", "channel"),
     "dotnet": ("dotnet-version",),
 }
 """Inputs of stand-ins that name versions."""
@@ -133,6 +160,20 @@ def why_unsupported(action: Action) -> str:
     return f"{action.name}: {known}" if known else f"{action.name} has no stand-in"
 
 
+def tool_of_ref(action: Action) -> str:
+    """Return the tool that a reference names, as in `taiki-e/install-action@cargo-hack`; nothing for a version."""
+    named = action.name.lower() in _TOOL_BY_REF and not VERSION_REF.fullmatch(action.ref)
+    return action.ref if named and _TOOL_NAME.fullmatch(action.ref) else ""
+
+
+def inputs_of(stub: str) -> frozenset[str] | None:
+    """Return the inputs that a stand-in takes, in lower case; None when it does nothing, whatever it is given."""
+    text = files("groundup.grading.ci").joinpath("stubs", stub, "action.yml").read_text("utf-8")
+    document = read_yaml(text.encode(), stub)
+    inputs = document.get("inputs") if isinstance(document, dict) else None
+    return frozenset(str(name).lower() for name in inputs) if isinstance(inputs, dict) else None
+
+
 def supported_actions() -> dict[str, str]:
     """Return the names of all actions with a stand-in, and its name."""
     return {CHECKOUT: "act's own", **_STUBS}
@@ -151,10 +192,11 @@ def write_stubs(actions: Iterable[Action], folder: Path) -> dict[str, Path]:
             stub = stub_of(action)
             if stub is None:
                 continue
-            place = folder / action.repository.replace("/", "+")
+            place = folder / f"{action.repository}@{action.ref}".replace("/", "+")
             below = place / action.below.lstrip("/")
             below.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(stubs / stub / "action.yml", below / "action.yml")
+            text = (stubs / stub / "action.yml").read_text("utf-8")
+            (below / "action.yml").write_text(text.replace(_NO_TOOL, _TOOL.format(tool_of_ref(action))), "utf-8")
             written[f"{action.repository}@{action.ref}"] = place
     return written
 
@@ -167,5 +209,11 @@ def write_programs(folder: Path) -> None:
             (folder / program.name).chmod(0o755)
 
 
+_TOOL_BY_REF = frozenset({"taiki-e/install-action", "dtolnay/install"})
+VERSION_REF = re.compile(r"v?\d[\w.+-]*|[0-9a-f]{7,40}|main|master|latest|HEAD|releases?/\S+")
+"""References that name a version of an action and nothing else."""
+_TOOL_NAME = re.compile(r"[A-Za-z][\w-]*(?:@[\w.-]+)?")
+_NO_TOOL = 'tool: {default: ""}'
+_TOOL = 'tool: {{default: "{}"}}'
 _BY_NAME = {name.lower(): stub for name, stub in _STUBS.items()}
 _REASONS = {name.lower(): reason for name, reason in _UNSUPPORTED.items()}

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from groundup.domain.records import Record
+from groundup.grading.ci.action_inputs import misunderstood
 from groundup.grading.ci.actions import CHECKOUT, Action, parse_uses, stub_of, why_unsupported
 from groundup.grading.ci.expressions import resolved
 from groundup.grading.ci.matrix import Leg
@@ -105,6 +106,9 @@ class _Looking:
             self._tell("action", why_unsupported(action))
         else:
             self.actions.append(action)
+            given = {name: resolved(text, leg, environment) for name, text in step.inputs.items()}
+            for why in misunderstood(action, given):
+                self._tell("action", why)
 
     def _checkout(self, step: Step, leg: Leg, environment: Mapping[str, str]) -> None:
         other = resolved(step.inputs.get("repository", ""), leg, environment)

@@ -176,6 +176,8 @@ class StepSandboxes:
         for name in ("home", "tmp"):
             (folder / name).mkdir()
         (folder / "tmp").chmod(0o1777)
+        (folder / "home" / ".nvm").mkdir()
+        (folder / "home" / ".nvm" / "nvm.sh").write_text("# nvm is a program here\n", encoding="utf-8")
 
     def _spec(self, folder: Path, prepared: Prepared) -> SandboxSpec:
         mounts = {mount.target: mount for python in prepared.pythons for mount in python.mounts}
@@ -214,6 +216,7 @@ class StepSandboxes:
             "COREPACK_ENABLE_DOWNLOAD_PROMPT": "0",
             "COREPACK_INTEGRITY_KEYS": "0",
             "npm_config_prefix": f"{_HOME}/.local",
+            "NVM_DIR": f"{_HOME}/.nvm",
         }
         for chain in prepared.toolchains:
             found |= chain.environment

@@ -16,14 +16,17 @@ Tool = Literal["python", "node", "rust", "dotnet"]
 _KIND_OF_STUB: Mapping[str, Tool] = {
     "python": "python", "pdm": "python", "uv": "python", "poetry": "python", "hatch": "python",
     "node": "node", "pnpm": "node", "npm_install": "node",
-    "rust": "rust", "cargo": "rust", "cargo_tool": "rust", "dotnet": "dotnet",
+    "rust": "rust", "cargo": "rust", "cargo_tool": "rust", "wasmtime": "rust", "dotnet": "dotnet",
+    "ruff": "python",
 }  # fmt: skip
 _WORDS: Mapping[Tool, re.Pattern[str]] = {
     "python": re.compile(r"\b(?:python3?|pip3?|pipx|tox|nox|poetry|pdm|hatch|uv|uvx|pytest|pipenv)\b"),
-    "node": re.compile(r"\b(?:node|npm|npx|yarn|pnpm|corepack)\b"),
+    "node": re.compile(r"\b(?:node|npm|npx|yarn|pnpm|corepack|nvm)\b"),
     "rust": re.compile(r"\b(?:cargo|rustc|rustup|maturin)\b"),
     "dotnet": re.compile(r"\bdotnet\b"),
 }
+_NVM = re.compile(r"\bnvm\s+(?:install|use)\s+(?:-\S+\s+)*[\"']?(\$\{\{[^}]*\}\}|[\w./*-]+)")
+"""A version of Node.js that nvm is to bring; there is one here, and what it stands for is told."""
 DEFAULT_PYTHON = "3.12"
 MINORS = tuple(f"3.{minor}" for minor in range(14, 6, -1))
 """Newest first."""
@@ -48,6 +51,8 @@ def tools_of(steps: Iterable[Step], leg: Leg, environment: Mapping[str, str], la
         for kind, words in _WORDS.items():
             if step.run is not None and words.search(step.run):
                 kinds[kind] = None
+        for asking in _NVM.findall(step.run or ""):
+            asked.setdefault("node", []).append(resolved(asking, leg, environment) or "")
         action = parse_uses(step.uses or "")
         stub = stub_of(action) if action else None
         if stub is None or stub not in _KIND_OF_STUB:
