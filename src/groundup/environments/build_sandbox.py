@@ -148,7 +148,7 @@ async def build_sandbox(
             "UV_LINK_MODE": "hardlink",
             "UV_PYTHON_DOWNLOADS": "never",
             "UV_NO_PROGRESS": "1",
-            "UV_HTTP_RETRIES": "0",
+            "UV_HTTP_RETRIES": "2",
             "UV_HTTP_TIMEOUT": "900",
         },
         limits=limits,

@@ -29,7 +29,7 @@ def cargo_file(address: str) -> str:
         '[source.crates-io]\nreplace-with = "groundup"\n\n'
         f'[source.groundup]\nregistry = "sparse+{address}"\n\n'
         f'[registries.groundup]\nindex = "sparse+{address}"\n\n'
-        "[net]\nretry = 0\n\n[http]\ntimeout = 900\nmultiplexing = false\n"
+        "[net]\nretry = 2\n\n[http]\ntimeout = 900\nmultiplexing = false\n"
     )
 
 
@@ -59,6 +59,10 @@ class CratesGateway(RegistryGateway):
             environment={"CARGO_HOME": CARGO_HOME, "CARGO_TERM_PROGRESS_WHEN": "never"},
             files={f"{CARGO_HOME}/config.toml": cargo_file(address)},
         )
+
+    def silence_s(self) -> float:
+        """Return for how long the registry has sent nothing."""
+        return self._registry.silence_s()
 
     async def _handle(self, request: Request) -> Response:
         path = unquote(urlsplit(request.path).path)

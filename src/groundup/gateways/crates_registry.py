@@ -1,5 +1,6 @@
 """A sparse index of crates seen from the host: pages and crates, verified and cached; shared by all gateways."""
 
+import asyncio
 import json
 import time
 from datetime import UTC, datetime
@@ -48,7 +49,7 @@ class CratesRegistry:
     def __init__(self, configuration: CargoConfiguration, cache: FetchCache) -> None:
         self.configuration = configuration
         self.cache = cache
-        self._upstream = Upstream(configuration.client)
+        self._upstream = Upstream(configuration.client, (f"{configuration.index}/config.json",))
         self._pages: SharedWork[CrateFound] = SharedWork()
         self._files: SharedWork[FileFound] = SharedWork()
         self._asking: SharedWork[_KeptIndex] = SharedWork()
@@ -57,6 +58,10 @@ class CratesRegistry:
     async def close(self) -> None:
         """Close all connections."""
         await self._upstream.close()
+
+    def silence_s(self) -> float:
+        """Return for how long nothing was heard from where packages are."""
+        return self._upstream.silence_s()
 
     async def page(self, name: str, cutoff: datetime | None = None) -> CrateFound:
         """Return the page of *name*, with versions up to *cutoff* only.
@@ -108,7 +113,7 @@ class CratesRegistry:
             return CrateFound(kept.page, from_cache=True, stale=True)
         if kept is None:
             raise NetworkError(f"{shown(url)} answers that nothing changed, though nothing was known")
-        self.cache.keep_record("crate-pages", key, kept)
+        await asyncio.to_thread(self.cache.keep_record, "crate-pages", key, kept)
         return CrateFound(kept.page, from_cache=answer.status == 304)
 
     async def _downloaded(self, wanted: CrateVersion) -> FileFound:
@@ -122,7 +127,7 @@ class CratesRegistry:
                     f"{shown(url)} does not have the sha256 hash that its index names; "
                     "something on the way changes files: check the mirror or proxy"
                 )
-            path = incoming.keep()
+            path = await asyncio.to_thread(incoming.keep)
         return FileFound(path, wanted.sha256, incoming.size, from_cache=False, verified=True)
 
     async def _index_settings(self) -> _KeptIndex:

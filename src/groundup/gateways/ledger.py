@@ -97,6 +97,9 @@ class Ledger:
             return self._denied(502, Trouble(kind="network", name=name, message=str(error)))
         except InfrastructureError as error:
             return self._denied(503, Trouble(kind="network", name=name, message=str(error)))
+        except OSError as error:
+            message = f"the cache of fetched packages cannot be used: {error}"
+            return self._denied(503, Trouble(kind="network", name=name, message=message))
         finally:
             del self._waiting[ticket]
 

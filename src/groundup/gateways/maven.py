@@ -62,6 +62,10 @@ class MavenGateway(RegistryGateway):
             environment={"MVNW_REPOURL": base}, files={SETTINGS_PLACE: settings_file(base, offline=False)}
         )
 
+    def silence_s(self) -> float:
+        """Return for how long the registry has sent nothing."""
+        return self._registry.silence_s()
+
     async def _handle(self, request: Request) -> Response:
         path = unquote(urlsplit(request.path).path)
         place = path.removeprefix(_PREFIX)

@@ -4,6 +4,7 @@ A released file never changes, so one that was fetched is not asked for again. L
 (`maven-metadata.xml`) and snapshots are asked for anew after ten minutes; when nobody answers, older ones count.
 """
 
+import asyncio
 import hashlib
 import re
 import time
@@ -22,6 +23,8 @@ from groundup.gateways.upstream import Upstream, shown
 CHECKSUMS = {"sha1": 40, "sha256": 64, "sha512": 128, "md5": 32}
 """Kinds of checksums beside files, in the order in which a repository is asked for one, with their lengths."""
 _FRESH_S = 600.0
+_KNOWN = "junit/junit/maven-metadata.xml"
+"""What any repository of the world's has."""
 _MAX_FILE_BYTES = 2 * 1024**3
 _PART = re.compile(r"[A-Za-z0-9._+~@=-]{1,200}")
 _MAX_PATH = 600
@@ -51,12 +54,16 @@ class MavenRegistry:
     def __init__(self, configuration: ClientConfiguration, cache: FetchCache) -> None:
         self.configuration = configuration
         self.cache = cache
-        self._upstream = Upstream(configuration)
+        self._upstream = Upstream(configuration, (f"{index.url}/{_KNOWN}" for index in configuration.indexes))
         self._files: SharedWork[MavenFile | None] = SharedWork()
 
     async def close(self) -> None:
         """Close all connections."""
         await self._upstream.close()
+
+    def silence_s(self) -> float:
+        """Return for how long nothing was heard from where packages are."""
+        return self._upstream.silence_s()
 
     async def file(self, place: str) -> MavenFile:
         """Return the file at *place* from the first repository that has it.
@@ -91,7 +98,7 @@ class MavenRegistry:
         told = _Kept(sha256=None, fetched_at=time.time())
         if found is not None:
             told = _Kept(sha256=found.sha256, verified=found.verified, fetched_at=time.time())
-        self.cache.keep_record("maven-files", key, told)
+        await asyncio.to_thread(self.cache.keep_record, "maven-files", key, told)
         return found
 
     async def _downloaded(self, url: str) -> MavenFile | None:
@@ -115,7 +122,7 @@ class MavenRegistry:
             kind, expected = await self._checksum(url)
             if kind is not None and digests[kind] != expected:
                 return kind
-            path = incoming.keep()
+            path = await asyncio.to_thread(incoming.keep)
         return MavenFile(path, digests["sha256"], incoming.size, from_cache=False, verified=kind is not None)
 
     async def _checksum(self, url: str) -> tuple[str | None, str]:

@@ -74,7 +74,8 @@ class NpmGateway(RegistryGateway):
                 "npm_config_audit": "false",
                 "npm_config_fund": "false",
                 "npm_config_update_notifier": "false",
-                "npm_config_fetch_retries": "0",
+                "npm_config_fetch_retries": "2",
+                "npm_config_fetch_retry_mintimeout": "200",
                 "npm_config_fetch_timeout": "900000",
                 "YARN_REGISTRY": address,
                 "YARN_NPM_REGISTRY_SERVER": address.rstrip("/"),
@@ -85,6 +86,10 @@ class NpmGateway(RegistryGateway):
                 "COREPACK_ENABLE_DOWNLOAD_PROMPT": "0",
             }
         )
+
+    def silence_s(self) -> float:
+        """Return for how long the registry has sent nothing."""
+        return self._registry.silence_s()
 
     # --- requests
 

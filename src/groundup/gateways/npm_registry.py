@@ -66,13 +66,19 @@ class NpmRegistry:
     def __init__(self, configuration: NpmConfiguration, cache: FetchCache) -> None:
         self.configuration = configuration
         self.cache = cache
-        self._upstream = Upstream(configuration.client)
+        self._upstream = Upstream(
+            configuration.client, (f"{address}/npm/latest" for address in configuration.registries.values())
+        )
         self._packuments: SharedWork[PackumentFound] = SharedWork()
         self._tarballs: SharedWork[TarballFound] = SharedWork()
 
     async def close(self) -> None:
         """Close all connections."""
         await self._upstream.close()
+
+    def silence_s(self) -> float:
+        """Return for how long nothing was heard from where packages are."""
+        return self._upstream.silence_s()
 
     async def packument(self, name: str, detail: Detail, cutoff: datetime | None = None) -> PackumentFound:
         """Return what is known of *name*. What was known at *cutoff* is enough then, and is not asked for again.
@@ -173,10 +179,11 @@ class NpmRegistry:
                         f"{shown(release.url)} does not have the {algorithm} hash that its registry names; "
                         "something on the way changes files: check the mirror or proxy"
                     )
-            path = incoming.keep()
+            path = await asyncio.to_thread(incoming.keep)
         sha256 = digests["sha256"]
         kept = _KeptTarball(release=release, sha256=sha256)
-        self.cache.keep_record("npm-tarballs", self._tarball_key(name, filename), kept)
+        key = self._tarball_key(name, filename)
+        await asyncio.to_thread(self.cache.keep_record, "npm-tarballs", key, kept)
         verified = bool(release.hashes)
         return TarballFound(release, FileFound(path, sha256, incoming.size, from_cache=False, verified=verified))
 

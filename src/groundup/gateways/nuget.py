@@ -67,6 +67,10 @@ class NuGetGateway(RegistryGateway):
             files={CONFIG_PLACE: nuget_file(address)},
         )
 
+    def silence_s(self) -> float:
+        """Return for how long the registry has sent nothing."""
+        return self._registry.silence_s()
+
     async def _handle(self, request: Request) -> Response:
         path = unquote(urlsplit(request.path).path)
         host = request.headers.get("host", "")

@@ -1,5 +1,6 @@
 """NuGet sources of the v3 protocol seen from the host: versions and packages, cached; shared by all gateways."""
 
+import asyncio
 import base64
 import binascii
 import json
@@ -77,7 +78,7 @@ class NuGetRegistry:
     def __init__(self, configuration: ClientConfiguration, cache: FetchCache) -> None:
         self.configuration = configuration
         self.cache = cache
-        self._upstream = Upstream(configuration)
+        self._upstream = Upstream(configuration, (index.url for index in configuration.indexes))
         self._sources: dict[str, _KeptSource] = {}
         self._versions: SharedWork[VersionsFound] = SharedWork()
         self._files: SharedWork[FileFound] = SharedWork()
@@ -85,6 +86,10 @@ class NuGetRegistry:
     async def close(self) -> None:
         """Close all connections."""
         await self._upstream.close()
+
+    def silence_s(self) -> float:
+        """Return for how long nothing was heard from where packages are."""
+        return self._upstream.silence_s()
 
     async def versions(self, name: str, cutoff: datetime | None = None) -> VersionsFound:
         """Return the versions of *name* at all sources, up to *cutoff* only.
@@ -194,7 +199,7 @@ class NuGetRegistry:
                         f"{shown(url)} does not have the {algorithm} hash that its source names; "
                         "something on the way changes files: check the mirror or proxy"
                     )
-            path = incoming.keep()
+            path = await asyncio.to_thread(incoming.keep)
         kept = _KeptPackage(sha256=digests["sha256"], verified=bool(hashes))
         self.cache.keep_record("nuget-packages", url, kept)
         return FileFound(path, kept.sha256, incoming.size, from_cache=False, verified=kept.verified)

@@ -4,6 +4,7 @@ Serves the Simple API (PEP 503 and PEP 691 with PEP 658 metadata). Addresses, ce
 `PyPIRegistry` on the host: a sandbox asks for projects by name and for files by tokens that a page gave it.
 """
 
+import asyncio
 import hashlib
 import os
 import re
@@ -58,14 +59,18 @@ class PyPIGateway(RegistryGateway):
                 "PIP_INDEX_URL": address,
                 "PIP_CONFIG_FILE": os.devnull,
                 "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-                "PIP_RETRIES": "0",
+                "PIP_RETRIES": "2",
                 "PIP_DEFAULT_TIMEOUT": "900",
                 "UV_DEFAULT_INDEX": address,
                 "UV_PYTHON_DOWNLOADS": "never",
-                "UV_HTTP_RETRIES": "0",
+                "UV_HTTP_RETRIES": "2",
                 "UV_HTTP_TIMEOUT": "900",
             }
         )
+
+    def silence_s(self) -> float:
+        """Return for how long the registry has sent nothing."""
+        return self._registry.silence_s()
 
     # --- requests
 
@@ -94,7 +99,7 @@ class PyPIGateway(RegistryGateway):
             return f"/files/{tokens[file.filename]}/{file.filename}"
 
         as_json = wants_json(request.headers.get("accept", ""))
-        body = page_as_json(found.page, address) if as_json else page_as_html(found.page, address)
+        body = await asyncio.to_thread(page_as_json if as_json else page_as_html, found.page, address)
         self._ledger.note(
             Fetched(kind="page", name=project, bytes=len(body), from_cache=found.from_cache, stale=found.stale)
         )

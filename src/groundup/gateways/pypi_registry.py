@@ -1,5 +1,6 @@
 """Package indexes seen from the host: pages and files, verified and cached; shared by gateways and builders."""
 
+import asyncio
 import hashlib
 import time
 from collections.abc import Mapping
@@ -63,13 +64,17 @@ class PyPIRegistry:
     def __init__(self, configuration: ClientConfiguration, cache: FetchCache) -> None:
         self.configuration = configuration
         self.cache = cache
-        self._upstream = Upstream(configuration)
+        self._upstream = Upstream(configuration, (f"{index.url}/pip/" for index in configuration.indexes))
         self._pages: SharedWork[PageFound] = SharedWork()
         self._files: SharedWork[FileFound] = SharedWork()
 
     async def close(self) -> None:
         """Close all connections."""
         await self._upstream.close()
+
+    def silence_s(self) -> float:
+        """Return for how long nothing was heard from where packages are."""
+        return self._upstream.silence_s()
 
     async def page(self, name: str, cutoff: datetime | None = None) -> PageFound:
         """Return the page of *name* from the first index that knows it, with files up to *cutoff* only.
@@ -130,7 +135,7 @@ class PyPIRegistry:
 
     async def _page(self, index: Index, project: str, cutoff: datetime | None) -> PageFound:
         key = {"index": index.url, "project": project}
-        kept = self.cache.record("pypi-pages", key, _KeptPage)
+        kept = await asyncio.to_thread(self.cache.record, "pypi-pages", key, _KeptPage)
         url = f"{index.url}/{project}/"
         if kept and (_is_fresh(kept, cutoff) or self._upstream.seems_down(url)):
             return PageFound(kept.page, from_cache=True, stale=not _is_fresh(kept, cutoff))
@@ -139,7 +144,7 @@ class PyPIRegistry:
             if answer.status == 404:
                 raise UnknownPackageError(f"{shown(url)} does not exist")
             if answer.status == 200:
-                page = parse_page(project, answer.url, answer.content_type, answer.body)
+                page = await asyncio.to_thread(parse_page, project, answer.url, answer.content_type, answer.body)
                 kept = _KeptPage(page=page, etag=answer.etag, fetched_at=time.time())
             elif kept:
                 kept = kept.model_copy(update={"fetched_at": time.time()})
@@ -151,7 +156,7 @@ class PyPIRegistry:
             return PageFound(kept.page, from_cache=True, stale=True)
         if kept is None:
             raise NetworkError(f"{shown(url)} answers that nothing changed, though nothing was known")
-        self.cache.keep_record("pypi-pages", key, kept)
+        await asyncio.to_thread(self.cache.keep_record, "pypi-pages", key, kept)
         return PageFound(kept.page, from_cache=answer.status == 304)
 
     # --- files
@@ -179,9 +184,10 @@ class PyPIRegistry:
                         f"{shown(url)} does not have the {algorithm} hash that its index names; "
                         "something on the way changes files: check the mirror or proxy"
                     )
-            path = incoming.keep()
+            path = await asyncio.to_thread(incoming.keep)
         if "sha256" not in hashes:
-            self.cache.keep_record("pypi-files", url, _KeptFile(sha256=digests["sha256"]))
+            kept = _KeptFile(sha256=digests["sha256"])
+            await asyncio.to_thread(self.cache.keep_record, "pypi-files", url, kept)
         return FileFound(path, digests["sha256"], incoming.size, from_cache=False, verified=bool(hashes))
 
 

@@ -3,6 +3,7 @@
 A gateway for one kind of registry answers requests in `_handle` and says in `supplies` how its clients find it.
 """
 
+import math
 from abc import ABC, abstractmethod
 from typing import ClassVar, Self
 
@@ -45,14 +46,19 @@ class RegistryGateway(ABC):
     @property
     def troubles(self) -> tuple[Trouble, ...]:
         """What was not given out."""
-        if not self._server.exhausted:
-            return self._ledger.troubles
-        message = f"more than {self._server.limits.total_bytes} bytes would have been fetched"
-        return (*self._ledger.troubles, Trouble(kind="budget", name="", message=message))
+        failures = [Trouble(kind="network", name=name, message=why) for name, why in self._server.failures]
+        if self._server.exhausted:
+            message = f"more than {self._server.limits.total_bytes} bytes would have been fetched"
+            failures.append(Trouble(kind="budget", name="", message=message))
+        return (*self._ledger.troubles, *failures)
 
     def longest_wait_s(self) -> float:
-        """Return how long the oldest question has waited for its answer."""
-        return self._ledger.longest_wait_s()
+        """Return how long the oldest question has waited for its answer while its registry said nothing at all."""
+        return min(self._ledger.longest_wait_s(), self.silence_s())
+
+    def silence_s(self) -> float:
+        """Return for how long the registry has sent nothing: a large file that is on its way is no silence."""
+        return math.inf
 
     async def attach(self, sandbox: Sandbox) -> str:
         """Serve *sandbox* on a port of its own loopback; return the address to use inside.

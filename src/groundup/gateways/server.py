@@ -3,11 +3,19 @@
 Clients are hostile. Everything they can make long, large, slow or many has a bound here; what breaks a rule loses
 its connection and costs nobody else anything. Only GET and HEAD are answered, unless the server is made for more;
 an answer is bytes, a file, or pieces that come while it is sent.
+
+Honest clients on a busy machine never lose a connection: too many of them wait until one is free, an idle one is
+closed only to make room, and a request that is there when its time is up is answered, for the server itself may
+have been kept from reading it.
 """
 
 import asyncio
 import contextlib
+import errno
+import math
+import select
 import socket
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +27,11 @@ from groundup.domain.errors import GroundupError
 from groundup.domain.records import Record
 
 _CHUNK = 256 * 1024
+_MOMENT_S = 0.2
+_TURNS = 3
+"""Of the event loop, in which it hears what a client has sent in time."""
+_TOLD = 100
+_SPENT = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 READING = ("GET", "HEAD")
 """The methods of a server that only gives out."""
 
@@ -26,16 +39,18 @@ READING = ("GET", "HEAD")
 class ServerLimits(Record):
     """What clients of one server may use."""
 
-    connections: int = 64
+    connections: int = 128
+    """More wait in the socket's queue until one of these is free, or idle for `request_s`."""
     requests_at_once: int = 16
-    requests_per_connection: int = 2000
     head_bytes: int = 16 * 1024
     body_bytes: int = 64 * 1024
     """Of one request. Up to `connections` of them are in memory at once."""
-    request_s: float = 20.0
-    """From the first wish for a request to its last byte; also how long an idle connection is kept."""
-    write_s: float = 60.0
-    """For each piece of an answer to be taken."""
+    request_s: float = 60.0
+    """From a request's first byte to its last; also how long an idle connection is safe from making room."""
+    idle_s: float = 900.0
+    """How long an idle connection is kept: clients give theirs up sooner, so none asks on one that is closing."""
+    write_s: float = 900.0
+    """For each piece of an answer to be taken: as long as clients are told to wait."""
     total_bytes: int = 16 * 1024**3
     """Of all answers together."""
 
@@ -87,24 +102,25 @@ class GatewayServer:
         """Whether an answer was withheld because all answers together would have been too large."""
         self._handler = handler
         self._slots = asyncio.Semaphore(self.limits.requests_at_once)
-        self._servers: list[asyncio.Server] = []
-        self._clients: set[asyncio.Task[None]] = set()
+        self.failures: list[tuple[str, str]] = []
+        """Which answers could not be given through nobody's fault inside (path and why), the first ones."""
+        self._accepting: dict[socket.socket, asyncio.Task[None]] = {}
+        self._clients: dict[_Conversation, asyncio.Task[None]] = {}
 
     async def serve(self, listening: socket.socket) -> None:
         """Accept clients on *listening*, which belongs to the server from now on. Returns at once."""
         listening.setblocking(False)
-        self._servers.append(await asyncio.start_server(self._accepted, sock=listening))
+        self._accepting[listening] = asyncio.create_task(self._accept(listening))
 
     async def close(self) -> None:
         """Stop listening and drop every client."""
-        for server in self._servers:
-            server.close()
-        for task in self._clients:
+        tasks = [*self._accepting.values(), *self._clients.values()]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._clients, return_exceptions=True)
-        for server in self._servers:
-            await server.wait_closed()
-        self._servers.clear()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for listening in self._accepting:
+            listening.close()
+        self._accepting.clear()
 
     async def __aenter__(self) -> Self:
         return self
@@ -112,24 +128,48 @@ class GatewayServer:
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
-    async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._clients) >= self.limits.connections:
-            writer.transport.abort()
-            return
-        task = asyncio.current_task()
-        assert task is not None  # asyncio runs each client in a task
-        self._clients.add(task)
+    async def _accept(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._room()
+            try:
+                connection, _ = await loop.sock_accept(listening)
+                reader, writer = await asyncio.open_connection(sock=connection)
+            except OSError as error:
+                if error.errno in _SPENT:  # the client waits in the queue meanwhile
+                    await asyncio.sleep(_MOMENT_S)
+                continue  # it left before it was accepted
+            conversation = _Conversation(self, reader, writer)
+            self._clients[conversation] = asyncio.create_task(self._serve(conversation, writer))
+
+    async def _room(self) -> None:
+        """Wait until another connection may be had; the one that was idle for longest makes room."""
+        while len(self._clients) >= self.limits.connections:
+            before = time.monotonic() - self.limits.request_s
+            idle = [client for client in self._clients if client.idle_since < before and client.is_silent()]
+            if idle:
+                oldest = min(idle, key=lambda client: client.idle_since)
+                oldest.leaving = True
+                self._clients[oldest].cancel()
+            await asyncio.wait(self._clients.values(), timeout=_MOMENT_S, return_when=asyncio.FIRST_COMPLETED)
+
+    async def _serve(self, conversation: "_Conversation", writer: asyncio.StreamWriter) -> None:
         try:
             # Whatever a client does wrong ends its own connection, and nothing else.
             with contextlib.suppress(TimeoutError, OSError, h11.ProtocolError, asyncio.CancelledError):
-                await _Conversation(self, reader, writer).hold()
+                await conversation.hold()
         finally:
-            self._clients.discard(task)
+            del self._clients[conversation]
             writer.transport.abort()
 
     async def _answer(self, request: Request) -> Response:
         async with self._slots:
             response = await self._handler(request)
+        if isinstance(response.body, Path) and not response.body.is_file():
+            why = f"{response.body} is gone; let nobody clean the cache meanwhile"
+            if len(self.failures) < _TOLD:
+                self.failures.append((request.path[:200], why))
+            return Response(503, f"{why}\n".encode())
         if self.spent(response.length or 0):
             await _closed(response.body)
             return Response(403, b"this sandbox has fetched as many bytes as it may\n")
@@ -146,17 +186,28 @@ class _Conversation:
     """One connection: requests one after the other, each answered before the next is read."""
 
     def __init__(self, server: GatewayServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.idle_since = time.monotonic()
+        """Since when no request is under way; infinity while one is."""
+        self.leaving = False
+        """Whether it is to make room for another connection."""
+        self._is_late = False
+        """Whether the time for a request was up before it was whole."""
         self._server = server
         self._limits = server.limits
         self._reader = reader
         self._writer = writer
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=self._limits.head_bytes)
 
+    def is_silent(self) -> bool:
+        """Whether nothing waits to be read of it, not even where the server was kept from reading."""
+        waiting = select.poll()
+        waiting.register(self._writer.get_extra_info("socket").fileno(), select.POLLIN)
+        return not waiting.poll(0)
+
     async def hold(self) -> None:
-        for _ in range(self._limits.requests_per_connection):
+        while not self.leaving:
             try:
-                async with asyncio.timeout(self._limits.request_s):
-                    asked = await self._request()
+                asked = await self._request()
             except h11.RemoteProtocolError as error:
                 if self._http.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
                     await self._send(Response(error.error_status_hint, b"this is not a request\n"), body=True)
@@ -173,12 +224,15 @@ class _Conversation:
         """Return the next request with its whole body; None when the client is gone."""
         asked: h11.Request | None = None
         body = bytearray()
+        if not self._http.trailing_data[0]:
+            self._http.receive_data(await self._first_bytes())
+        deadline = time.monotonic() + self._limits.request_s
         while True:
             event = self._http.next_event()
             if event is h11.NEED_DATA:
                 if self._http.they_are_waiting_for_100_continue:
                     await self._encourage(asked)
-                self._http.receive_data(await self._reader.read(self._limits.head_bytes))
+                self._http.receive_data(await self._more_bytes(deadline))
             elif isinstance(event, h11.Request):
                 asked = event
             elif isinstance(event, h11.Data):
@@ -190,6 +244,43 @@ class _Conversation:
                 return _request(asked, bytes(body))
             else:
                 return None
+
+    async def _first_bytes(self) -> bytes:
+        """Return what a next request begins with; nothing when the client is gone or has to go."""
+        self.idle_since = time.monotonic()
+        try:
+            return await self._read(self._limits.idle_s)
+        except TimeoutError:
+            self.leaving = True
+            return await self._at_last()
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self.leaving or task is None or task.uncancel():
+                raise
+            return await self._at_last()
+        finally:
+            self.idle_since = math.inf
+
+    async def _more_bytes(self, deadline: float) -> bytes:
+        if self._is_late:
+            raise TimeoutError
+        try:
+            return await self._read(deadline - time.monotonic())
+        except TimeoutError:
+            self._is_late = True
+            return await self._at_last()
+
+    async def _at_last(self) -> bytes:
+        """Return what is there to be read already; nothing when that is nothing."""
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+        with contextlib.suppress(TimeoutError):
+            return await self._read(0)
+        return b""
+
+    async def _read(self, seconds: float) -> bytes:
+        async with asyncio.timeout(seconds):
+            return await self._reader.read(self._limits.head_bytes)
 
     async def _encourage(self, asked: h11.Request | None) -> None:
         """Tell a client that waits before it sends its body that it may, where a body is of use."""

@@ -6,7 +6,7 @@ The only place of groundup that opens connections to the outside for packages.
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
@@ -18,6 +18,7 @@ from groundup.domain.errors import NetworkError, UsageError
 from groundup.domain.records import Record
 from groundup.gateways.cache import Incoming
 from groundup.gateways.indexes import Authorization, ClientConfiguration
+from groundup.gateways.records import UnknownPackageError
 
 if TYPE_CHECKING:
     import httpx
@@ -32,6 +33,8 @@ _SILENCE_S = 60.0
 _DOWN_S = 30.0
 """How long a registry that could not be reached counts as down for those who have something older at hand."""
 _TRY_AGAIN = {408, 425, 429}
+ABSENT = (404, 405, 410, 451)
+"""With these a registry says that it has none."""
 
 
 class Answer(Record):
@@ -52,10 +55,14 @@ class _TryAgainError(Exception):
 class Upstream:
     """Registries as one user reaches them. Belongs to one event loop."""
 
-    def __init__(self, configuration: ClientConfiguration) -> None:
+    def __init__(self, configuration: ClientConfiguration, known: Iterable[str] = ()) -> None:
+        """Make connections. *known* are pages that every registry of the kind has: they show that one works."""
         self.configuration = configuration
         self._client: httpx.AsyncClient | None = None
         self._down: dict[str, float] = {}
+        self._heard = time.monotonic()
+        self._known = tuple(known)
+        self._works: dict[str, bool] = {}
 
     def authorize(self, *authorizations: Authorization) -> None:
         """Send these to their places from now on."""
@@ -65,6 +72,10 @@ class Upstream:
     def seems_down(self, url: str) -> bool:
         """Whether the host of *url* could not be reached a moment ago."""
         return time.monotonic() < self._down.get(urlsplit(url).netloc, 0.0)
+
+    def silence_s(self) -> float:
+        """Return for how long no registry has sent anything."""
+        return time.monotonic() - self._heard
 
     async def page(
         self, url: str, *, accept: str, etag: str | None = None, max_bytes: int = _PAGE_BYTES
@@ -77,12 +88,17 @@ class Upstream:
                 found = str(response.url)
                 if response.status_code != 200:
                     code = response.status_code
+                    if code not in {304, *ABSENT} and await self._is_well(url):
+                        code = 404  # it answers others: this is about what was asked for
                     return Answer(status=304 if code == 304 else 404, code=code, url=found)
                 body = bytearray()
                 async for chunk in response.aiter_bytes():
+                    self._heard = time.monotonic()
                     body += chunk
                     if len(body) > max_bytes:
-                        raise NetworkError(f"{shown(url)} answers with more than {max_bytes} bytes for one page")
+                        raise UnknownPackageError(
+                            f"{shown(url)} answers with more than {max_bytes} bytes, the most for one page"
+                        )
                 told = response.headers
                 return Answer(
                     status=200,
@@ -103,9 +119,12 @@ class Upstream:
                 if response.status_code != 200:
                     return False
                 async for chunk in response.aiter_raw():
+                    self._heard = time.monotonic()
                     incoming.write(chunk)
                     if incoming.size > max_bytes:
-                        raise NetworkError(f"{shown(url)} is larger than {max_bytes} bytes, the most for one file")
+                        raise UnknownPackageError(
+                            f"{shown(url)} is larger than {max_bytes} bytes, the most for one file"
+                        )
                 return True
 
         return await self._persistently(url, ask)
@@ -130,7 +149,8 @@ class Upstream:
             status = response.status_code
             if status in _TRY_AGAIN or status >= 500:
                 raise _TryAgainError(f"it answers with HTTP {status}")
-            if status in {401, 403, 407}:
+            self._heard = time.monotonic()
+            if status in {401, 403, 407} and not (status == 403 and await self._is_well(url)):
                 raise NetworkError(
                     f"{shown(url)} refuses access (HTTP {status}); check the credentials in "
                     f"{self.configuration.origin}, netrc or the proxy's address"
@@ -139,11 +159,28 @@ class Upstream:
                 raise NetworkError(f"{shown(url)} answers with HTTP {status}; check that it is a package index")
             yield response
 
+    async def _is_well(self, url: str) -> bool:
+        """Whether the registry of *url* gives out what all of its kind have: then an odd answer is no failure.
+
+        Otherwise whoever asks for a name that a registry forbids would be as one whose registry is out of order.
+        """
+        known = next((page for page in self._known if urlsplit(page).netloc == urlsplit(url).netloc), url)
+        if known == url:
+            return False
+        if known not in self._works:
+            token = self.configuration.authorization_for(known)
+            credentials = None if token else self.configuration.credentials_for(known)
+            headers = {"Accept": "*/*"} | ({"Authorization": token} if token else {})
+            auth = (credentials.username, credentials.password.get_secret_value()) if credentials else None
+            async with self._http().stream("GET", known, headers=headers, auth=auth) as response:
+                self._works[known] = response.status_code == 200
+        return self._works[known]
+
     async def _persistently(self, url: str, ask: Callable[[], Awaitable[T]]) -> T:
         import httpx
 
         host = urlsplit(url).netloc
-        for pause in (*_PAUSES_S, None):
+        for pause in (None,) if self.seems_down(url) else (*_PAUSES_S, None):
             try:
                 result = await ask()
             except (httpx.TransportError, httpx.DecodingError, _TryAgainError) as error:

@@ -22,7 +22,7 @@ from groundup.models.counting import estimated_text_tokens, estimated_tokens
 from groundup.models.scripted.script import FailureName, Script, Turn
 
 _LIMITS = ServerLimits(
-    connections=2048, requests_at_once=2048, requests_per_connection=1_000_000, body_bytes=256 * 1024 * 1024,
+    connections=2048, requests_at_once=2048, body_bytes=256 * 1024 * 1024,
     request_s=600.0,
 )  # fmt: skip
 
