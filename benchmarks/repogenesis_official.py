@@ -3,14 +3,22 @@
     python -m benchmarks.repogenesis_official --checkout PATH [--submissions FOLDER] [--jobs 8]
 
 PATH is a checkout of the published repository, or of its folder RepoGenesis; its code is run as it is. FOLDER
-holds folders of predictions (a submission per task in each); without it, 38 submissions are made from reference
-services: whole, damaged and dishonest; `--every 3` takes each third. Docker must be reachable and have an image
-`python:3.10-slim`: the real one, or a stand-in (`python -m benchmarks.repogenesis_base_image`); for Java the image
-`maven:3.9-eclipse-temurin-17`, without which references in Java are left out.
+holds folders of predictions (a submission per task in each); without it, submissions are made from reference
+services: whole, damaged and dishonest; `--every 3` takes each third, `--language java` those in Java, the eight
+references. Docker must be reachable and have the images `python:3.10-slim` and `maven:3.9-eclipse-temurin-17`: the
+real ones, or stand-ins (`python -m benchmarks.repogenesis_base_image`). What there is no image for is left out.
 
-Every field of both reports is compared but times. Then throughput is told as ratios: groundup with an empty cache,
-the harness, and groundup with a full one, before and after; the harness's own layer with system packages is built
-before the clock runs.
+Where Docker has no bridge to the package registries, `--host-network` stands a program before `docker` that gives
+builds and containers the host's network; a port that a service wants must then be free on the host. By hand:
+
+    apt-get install docker.io debootstrap
+    dockerd --storage-driver overlay2 --iptables=false --bridge=none &
+    python -m benchmarks.repogenesis_base_image --java /usr/lib/jvm/java-17-openjdk-amd64
+    python -m benchmarks.repogenesis_official --checkout PATH --language java --host-network
+
+Every field of both reports is compared but times. With `--throughput` that is told as ratios: groundup with an
+empty cache, the harness, and groundup with a full one, before and after; the harness's own layer with system
+packages is built before the clock runs.
 """
 
 import argparse
@@ -31,8 +39,17 @@ from benchmarks.repogenesis_submissions import make_all
 
 from groundup.suites.repogenesis.published_report import Document, Repository
 
-BASE = "python:3.10-slim"
-JAVA_BASE = "maven:3.9-eclipse-temurin-17"
+IMAGES = {"python": "python:3.10-slim", "java": "maven:3.9-eclipse-temurin-17"}
+ON_HOST_NETWORK = """#!/bin/sh
+# The published harness asks for Docker's bridge; here containers share the host's network.
+command=$1
+shift
+case $command in
+    build) exec {docker} build --network host "$@" ;;
+    run) for word; do shift; [ "$word" = bridge ] && word=host; set -- "$@" "$word"; done ;;
+esac
+exec {docker} "$command" "$@"
+"""
 CPU = Path("/sys/fs/cgroup/cpuacct")
 GROUP = CPU / f"repogenesis-official-{os.getpid()}"
 """Where processor time of all that this program starts is counted, sandboxes that have ended included."""
@@ -56,27 +73,28 @@ def main() -> int:
     """Run both, print tables, and fail on any difference."""
     chosen = _arguments()
     root = chosen.checkout / "RepoGenesis" if (chosen.checkout / "RepoGenesis").is_dir() else chosen.checkout
-    _need_docker()
+    languages = _gradable_languages(chosen.language)
     with suppress(OSError):  # then processor time is not told
         GROUP.mkdir()
     with tempfile.TemporaryDirectory(prefix="groundup-official-") as name:
         room = Path(name)
+        if chosen.host_network:
+            _stand_before_docker(room / "bin")
         submissions = chosen.submissions or room / "submissions"
         if chosen.submissions is None:
             make_all(submissions)
-            if not _has_image(JAVA_BASE):
-                print(f"no image {JAVA_BASE}: references in Java are left out")
-                _leave_out(folder for folder in submissions.glob("*/*") if (folder / "pom.xml").exists())
+            _leave_out(folder for folder in submissions.glob("*/*") if _language(folder) not in languages)
             _thin_out(submissions, chosen.every)
-        sets = [path.name for path in sorted(submissions.iterdir()) if path.is_dir()]
+        sets = [path.name for path in sorted(submissions.iterdir()) if path.is_dir() and any(path.iterdir())]
         _groundup(room, "data", "pull", "repogenesis", "--from", str(root / "repo"))
-        cold = graded(room, submissions, sets, chosen.jobs, "groundup, empty cache")
-        warm = graded(room, submissions, sets, chosen.jobs, "groundup, full cache")
+        names = ("groundup, empty cache", "groundup, full cache") if chosen.throughput else ()
+        before = [graded(room, submissions, sets, chosen.jobs, name) for name in names]
         harness = published(room, root, submissions, sets)
         again = graded(room, submissions, sets, chosen.jobs, "groundup, full cache, afterwards")
         differences = list(compared(harness, again, sets))
         _print_agreement(harness, again, sets)
-        _print_throughput(harness, [cold, warm, again])
+        if chosen.throughput:
+            _print_throughput(harness, [*before, again])
     with suppress(OSError):
         GROUP.rmdir()
     for difference in differences:
@@ -99,13 +117,35 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--checkout", type=Path, required=True)
     parser.add_argument("--submissions", type=Path, help="a folder of folders of predictions")
     parser.add_argument("--jobs", type=int, default=8, help="of groundup; the harness has none")
+    parser.add_argument("--language", choices=sorted(IMAGES), help="take those of the submissions made in it")
+    parser.add_argument("--throughput", action="store_true", help="also grade twice before, and tell ratios")
+    parser.add_argument("--host-network", action="store_true", help="containers share the host's network")
     parser.add_argument("--every", type=int, default=1, help="take each so many-th of the submissions made")
     return parser.parse_args()
 
 
-def _need_docker() -> None:
-    if not _has_image(BASE):
-        raise SystemExit(f"no Docker, or no image {BASE}; see the head of this file")
+def _gradable_languages(wanted: str | None) -> frozenset[str]:
+    """Return the languages whose image Docker has, told of those that are left out."""
+    asked = frozenset(IMAGES if wanted is None else [wanted])
+    known = frozenset(language for language in asked if _has_image(IMAGES[language]))
+    for language in sorted(asked - known):
+        print(f"no image {IMAGES[language]}: submissions in {language} are left out")
+    if not known:
+        raise SystemExit("no Docker, or no image; see the head of this file")
+    return known
+
+
+def _language(submission: Path) -> str:
+    return "java" if (submission / "pom.xml").exists() else "python"
+
+
+def _stand_before_docker(folder: Path) -> None:
+    """Put a program named docker first on PATH that replaces the bridge by the host's network."""
+    docker = shutil.which("docker")
+    folder.mkdir()
+    (folder / "docker").write_text(ON_HOST_NETWORK.format(docker=docker))
+    (folder / "docker").chmod(0o755)
+    os.environ["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"
 
 
 def _has_image(name: str) -> bool:

@@ -179,6 +179,26 @@ def test_aiohttp_tables_calls_and_sub_applications() -> None:
     ]
 
 
+def test_aiohttp_resources() -> None:
+    """Routes added to a resource, at once, by its name and through a wrapper; a name means its last value."""
+    assert routes(
+        {
+            "main.py": """
+                from aiohttp import web
+                app = web.Application()
+                resource = app.router.add_resource("/users")
+                resource.add_route("GET", users)
+                resource.add_route("POST", create)
+                resource = app.router.add_resource("/users/{id}", name="user")
+                resource.add_route("GET", user)
+                app.router.add_resource(r"/files/{name:.+}").add_route("*", files)
+                shared = cors.add(app.router.add_resource("/stats"))
+                cors.add(shared.add_route("GET", stats))
+            """
+        }
+    ) == ["* /files/{*}", "GET /stats", "GET /users", "GET /users/{}", "POST /users"]
+
+
 def test_an_application_that_is_handed_in_counts() -> None:
     """Routes on a parameter, or on an attribute, are the application's."""
     assert routes(

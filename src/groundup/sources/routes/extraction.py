@@ -11,6 +11,7 @@ from groundup.sources.routes.eve import eve_routes
 from groundup.sources.routes.java_annotations import annotated_routes
 from groundup.sources.routes.java_calls import called_routes
 from groundup.sources.routes.java_project import JavaProject
+from groundup.sources.routes.python_handlers import handler_routes
 from groundup.sources.routes.python_project import Project
 from groundup.sources.routes.python_routers import router_routes
 from groundup.sources.routes.records import Route
@@ -68,6 +69,7 @@ def routes_in(
         *router_routes(python),
         *django_routes(python),
         *eve_routes(python),
+        *handler_routes(python),
         *annotated_routes(java, prefixes),
         *called_routes(java, prefixes),
     }

@@ -131,6 +131,8 @@ class _Reader:
             owner = self._owner(module, text_of(receiver).removesuffix(".router"))
             self._read_attachment(module, owner, text_of(name), given)
             self._read_addition(module, owner, text_of(name), given, line_of(call))
+            if text_of(name) == "add_route" and len(given.positional) == 2:
+                self._read_resource(module, receiver, given, call)
             if text_of(receiver) == "web" and not _is_decorator(call):
                 self._declared_verb(module, _enclosing_owner(self, module, call), text_of(name), given, call)
 
@@ -160,7 +162,7 @@ class _Reader:
             answered = tuple(sorted(class_methods(project, module, text_of(given.positional[0]))))
             for node in given.positional[1:]:
                 self._declare(module, owner, answered, project.text(module, node), line)
-        elif name == "add_route" and len(given.positional) > 2:
+        elif name == "add_route" and len(given.positional) > 2:  # aiohttp's, on a router
             word = project.text(module, given.positional[0]) or ""
             path = project.text(module, given.positional[1])
             if word.upper() in (*METHODS, ANY):
@@ -170,6 +172,24 @@ class _Reader:
         elif name == "add_view" and len(given.positional) > 1:
             answered = tuple(sorted(class_methods(project, module, text_of(given.positional[1]))))
             self._declare(module, owner, answered, project.text(module, first), line)
+
+    def _read_resource(self, module: Module, receiver: Node, given: Arguments, call: Node) -> None:
+        """Read aiohttp's `router.add_resource("/users/{id}").add_route("GET", handler)`, also by way of a name."""
+        values = [
+            value for value in module.assignments.get(text_of(receiver), []) if value.start_byte < call.start_byte
+        ]
+        resource: Node | None = values[-1] if values else receiver
+        while resource is not None and resource.type == "call" and _called_last(resource) == "add":
+            resource = arguments(resource).get(0)  # aiohttp_cors: cors.add(router.add_resource(...))
+        if resource is None or resource.type != "call" or _called_last(resource) != "add_resource":
+            return
+        word = (self._project.text(module, given.positional[0]) or "").upper()
+        function = resource.child_by_field_name("function")
+        router = function.child_by_field_name("object") if function is not None else None
+        if router is not None and word in (*METHODS, ANY):
+            owner = self._owner(module, text_of(router).removesuffix(".router"))
+            path = self._project.text(module, arguments(resource).get(0, "path"))
+            self._declare(module, owner, (word,), path, line_of(call))
 
     def _read_decorators(self, module: Module) -> None:
         for kind in ("function_definition", "class_definition"):
@@ -257,6 +277,12 @@ class _Reader:
             for above in self._prefixes(one.parent):
                 found[join([above, one.prefix or "", own]).rstrip("/")] = None
         return list(found)[:_MOST_PREFIXES]
+
+
+def _called_last(call: Node) -> str:
+    """Return the last name of what *call* calls, whatever it is called on."""
+    function = call.child_by_field_name("function")
+    return text_of(function).rpartition(".")[2] if function is not None else ""
 
 
 def _is_decorator(call: Node) -> bool:

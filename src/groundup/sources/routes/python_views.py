@@ -71,7 +71,7 @@ class ViewSetRoute:
 
 def class_methods(project: Project, module: Module, name: str) -> set[str]:
     """Return the methods that class *name* answers; `*` for one that the project does not define."""
-    classes, foreign = _lineage(project, module, name)
+    classes, foreign = lineage(project, module, name)
     methods = {word.upper() for _, node in classes for word, _ in _functions(node)} & set(METHODS)
     for base in foreign:
         methods |= set(_GENERICS.get(base, () if classes or base in _BARE_CLASSES else (ANY,)))
@@ -98,7 +98,7 @@ def function_methods(project: Project, module: Module, name: str) -> set[str]:
 
 def view_set(project: Project, module: Module, name: str) -> Iterator[ViewSetRoute]:
     """Yield what a router makes of the view set *name*."""
-    classes, foreign = _lineage(project, module, name)
+    classes, foreign = lineage(project, module, name)
     actions = {word for _, node in classes for word, _ in _functions(node)}
     actions |= {action for base in foreign for action in _MIXINS.get(base, ())}
     allowed = _allowed(project, classes)
@@ -109,7 +109,7 @@ def view_set(project: Project, module: Module, name: str) -> Iterator[ViewSetRou
         yield from _extra_actions(project, owner, node)
 
 
-def _lineage(project: Project, module: Module, name: str) -> tuple[list[tuple[Module, Node]], list[str]]:
+def lineage(project: Project, module: Module, name: str) -> tuple[list[tuple[Module, Node]], list[str]]:
     """Return the class *name* with its bases that the project defines, and the last names of the others."""
     classes: list[tuple[Module, Node]] = []
     foreign: list[str] = []
