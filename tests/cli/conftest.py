@@ -1,5 +1,6 @@
 """Calling the command line in this process, with settings of its own."""
 
+import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -39,6 +40,7 @@ def groundup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     }.items():
         monkeypatch.setenv(f"GROUNDUP_{name}", value)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))  # nothing, which pytest's own is not
 
     def call(*arguments: str | Path) -> Ended:
         code = main([str(argument) for argument in arguments])

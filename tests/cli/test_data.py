@@ -1,6 +1,7 @@
 """`groundup data`: published data comes onto the machine whole, and is named."""
 
 import json
+import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -85,6 +86,16 @@ def test_damaged_data_can_be_pulled_again(groundup: Groundup, tmp_path: Path) ->
     assert groundup("tasks", "nl2repobench").code == 2
     assert groundup("data", "pull", "nl2repobench", "--from", good).code == 0
     assert groundup("tasks", "nl2repobench").code == 0
+
+
+def test_pulling_what_is_there_takes_nothing_away(groundup: Groundup, tmp_path: Path) -> None:
+    """A run that reads the data goes on while the same data is pulled again."""
+    good, same = write(tmp_path / "good"), write(tmp_path / "same")
+    groundup("data", "pull", "nl2repobench", "--from", good)
+    with (tmp_path / "cache/data/nl2repobench/data/test_files/calc/start.md").open() as reading:
+        assert groundup("data", "pull", "nl2repobench", "--from", same).code == 0
+        assert Path(reading.name).stat().st_ino == os.fstat(reading.fileno()).st_ino
+    assert str(same) in groundup("data", "list").out
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Opening an attempt's sandbox. The sandbox here is none: what is tested is the way there."""
 
+import io
 import os
 import pty
 import select
@@ -7,6 +8,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pytest
 
 from tests.cli.conftest import TWO, Groundup
 
@@ -21,6 +24,15 @@ def test_one_command_runs_beside_a_copy_of_the_submission(groundup: Groundup, tm
     assert ended == (3, "task-0001\ntask-0001", "oops\n")
     kept = tmp_path / "runs" / "r" / "attempts" / "task-0001" / "0" / "submission" / "name"
     assert kept.read_text() == "task-0001"
+
+
+def test_standard_input_reaches_the_command(groundup: Groundup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`groundup shell ... -c` stands in a pipe like any command: bytes go in and come out as they are."""
+    groundup("run", TWO, "-a", "oracle", "--run-id", "r", *NONE)
+    given = "".join(f"line {number}\n" for number in range(20_000))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
+    ended = groundup("shell", "r", "task-0001", "-c", "tail -n 1; echo $?", "--i-trust-this-code")
+    assert ended == (0, "line 19999\n0\n", "")
 
 
 def test_what_cannot_be_opened_is_told(groundup: Groundup) -> None:

@@ -134,7 +134,8 @@ def instance(
     commit: Annotated[str | None, typer.Option(help="Which commit (default: HEAD).")] = None,
     name: Annotated[str | None, typer.Option(help="The instance's id (default: owner_name).")] = None,
     kinds: Annotated[
-        str | None, typer.Option(help="Kinds of dependencies to take out, such as `runtime,optional`.")
+        list[str] | None,
+        typer.Option(metavar="KINDS", help="Kinds of dependencies to take out, such as `runtime,optional`."),
     ] = None,
     json: Json = False,
 ) -> int:
@@ -197,13 +198,13 @@ def _pairs(given: list[str]) -> dict[str, str] | None:
     return pairs or None
 
 
-def _kinds(text: str | None) -> "frozenset[Kind] | None":
+def _kinds(given: list[str] | None) -> "frozenset[Kind] | None":
     from groundup.cli.options import names
     from groundup.domain.errors import UsageError
     from groundup.domain.names import unknown
     from groundup.manifests.records import Kind
 
-    found = names(text)
+    found = names(given, "--kinds")
     if found is None:
         return None
     known = {kind.value: kind for kind in Kind}

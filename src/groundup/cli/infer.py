@@ -1,5 +1,6 @@
 """`groundup infer`: which packages does this source code need? Without a model, with the reason for each."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +20,8 @@ EXAMPLES: Examples = (
     ("For programs", "groundup infer . --json"),
 )
 _KINDS = ("runtime", "optional", "build", "dev")
+UNWRITTEN = 2
+"""The exit code when something is needed and could not be written."""
 
 
 def infer(
@@ -36,7 +39,10 @@ def infer(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Say which packages PATH needs, and why. Declarations are not read; nothing is run."""
+    """Say which packages PATH needs, and why. Declarations are not read; nothing is run.
+
+    With --write it ends with 2 when something that is missing could not be written.
+    """
     from groundup.cli.console import print_document, print_table, say
     from groundup.domain.errors import UsageError
     from groundup.domain.names import unknown
@@ -50,20 +56,20 @@ def infer(
     if not found:
         raise UsageError(f"{path} holds no source code of {language or 'a known language'}")
     kinds = _KINDS if every else _KINDS[:1]
-    changed = _write(path, found, kinds) if write else []
+    changed, unwritten = _write(path, found, kinds) if write else ([], [])
     if json:
         documents = [one.model_dump(mode="json") for one in found]
-        print_document({"path": str(path), "languages": documents, "written": changed})
-        return 0
+        print_document({"path": str(path), "languages": documents, "written": changed, "not_written": unwritten})
+        return UNWRITTEN if unwritten else 0
     for inference in found:
         shown = [item for item in inference.dependencies if item.kind.value in kinds]
         title = f"{inference.language}: {len(shown)} packages from {inference.files} files"
         print_table(title, ("package", "kind", "why"), [_row(item) for item in shown])
         for limit in inference.cannot_know:
             say(f"groundup: {inference.language}: {limit}")
-    for line in changed:
+    for line in (*changed, *unwritten):
         say(f"groundup: {line}")
-    return 0
+    return UNWRITTEN if unwritten else 0
 
 
 def _row(item: "InferredDependency") -> tuple[str, ...]:
@@ -74,35 +80,56 @@ def _row(item: "InferredDependency") -> tuple[str, ...]:
     return name, item.kind.value, f"{item.evidence[0]}{more}{guess}"
 
 
-def _write(root: Path, found: "Sequence[Inference]", kinds: "Sequence[str]") -> list[str]:
-    """Add what is missing to each language's manifests; return a sentence for each of them."""
+def _write(root: Path, found: "Sequence[Inference]", kinds: "Sequence[str]") -> tuple[list[str], list[str]]:
+    """Add what is missing to each language's manifests; return sentences on what was done and what not."""
     from groundup.manifests.discovery import find_manifests
     from groundup.manifests.records import Kind
-    from groundup.store.files import write_atomically
     from groundup.suites.dibench.inferred import WRITABLE, write_inferred
 
-    told = []
+    done: list[str] = []
+    failed: list[str] = []
     for inference in found:
-        manifests = [one for one in find_manifests(root, inference.language) if one.format in WRITABLE]
+        language = inference.language
+        manifests = [one for one in find_manifests(root, language) if one.format in WRITABLE]
         paths = _one_per_folder([one.path for one in manifests])
-        if not paths:
-            told.append(f"{inference.language}: there is no manifest to write to; make one first")
-        written = write_inferred(
-            root,
-            inference.language,
-            paths,
-            lambda path: (root / path).read_bytes(),
-            {Kind(kind) for kind in kinds},
-        )
-        for file in written:
-            if file.problem:
-                told.append(f"{file.path}: left as it is: {file.problem}")
-            elif file.added:
-                write_atomically(root / file.path, file.content)
-                told.append(f"{file.path}: added {', '.join(file.added)}")
+        needed = [item.name for item in inference.dependencies if item.kind.value in kinds]
+        if not paths and needed:
+            failed.append(f"{language}: there is no manifest to write {', '.join(needed[:5])} to; make one first")
+        wanted = {Kind(kind) for kind in kinds}
+        for file in write_inferred(root, language, paths, lambda path: _content(root / path), wanted):
+            problem = file.problem or (_put(root / file.path, file.content) if file.added else "")
+            if problem:
+                failed.append(f"{file.path}: left as it is: {problem}")
             else:
-                told.append(f"{file.path}: nothing is missing")
-    return told
+                told = f"added {', '.join(file.added)}" if file.added else "nothing is missing"
+                done.append(f"{file.path}: {told}")
+    return done, failed
+
+
+def _content(path: Path) -> bytes:
+    from groundup.domain.errors import UsageError
+    from groundup.trees.reading import read_regular
+
+    try:
+        return read_regular(path)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}; mend that or remove it") from error
+
+
+def _put(path: Path, content: bytes) -> str:
+    """Write a manifest in place, its mode kept; return why that failed, empty when it did not."""
+    from groundup.domain.errors import InfrastructureError
+    from groundup.store.files import write_atomically
+
+    if not os.access(path, os.W_OK):
+        return "it cannot be written: permission denied"
+    mode = path.stat().st_mode
+    try:
+        write_atomically(path, content)
+        path.chmod(mode & 0o7777)
+    except (OSError, InfrastructureError) as error:
+        return str(error)
+    return ""
 
 
 def _one_per_folder(paths: "Sequence[str]") -> list[str]:

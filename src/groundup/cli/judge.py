@@ -91,9 +91,12 @@ class Docket:
     """What is judged."""
 
     of: Annotated[
-        str | None, typer.Option(help="What is judged, of repository,readme,tests (default: all three).")
+        list[str] | None,
+        typer.Option(metavar="MATTERS", help="What is judged, of repository,readme,tests (default: all three)."),
     ] = None
-    tasks: Annotated[str | None, typer.Option(help="Only these tasks.")] = None
+    tasks: Annotated[
+        list[str] | None, typer.Option(metavar="NAMES", help="Only these tasks; can be repeated.")
+    ] = None
 
     def owed(self, folder: Path, judges: "Sequence[ChatModel]") -> "Docketed":
         """Return what is still to be asked of *judges*. Raises `UsageError`."""
@@ -105,13 +108,13 @@ class Docket:
         from groundup.store.folder import RunFolder
         from groundup.suites.protocol import Suite
 
-        matters = names(self.of) or _MATTERS
+        matters = names(self.of, "--of") or _MATTERS
         for matter in matters:
             if matter not in _MATTERS:
                 raise UsageError(unknown("matter to judge", matter, _MATTERS))
         suite: Suite = catalog.find("suite", RunFolder(folder).config().configuration.suite)(load())
         instructions = {task.id: task.instruction for task in suite.tasks()}
-        wanted = Wanted.model_validate({"of": matters, "tasks": names(self.tasks)})
+        wanted = Wanted.model_validate({"of": matters, "tasks": names(self.tasks, "--tasks")})
         return owed_judgements(folder, wanted, judges, instructions)
 
 

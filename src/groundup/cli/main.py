@@ -38,7 +38,7 @@ from groundup.cli import (
 )
 from groundup.cli.console import forget_output, print_document, say
 from groundup.cli.groups import Group, Member, group
-from groundup.cli.options import Examples, command
+from groundup.cli.options import Command, Examples, command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,7 +143,7 @@ def _command(name: str) -> Member:
             rich_markup_mode="rich",
             context_settings=_HELP,
         )
-        app.command(name.rpartition(" ")[2])(command(function, examples))
+        app.command(name.rpartition(" ")[2], cls=Command)(command(function, examples))
         return typer.main.get_command(app)
 
     return Member(function.__doc__ or "", build)
@@ -190,7 +190,8 @@ def _ending(given: list[str]) -> tuple[int, str | None]:
         if isinstance(ending.__context__, BrokenPipeError):
             raise ending.__context__ from None
         code = ending.code if isinstance(ending.code, int) else 0
-        return code, "the command line was not understood; see standard error" if code == 2 else None
+        unread = code == 2 and not isinstance(ending.__context__, typer.Exit)  # which a command ends with itself
+        return code, "the command line was not understood; see standard error" if unread else None
     except KeyboardInterrupt:
         say("groundup: interrupted; `groundup resume` finishes a run that had begun")
         return 130, "interrupted"

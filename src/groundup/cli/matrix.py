@@ -27,6 +27,7 @@ from groundup.domain.names import unknown
 from groundup.runs import api
 from groundup.runs.subjects import submissions_of
 from groundup.store.records import RunConfiguration
+from groundup.trees.reading import read_regular
 
 G = TypeVar("G", Subjects, Selection, Judging, Making)
 _GROUPS = (Subjects, Selection, Judging, Making)
@@ -91,7 +92,7 @@ def run_matrix(config: Path, work: Work, talk: Talk, *, dry_run: bool) -> int:
 def read_matrix(path: Path) -> list[Entry]:
     """Return the runs of the file. Raises `UsageError` naming the table and the key that is wrong."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(read_regular(path).decode())
     except OSError as error:
         raise UsageError(f"--config {path} cannot be read: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -116,14 +117,18 @@ def _entries(table: Mapping[str, object], place: str) -> Iterator[Entry]:
     given = {name.replace("-", "_"): value for name, value in table.items()}
     for name in _NAMES & given.keys():
         value = given[name]
-        given[name] = ",".join(map(str, value)) if isinstance(value, list) else value
+        given[name] = [",".join(map(str, value))] if isinstance(value, list) else [value]
     for name in given:
         if name not in known:
             raise UsageError(f"{place}: {unknown('key', name, known)}")
     for name in ("suite", "agent"):
         if name not in given:
             raise UsageError(f"{place}: it has no {name}")
-    axes = {name: value for name, value in given.items() if isinstance(value, list) and name not in _LISTS}
+    axes = {
+        name: value
+        for name, value in given.items()
+        if isinstance(value, list) and name not in _LISTS and name not in _NAMES
+    }
     for values in itertools.product(*axes.values()):
         chosen = dict(zip(axes, values, strict=True))
         one = {**given, **chosen}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 WHICH = "Which tasks"
 HOW = "How it is graded"
@@ -75,12 +76,17 @@ class Selection:
     """Which tasks, and how often."""
 
     tasks: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            help="Only these tasks or groups of them, such as `sqlparse,tenacity`.", rich_help_panel=WHICH
+            metavar="NAMES",
+            help="Only these tasks or groups of them, such as `sqlparse,tenacity`; can be repeated.",
+            rich_help_panel=WHICH,
         ),
     ] = None
-    exclude: Annotated[str | None, typer.Option(help="All but these.", rich_help_panel=WHICH)] = None
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAMES", help="All but these; can be repeated.", rich_help_panel=WHICH),
+    ] = None
     lang: Annotated[
         str | None,
         typer.Option(help="Only those in this language, where a suite has several.", rich_help_panel=WHICH),
@@ -95,7 +101,7 @@ class Selection:
     def excluded(self) -> tuple[str, ...] | None:
         """Return the tasks and groups that are left out; None when the user names none."""
         others = () if self.lang is None else (f"!{self.lang}",)
-        return (*(names(self.exclude) or ()), *others) or None
+        return (*(names(self.exclude, "--exclude") or ()), *others) or None
 
 
 @dataclass(frozen=True)
@@ -270,11 +276,19 @@ class Talk:
         return Format.JSON if self.json else self.format
 
 
-def names(text: str | None) -> tuple[str, ...] | None:
-    """Split `a,b` into names; None stays None."""
-    if text is None:
+def names(given: Sequence[str] | None, flag: str) -> tuple[str, ...] | None:
+    """Return the names in `a,b`, all times that *flag* was given together; None when it was not.
+
+    Raises `UsageError` when it was given and names nothing.
+    """
+    from groundup.domain.errors import UsageError
+
+    if not given:
         return None
-    return tuple(name for name in (part.strip() for part in text.split(",")) if name)
+    found = dict.fromkeys(name for text in given for part in text.split(",") if (name := part.strip()))
+    if not found:
+        raise UsageError(f"{flag} names nothing; name something or leave it out")
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -287,6 +301,29 @@ class Beginning:
 
 Examples = Sequence[tuple[str, str]]
 """What somebody wants, and the command line for it: shown in the help, parsed by a test."""
+
+
+class Command(TyperCommand):
+    """A command that takes no empty value, and that tells when an option given twice means its last value."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override] # typer's own
+        """Look at what was written before it is converted; then an empty path would be the current folder."""
+        if args:
+            values, _, order = self.make_parser(ctx).parse_args(args=list(args))
+            for parameter in dict.fromkeys(order):
+                _check_written(parameter, values.get(parameter.name or ""), order.count(parameter))
+        return super().parse_args(ctx, args)
+
+
+def _check_written(parameter: Any, value: object, times: int) -> None:
+    from groundup.cli.console import say
+    from groundup.domain.errors import UsageError
+
+    name = max(parameter.opts, key=len) if parameter.param_type_name == "option" else parameter.metavar
+    if value == "" or (isinstance(value, list | tuple) and "" in value):
+        raise UsageError(f"{name} is empty; give it a value or leave it out")
+    if times > 1 and isinstance(value, str) and parameter.param_type_name == "option":
+        say(f"groundup: {name} is given {times} times; the last one counts, {value}")
 
 
 def command(function: Callable[..., int], examples: Examples) -> Callable[..., None]:

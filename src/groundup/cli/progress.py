@@ -99,7 +99,8 @@ def _ended(event: AttemptEnded) -> str:
     took = (line.finished_at - line.started_at).total_seconds()
     score = verdict.score
     points = f" {score.numerator:g}/{score.denominator:g}" if score else ""
-    why = f" ({verdict.reasons[0].stage.value}: {verdict.reasons[0].message})" if verdict.reasons else ""
+    reasons = "; ".join(f"{reason.stage.value}: {reason.message}" for reason in verdict.reasons)
+    why = f" ({reasons})" if reasons else ""
     end = "; will be tried again" if event.again else ""
     return f"{place} {verdict.status.value}{points}{why}{', cached' if line.cached else f' in {took:.1f} s'}{end}"
 

@@ -160,11 +160,14 @@ def _recipe(name: str) -> "Recipe":
 
 def _read(path: Path) -> str:
     from groundup.domain.errors import UsageError
+    from groundup.trees.reading import read_regular
 
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from error
+        return read_regular(path).decode()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}; name a recipe") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 (byte {error.start + 1}); name a recipe") from error
 
 
 def _counts(given: list[str]) -> dict[str, int]:

@@ -44,7 +44,7 @@ def run_options(work: Work, settings: Settings, making: Making | None = None) ->
 def named_again(selection: Selection, judging: Judging) -> dict[str, object]:
     """Return the fields of a run's configuration that the user named, for a run that has one already."""
     given: dict[str, object] = {
-        "tasks": names(selection.tasks),
+        "tasks": names(selection.tasks, "--tasks"),
         "exclude": selection.excluded(),
         "attempts": selection.attempts,
         "grader": judging.grader_name(),

@@ -22,7 +22,8 @@ def shell(
     run: Run,
     task: Annotated[str, typer.Argument(metavar="TASK", help="A task of the run, or TASK/ATTEMPT.")],
     command: Annotated[
-        str | None, typer.Option("--command", "-c", help="Run this and return its exit code.")
+        str | None,
+        typer.Option("--command", "-c", help="Run this, with our standard input, and return its exit code."),
     ] = None,
     output: Output = None,
     trusted: Trust = False,
@@ -44,7 +45,10 @@ def shell(
         async with place_of(folder, attempt, settings, trusted=trusted) as place:
             if command is None and sys.stdin.isatty():
                 return await _interactive(place)
-            return await _script(place, command if command is not None else sys.stdin.read())
+            given = _standard_input()
+            if command is None:
+                return await _script(place, given.decode(errors="surrogateescape"), b"")
+            return await _script(place, command, given)
 
     return asyncio.run(visit())
 
@@ -60,13 +64,30 @@ def attempt_key(text: str) -> "AttemptKey":
     return AttemptKey(task=task, index=int(index or 0))
 
 
-async def _script(place: "Place", text: str) -> int:
+def _standard_input() -> bytes:
+    """Return all that is piped to us; nothing where people type. Raises `UsageError`."""
+    from groundup.domain.errors import UsageError
+    from groundup.trees.reading import LARGE
+
+    if sys.stdin is None or sys.stdin.isatty():
+        return b""
+    content = sys.stdin.buffer.read(LARGE + 1)
+    if len(content) > LARGE:
+        raise UsageError(f"standard input is larger than {LARGE // 1024**2} MiB; put it into a submission instead")
+    return content
+
+
+async def _script(place: "Place", text: str, given: bytes) -> int:
+    """Run *text* by a shell that reads *given*; pass on what it writes and return its exit code."""
     from groundup.sandbox.protocol import Command
 
     async with await place.provider.open(place.spec) as sandbox:
-        result = await sandbox.run(Command(argv=("/bin/sh", "-c", text)))
-    sys.stdout.write(result.stdout.decode(errors="replace"))
-    sys.stderr.write(result.stderr.decode(errors="replace"))
+        result = await sandbox.run(Command(argv=("/bin/sh", "-c", text), stdin=given))
+    sys.stdout.flush()
+    sys.stdout.buffer.write(result.stdout)
+    sys.stdout.buffer.flush()
+    sys.stderr.buffer.write(result.stderr)
+    sys.stderr.buffer.flush()
     if result.exit_code is None:
         from groundup.cli.console import say
 

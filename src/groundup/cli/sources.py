@@ -11,11 +11,10 @@ from groundup.domain.names import unknown
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.suites.protocol import AttemptResult, Exporting, OwnReport, Results, Summarising, Summary
+from groundup.trees.reading import LARGE, read_regular
 
 if TYPE_CHECKING:
     from groundup.reports.document import Report, RunReport
-
-_LARGEST = 256 * 1024 * 1024
 
 
 def report_on(names: Sequence[str], settings: Settings) -> "Report":
@@ -65,9 +64,7 @@ def _from_file(path: Path, settings: Settings) -> tuple["RunReport", ...]:
 
 def _document(path: Path) -> bytes:
     try:
-        if path.stat().st_size > _LARGEST:
-            raise UsageError(f"{path} is larger than {_LARGEST} bytes; this is no report")
-        return path.read_bytes()
+        return read_regular(path, LARGE)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundup.cli.options import Examples, Json
+from groundup.cli.options import Examples, Json, names
 
 if TYPE_CHECKING:
     from groundup.settings import Settings
@@ -20,7 +20,7 @@ EXAMPLES: Examples = (
 def validate(
     suite: Annotated[str, typer.Argument(metavar="SUITE", help="A suite that executes (dibench).")],
     tasks: Annotated[
-        list[str] | None, typer.Option("--tasks", metavar="NAME", help="Tasks or groups; can be repeated.")
+        list[str] | None, typer.Option("--tasks", metavar="NAMES", help="Tasks or groups; can be repeated.")
     ] = None,
     times: Annotated[int, typer.Option("--times", "-k", min=1, help="Tries of each submission.")] = 3,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Tasks at once.")] = None,
@@ -38,7 +38,7 @@ def validate(
     from groundup.cli.console import print_document, say
     from groundup.cli.settings import settings_from
 
-    found = asyncio.run(_validated(suite, tasks or [], times, again, settings_from(jobs=jobs)))
+    found = asyncio.run(_validated(suite, names(tasks, "--tasks") or (), times, again, settings_from(jobs=jobs)))
     counts = Counter(one.standing for one in found)
     if json:
         print_document({"counts": dict(counts), "tasks": [one.model_dump(mode="json") for one in found]})
@@ -47,7 +47,7 @@ def validate(
 
 
 async def _validated(
-    name: str, wanted: list[str], times: int, again: bool, settings: "Settings"
+    name: str, wanted: tuple[str, ...], times: int, again: bool, settings: "Settings"
 ) -> list["Validation"]:
     import asyncio
     import itertools

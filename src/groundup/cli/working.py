@@ -52,7 +52,7 @@ def configured(
         suite=suite,
         submissions=submissions,
         grader=judging.grader_name(),
-        tasks=names(selection.tasks),
+        tasks=names(selection.tasks, "--tasks"),
         exclude=selection.excluded() or (),
         attempts=selection.attempts,
         timeout_s=judging.timeout,

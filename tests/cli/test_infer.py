@@ -1,0 +1,42 @@
+"""`groundup infer --write`: what could not be written is an error, and what was is told."""
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Groundup
+
+
+def repository(tmp_path: Path, **files: str) -> Path:
+    """Return a repository that imports requests."""
+    root = tmp_path / "repository"
+    root.mkdir()
+    (root / "a.py").write_text("import requests\n")
+    for name, text in files.items():
+        (root / name.replace("_", ".")).write_text(text)
+    return root
+
+
+def test_what_is_missing_is_written(groundup: Groundup, tmp_path: Path) -> None:
+    """The manifest has it afterwards, with its mode; a second time nothing is missing."""
+    root = repository(tmp_path, requirements_txt="click\n")
+    (root / "requirements.txt").chmod(0o640)
+    assert groundup("infer", root, "--write").code == 0
+    assert (root / "requirements.txt").read_text().split() == ["click", "requests"]
+    assert (root / "requirements.txt").stat().st_mode & 0o777 == 0o640
+    again = groundup("infer", root, "--write")
+    assert again.code == 0
+    assert "nothing is missing" in again.err
+
+
+def test_what_could_not_be_written_ends_with_an_error(groundup: Groundup, tmp_path: Path) -> None:
+    """No manifest, or one that cannot be understood, is no success, for people and for programs."""
+    root = repository(tmp_path)
+    ended = groundup("infer", root, "--write")
+    assert ended.code == 2
+    assert "no manifest to write requests to" in ended.err
+
+    (root / "pyproject.toml").write_text("[project\n")
+    ended = groundup("infer", root, "--write", "--json")
+    assert ended.code == 2
+    assert "pyproject.toml: left as it is" in json.loads(ended.out)["not_written"][0]
+    assert (root / "pyproject.toml").read_text() == "[project\n"
