@@ -7,7 +7,8 @@ from groundup.domain.episodes import Effort
 from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import GraderIdentity
 from groundup.reports.document import Figure
-from groundup.reports.summary import report_of, report_run
+from groundup.reports.summary import report_of, report_run, side_by_side
+from groundup.reports.views import views_of
 from tests.reports.made import GRADER, Word, run_of
 
 
@@ -64,6 +65,20 @@ def test_what_nobody_knows_is_told() -> None:
 def test_where_points_were_lost_is_counted_by_stage() -> None:
     """Only attempts with a verdict below the full score."""
     assert report_run(*run_of("r", MIXED)).lost_at == {"test": 2}
+
+
+def test_verdicts_that_time_decided_are_counted() -> None:
+    """The report says of how many verdicts, and of which, and its table has a row for them."""
+    config, lines = run_of("r", {"a": [(0, 1)], "b": [(1, 1)]})
+    first = next(iter(lines))
+    verdict = lines[first].verdict
+    assert verdict is not None
+    lines[first] = lines[first].model_copy(update={"verdict": verdict.model_copy(update={"by_time": True})})
+    report = report_run(config, lines)
+    assert report.by_time == 1
+    assert [row.task for row in report.attempts if row.by_time] == ["a"]
+    rows = [row for view in views_of(side_by_side([report])) for row in view.rows]
+    assert ("decided by time", "1") in rows
 
 
 def test_what_agents_took_is_added_up_and_how_they_were_ended_is_counted() -> None:

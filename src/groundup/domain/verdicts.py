@@ -85,6 +85,7 @@ class Verdict(Record):
     timings_s: dict[str, float] = {}
     grader: GraderIdentity
     cacheable: bool = Field(default=True, description="False for infrastructure failures and timeouts")
+    by_time: bool = Field(default=False, description="whether a limit of time decided")
 
     @property
     def settles(self) -> bool:

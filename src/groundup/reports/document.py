@@ -29,6 +29,7 @@ class AttemptRow(Record):
     outcome: Outcome | None = Field(default=None, description="how making the submission ended")
     effort: Effort | None = Field(default=None, description="what making it took; None where no agent made it")
     cached: bool = False
+    by_time: bool = Field(default=False, description="whether a limit of time decided the verdict")
     duration_s: float | None = None
 
     @property
@@ -80,6 +81,7 @@ class RunReport(Record):
     cut_short: dict[str, int] = Field(
         default={}, description="attempts that agents did not end by themselves, by outcome"
     )
+    by_time: int = Field(default=0, description="verdicts that a limit of time decided")
     effort: Effort | None = Field(default=None, description="of all attempts that an agent made, together")
     warnings: tuple[str, ...] = ()
     attempts: tuple[AttemptRow, ...]

@@ -57,6 +57,7 @@ def report_run(
         figures=_figures(rows, config.planned.attempts),
         lost_at=_lost_at(rows),
         cut_short=_cut_short(rows),
+        by_time=sum(row.by_time for row in rows),
         effort=_effort(rows),
         warnings=_warnings(rows, graders),
         attempts=rows,
@@ -121,6 +122,7 @@ def _verdict_row(key: AttemptKey, verdict: Verdict | None, seconds: float | None
         score=verdict.score if verdict.status is Status.GRADED else None,
         scores=verdict.scores,
         reasons=verdict.reasons,
+        by_time=verdict.by_time,
         duration_s=seconds,
     )
 

@@ -134,6 +134,7 @@ def _figures(runs: tuple[RunReport, ...]) -> View:
         (word, *(_count(run, word) for run in runs)) for word in ("tampered", "infrastructure", "not attempted")
     ]
     rows += [("not graded yet", *(_count(run, "owed") for run in runs))]
+    rows += [("decided by time", *(str(run.by_time) for run in runs))]
     rows = [row for row in rows if any(cell not in ("", "0") for cell in row[1:])]
     stages = list(dict.fromkeys(stage for run in runs for stage in run.lost_at))
     if stages == ["unstated"]:  # a suite that compares texts: there are no stages to be lost at

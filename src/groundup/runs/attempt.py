@@ -19,6 +19,7 @@ from groundup.domain.verdicts import GraderIdentity, Reason, Stage, Status, Verd
 from groundup.grading.bench import Bench
 from groundup.models.protocol import BudgetSpentError
 from groundup.runs.equipment import Equipment
+from groundup.runs.fairness import fairly_graded
 from groundup.runs.generation import Generation
 from groundup.runs.interrupts import in_thread
 from groundup.runs.options import RunOptions
@@ -132,20 +133,23 @@ class Trial:
             return await self._looked_up(scratch, self._submission)
 
     async def _looked_up(self, scratch: Path, submission: Submission) -> Graded:
-        bench = self._bench(scratch / "grading")
         cache = self._at.cache
         if cache is None:
-            return await self._grade(bench)
+            return await self._grade(scratch, self._folder.submission)
+        bench = self._bench(scratch / "layers")
         key = await self._cache_key(submission, bench)
         if found := cache.find(key):
             self._cached = True
             return Graded(verdict=found.verdict, tests=found.tests)
-        graded = await self._grade(bench)
+        graded = await self._grade(scratch, self._folder.submission)
         cache.keep(key, graded.verdict, graded.tests)
         return graded
 
-    async def _grade(self, bench: Bench) -> Graded:
-        return await self._at.plan.grader.grade(self._task, self._folder.submission, bench)
+    async def _grade(self, scratch: Path, tree: Path) -> Graded:
+        async def grade(place: str) -> Graded:
+            return await self._at.plan.grader.grade(self._task, tree, self._bench(scratch / place))
+
+        return await fairly_graded(grade)
 
     def taken_in(self) -> Submission | None:
         """Return the record of what an earlier try took in or made."""
@@ -173,14 +177,15 @@ class Trial:
         gradings = count(1)
 
         async def grade(tree: Path) -> Verdict:
-            bench = self._bench(scratch / f"shown-{next(gradings)}")
+            room = scratch / f"shown-{next(gradings)}"
+            room.mkdir()
             try:
                 async with self._turn_to_grade():
-                    return (await self._at.plan.grader.grade(self._task, tree, bench)).verdict
+                    return (await self._grade(room, tree)).verdict
             except SubmissionError as error:
                 return self._zero(Reason(stage=Stage.INSTALL, message=_sentence(error))).verdict
             finally:
-                await in_thread(lambda: remove_tree(bench.scratch))
+                await in_thread(lambda: remove_tree(room))
 
         async with turn:
             bench = self._bench(scratch / "intake")

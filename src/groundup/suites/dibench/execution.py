@@ -158,6 +158,7 @@ class ExecutionGrader:
             grader=GraderIdentity(
                 name=self.name, version=self.version, data_version=task.data_version, environment="rebuilt"
             ),
+            by_time=any(reason.stage is Stage.TIMEOUT for reason in reasons),
             cacheable=False,  # registries change, and tests of strangers need not do the same twice
         )
         return Graded(verdict=verdict)

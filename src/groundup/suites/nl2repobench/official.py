@@ -160,13 +160,15 @@ def _verdict(
     }
     if any(one.truncated for one in ran):
         facts["output_cut"] = True
+    by_time = any(one.ending in _OUT_OF_TIME for one in ran)
     return Verdict(
         status=Status.GRADED,
         score=Score(numerator=min(counts.passed, declared), denominator=declared),
         facts=facts,
         reasons=_reasons(laid, ran, counts, declared),
         grader=_identity(task),
-        cacheable=not any(one.ending in _OUT_OF_TIME for one in ran),
+        cacheable=not by_time,
+        by_time=by_time,
     )
 
 

@@ -161,6 +161,7 @@ def _verdict(
         reasons=decision.reasons,
         grader=_identity(task),
         cacheable=not decision.timed_out,
+        by_time=decision.timed_out,
     )
 
 

@@ -131,7 +131,10 @@ class LegacyGrader:
         timings = {"build": built - began, "deployment": deployed - built, "tests": tested - deployed}
         timings["total"] = time.monotonic() - began
         update = _timed(timings)
-        update["cacheable"] = outcome.output != TIMEOUT and outcome.is_told
+        update |= {
+            "cacheable": outcome.output != TIMEOUT and outcome.is_told,
+            "by_time": outcome.output == TIMEOUT,
+        }
         resolution = installed.environment.resolution
         logs = {"pytest.txt": middle_cut(outcome.output.encode(errors="replace"), self._lifecycle.log_bytes)}
         if resolution is not None:
@@ -154,7 +157,8 @@ class LegacyGrader:
         cut = {
             name: middle_cut(text.encode(errors="replace"), self._java.log_bytes) for name, text in told.items()
         }
-        return Graded(verdict=verdict.model_copy(update={**_timed(timings), "cacheable": ended}), logs=cut)
+        update = {**_timed(timings), "cacheable": ended, "by_time": not ended}
+        return Graded(verdict=verdict.model_copy(update=update), logs=cut)
 
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return what the scripts say of a repository of which nothing runs."""

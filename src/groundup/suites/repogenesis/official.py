@@ -194,7 +194,8 @@ def _verdict(task: Task, image: Image, exit_code: int, log: str, counts: Counts)
         reasons.append(Reason(stage=Stage.TEST, message=told))
     verdict = _verdict_of(task, deployed, counts, tuple(reasons))
     facts = {**verdict.facts, "exit_code": exit_code, "installed": image.installed}
-    return verdict.model_copy(update={"facts": facts, "cacheable": exit_code != _CONTAINER_TIMEOUT})
+    by_time = exit_code == _CONTAINER_TIMEOUT
+    return verdict.model_copy(update={"facts": facts, "cacheable": not by_time, "by_time": by_time})
 
 
 def _with_coverage(verdict: Verdict, coverage: OfficialCoverage) -> Verdict:

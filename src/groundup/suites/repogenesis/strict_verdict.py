@@ -39,6 +39,7 @@ def strict_verdict(problem: Problem, observed: Observed, coverage: Coverage, ide
         reasons=_reasons(problem, observed, coverage, passed),
         grader=identity,
         cacheable=not _ran_out_of_time(observed),
+        by_time=_ran_out_of_time(observed),
     )
 
 

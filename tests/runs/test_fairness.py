@@ -1,0 +1,104 @@
+"""Tests of groundup.runs.fairness: what a busy machine may have decided is graded once more."""
+
+import pytest
+
+from groundup.domain.errors import InfrastructureError
+from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
+from groundup.runs.fairness import fairly_graded
+from groundup.sandbox.deadlines import note
+from groundup.sandbox.stopwatch import Reading, Stopwatch
+from groundup.suites.protocol import Graded
+
+TESTS = ("one", "two")
+
+
+def graded(passed: int, *, by_time: bool = False, message: str = "assert 1 == 2") -> Graded:
+    """Return a verdict over two tests."""
+    reason = Reason(stage=Stage.TIMEOUT if by_time else Stage.TEST, message=message)
+    return Graded(
+        verdict=Verdict(
+            status=Status.GRADED,
+            score=Score(numerator=passed, denominator=2),
+            reasons=(reason,) if passed < 2 else (),
+            grader=GraderIdentity(name="strict", version="1"),
+            by_time=by_time,
+        ),
+        tests=tuple(
+            TestResult(id=name, outcome="passed", expected=True)
+            if number < passed
+            else TestResult(id=name, outcome="failed", expected=True, message=message)
+            for number, name in enumerate(TESTS)
+        ),
+    )
+
+
+class Gradings:
+    """Gradings to come, each with the share of its time that others took."""
+
+    def __init__(self, *gradings: tuple[Graded, float]) -> None:
+        self.places: list[str] = []
+        self._gradings = list(gradings)
+
+    async def grade(self, place: str) -> Graded:
+        """Return the next one, having had its share of a hundred seconds."""
+        self.places.append(place)
+        said, starved = self._gradings[len(self.places) - 1]
+        readings = [Reading(0.0, 0.0, 0.0), Reading(100.0, 0.0, 100.0 * (1 - starved))]
+        stopwatch = Stopwatch(lambda: readings[0])
+        readings.pop(0)
+        note(stopwatch)
+        return said
+
+
+async def test_a_quiet_machine_is_not_doubted() -> None:
+    """Also what a limit of time decided is the submission's own there: it is graded once."""
+    for said in (graded(0), graded(1, by_time=True), graded(2)):
+        gradings = Gradings((said, 0.0))
+        assert await fairly_graded(gradings.grade) == said
+        assert gradings.places == ["grading"]
+
+
+async def test_a_full_score_is_not_doubted() -> None:
+    """However busy the machine, who passed has passed; the verdict says how busy it was."""
+    gradings = Gradings((graded(2), 0.95))
+    said = await fairly_graded(gradings.grade)
+    assert said.verdict.facts["starved"] == pytest.approx(0.95)
+    assert gradings.places == ["grading"]
+
+
+@pytest.mark.parametrize(
+    "first", [(graded(1, by_time=True), 0.2), (graded(1), 0.9)], ids=["a limit", "lost points"]
+)
+async def test_what_load_may_have_decided_is_graded_again_in_another_place(first: tuple[Graded, float]) -> None:
+    """The second grading counts when nothing speaks against it."""
+    gradings = Gradings(first, (graded(2), 0.9))
+    assert (await fairly_graded(gradings.grade)).verdict.score == Score(numerator=2, denominator=2)
+    assert gradings.places == ["grading", "grading-again"]
+
+
+async def test_what_fails_twice_alike_is_graded() -> None:
+    """A test that fails on a busy machine as it failed before, and not for time, is the submission's."""
+    said = await fairly_graded(Gradings((graded(1), 0.9), (graded(1), 0.9)).grade)
+    assert said.verdict.score == Score(numerator=1, denominator=2)
+
+
+async def test_what_hangs_twice_is_graded() -> None:
+    """Our limits leave starvation out, so who passes them twice hangs; the verdict says that time decided."""
+    hung = graded(1, by_time=True, message="the tests were stopped after 60 s")
+    said = await fairly_graded(Gradings((hung, 0.9), (hung, 0.9)).grade)
+    assert (said.verdict.by_time, said.verdict.score) == (True, Score(numerator=1, denominator=2))
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        (graded(0), graded(1)),
+        (graded(1, message="ReadTimeout: timed out"), graded(1, message="ReadTimeout: timed out")),
+        (graded(1, by_time=True), graded(0)),
+    ],
+    ids=["two stories", "a test's own time limit", "once a limit"],
+)
+async def test_what_load_decides_twice_is_nobodys_zero(first: Graded, again: Graded) -> None:
+    """Two stories, or two of time, on a starved machine are a failure of infrastructure, and owed again."""
+    with pytest.raises(InfrastructureError, match="too busy to tell"):
+        await fairly_graded(Gradings((first, 0.9), (again, 0.9)).grade)
