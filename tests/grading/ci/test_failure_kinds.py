@@ -91,3 +91,63 @@ def _kind(result: JobResult) -> FailureKind:
     found = failure_of(result)
     assert found is not None
     return found.kind
+
+
+@pytest.mark.parametrize(
+    ("output", "kind", "evidence"),
+    [
+        (
+            "+ nvm install 18\n/workspace/x/0.sh: line 1: nvm: command not found",
+            "PROGRAM",
+            "/workspace/x/0.sh: line 1: nvm: command not found",
+        ),
+        ("sh: 1: docker: not found", "PROGRAM", "sh: 1: docker: not found"),
+        ("bash: pytest: command not found", "MISSING_IN_TEST", "bash: pytest: command not found"),
+        (
+            "error: no such command: `hack`\n\nhelp: view all installed commands with `cargo --list`\n"
+            "help: find a package to install `hack` with `cargo search cargo-hack`",
+            "PROGRAM",
+            "error: no such command: `hack`",
+        ),
+        (
+            "npm error code 1\nnpm error path /workspace/app\nnpm error command sh -c node build.js\n"
+            "npm error build step said nothing good\n"
+            "npm error A complete log of this run can be found in: /home/user/.npm/_logs/2026-11-22-debug-0.log",
+            "OTHER",
+            "npm error build step said nothing good",
+        ),
+        (
+            "node: error while loading shared libraries: libicu.so.72: cannot open shared object file",
+            "TOOLCHAIN",
+            "node: error while loading shared libraries: libicu.so.72: cannot open shared object file",
+        ),
+        (
+            "node:internal/modules/cjs/loader:1228\n  throw err;\n  ^\n\n"
+            "Error: Cannot find module '/usr/lib/node_modules/npm/bin/npm-cli.js'\n"
+            "    at Module._resolveFilename (node:internal/modules/cjs/loader:1225:15)\n\nNode.js v20.20.2",
+            "TOOLCHAIN",
+            "Error: Cannot find module '/usr/lib/node_modules/npm/bin/npm-cli.js'",
+        ),
+        (
+            "thread 'main' panicked at build.rs:3:5:\nthe compiler would not answer\nstack backtrace:\n"
+            "   0: 0x55d0c8 - rust_begin_unwind\n   1: core::panicking::panic_fmt\n"
+            "             at /rustc/abc/library/core/src/panicking.rs:75:14\n"
+            "note: run with `RUST_BACKTRACE=full` for a verbose backtrace.",
+            "OTHER",
+            "thread 'main' panicked at build.rs:3:5:",
+        ),
+        (
+            'Traceback (most recent call last):\n  File "/x/run.py", line 3, in <module>\n    main()\n'
+            "SystemError: bad state\nmake: *** [Makefile:3: test] Error 1",
+            "OTHER",
+            "SystemError: bad state",
+        ),
+    ],
+)
+def test_the_true_cause_is_named(output: str, kind: str, evidence: str) -> None:
+    """A program of the machine's is no dependency; hints, log files' paths and backtraces are no evidence."""
+    step = StepRecord(key="0", title="test", tests=True, result="failure")
+    result = JobResult(outcome=Outcome.FAILED, reason="step failed", steps=(step,), failed_output=output)
+    failure = failure_of(result)
+    assert failure is not None
+    assert (failure.kind, failure.evidence) == (FailureKind[kind], evidence)

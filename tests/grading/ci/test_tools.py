@@ -91,3 +91,11 @@ def test_tools_come_from_actions_scripts_and_language() -> None:
 def test_substitutes_are_told(kind: str, asked: tuple[str, ...], have: str, told: bool) -> None:
     """A version that stands in the place of another is named; the one that was asked for is not."""
     assert (substitute(kind, asked, have) is not None) is told
+
+
+def test_versions_that_programs_are_asked_for_are_told() -> None:
+    """nvm and rustup bring nothing here, so what they were asked for is named beside what there is."""
+    script = "nvm install --lts 18\nrustup toolchain install --profile minimal 1.70\ncargo +nightly test"
+    asked = tools_of(steps({"run": script}), {}, {}, ()).asked
+    assert asked == {"node": ("18",), "rust": ("1.70", "nightly")}
+    assert substitute("rust", asked["rust"], "1.95.0") == "rust 1.95.0 for 1.70, nightly"

@@ -7,6 +7,8 @@ import pytest
 
 from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
+from groundup.sandbox.deadlines import note
+from groundup.sandbox.stopwatch import Reading, Stopwatch
 from groundup.suites.dibench.answers import Edited, original, submitted
 from groundup.suites.dibench.dataset import Dataset, Problem, read_dataset
 from groundup.suites.dibench.execution_command import job_command
@@ -151,6 +153,37 @@ async def test_machine_faults_say_nothing_of_a_task(dataset: Dataset, tmp_path: 
     keep_validity(tmp_path / "v.jsonl", found)
     assert found.standing == "infrastructure"
     assert known_validity(tmp_path / "v.jsonl", one) is None
+
+
+@pytest.mark.parametrize(
+    ("subject", "kind", "idle_s", "standing"),
+    [
+        ("oracle", "timeout", 0.0, "infrastructure"),
+        ("oracle", "failing tests", 0.0, "infrastructure"),
+        ("nop", "timeout", 0.0, "infrastructure"),
+        ("oracle", "timeout", 10.0, "not executed"),
+        ("nop", "timeout", 10.0, "not executed"),
+        ("oracle", "failing tests", 10.0, "invalid"),
+        ("oracle", "missing dependency in test", 0.0, "invalid"),
+    ],
+)
+async def test_a_busy_machine_disproves_nothing(
+    dataset: Dataset, tmp_path: Path, subject: Which, kind: str, idle_s: float, standing: str
+) -> None:
+    """A job that others kept from the processors is owed again; one that is slow by itself is told so."""
+
+    async def try_once(which: Which, number: int) -> Verdict:
+        if which != subject:
+            return graded(which == "oracle")
+        moments = iter([Reading(0.0, 0.0, 0.0), Reading(10.0, idle_s, 1.0)])
+        note(Stopwatch(lambda: next(moments)))
+        return graded(passed=False).model_copy(update={"facts": {"failure": kind}})
+
+    one = problem(dataset, "one_alpha")
+    found = await assess(one, 3, try_once)
+    assert found.standing == standing
+    keep_validity(tmp_path / "v.jsonl", found)
+    assert (known_validity(tmp_path / "v.jsonl", one) is None) is (standing == "infrastructure")
 
 
 async def test_results_hold_for_the_very_instance(dataset: Dataset, tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ class FailureKind(StrEnum):
     BROKEN_FILE = "build file that cannot be read"
     STALE_LOCK = "lock file that does not fit the build file"
     SYSTEM_PACKAGE = "missing system package"
+    PROGRAM = "program that the machine has not"
+    TOOLCHAIN = "toolchain that does not start"
     TESTS = "failing tests"
     LIMIT = "limit of the sandbox"
     TIMEOUT = "timeout"
@@ -46,6 +48,16 @@ _MISSING = "missing"
 """Of either phase; the failed step says which."""
 
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_SAYS_NOTHING = re.compile(
+    r"A complete log of this run can be found|^npm (?:error|ERR!)\s*(?:$|code \d+$|errno |path |command )"
+    r"|RUST_BACKTRACE|stack backtrace:|^\d+:\s+(?:0x[0-9a-f]+\b|[\w<&{:]+.*::)|^at \S|^File \".*\", line \d+"
+    r"|^For more information|^(?:= )?(?:help|note|hint):|^make(?:\[\d+\])?: (?:\*\*\*|Leaving|Entering)"
+    r"|ELIFECYCLE|Process completed with exit code|error Command failed with exit code|^Caused by:$|^warning:"
+    r"|^[-=~^*_. |]+$|^Node\.js v\d|^Traceback \(most recent call last\)|^info (?:Visit|No lockfile)",
+    re.IGNORECASE,
+)
+"""Frames of backtraces, hints, and what programs print after they have said what is wrong."""
+_NAMES_ERROR = re.compile(r"(?i:\b(?:error|fatal|panicked|cannot|could not|failed|not found|no such)\b)|Error\b")
 _LONGEST = 300
 _LINE = 2000
 
@@ -62,7 +74,7 @@ def failure_of(result: JobResult) -> Failure | None:
         return Failure(kind=FailureKind.LIMIT, evidence=result.reason[:_LONGEST])
     failed = next((step for step in result.steps if step.result == "failure"), None)
     return explained(result.failed_output, in_tests=failed is not None and failed.tests) or Failure(
-        kind=FailureKind.OTHER, evidence=_last_line(result.failed_output) or result.reason
+        kind=FailureKind.OTHER, evidence=_telling_line(result.failed_output) or result.reason
     )
 
 
@@ -80,8 +92,12 @@ def explained(output: str, *, in_tests: bool) -> Failure | None:
 @functools.cache
 def _rules() -> tuple[tuple[str, re.Pattern[str]], ...]:
     document = tomllib.loads(files("groundup.grading.ci").joinpath("failure_rules.toml").read_text("utf-8"))
+    programs = "|".join(document["programs"])
     return tuple(
-        (group["kind"], re.compile("|".join(f"(?:{line})" for line in group["lines"])))
+        (
+            group["kind"],
+            re.compile("|".join(f"(?:{line})" for line in group["lines"]).replace("PROGRAMS", programs)),
+        )
         for group in document["group"]
     )
 
@@ -92,8 +108,10 @@ def _of_phase(kind: str, *, in_tests: bool) -> FailureKind:
     return FailureKind(kind)
 
 
-def _last_line(output: str) -> str:
-    return next(_lines_backwards(_COLOURS.sub("", output)), "")[:_LONGEST]
+def _telling_line(output: str) -> str:
+    """Return the last line that names an error, else the last one that says anything at all."""
+    lines = [line for line in _lines_backwards(_COLOURS.sub("", output)) if not _SAYS_NOTHING.search(line[:_LINE])]
+    return next((line for line in lines if _NAMES_ERROR.search(line[:_LINE])), next(iter(lines), ""))[:_LONGEST]
 
 
 def _lines_backwards(text: str) -> Iterator[str]:

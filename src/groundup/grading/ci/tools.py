@@ -12,6 +12,7 @@ from groundup.grading.ci.matrix import Leg
 from groundup.grading.ci.records import Obstacle
 from groundup.grading.ci.workflow import Step
 
+_VERSION = r"""["']?(\$\{\{[^}]*\}\}|[\w./*-]+)"""
 Tool = Literal["python", "node", "rust", "dotnet"]
 _KIND_OF_STUB: Mapping[str, Tool] = {
     "python": "python", "pdm": "python", "uv": "python", "poetry": "python", "hatch": "python",
@@ -25,8 +26,13 @@ _WORDS: Mapping[Tool, re.Pattern[str]] = {
     "rust": re.compile(r"\b(?:cargo|rustc|rustup|maturin)\b"),
     "dotnet": re.compile(r"\bdotnet\b"),
 }
-_NVM = re.compile(r"\bnvm\s+(?:install|use)\s+(?:-\S+\s+)*[\"']?(\$\{\{[^}]*\}\}|[\w./*-]+)")
-"""A version of Node.js that nvm is to bring; there is one here, and what it stands for is told."""
+_ASKING: Mapping[Tool, re.Pattern[str]] = {
+    "node": re.compile(rf"\bnvm\s+(?:install|use)\s+(?:-\S+\s+)*{_VERSION}"),
+    "rust": re.compile(
+        rf"\b(?:rustup\s+(?:toolchain\s+install|install|default|override\s+set|run)\s+(?:--profile\s+\S+\s+|-\S+\s+)*|cargo\s+\+){_VERSION}"
+    ),
+}
+"""Versions that programs are asked for; there is one of each here, and what it stands for is told."""
 DEFAULT_PYTHON = "3.12"
 MINORS = tuple(f"3.{minor}" for minor in range(14, 6, -1))
 """Newest first."""
@@ -51,8 +57,10 @@ def tools_of(steps: Iterable[Step], leg: Leg, environment: Mapping[str, str], la
         for kind, words in _WORDS.items():
             if step.run is not None and words.search(step.run):
                 kinds[kind] = None
-        for asking in _NVM.findall(step.run or ""):
-            asked.setdefault("node", []).append(resolved(asking, leg, environment) or "")
+        for kind, asking in _ASKING.items():
+            versions = [resolved(one, leg, environment) or "" for one in asking.findall(step.run or "")]
+            if versions:
+                asked.setdefault(kind, []).extend(versions)
         action = parse_uses(step.uses or "")
         stub = stub_of(action) if action else None
         if stub is None or stub not in _KIND_OF_STUB:

@@ -37,6 +37,8 @@ _STAGES: Mapping[FailureKind, Stage] = {
     FailureKind.TIMEOUT: Stage.TIMEOUT,
     FailureKind.LIMIT: Stage.LIMIT,
     FailureKind.NOT_RUN: Stage.TEST,
+    FailureKind.PROGRAM: Stage.ENVIRONMENT,
+    FailureKind.TOOLCHAIN: Stage.ENVIRONMENT,
 }
 _BESIDE = ("precision", "recall", "exact F1")
 EXECUTED = "executed"

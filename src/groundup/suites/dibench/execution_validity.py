@@ -14,6 +14,8 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Verdict
+from groundup.grading.ci.failure_kinds import FailureKind
+from groundup.sandbox.deadlines import starvation_noted
 from groundup.settings import Settings
 from groundup.suites.dibench.dataset import Problem
 from groundup.suites.protocol import Validation
@@ -21,6 +23,13 @@ from groundup.trees.writer import disk_errors
 
 FILE = "dibench-validity.jsonl"
 Which = Literal["oracle", "nop"]
+Standing = Literal["valid", "invalid", "not executed", "infrastructure"]
+_OF_TIME = frozenset({
+    FailureKind.TIMEOUT, FailureKind.TESTS, FailureKind.LIMIT, FailureKind.NOT_RUN, FailureKind.OTHER,
+})  # fmt: skip
+"""Failures that an original has where time is short; a missing package is missing however long one waits."""
+_BUSY = 0.15
+"""From which part of the time on a machine that kept it from a job may have decided how the job ended."""
 TryOnce = Callable[[Which, int], Awaitable[Verdict]]
 """Grades the original's or the empty submission once; the number tells tries apart."""
 
@@ -34,6 +43,8 @@ class TryRecord(Record):
     failure: str | None = None
     reason: str = ""
     seconds: float | None = None
+    starved: float = 0.0
+    """The part of its time that the machine kept from it."""
 
 
 class Validity(Record):
@@ -42,7 +53,7 @@ class Validity(Record):
     task: str
     instance: str
     language: str
-    standing: Literal["valid", "invalid", "not executed", "infrastructure"]
+    standing: Standing
     why: str = ""
     tries: tuple[TryRecord, ...] = ()
 
@@ -112,10 +123,13 @@ def keep_validity(path: Path, found: Validity) -> None:
 
 
 async def assess(problem: Problem, times: int, try_once: TryOnce) -> Validity:
-    """Execute original and masked repository *times* each, until one disproves the instance."""
+    """Execute original and masked repository *times* each, until one disproves the instance.
+
+    What time may have decided on a busy machine disproves nothing: it is the machine's, and tried again.
+    """
     tries: list[TryRecord] = []
 
-    def found(standing: Literal["valid", "invalid", "not executed", "infrastructure"], why: str = "") -> Validity:
+    def found(standing: Standing, why: str = "") -> Validity:
         return Validity(
             task=problem.id,
             instance=instance_key(problem),
@@ -128,13 +142,16 @@ async def assess(problem: Problem, times: int, try_once: TryOnce) -> Validity:
     for number in range(times):
         for subject in _SUBJECTS:
             try:
-                verdict = await try_once(subject, number)
+                with starvation_noted() as starvation:
+                    verdict = await try_once(subject, number)
             except InfrastructureError as error:
                 return found("infrastructure", str(error))
             except TaskError as error:
                 return found("invalid", str(error))
-            tries.append(_record(subject, verdict))
+            tries.append(_record(subject, verdict, starvation.share))
             last = tries[-1]
+            if (doubt := _decided_by_time(last)) is not None:
+                return found(*doubt)
             if last.passed is None:
                 return found("not executed", last.reason.removeprefix("not executed: "))
             if last.passed != (subject == "oracle"):
@@ -143,7 +160,21 @@ async def assess(problem: Problem, times: int, try_once: TryOnce) -> Validity:
     return found("valid")
 
 
-def _record(subject: Which, verdict: Verdict) -> TryRecord:
+def _decided_by_time(last: TryRecord) -> tuple[Standing, str] | None:
+    """Return how an instance stands after a try that says nothing of it, because of the time that it had."""
+    timed_out = last.failure == FailureKind.TIMEOUT
+    if not timed_out and (last.subject != "oracle" or last.failure not in _OF_TIME):
+        return None
+    whose = "the original" if last.subject == "oracle" else "the masked repository"
+    if last.starved >= _BUSY:
+        kept = f"the machine was busy and kept {last.starved:.0%} of the time from {whose}"
+        return "infrastructure", f"{kept}; try again when it is quiet: {last.reason}"
+    if timed_out:
+        return "not executed", f"{whose} takes longer than ci_timeout_s; raise it and use --again: {last.reason}"
+    return None
+
+
+def _record(subject: Which, verdict: Verdict, starved: float) -> TryRecord:
     value = verdict.score.value if verdict.score else None
     failure = verdict.facts.get("failure")
     return TryRecord(
@@ -152,6 +183,7 @@ def _record(subject: Which, verdict: Verdict) -> TryRecord:
         failure=str(failure) if failure else None,
         reason=verdict.reasons[0].message if verdict.reasons else "",
         seconds=verdict.timings_s.get("all"),
+        starved=round(starved, 3),
     )
 
 
