@@ -66,6 +66,11 @@ class Stopwatch:
         """Return how long *limit_s* surely lasts from now; not positive when it is over."""
         return min(limit_s - self.passed_s(), PATIENCE * limit_s - self.wall_s())
 
+    def sleep_until(self, passed_s: float) -> None:
+        """Block until the guest has had so much, at the latest when nobody is patient any more."""
+        while (left_s := self.left_s(passed_s)) > 0:
+            time.sleep(min(left_s, PERIOD_S))
+
     def _counted(self, past: Reading, now: Reading) -> float:
         elapsed = now.moment_s - past.moment_s
         own = max(0.0, (now.own_s or 0.0) - (past.own_s or 0.0))

@@ -14,10 +14,11 @@ import shutil
 import signal
 import subprocess  # noqa: TID251 - runs inside a sandbox, as the scripts do
 import sys
-import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
+
+from groundup.sandbox.stopwatch import Stopwatch, inside
 
 KEPT = 4_000_000
 LARGEST = 10**9
@@ -27,12 +28,24 @@ PAUSED = b"Press [r] to resume"
 
 def install(argv: "list[str]", folder: str, allowed_s: float) -> "dict[str, Any] | None":
     """Install what lies in a folder; return how that failed."""
-    try:
-        done = subprocess.run(argv, cwd=folder, capture_output=True, check=False, timeout=allowed_s)
-    except subprocess.TimeoutExpired:
+    process = subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    told = heard(process, inside(), allowed_s)
+    if told is None:
         return {"install": "timeout"}
-    told = (done.stdout + done.stderr).decode(errors="replace")[-KEPT:]
-    return {"install": "failed", "output": told} if done.returncode else None
+    return {"install": "failed", "output": told[-KEPT:]} if process.returncode else None
+
+
+def heard(process: "subprocess.Popen[bytes]", clock: Stopwatch, allowed_s: float) -> "str | None":
+    """Return all that a process prints; None when it is ended because its time is over."""
+    while (left_s := clock.left_s(allowed_s)) > 0:
+        try:
+            output, errors = process.communicate(timeout=min(left_s, 0.5))
+        except subprocess.TimeoutExpired:
+            continue
+        return (output + errors).decode(errors="replace")
+    process.kill()
+    process.communicate()
+    return None
 
 
 def start(script: str, pipe: int = subprocess.PIPE) -> "subprocess.Popen[str]":
@@ -60,8 +73,9 @@ def deploy(settings: dict[str, Any]) -> dict[str, Any]:
     if not settings["script"]:
         return {}
     service = start(settings["script"])
-    for _ in range(settings["alive_s"]):
-        time.sleep(1)
+    clock = inside()
+    for second in range(settings["alive_s"]):
+        clock.sleep_until(second + 1)
         if service.poll() is not None:
             try:
                 told = "".join(service.communicate(timeout=settings["hanging_s"]))
@@ -75,7 +89,7 @@ def test(settings: dict[str, Any]) -> dict[str, Any]:
     """Start the service, wait, put the tests in place, run them with coverage."""
     service = start(settings["script"]) if settings["script"] else None
     if service is not None:
-        time.sleep(settings["wait_s"])
+        inside().sleep_until(settings["wait_s"])
     tests = Path(settings["repository"], "tests")
     if tests.is_symlink() or tests.is_file():
         tests.unlink()
@@ -92,18 +106,16 @@ def run_pytest(tests: str, settings: dict[str, Any]) -> str:
     """Return what pytest printed, the end of it where it is long."""
     repository = settings["repository"]
     argv = [sys.executable, "-m", "pytest", tests, f"--cov={repository}", "--cov-report=term-missing"]
-    try:
-        done = subprocess.run(argv, capture_output=True, check=False, timeout=settings["tests_s"])
-    except subprocess.TimeoutExpired:
-        return "TIMEOUT"
-    return (done.stdout + done.stderr).decode(errors="replace")[-KEPT:]
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    told = heard(process, inside(), settings["tests_s"])
+    return "TIMEOUT" if told is None else told[-KEPT:]
 
 
 def test_java(settings: dict[str, Any]) -> dict[str, Any]:
     """Start the service, wait, lay the tests over the repository's own, raise Java 11 to 17, run the tests."""
     service = start(settings["script"], subprocess.DEVNULL) if settings["script"] else None
     if service is not None:
-        time.sleep(settings["wait_s"])
+        inside().sleep_until(settings["wait_s"])
     repository = Path(settings["repository"])
     lay_java_tests(repository, Path(settings["tests"]))
     raise_java(repository / "pom.xml")
@@ -173,14 +185,14 @@ def on_terminal(argv: "list[str]", folder: Path, allowed_s: float) -> "tuple[str
     finally:
         os.close(theirs)
     heard, unanswered, late = bytearray(), bytearray(), False
-    until = time.monotonic() + allowed_s
-    while data := read_terminal(ours, until - time.monotonic()):
+    clock = inside()
+    while data := read_terminal(ours, clock, allowed_s):
         heard = (heard + data)[-KEPT:]
         unanswered += data
         if PAUSED in unanswered:
             os.write(ours, b"r\n")
             unanswered.clear()
-            until = time.monotonic() + allowed_s
+            clock = inside()
         del unanswered[: -len(PAUSED)]
     if data is None:
         heard, late = heard + b"\nTIMEOUT", True
@@ -189,10 +201,11 @@ def on_terminal(argv: "list[str]", folder: Path, allowed_s: float) -> "tuple[str
     return heard.decode(errors="replace"), late
 
 
-def read_terminal(terminal: int, allowed_s: float) -> "bytes | None":
+def read_terminal(terminal: int, clock: Stopwatch, allowed_s: float) -> "bytes | None":
     """Return what was printed next; nothing when nobody has the terminal any more, None when late."""
-    if allowed_s <= 0 or not select.select([terminal], [], [], allowed_s)[0]:
-        return None
+    while not select.select([terminal], [], [], 0.5 if clock.left_s(allowed_s) > 0.5 else 0.05)[0]:
+        if clock.left_s(allowed_s) <= 0:
+            return None
     try:
         return os.read(terminal, 65536)
     except OSError:

@@ -29,6 +29,7 @@ from groundup.sandbox.protocol import Command, Ending, Mount, SandboxSpec
 from groundup.suites.protocol import Graded
 from groundup.suites.repogenesis.code_metrics import CodeMetrics, code_metrics, count_tests, legacy_denominator
 from groundup.suites.repogenesis.data import README, Problem, problem_of
+from groundup.suites.repogenesis.drivers import driver
 from groundup.suites.repogenesis.legacy import LegacyCoverage, legacy_coverage
 from groundup.suites.repogenesis.legacy_install import Installed, install
 from groundup.suites.repogenesis.legacy_java import JavaScripts
@@ -343,4 +344,4 @@ def _verdict(
 
 
 def _driver() -> bytes:
-    return Path(__file__).with_name("legacy_driver.py").read_bytes()
+    return driver("legacy_driver.py")

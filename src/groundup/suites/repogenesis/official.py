@@ -25,6 +25,7 @@ from groundup.grading.services.testing import middle_cut
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, SandboxSpec
 from groundup.suites.protocol import Graded
 from groundup.suites.repogenesis.data import Problem, problem_of
+from groundup.suites.repogenesis.drivers import driver
 from groundup.suites.repogenesis.official_coverage import OfficialCoverage, official_coverage
 from groundup.suites.repogenesis.official_java import build_java_image, run_java_image
 from groundup.suites.repogenesis.official_rules import (
@@ -228,4 +229,4 @@ def _verdict_of(task: Task, deployed: Deployed, counts: Counts, reasons: tuple[R
 
 
 def _driver() -> bytes:
-    return Path(__file__).with_name("official_driver.py").read_bytes()
+    return driver("official_driver.py")
