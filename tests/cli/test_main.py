@@ -14,6 +14,7 @@ import typer
 from groundup import __version__
 from groundup.cli.main import COMMANDS, JOBS, create_app, main
 from tests.cli.conftest import TWO, Groundup, Predict
+from tests.patience import patient
 
 HEAVY = (
     *("pydantic", "rich", "typer.rich_utils", "importlib.metadata", "asyncio", "numpy", "httpx"),
@@ -183,7 +184,7 @@ def test_ctrl_c_ends_with_130(predict: Predict, tmp_path: Path) -> None:
             if "task-0000/0 graded" in line:
                 process.send_signal(2)
                 break
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=patient(60))
     assert process.returncode == 130
     assert "groundup resume" in err
     assert "task-0000" in out

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import TWO, Groundup
+from tests.patience import patient
 
 NONE = ("--sandbox", "none", "--i-trust-this-code")
 
@@ -74,7 +75,7 @@ def test_a_terminal_is_connected_to_a_shell_inside(groundup: Groundup, tmp_path:
 
 def _shown(terminal: int, *until: bytes) -> bytes:
     """Return what the terminal shows up to one of these words, its end, or a minute."""
-    shown, end = b"", time.monotonic() + 60
+    shown, end = b"", time.monotonic() + patient(60)
     while not any(word in shown for word in until) and time.monotonic() < end:
         if select.select([terminal], [], [], 0.5)[0]:
             try:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from groundup.domain.errors import NetworkError
 from groundup.gateways.server import GatewayServer, Handler, Request, Response, ServerLimits
+from tests.patience import patient
 
 QUICK = ServerLimits(request_s=0.3, idle_s=0.3, write_s=0.3, connections=8)
 
@@ -153,7 +154,9 @@ async def test_more_clients_than_connections_are_all_answered() -> None:
         await server.serve(listening)
         async with AsyncExitStack() as stack:
             clients = [
-                await stack.enter_async_context(httpx.AsyncClient(trust_env=False, base_url=base, timeout=60))
+                await stack.enter_async_context(
+                    httpx.AsyncClient(trust_env=False, base_url=base, timeout=patient(60))
+                )
                 for _ in range(100)
             ]
             found = await asyncio.gather(*(client.get(f"/{number}") for number, client in enumerate(clients)))
@@ -286,7 +289,7 @@ async def test_a_client_that_leaves_ends_the_work_for_it() -> None:
     async with posting(handler) as client:
         async with client.stream("GET", "/") as answer:
             await anext(answer.aiter_raw())
-        await asyncio.wait_for(closed.wait(), timeout=30)
+        await asyncio.wait_for(closed.wait(), timeout=patient(30))
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from groundup.grading.turns import Turns, processors
+from tests.patience import patient
 
 
 async def test_no_more_than_so_many_hold_a_turn_at_once() -> None:
@@ -44,7 +45,7 @@ async def test_a_part_of_work_that_has_a_turn_waits_for_no_other() -> None:
         async with turns.taken():
             return "done"
 
-    async with asyncio.timeout(30), turns.taken():
+    async with asyncio.timeout(patient(30)), turns.taken():
         assert await part() == "done"
         assert await asyncio.create_task(part()) == "done"
     assert await part() == "done"
@@ -91,7 +92,7 @@ async def test_who_is_cancelled_leaves_the_turn_to_others(moment: str) -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    async with asyncio.timeout(30), turns.taken():
+    async with asyncio.timeout(patient(30)), turns.taken():
         pass
 
 
@@ -101,7 +102,7 @@ async def test_work_that_fails_gives_its_turn_back() -> None:
     with pytest.raises(ValueError, match="broken"):
         async with turns.taken():
             raise ValueError("broken")
-    async with asyncio.timeout(30), turns.taken():
+    async with asyncio.timeout(patient(30)), turns.taken():
         pass
 
 

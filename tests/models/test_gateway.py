@@ -19,6 +19,7 @@ from groundup.models.opening import open_model
 from groundup.models.scripted.model import ScriptedModel
 from groundup.models.settings import ModelSettings
 from tests.models.conftest import Write, saying
+from tests.patience import patient
 
 SCRIPT = """
 [[turn]]
@@ -79,7 +80,7 @@ async def client(
         listening = socket.create_server(("127.0.0.1", 0))
         address = gateway.address(listening.getsockname()[1])
         await gateway.server.serve(listening)
-        async with httpx.AsyncClient(base_url=address.root_url, trust_env=False, timeout=60) as http:
+        async with httpx.AsyncClient(base_url=address.root_url, trust_env=False, timeout=patient(60)) as http:
             made = Client(http, gateway, model)
             made.exchanges = told
             yield made

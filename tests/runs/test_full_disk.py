@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import patient
+
 ROOT = Path(__file__).parents[2]
 SMALL = 1024 * 1024
 ENDS_FULL = """
@@ -54,7 +56,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=patient(120),
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -15,6 +15,7 @@ import pytest
 from groundup.runs.interrupts import in_thread, interruptible
 from groundup.store.folder import RunFolder
 from groundup.store.records import Predictions
+from tests.patience import patient
 from tests.runs.configurations import PROVIDER
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +61,7 @@ def test_an_interrupt_stops_cleanly_and_the_run_can_go_on(slow: Path, number: si
     with started(slow) as process:
         read_until(process, "AttemptBegan", 7)
         process.send_signal(number)
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=patient(60))
         assert process.returncode == 130
     assert "stopping cleanly" in output
     assert output.splitlines()[-1] == "RunEnded"
@@ -69,7 +70,7 @@ def test_an_interrupt_stops_cleanly_and_the_run_can_go_on(slow: Path, number: si
     with started(slow) as process:
         read_until(process, "AttemptBegan", 4)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=patient(60))
     assert len(list(RunFolder(slow).lines())) == 3
     assert len(RunFolder(slow).lock().starts) == 2
 
@@ -81,7 +82,7 @@ def test_a_second_interrupt_does_not_wait(slow: Path) -> None:
         process.send_signal(signal.SIGINT)
         read_until(process, "RunEnded")
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=patient(60))
         assert process.returncode == 130
     assert len(RunFolder(slow).latest()) == 3
 
@@ -91,12 +92,12 @@ def test_two_processes_do_not_share_a_run(slow: Path) -> None:
     with started(slow) as first:
         read_until(first, "AttemptBegan", 7)
         with started(slow) as second:
-            output, _ = second.communicate(timeout=60)
+            output, _ = second.communicate(timeout=patient(60))
             assert second.returncode == 2
         assert f"process {first.pid} is working on the run" in output
         assert first.poll() is None
         first.send_signal(signal.SIGINT)
-        first.communicate(timeout=60)
+        first.communicate(timeout=patient(60))
         assert first.returncode == 130
     assert len(RunFolder(slow).latest()) == 3
 

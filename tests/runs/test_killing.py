@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import patient
+
 ROOT = Path(__file__).parents[2]
 KILLS = 60
 
@@ -23,7 +25,7 @@ def test_random_kills_lose_nothing(tmp_path: Path, part: int) -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=patient(200),
         check=False,
     )
     assert done.returncode == 0, f"seed {seed}: {done.stderr}"
@@ -42,7 +44,7 @@ def test_random_kills_pay_for_no_finished_turn_twice(tmp_path: Path) -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=250,
+        timeout=patient(250),
         check=False,
     )
     assert done.returncode == 0, f"seed {seed}: {done.stdout}{done.stderr}"

@@ -9,6 +9,7 @@ import pytest
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.sandbox.protocol import Command, Ending, Mount, Sandbox, SandboxProvider, SandboxSpec, Service
+from tests.patience import patient
 
 
 def sh(script: str, **fields: object) -> Command:
@@ -36,14 +37,14 @@ async def received(connection: socket.socket) -> bytes:
 
 async def appeared(path: Path) -> None:
     """Wait until a file exists."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(patient(60)):
         while not path.exists():  # noqa: ASYNC110  # made by another process: there is no event to wait for
             await asyncio.sleep(0.01)
 
 
 async def settled(service: Service, text: bytes) -> None:
     """Wait until a service has written *text*."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(patient(60)):
         while text not in service.output():
             assert service.alive(), service.output()
             await asyncio.sleep(0.01)

@@ -13,6 +13,7 @@ import pytest
 
 from groundup.sandbox.bubblewrap import find_bubblewrap
 from groundup.sandbox.host_state import clean_stale_state
+from tests.patience import patient
 
 pytestmark = [
     pytest.mark.end_to_end,
@@ -88,7 +89,7 @@ def groups_of(names: set[str]) -> list[Path]:
 
 def assert_nothing_left(top: Path, names: set[str], seed: int) -> None:
     """Wait until all is gone; fail when it does not go."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + patient(60)
     while True:
         left = [*processes_of(top), *map(str, groups_of(names)), *map(str, (top / "tmp").glob("groundup-*/*"))]
         left += [str(top / "guarded")] if (top / "guarded").exists() else []
@@ -137,7 +138,7 @@ def test_kill_of_groundup_and_launcher(seed: int, tmp_path: Path, monkeypatch: p
     process.wait()
     process.stdout.close()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + patient(60)
     while not clean_stale_state():
         assert time.monotonic() < deadline
         time.sleep(0.05)

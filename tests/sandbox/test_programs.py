@@ -11,6 +11,7 @@ import pytest
 from groundup.domain.errors import InfrastructureError
 from groundup.sandbox.capture import Capture
 from groundup.sandbox.programs import OUTPUT_BYTES, run_program
+from tests.patience import patient
 
 
 async def test_result(tmp_path: Path) -> None:
@@ -51,7 +52,7 @@ async def test_cancelled(tmp_path: Path) -> None:
     task = asyncio.ensure_future(
         run_program(["sh", "-c", "echo $$ > pid; sleep 300"], cwd=tmp_path, environment={}, timeout_s=600)
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + patient(60)
     while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
         assert time.monotonic() < deadline
         await asyncio.sleep(0.01)

@@ -16,6 +16,7 @@ from groundup.grading.turns import Turns
 from groundup.sandbox.fake import FakeProvider, answer
 from groundup.sandbox.protocol import Command, CommandResult, SandboxProvider, SandboxSpec
 from tests.grading.services.answering import PORT, http
+from tests.patience import patient
 
 START = StartCommand(found="start.sh", argv=("bash", "./start.sh"))
 NEEDS = JavaToolchain(java="17", maven="3", mounts=(), path=())
@@ -85,7 +86,7 @@ async def test_others_start_when_it_is_ready(tmp_path: Path) -> None:
         answering(provider),
     ):
         assert (await deployment.until_ready()).in_time
-        async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(patient(30)), asyncio.TaskGroup() as group:
             group.create_task(_take(turns))
 
 
