@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from groundup.agents.loop import create
 from groundup.agents.protocol import Ended, EpisodeLimits, SubmitResult
@@ -287,6 +288,34 @@ async def test_an_overflow_condenses_and_asks_again(tmp_path: Path) -> None:
     assert len(memory.of("condensed")) == 2
     lengths = [sum(len(message.content) for message in request.messages) for request in model.requests[8:11]]
     assert lengths[0] > lengths[1] > lengths[2]
+
+
+async def test_two_replies_in_a_row_that_are_cut_off_are_a_limit(tmp_path: Path) -> None:
+    """A model that cannot say what it wants within its limit did not hand in by itself; one such reply is told."""
+    cut = says("I think", finish="length")
+    ended = await play(tmp_path, FakeModel([cut, cut]), options={"nudges": 5})
+    assert (ended.outcome, ended.turns) == (Outcome.LIMIT, 2)
+    broken = says("", ("bash", '{"command": "cat <<EO'), finish="length")
+    assert (await play(tmp_path / "2", FakeModel([broken, cut, DONE]))).outcome is Outcome.LIMIT
+    assert (await play(tmp_path / "3", FakeModel([cut, runs("ls"), cut, DONE, DONE]))).outcome is Outcome.SUBMITTED
+    assert (await play(tmp_path / "4", FakeModel([DONE, cut]))).outcome is Outcome.LIMIT
+
+
+async def test_the_thoughts_of_the_last_turn_outlive_condensing(tmp_path: Path) -> None:
+    """Endpoints refuse a tool's result whose call lacks its thoughts; those of older turns make room."""
+    thought: JsonValue = [
+        {"type": "thinking", "thinking": "hm " * 3000, "signature": "s"},
+        {"type": "text", "text": "x"},
+    ]
+    reply = runs("echo " + "x" * 9000)
+    message = reply.message.model_copy(update={"original": {"content": thought}})
+    reply = reply.model_copy(update={"message": message})
+    replies: list[ChatReply | Exception] = [reply, reply, reply, *[ContextOverflowError("no")] * 3, DONE, DONE]
+    model = FakeModel(replies)
+    await play(tmp_path, model)
+    told = [message for message in model.requests[-2].messages if message.role == "assistant"]
+    assert told[-1].original == {"content": [{"type": "thinking", "thinking": "hm " * 3000, "signature": "s"}]}
+    assert not any(message.original for message in told[:-1])
 
 
 async def test_what_cannot_be_shortened_is_a_limit(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from groundup.domain.conversations import ChatRequest, Message, TokenUsage, Tool, ToolCall
 from groundup.gateways.server import GatewayServer, Request, Response
 from groundup.models.asking import chat, messages
-from groundup.models.asking.replies import BrokenReplyError
+from groundup.models.asking.replies import BrokenReplyError, Counted
 from groundup.models.naming import Provider, providers
 from groundup.models.opening import open_model
 from groundup.models.protocol import KeyRejectedError, RequestRejectedError
@@ -183,18 +183,18 @@ def test_why_a_reply_ended(choice: dict[str, Any], finish: str) -> None:
 
 
 def test_usage_in_all_dialects() -> None:
-    """Cached and thought tokens are found under both names; no usage is no tokens."""
+    """Cached and thought tokens are found under both names; no usage is unknown."""
     base: dict[str, Any] = {"choices": [{"message": {"content": "x"}}]}
     usage = {"prompt_tokens": 10, "completion_tokens": 5}
     details = {
         "prompt_tokens_details": {"cached_tokens": 4},
         "completion_tokens_details": {"reasoning_tokens": 2},
     }
-    whole = TokenUsage(input_tokens=10, output_tokens=5, cached_input_tokens=4, reasoning_tokens=2)
-    assert chat.parsed_reply(base | {"usage": usage | details}).reply.usage == whole
-    hit = chat.parsed_reply(base | {"usage": usage | {"prompt_cache_hit_tokens": 3}}).reply.usage
+    whole = Counted(input_tokens=10, output_tokens=5, cached_input_tokens=4, reasoning_tokens=2)
+    assert chat.parsed_reply(base | {"usage": usage | details}).counted == whole
+    hit = chat.parsed_reply(base | {"usage": usage | {"prompt_cache_hit_tokens": 3}}).counted
     assert hit.cached_input_tokens == 3
-    assert chat.parsed_reply(base).reply.usage == TokenUsage()
+    assert chat.parsed_reply(base).counted == Counted()
 
 
 def test_messages_of_several_shapes() -> None:

@@ -59,9 +59,13 @@ class Conversation:
             dropped = sum(message.role == "assistant" for message in self.messages[:start])
             note = f"[{dropped} turns are left out here. Look at /workspace to see what there is.]"
             shown.append(Message(role="user", content=note))
+        last = max((i for i, message in enumerate(self.messages) if message.role == "assistant"), default=-1)
         for index in range(start, len(self.messages)):
             hardness = sum(index < self._marks[each] for each in (1, 2))
-            shown.append(_shortened(self.messages[index], hardness) if hardness else self.messages[index])
+            message = _shortened(self.messages[index], hardness) if hardness else self.messages[index]
+            if hardness == 2 and index != last:  # endpoints want the thoughts of the turn that goes on
+                message = message.model_copy(update={"reasoning": None, "original": {}})
+            shown.append(message)
         return tuple(shown)
 
     def _turn_start(self, index: int) -> int:
@@ -74,9 +78,7 @@ class Conversation:
 def _shortened(message: Message, hardness: int) -> Message:
     if message.role == "assistant" and hardness >= 2:
         calls = tuple(_short_call(call) for call in message.tool_calls)
-        return message.model_copy(
-            update={"content": _cut(message.content), "tool_calls": calls, "reasoning": None}
-        )
+        return message.rewritten(_cut(message.content), calls)
     if message.role in ("tool", "user"):
         return message.model_copy(update={"content": _cut(message.content)})
     return message

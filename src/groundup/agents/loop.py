@@ -7,7 +7,7 @@ that an interrupted attempt goes on where it was (`replay`).
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field, JsonValue
@@ -136,12 +136,13 @@ class Episode:
         self._calling: Calling = ByTools() if options.calling == "tools" else ByText()
         self._talk = Conversation(self._opening())
         self._submitted = False
+        self._silent = self._cut = 0
+        """How many replies in a row called nothing, and were cut off with nothing to do."""
         self._counted = (0, 0)
         """Tokens of the conversation as the endpoint counted them last, and how many messages that were."""
 
     async def play(self) -> tuple[Outcome, str]:
         """Return how it ended, with a sentence."""
-        silent = 0
         if not self.replay.resumed:
             for message in self._talk.messages:
                 self._at.trajectory.append("message", role=message.role, content=message.content)
@@ -158,9 +159,8 @@ class Episode:
             if reply.finish == "content_filter":
                 return Outcome.REFUSED, "the endpoint's filter ended the reply"
             calls = self._calling.calls(reply)
-            silent = 0 if calls else silent + 1
-            if not calls and (self._submitted or silent > self._options.nudges):
-                return Outcome.SUBMITTED, "" if self._submitted else "it ended without calling submit"
+            if ended := self._ended_by(reply, calls):
+                return ended
             if not calls:
                 self._talk.add(Message(role="user", content=_cut_off(reply) + _NUDGE))
                 continue
@@ -171,6 +171,17 @@ class Episode:
                     return Outcome.SUBMITTED, ""
                 told.append((call, text))
             self._talk.add(*self._calling.results(told))
+
+    def _ended_by(self, reply: ChatReply, calls: Sequence[Call]) -> tuple[Outcome, str] | None:
+        """Return how replies end the episode that call nothing, or were cut off before they could."""
+        self._silent = 0 if calls else self._silent + 1
+        self._cut = self._cut + 1 if reply.finish == "length" and all(call.problem for call in calls) else 0
+        enough = self._silent > self._options.nudges
+        if self._cut > 1 or (self._cut and enough):
+            return Outcome.LIMIT, f"{self._cut} replies in a row were cut off for their length"
+        if not calls and (self._submitted or enough):
+            return Outcome.SUBMITTED, "" if self._submitted else "it ended without calling submit"
+        return None
 
     async def _reply(self) -> ChatReply:
         """Ask for the next reply; a conversation that does not fit is condensed until it does."""

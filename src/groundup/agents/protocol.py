@@ -72,6 +72,8 @@ class Ended(Record):
     """One sentence: which limit, which exit code."""
     turns: int = 0
     usage: TokenUsage = TokenUsage()
+    estimated: bool = False
+    """Whether an endpoint did not tell the tokens of some reply."""
     cost_usd: float | None = None
 
 

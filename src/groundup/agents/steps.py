@@ -21,6 +21,8 @@ class Paid(Record):
 
     turns: int = 0
     usage: TokenUsage = TokenUsage()
+    estimated: bool = False
+    """Whether the endpoint did not tell the tokens of some reply."""
     cost_usd: float | None = None
     """None as long as no reply had a price."""
 
@@ -29,7 +31,12 @@ class Paid(Record):
         cost = self.cost_usd
         if reply.cost_usd is not None:
             cost = (cost or 0.0) + (0.0 if reply.cached else reply.cost_usd)
-        return Paid(turns=self.turns + 1, usage=self.usage + reply.usage, cost_usd=cost)
+        return Paid(
+            turns=self.turns + 1,
+            usage=self.usage + reply.usage,
+            estimated=self.estimated or reply.estimated,
+            cost_usd=cost,
+        )
 
 
 def reply_fields(reply: ChatReply, turn: int) -> dict[str, JsonValue]:

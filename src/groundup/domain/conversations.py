@@ -21,6 +21,9 @@ class ToolCall(Record):
     id: str
     name: str
     arguments: str = Field(description="as the model wrote them: JSON if all is well")
+    original: dict[str, JsonValue] = Field(
+        default={}, description="what the endpoint said of it besides, such as a signature: goes back unchanged"
+    )
 
 
 class Message(Record):
@@ -31,6 +34,22 @@ class Message(Record):
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = Field(default=None, description="role `tool`: which call it answers")
     reasoning: str | None = Field(default=None, description="role `assistant`: thoughts, where the endpoint tells")
+    original: dict[str, JsonValue] = Field(
+        default={},
+        description="role `assistant`: what must go back unchanged, by the keys of the endpoint's form: "
+        "`reasoning_details`, or `content` with signed thoughts in it",
+    )
+
+    def rewritten(self, content: str, tool_calls: tuple[ToolCall, ...]) -> "Message":
+        """Return the message in other words. Thoughts cannot be rewritten: they stay, in front."""
+        original = dict(self.original)
+        if isinstance(parts := original.get("content"), list):
+            original["content"] = [part for part in parts if _is_thought(part)]
+        return self.model_copy(update={"content": content, "tool_calls": tool_calls, "original": original})
+
+
+def _is_thought(part: JsonValue) -> bool:
+    return isinstance(part, dict) and part.get("type") in {"thinking", "redacted_thinking", "reasoning"}
 
 
 class TokenUsage(Record):
@@ -67,6 +86,7 @@ class ChatReply(Record):
     message: Message
     finish: Finish
     usage: TokenUsage = TokenUsage()
+    estimated: bool = Field(default=False, description="whether the endpoint did not tell its tokens, so we guess")
     cost_usd: float | None = Field(default=None, description="by the price file; None: the model has no price")
     model: str = Field(default="", description="as the endpoint names it")
     latency_s: float = 0.0

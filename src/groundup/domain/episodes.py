@@ -34,5 +34,6 @@ class Effort(Record):
     detail: str = Field(default="", description="one sentence: which limit, which exit code")
     turns: int = Field(default=0, ge=0)
     usage: TokenUsage = TokenUsage()
+    estimated: bool = Field(default=False, description="whether tokens are guessed that an endpoint did not tell")
     cost_usd: float | None = Field(default=None, description="None: the model has no price")
     seconds: float = Field(default=0.0, ge=0, description="of the try that ended it")

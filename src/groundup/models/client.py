@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.models.asking import chat, messages
 from groundup.models.asking.replies import Parsed
-from groundup.models.counting import counted_tokens, estimated_tokens
+from groundup.models.counting import counted_tokens, estimated_reply_tokens, estimated_tokens
 from groundup.models.endpoint import Endpoint
 from groundup.models.ledger import Ledger
 from groundup.models.naming import ModelName, Provider
@@ -54,12 +54,22 @@ class EndpointModel:
             began = time.monotonic()
             parsed, tries = await self._asked(request)
             reply = parsed.reply
-            cost = self.price.cost_usd(reply.usage, parsed.cache_write_tokens) if self.price else None
+            usage = parsed.counted.usage(estimated_tokens(request), estimated_reply_tokens(reply.message))
+            cost = self.price.cost_usd(usage, parsed.counted.cache_write_tokens or 0) if self.price else None
             paid = cost or 0.0
         finally:
             self.ledger.settle(reserved, paid)
         latency = time.monotonic() - began
-        return reply.model_copy(update={"cost_usd": cost, "latency_s": round(latency, 3), "tries": tries})
+        told = {parsed.counted.input_tokens, parsed.counted.output_tokens}
+        return reply.model_copy(
+            update={
+                "usage": usage,
+                "estimated": None in told,
+                "cost_usd": cost,
+                "latency_s": round(latency, 3),
+                "tries": tries,
+            }
+        )
 
     async def count_tokens(self, request: ChatRequest) -> int:
         """Return what the server counts, or an estimate from above."""
@@ -96,6 +106,6 @@ class EndpointModel:
         document: Mapping[str, JsonValue]
         if self._provider.api == "messages":
             document = messages.request_document(request, self._model)
-            return await self._endpoint.post(messages.PATH, document, messages.parsed_reply)
+            return await self._endpoint.post(messages.PATH, document, messages.FORM)
         document = chat.request_document(request, self._model, self._provider)
-        return await self._endpoint.post(chat.PATH, document, chat.parsed_reply)
+        return await self._endpoint.post(chat.PATH, document, chat.FORM)

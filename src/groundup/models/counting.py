@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from groundup.domain.conversations import ChatRequest
+from groundup.domain.conversations import ChatRequest, Message
 from groundup.models.asking.chat import message_document, request_document
 from groundup.models.endpoint import Endpoint
 from groundup.models.naming import Provider
@@ -38,6 +38,8 @@ def estimated_tokens(request: ChatRequest) -> int:
     total = _TEMPLATE_TOKENS
     for message in request.messages:
         total += _MESSAGE_TOKENS + estimated_text_tokens(message.content)
+        if message.original:
+            total += estimated_text_tokens(json.dumps(message.original, ensure_ascii=False))
         for call in message.tool_calls:
             total += 2 * _MESSAGE_TOKENS + estimated_text_tokens(call.name + call.arguments)
     for tool in request.tools:
@@ -45,6 +47,12 @@ def estimated_tokens(request: ChatRequest) -> int:
             f"{tool.name}{tool.description}{json.dumps(tool.parameters)}"
         )
     return total
+
+
+def estimated_reply_tokens(message: Message) -> int:
+    """Return how many tokens a reply has at most, by the same rules, thoughts included."""
+    calls = "".join(call.name + call.arguments for call in message.tool_calls)
+    return estimated_text_tokens(message.content + (message.reasoning or "") + calls)
 
 
 async def counted_tokens(endpoint: Endpoint, provider: Provider, model: str, request: ChatRequest) -> int | None:

@@ -7,9 +7,11 @@ import asyncio
 import ipaddress
 import json
 import random
+import re
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
@@ -18,13 +20,14 @@ from pydantic import JsonValue, SecretStr
 
 from groundup import __version__
 from groundup.domain.records import Record
-from groundup.models.asking.replies import BrokenReplyError
-from groundup.models.failures import PASSING, Failure, Kind, failure_of
+from groundup.models.asking.replies import BrokenReplyError, Form, Parsed
+from groundup.models.failures import PASSING, Failure, Kind, failure_of, hidden_status
 from groundup.models.json_text import parsed
 from groundup.models.naming import Provider
 from groundup.models.protocol import (
     ContextOverflowError,
     KeyRejectedError,
+    ModelAbsentError,
     ModelError,
     RateLimitedError,
     RefusedError,
@@ -38,10 +41,12 @@ T = TypeVar("T")
 
 _CONNECT_S = 20.0
 _LONGEST_PAUSE_S = 60.0
+_SHORTEST_PAUSE_S = 0.05
 _PER_CLIENT = 32
 """Connections of one client: its bookkeeping looks at all of them for every call."""
 
-Parse = Callable[[Mapping[str, JsonValue]], T]
+Read = Callable[[Mapping[str, str], bytes], T]
+"""Reads an answer with status 200, from its headers and its body."""
 
 
 class Patience(Record):
@@ -51,6 +56,7 @@ class Patience(Record):
     timeout_s: float = 600.0
     first_pause_s: float = 1.0
     patience_s: float = 600.0
+    stream: bool = False
 
 
 class _FailedError(Exception):
@@ -74,21 +80,28 @@ class Endpoint:
         """When the endpoint may be asked again: a rate limit that one call meets holds for all."""
         self._clients: list[httpx.AsyncClient] = []
         self._turn = 0
+        self._streams = patience.stream
+        """Whether replies are asked for as streams: on request, or because the endpoint gives no others."""
+        self._answered = False
 
-    async def post(self, path: str, document: Mapping[str, JsonValue], parse: Parse[T]) -> tuple[T, int]:
-        """Return what *parse* makes of the answer, and how many tries it took.
+    async def post(self, path: str, document: Mapping[str, JsonValue], form: Form) -> tuple[Parsed, int]:
+        """Return the reply, and how many tries it took. Raises the errors of `groundup.models.protocol`."""
 
-        Raises the errors of `groundup.models.protocol`.
-        """
-        body = json.dumps(document, ensure_ascii=False).encode(errors="replace")
-        return await self._persistently(lambda: self._post(f"{self.base_url}{path}", body, parse))
+        async def attempt() -> Parsed:
+            asked = {**document, **form.streaming} if self._streams else document
+            body = json.dumps(asked, ensure_ascii=False).encode(errors="replace")
+            return await self._post(f"{self.base_url}{path}", body, partial(self._reply, form))
+
+        reply = await self._persistently(attempt)
+        self._answered = True
+        return reply
 
     async def ask(self, url: str, document: Mapping[str, JsonValue]) -> Mapping[str, JsonValue] | None:
         """Return the answer to something that the endpoint need not know; None when it does not."""
         body = json.dumps(document, ensure_ascii=False).encode(errors="replace")
         try:
             async with self._slots:
-                return await self._post(url, body, lambda answer: answer)
+                return await self._post(url, body, lambda headers, content: _object(content))
         except _FailedError:
             return None
 
@@ -117,6 +130,9 @@ class Endpoint:
                     return await attempt(), tries
             except _FailedError as error:
                 failure = error.failure
+            if failure.kind is Kind.STREAM and not self._streams:
+                self._streams = True
+                continue
             now = time.monotonic()
             gives_up_at = gives_up_at or now + self._patience.patience_s
             pause = self._pause(failure, tries)
@@ -132,12 +148,12 @@ class Endpoint:
             await asyncio.sleep(wait * random.uniform(1.0, 1.1))  # noqa: S311  # no secret hangs on it
 
     def _pause(self, failure: Failure, tries: int) -> float:
-        if failure.retry_after_s is not None:
-            return failure.retry_after_s
         longest = min(_LONGEST_PAUSE_S, self._patience.first_pause_s * 2.0 ** (tries - 1))
+        if failure.retry_after_s:  # "after 0 s" says nothing that could be heeded by all who wait
+            return max(failure.retry_after_s, _SHORTEST_PAUSE_S)
         return longest * random.uniform(0.5, 1.0)  # noqa: S311  # no secret hangs on it
 
-    async def _post(self, url: str, body: bytes, parse: Parse[T]) -> T:
+    async def _post(self, url: str, body: bytes, read: Read[T]) -> T:
         import httpx
 
         try:
@@ -153,20 +169,17 @@ class Endpoint:
             raise _FailedError(Failure(kind=Kind.NETWORK, message=message)) from error
         if response.status_code != 200:
             raise self._failed(response.status_code, dict(response.headers), response.content)
-        return self._understood(response.content, parse)
+        return read(dict(response.headers), response.content)
 
-    def _understood(self, content: bytes, parse: Parse[T]) -> T:
+    def _reply(self, form: Form, headers: Mapping[str, str], content: bytes) -> Parsed:
+        """Read a reply, whole or as a stream, whichever came. Raises `_FailedError`."""
         try:
-            document = parsed(content)
-        except ValueError as error:
-            raise _broken(str(error)) from error
-        if not isinstance(document, dict):
-            raise _broken("it is no JSON object")
-        if isinstance(told := document.get("error"), dict):  # a failure of whoever stands behind
-            code = told.get("code")
-            raise self._failed(code if isinstance(code, int) and code >= 400 else 502, {}, content)
-        try:
-            return parse(document)
+            streamed = headers.get("content-type", "").startswith("text/event-stream")
+            document = form.joined(_events(content)) if streamed else _object(content)
+            status = hidden_status(document)
+            if status is not None:  # a failure of whoever stands behind
+                raise self._failed(status, {}, json.dumps(document).encode())
+            return form.parsed(document)
         except BrokenReplyError as error:
             raise _broken(str(error)) from error
 
@@ -186,12 +199,16 @@ class Endpoint:
                 raise RefusedError(f"{what} will not answer this: {said}")
             case Kind.KEY:
                 raise KeyRejectedError(f"{what} rejects the key in {self._provider.key}; set a valid one ({said})")
+            case Kind.FORBIDDEN if not self._answered:
+                raise KeyRejectedError(
+                    f"{what} does not let the key in {self._provider.key} ask this model; set another ({said})"
+                )
+            case Kind.ABSENT:
+                raise ModelAbsentError(f"{what} is not there; check the model's name and the address ({said})")
             case Kind.QUOTA:
                 raise KeyRejectedError(f"{what}: the account of {self._provider.key} has no money left ({said})")
-            case Kind.REQUEST:
-                raise RequestRejectedError(
-                    f"{what} rejects the request; check model, address and settings ({said})"
-                )
+            case Kind.REQUEST | Kind.STREAM | Kind.FORBIDDEN:
+                raise RequestRejectedError(f"{what} rejects the request; check model and settings ({said})")
             case Kind.RATE_LIMIT | Kind.OVERLOAD:
                 raise RateLimitedError(
                     f"{what} still answers with {failure.kind} after {tries} tries; resume later or with fewer "
@@ -236,6 +253,26 @@ class Endpoint:
             ]
         self._turn = (self._turn + 1) % len(self._clients)
         return self._clients[self._turn]
+
+
+def _object(content: bytes) -> dict[str, JsonValue]:
+    """Return the JSON object that an answer is. Raises `_FailedError`."""
+    try:
+        document = parsed(content)
+    except ValueError as error:
+        raise _broken(str(error)) from error
+    if not isinstance(document, dict):
+        raise _broken("it is no JSON object")
+    return document
+
+
+def _events(content: bytes) -> Iterator[dict[str, JsonValue]]:
+    """Yield the JSON objects of a stream; comments and its end mark are none. Raises `_FailedError`."""
+    for event in re.split(rb"\r?\n\r?\n", content):
+        lines = [line.removeprefix(b"data:") for line in event.splitlines() if line.startswith(b"data:")]
+        data = b"\n".join(lines).strip()
+        if data and data != b"[DONE]":
+            yield _object(data)
 
 
 def _broken(why: str) -> _FailedError:

@@ -1,9 +1,10 @@
 """What went between a program and a model: each request with its reply, and what all of them used together."""
 
 import hashlib
+import json
 
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage
-from groundup.domain.digests import canonical_json
+from groundup.domain.digests import canonical_json, digest_of
 from groundup.domain.episodes import EpisodeLimits
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
@@ -93,6 +94,8 @@ class Threads:
         self._known: dict[str, int] = {}
         """The number of the exchange that first had a beginning of a conversation, by the beginning's digest."""
         self._numbers = 0
+        self._given: dict[str, Message] = {}
+        """Replies with parts that must go back unchanged, by what they said."""
 
     def place(self, request: ChatRequest) -> tuple[int, int | None, int]:
         """Return a new number, the exchange that *request* takes up, and how many messages it shares with it."""
@@ -108,9 +111,42 @@ class Threads:
 
     def answered(self, number: int, request: ChatRequest, reply: ChatReply) -> None:
         """Remember the conversation with its reply."""
-        plain = reply.message.model_copy(update={"reasoning": None})
-        for message in {reply.message, plain}:
+        for message in (_plain(reply.message), _plain(reply.message, reply.message.reasoning)):
             self._known.setdefault(_beginnings((*request.messages, message))[-1], number)
+        if reply.message.original or any(call.original for call in reply.message.tool_calls):
+            self._given[_said(reply.message)] = reply.message
+
+    def restored(self, request: ChatRequest) -> ChatRequest:
+        """Return *request* with the thoughts of replies that come back, as the endpoint gave them.
+
+        Programs do not know all that an endpoint wants back: their own form may have no place for it.
+        """
+        if not self._given:
+            return request
+        messages = tuple(
+            self._given.get(_said(message), message) if message.role == "assistant" else message
+            for message in request.messages
+        )
+        return request.model_copy(update={"messages": messages})
+
+
+def _plain(message: Message, reasoning: str | None = None) -> Message:
+    """Return a reply as programs send it back."""
+    calls = tuple(call.model_copy(update={"original": {}}) for call in message.tool_calls)
+    return message.model_copy(update={"reasoning": reasoning, "original": {}, "tool_calls": calls})
+
+
+def _said(message: Message) -> str:
+    """Return a digest of text and calls; programs may write arguments in another way."""
+    calls = [[call.id, call.name, _value(call.arguments)] for call in message.tool_calls]
+    return digest_of([message.content.strip(), calls])
+
+
+def _value(arguments: str) -> object:
+    try:
+        return canonical_json(json.loads(arguments or "{}")).decode()
+    except (ValueError, RecursionError):
+        return arguments
 
 
 def _beginnings(messages: tuple[Message, ...]) -> list[str]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from groundup.domain.records import Record
 
@@ -22,6 +22,9 @@ class Kind(StrEnum):
     CONTEXT = "context overflow"
     REFUSAL = "refusal"
     KEY = "key"
+    FORBIDDEN = "forbidden"
+    ABSENT = "absent model"
+    STREAM = "stream wanted"
     QUOTA = "quota"
     REQUEST = "request"
 
@@ -62,6 +65,24 @@ _NO_MONEY = re.compile(
     r"insufficient_quota|insufficient balance|exceeded your current quota|credit balance|billing|payment required",
     re.IGNORECASE,
 )
+_ABSENT = re.compile(
+    r"model_not_found|unknown model|invalid model|not a valid model|no such model"
+    r"|model[^.]{0,80}(not found|not exist|does not exist|not supported by any provider)",
+    re.IGNORECASE,
+)
+_WANTS_STREAM = re.compile(
+    r"only supports? (the )?stream|stream(ing)?\b[^.]{0,40}(\bmust\b|required|should be (set to )?true)"
+    r"|(must|please|should)\b[^.]{0,40}\bstream|requires? (the )?stream|non-?stream(ing)? [^.]{0,40}not ",
+    re.IGNORECASE,
+)
+_CODES = (
+    (401, re.compile(r"invalid_api_key|authentication|unauthorized", re.IGNORECASE)),
+    (402, re.compile(r"insufficient_quota|insufficient_balance|billing_error|payment", re.IGNORECASE)),
+    (429, re.compile(r"rate_?limit|too many requests", re.IGNORECASE)),
+    (503, re.compile(r"overloaded|unavailable|timeout", re.IGNORECASE)),
+    (404, re.compile(r"model_not_found|not_found_error", re.IGNORECASE)),
+)
+"""The status that an error without one means, by what it says."""
 _MALFORMED = re.compile(r"\b\d+ validation errors?:")
 """llama-cpp-python says so with status 500, and quotes the request, in which any words may stand."""
 _NEVER_FITS = re.compile(r"request too large", re.IGNORECASE)
@@ -81,6 +102,25 @@ def failure_of(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
     return Failure(kind=kind, message=told.message, retry_after_s=retry_after_s(headers))
 
 
+def hidden_status(document: Mapping[str, JsonValue]) -> int | None:
+    """Return the status that an answer with status 200 should have had; None for one that is no failure."""
+    error: object = document.get("error")
+    choices = document.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not error and isinstance(choice, dict):
+        error = choice.get("error") or choice.get("finish_reason") == "error"
+    if not error and "error" in (document.get("object"), document.get("type")):
+        error = document
+    if not error:
+        return None
+    codes = [error.get(name) for name in ("code", "status", "status_code")] if isinstance(error, dict) else []
+    for code in codes:
+        number = int(code) if isinstance(code, str) and code.isdecimal() else code
+        if isinstance(number, int) and 400 <= number < 600:
+            return number
+    return next((status for status, sign in _CODES if sign.search(json.dumps(error))), 500)
+
+
 def _kind(status: int, signs: str) -> Kind:
     if status == 402 or (status in {400, 403, 429} and _NO_MONEY.search(signs)):
         return Kind.QUOTA
@@ -88,13 +128,28 @@ def _kind(status: int, signs: str) -> Kind:
         return Kind.REQUEST if _NEVER_FITS.search(signs) else Kind.RATE_LIMIT
     if status == 401:
         return Kind.KEY
-    if status < 500 or status in {500, 501}:  # some servers answer 500 to a prompt that is too long
-        if _REFUSED.search(signs):
-            return Kind.REFUSAL
-        if status == 413 or _OVERFLOW.search(signs):
-            return Kind.CONTEXT
+    kind = _said(signs) if status < 500 or status in {500, 501} else None
+    if kind is not None:  # some servers answer 500 to a prompt that is too long
+        return kind
+    if status == 413:
+        return Kind.CONTEXT
+    return _by_status(status, signs)
+
+
+def _said(signs: str) -> Kind | None:
+    """Return what the words mean, whatever the status."""
+    if _REFUSED.search(signs):
+        return Kind.REFUSAL
+    return Kind.CONTEXT if _OVERFLOW.search(signs) else None
+
+
+def _by_status(status: int, signs: str) -> Kind:
     if status == 403:
-        return Kind.KEY
+        return Kind.FORBIDDEN
+    if status == 404 or (status in {400, 422} and _ABSENT.search(signs)):
+        return Kind.ABSENT
+    if status in {400, 405, 422} and _WANTS_STREAM.search(signs):
+        return Kind.STREAM
     if status >= 500 or status in {408, 409, 425}:
         return Kind.OVERLOAD
     return Kind.REQUEST
@@ -127,6 +182,14 @@ def _number(text: str | None) -> float | None:
     return value if 0 <= value < float("inf") else None
 
 
+def _told_error(document: Mapping[str, JsonValue]) -> object:
+    """Return what is said of the error, wherever it stands."""
+    choices = document.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    inner = choice.get("error") if isinstance(choice, dict) else None
+    return document.get("error") or inner or document
+
+
 def _described(body: bytes) -> _Described:
     """Return what an error's body says. Providers wrap the same few things in many ways."""
     text = body[:20_000].decode(errors="replace").strip()
@@ -136,7 +199,7 @@ def _described(body: bytes) -> _Described:
         return _Described(message=text[:_MESSAGE_LENGTH] or "no explanation", signs=text[:2000])
     while isinstance(document, list) and document:
         document = document[0]
-    error = document.get("error", document) if isinstance(document, dict) else document
+    error = _told_error(document) if isinstance(document, dict) else document
     if not isinstance(error, dict):
         return _Described(message=str(error)[:_MESSAGE_LENGTH], signs=text[:2000])
     message = error.get("message") or error.get("detail") or document.get("detail") or text

@@ -253,7 +253,7 @@ class ModelGateway:
             raise _RefusedCallError(402, f"{self.stopped.detail}: no further request is answered")
         self._under_way += 1
         try:
-            reply = await self._model.complete(self.account.bounded(request))
+            reply = await self._model.complete(self.account.bounded(self._threads.restored(request)))
         except GroundupError as error:
             raise self._refusal(error) from error
         finally:

@@ -50,9 +50,17 @@ class RateLimitedError(ModelError):
     """The endpoint is overloaded or wants fewer calls, for longer than we wait."""
 
 
-class KeyRejectedError(ModelError):
+class UnusableModelError(ModelError):
+    """No attempt of the run can be answered until the user mends something; its text says what."""
+
+
+class KeyRejectedError(UnusableModelError):
     """The endpoint does not accept the key, or its account has no money left."""
 
 
+class ModelAbsentError(UnusableModelError):
+    """The endpoint has no such model, or is not at this address."""
+
+
 class RequestRejectedError(ModelError):
-    """The endpoint does not understand the request: the model's name, a setting or the address is wrong."""
+    """The endpoint does not understand the request: a setting is wrong, say. Asking again is no use."""

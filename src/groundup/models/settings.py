@@ -30,6 +30,10 @@ class ModelSettings(Record):
     patience_s: float = Field(
         default=600.0, ge=0, description="how long a call is tried again after its first failure that may pass"
     )
+    stream: bool = Field(
+        default=False,
+        description="ask for replies as streams; an endpoint that gives no others is asked so anyway",
+    )
     prices: Path | None = Field(default=None, description="price file (TOML)")
     price: str | None = Field(
         default=None, description="USD per million tokens, INPUT:OUTPUT or INPUT:OUTPUT:CACHED; before the file's"

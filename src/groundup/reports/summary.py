@@ -238,6 +238,7 @@ def _effort(rows: Sequence[AttemptRow]) -> Effort | None:
     return Effort(
         turns=sum(one.turns for one in efforts),
         usage=sum((one.usage for one in efforts), TokenUsage()),
+        estimated=any(one.estimated for one in efforts),
         cost_usd=math.fsum(costs) if len(costs) == len(efforts) else None,
         seconds=math.fsum(one.seconds for one in efforts),
     )

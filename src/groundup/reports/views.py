@@ -167,7 +167,8 @@ def _took(effort: Effort | None, name: str) -> str:
     cost = "" if effort.cost_usd is None else f"${effort.cost_usd:.4f}"
     usage = effort.usage
     values = (f"{effort.turns:,}", f"{usage.input_tokens:,}", f"{usage.output_tokens:,}", cost)
-    return dict(zip(_TOOK, values, strict=True))[name]
+    value = dict(zip(_TOOK, values, strict=True))[name]
+    return f"{value} (in part estimated)" if value and effort.estimated and name != "turns" else value
 
 
 def _tells(run: RunReport, figure: Figure) -> bool:

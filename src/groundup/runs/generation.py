@@ -131,6 +131,7 @@ class Generation:
                 detail=ended.detail,
                 turns=ended.turns,
                 usage=ended.usage,
+                estimated=ended.estimated,
                 cost_usd=ended.cost_usd,
                 seconds=round(seconds, 3),
             ),

@@ -208,7 +208,7 @@ class _Exchanges:
 
 def _with(paid: Paid, ended: Ended) -> Ended:
     """Return *ended* with what all tries took together."""
-    return ended.model_copy(update={"turns": paid.turns, "usage": paid.usage, "cost_usd": paid.cost_usd})
+    return ended.model_copy(update=dict(paid))
 
 
 @asynccontextmanager

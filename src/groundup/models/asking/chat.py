@@ -2,14 +2,30 @@
 
 import json
 from collections.abc import Mapping
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
-from groundup.domain.conversations import ChatReply, ChatRequest, Finish, Message, TokenUsage, ToolCall
-from groundup.models.asking.replies import Parsed, validated
+from groundup.domain.conversations import ChatReply, ChatRequest, Finish, Message, ToolCall
+from groundup.models.asking.chat_streams import joined
+from groundup.models.asking.replies import (
+    Count,
+    Counted,
+    Form,
+    Loose,
+    OrNothing,
+    Parsed,
+    Text,
+    validated,
+)
+from groundup.models.asking.sendable import sendable
 from groundup.models.naming import Provider
 
 PATH = "/chat/completions"
+_KEPT = ("reasoning_details", "extra_content", "provider_specific_fields")
+"""What a reply may hold of its thoughts, besides their text, that its endpoint wants back: of a message."""
+_KEPT_OF_CALLS = ("extra_content", "provider_specific_fields", "thought_signature")
+"""The same of a call."""
 
 
 def request_document(request: ChatRequest, model: str, provider: Provider) -> dict[str, JsonValue]:
@@ -18,7 +34,7 @@ def request_document(request: ChatRequest, model: str, provider: Provider) -> di
         "model": model,
         "messages": [
             message_document(message, provider.reasoning, null_content=provider.null_content)
-            for message in request.messages
+            for message in sendable(request.messages)
         ],
     }
     if request.tools:
@@ -44,7 +60,12 @@ def message_document(
     document: dict[str, JsonValue] = {"role": message.role, "content": message.content}
     if message.tool_calls:
         document["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+                **call.original,
+            }
             for call in message.tool_calls
         ]
         document["content"] = message.content or (None if null_content else "")
@@ -52,95 +73,110 @@ def message_document(
         document["tool_call_id"] = message.tool_call_id
     if reasoning and message.reasoning:
         document[reasoning] = message.reasoning
-    return document
+    kept = dict(message.original)
+    if isinstance(parts := kept.pop("content", None), list):
+        only_thoughts = all(isinstance(part, dict) and part.get("type") != "text" for part in parts)
+        text: list[JsonValue] = [{"type": "text", "text": message.content}] if message.content else []
+        document["content"] = [*parts, *text] if only_thoughts else parts
+    return document | kept
 
 
-class _Loose(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+class _Function(Loose):
+    name: Text = ""
+    arguments: str | dict[str, JsonValue] | list[JsonValue] | float | bool | None = ""
 
 
-class _Function(_Loose):
-    name: str = ""
-    arguments: str | dict[str, JsonValue] | None = ""
+class _Call(Loose):
+    id: Text = ""
+    function: Annotated[_Function, OrNothing] = _Function()
 
 
-class _Call(_Loose):
-    id: str | None = None
-    function: _Function
-
-
-class _Part(_Loose):
-    type: str = "text"
-    text: str = ""
-
-
-class _Message(_Loose):
-    content: str | list[_Part] | None = None
+class _Message(Loose):
+    content: str | list[JsonValue] | None = None
     refusal: str | None = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None
-    tool_calls: list[_Call] | None = None
+    reasoning_content: JsonValue = None
+    reasoning: JsonValue = None
+    tool_calls: list[dict[str, JsonValue]] | None = None
 
 
-class _Choice(_Loose):
+class _Choice(Loose):
     message: _Message
-    finish_reason: str | None = None
+    finish_reason: JsonValue = None
 
 
-class _InputDetails(_Loose):
-    cached_tokens: int | None = None
+class _InputDetails(Loose):
+    cached_tokens: Count = None
 
 
-class _OutputDetails(_Loose):
-    reasoning_tokens: int | None = None
+class _OutputDetails(Loose):
+    reasoning_tokens: Count = None
 
 
-class _Usage(_Loose):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    prompt_tokens_details: _InputDetails | None = None
-    completion_tokens_details: _OutputDetails | None = None
-    prompt_cache_hit_tokens: int | None = None
+class _Usage(Loose):
+    prompt_tokens: Count = None
+    completion_tokens: Count = None
+    prompt_tokens_details: Annotated[_InputDetails, OrNothing] = _InputDetails()
+    completion_tokens_details: Annotated[_OutputDetails, OrNothing] = _OutputDetails()
+    prompt_cache_hit_tokens: Count = None
 
 
-class _Reply(_Loose):
-    model: str | None = None
+class _Reply(Loose):
+    model: Text = ""
     choices: list[_Choice] = Field(min_length=1)
-    usage: _Usage | None = None
+    usage: Annotated[_Usage, OrNothing] = _Usage()
 
 
 def parsed_reply(document: Mapping[str, JsonValue]) -> Parsed:
     """Read a reply. Raises `BrokenReplyError`."""
     told = validated(_Reply, document)
     choice = told.choices[0]
-    message = _message(choice.message)
-    return Parsed(
-        reply=ChatReply(
-            message=message,
-            finish=_finish(choice, message),
-            usage=_usage(told.usage),
-            model=told.model or "",
-        )
-    )
+    message = _message(choice.message, _raw_message(document))
+    reply = ChatReply(message=message, finish=_finish(choice, message), model=told.model)
+    return Parsed(reply=reply, counted=_counted(told.usage, message))
 
 
-def _message(told: _Message) -> Message:
+FORM = Form(parsed_reply, joined, {"stream": True, "stream_options": {"include_usage": True}})
+
+
+def _raw_message(document: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    choices = document["choices"]
+    assert isinstance(choices, list)  # as the form was validated
+    assert isinstance(choices[0], dict)
+    message = choices[0]["message"]
+    assert isinstance(message, dict)
+    return message
+
+
+def _message(told: _Message, raw: Mapping[str, JsonValue]) -> Message:
     content = told.content or ""
+    original = {name: raw[name] for name in _KEPT if raw.get(name)}
     if isinstance(content, list):
-        content = "".join(part.text for part in content if part.type in {"text", "output_text"})
+        parts = [part for part in content if isinstance(part, dict)]
+        if any(part.get("type") == "thinking" for part in parts):
+            original["content"] = [*content]
+        texts = [part.get("text") for part in parts if part.get("type", "text") in {"text", "output_text"}]
+        content = "".join(text for text in texts if isinstance(text, str))
+    thoughts = told.reasoning_content or told.reasoning
     return Message(
         role="assistant",
         content=content or told.refusal or "",
         tool_calls=tuple(_call(call, number) for number, call in enumerate(told.tool_calls or ())),
-        reasoning=told.reasoning_content or told.reasoning or None,
+        reasoning=thoughts if isinstance(thoughts, str) and thoughts else None,
+        original=original,
     )
 
 
-def _call(told: _Call, number: int) -> ToolCall:
+def _call(raw: dict[str, JsonValue], number: int) -> ToolCall:
+    told = validated(_Call, raw)
     arguments = told.function.arguments
-    if isinstance(arguments, dict):  # some servers have parsed it already
+    if arguments is not None and not isinstance(arguments, str):  # some servers have parsed it already
         arguments = json.dumps(arguments, ensure_ascii=False)
-    return ToolCall(id=told.id or f"call_{number}", name=told.function.name, arguments=arguments or "")
+    return ToolCall(
+        id=told.id or f"call_{number}",
+        name=told.function.name,
+        arguments=arguments or "",
+        original={name: raw[name] for name in _KEPT_OF_CALLS if raw.get(name)},
+    )
 
 
 def _finish(choice: _Choice, message: Message) -> Finish:
@@ -157,16 +193,13 @@ def _finish(choice: _Choice, message: Message) -> Finish:
             return "tool_calls" if message.tool_calls else "other"
 
 
-def _usage(told: _Usage | None) -> TokenUsage:
-    if told is None:
-        return TokenUsage()
-    cached = (
-        told.prompt_tokens_details.cached_tokens if told.prompt_tokens_details else told.prompt_cache_hit_tokens
-    )
-    thought = told.completion_tokens_details.reasoning_tokens if told.completion_tokens_details else None
-    return TokenUsage(
-        input_tokens=told.prompt_tokens,
-        output_tokens=told.completion_tokens,
-        cached_input_tokens=cached or 0,
-        reasoning_tokens=thought or 0,
+def _counted(told: _Usage, message: Message) -> Counted:
+    """Return what is told. Input of no tokens, and words of none, were not counted."""
+    cached = told.prompt_tokens_details.cached_tokens
+    said = bool(message.content or message.tool_calls)
+    return Counted(
+        input_tokens=told.prompt_tokens or None,
+        output_tokens=None if said and told.completion_tokens == 0 else told.completion_tokens,
+        cached_input_tokens=told.prompt_cache_hit_tokens if cached is None else cached,
+        reasoning_tokens=told.completion_tokens_details.reasoning_tokens,
     )

@@ -5,19 +5,31 @@ cache, without which a tool loop pays for its whole conversation again in every 
 """
 
 import json
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import JsonValue
 
-from groundup.domain.conversations import ChatReply, ChatRequest, Finish, Message, TokenUsage, ToolCall
-from groundup.models.asking.replies import Parsed, validated
+from groundup.domain.conversations import ChatReply, ChatRequest, Finish, Message, ToolCall
+from groundup.models.asking.replies import (
+    BrokenReplyError,
+    Count,
+    Counted,
+    Form,
+    Loose,
+    OrNothing,
+    Parsed,
+    Text,
+    validated,
+)
+from groundup.models.asking.sendable import UNREADABLE, sendable
 
 PATH = "/messages"
 VERSION = "2023-06-01"
 _OUTPUT_TOKENS = 8192
 """Where nobody says how many: the form demands a number."""
 _CACHE: dict[str, JsonValue] = {"type": "ephemeral"}
+_THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 
 Document = dict[str, JsonValue]
 
@@ -27,7 +39,7 @@ def request_document(request: ChatRequest, model: str) -> Document:
     document: Document = {
         "model": model,
         "max_tokens": request.max_output_tokens or _OUTPUT_TOKENS,
-        "messages": _conversation(request.messages),
+        "messages": _conversation(sendable(request.messages)),
     }
     system = "\n\n".join(message.content for message in request.messages if message.role == "system")
     if system:
@@ -69,7 +81,9 @@ def _conversation(messages: tuple[Message, ...]) -> list[JsonValue]:
         elif blocks:
             turns.append((role, blocks))
     if turns:
-        turns[-1][1][-1]["cache_control"] = _CACHE
+        last = turns[-1][1][-1]
+        if last["type"] not in _THOUGHTS:  # those go back as they came
+            last["cache_control"] = _CACHE
     return [{"role": role, "content": [*blocks]} for role, blocks in turns]
 
 
@@ -77,54 +91,44 @@ def _blocks(message: Message) -> list[Document]:
     if message.role == "tool":
         content: list[JsonValue] = [{"type": "text", "text": message.content}] if message.content else []
         return [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content}]
-    blocks: list[Document] = []
+    told = message.original.get("content")
+    blocks = [dict(block) for block in told if isinstance(block, dict)] if isinstance(told, list) else []
+    if any(block.get("type") not in _THOUGHTS for block in blocks):  # the whole turn, as it came
+        return [block for block in blocks if block.get("type") != "text" or str(block.get("text")).strip()]
     if message.content.strip():  # a text of blanks is rejected
         blocks.append({"type": "text", "text": message.content.rstrip()})
     blocks += [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": _input(call)}
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": json.loads(call.arguments)}
         for call in message.tool_calls
     ]
     return blocks
 
 
-def _input(call: ToolCall) -> dict[str, JsonValue]:
-    """Return a call's arguments as an object, which is all that the form can say."""
-    try:
-        value = json.loads(call.arguments or "{}")
-    except ValueError:
-        value = None
-    return value if isinstance(value, dict) else {"unreadable_arguments": call.arguments}
+class _Block(Loose):
+    type: Text
+    text: Text = ""
+    thinking: Text = ""
+    id: Text = ""
+    name: Text = ""
+    input: JsonValue = None
 
 
-class _Loose(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+class _Usage(Loose):
+    input_tokens: Count = None
+    output_tokens: Count = None
+    cache_read_input_tokens: Count = None
+    cache_creation_input_tokens: Count = None
 
 
-class _Block(_Loose):
-    type: str
-    text: str = ""
-    thinking: str = ""
-    id: str = ""
-    name: str = ""
-    input: dict[str, JsonValue] = {}
-
-
-class _Usage(_Loose):
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-
-
-class _Reply(_Loose):
+class _Reply(Loose):
     type: Literal["message"]
-    model: str = ""
+    model: Text = ""
     content: list[_Block]
-    stop_reason: str | None = None
-    usage: _Usage = _Usage()
+    stop_reason: JsonValue = None
+    usage: Annotated[_Usage, OrNothing] = _Usage()
 
 
-_FINISH: dict[str | None, Finish] = {
+_FINISH: dict[str, Finish] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "max_tokens": "length",
@@ -137,27 +141,88 @@ def parsed_reply(document: Mapping[str, JsonValue]) -> Parsed:
     """Read a reply. Raises `BrokenReplyError`."""
     told = validated(_Reply, document)
     calls = tuple(
-        ToolCall(id=block.id, name=block.name, arguments=json.dumps(block.input, ensure_ascii=False))
+        ToolCall(id=block.id, name=block.name, arguments=json.dumps(block.input or {}, ensure_ascii=False))
         for block in told.content
         if block.type == "tool_use"
     )
-    read = told.usage.cache_read_input_tokens or 0
-    written = told.usage.cache_creation_input_tokens or 0
-    return Parsed(
-        reply=ChatReply(
-            message=Message(
-                role="assistant",
-                content="".join(block.text for block in told.content if block.type == "text"),
-                tool_calls=calls,
-                reasoning="".join(block.thinking for block in told.content) or None,
-            ),
-            finish=_FINISH.get(told.stop_reason, "other"),
-            usage=TokenUsage(
-                input_tokens=told.usage.input_tokens + read + written,
-                output_tokens=told.usage.output_tokens,
-                cached_input_tokens=read,
-            ),
-            model=told.model,
-        ),
-        cache_write_tokens=written,
+    thinks = any(block.type in _THOUGHTS for block in told.content)
+    message = Message(
+        role="assistant",
+        content="".join(block.text for block in told.content if block.type == "text"),
+        tool_calls=calls,
+        reasoning="".join(block.thinking for block in told.content) or None,
+        original={"content": document["content"]} if thinks else {},
     )
+    finish = _FINISH.get(str(told.stop_reason), "other")
+    return Parsed(
+        reply=ChatReply(message=message, finish=finish, model=told.model), counted=_counted(told.usage, message)
+    )
+
+
+def _counted(told: _Usage, message: Message) -> Counted:
+    """Return what is told; of the input, what was read from the cache and written to it is told apart."""
+    parts = (told.input_tokens, told.cache_read_input_tokens, told.cache_creation_input_tokens)
+    said = bool(message.content or message.tool_calls)
+    return Counted(
+        input_tokens=sum(part or 0 for part in parts) or None,
+        output_tokens=None if said and told.output_tokens == 0 else told.output_tokens,
+        cached_input_tokens=told.cache_read_input_tokens,
+        cache_write_tokens=told.cache_creation_input_tokens,
+    )
+
+
+def joined(events: Iterable[Document]) -> Document:
+    """Return the reply that *events* tell. Raises `BrokenReplyError` for one that breaks off."""
+    reply: Document = {}
+    blocks: list[Document] = []
+    ended = False
+    for event in events:
+        match event.get("type"):
+            case "message_start" if isinstance(message := event.get("message"), dict):
+                reply |= message
+            case "content_block_start" if isinstance(block := event.get("content_block"), dict):
+                blocks.append(dict(block))
+            case "content_block_delta" if isinstance(delta := event.get("delta"), dict) and blocks:
+                _grow(blocks[-1], delta)
+            case "message_delta":
+                _end(reply, event)
+            case "message_stop":
+                ended = True
+            case "error":
+                return event
+    if not ended and reply.get("stop_reason") is None:
+        raise BrokenReplyError("the stream ends before its reply does")
+    reply["content"] = [_closed(block) for block in blocks]
+    return reply
+
+
+def _end(reply: Document, event: Document) -> None:
+    """Add why a reply ended, and the usage that is known by then."""
+    delta, usage, before = event.get("delta"), event.get("usage"), reply.get("usage")
+    reply |= delta if isinstance(delta, dict) else {}
+    if isinstance(usage, dict):
+        known: Document = dict(before) if isinstance(before, dict) else {}
+        known.update({name: value for name, value in usage.items() if value is not None})
+        reply["usage"] = known
+
+
+def _grow(block: Document, delta: Document) -> None:
+    for name, key in (("text", "text"), ("thinking", "thinking"), ("partial_json", "partial_json")):
+        if isinstance(piece := delta.get(name), str):
+            block[key] = str(block.get(key) or "") + piece
+    if isinstance(signature := delta.get("signature"), str):
+        block["signature"] = signature
+
+
+def _closed(block: Document) -> Document:
+    """Return a block whose input, if it came in pieces of JSON, is an object."""
+    if not isinstance(text := block.pop("partial_json", None), str):
+        return block
+    try:
+        block["input"] = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        block["input"] = {UNREADABLE: text}
+    return block
+
+
+FORM = Form(parsed_reply, joined, {"stream": True})

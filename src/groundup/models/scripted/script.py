@@ -18,7 +18,18 @@ from groundup.domain.records import Record
 from groundup.trees.reading import LARGE, read_regular
 
 FailureName = Literal[
-    "rate_limit", "overload", "overflow", "refusal", "key", "quota", "request", "broken", "empty", "drop"
+    "rate_limit",
+    "overload",
+    "overflow",
+    "refusal",
+    "key",
+    "quota",
+    "request",
+    "broken",
+    "empty",
+    "drop",
+    "error",
+    "choice_error",
 ]
 
 
@@ -38,6 +49,7 @@ class ScriptedCall(Record):
 
     tool: str
     arguments: dict[str, JsonValue] | str = {}
+    id: str | None = Field(default=None, description="None: one of its own")
 
     def text(self) -> str:
         """Return the arguments as a model writes them."""
@@ -79,6 +91,8 @@ class Script(Record):
 
     latency_s: float = Field(default=0.0, ge=0)
     context_tokens: int | None = Field(default=None, ge=1, description="longer requests overflow")
+    strict: bool = Field(default=False, description="refuse what the sternest providers refuse, and sign thoughts")
+    stream_only: bool = Field(default=False, description="refuse requests that want no stream")
     key: str | None = Field(default=None, description="the only key that is accepted; None: any or none")
     rules: tuple[Rule, ...] = Field(default=(), alias="rule")
     conversations: tuple[Conversation, ...] = Field(default=(), alias="conversation")

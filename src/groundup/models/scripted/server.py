@@ -7,7 +7,8 @@ import asyncio
 import json
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass
 from typing import Self
 
 from pydantic import JsonValue
@@ -16,10 +17,19 @@ from groundup.domain.conversations import ChatReply, ChatRequest, Message, Token
 from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import InfrastructureError
 from groundup.gateways.server import GatewayServer, Request, Response, ServerLimits
-from groundup.models.answering import chat
-from groundup.models.answering.forms import Asked, BadRequestError
+from groundup.models.answering import chat, messages
+from groundup.models.answering.forms import Asked, BadRequestError, Document, parsed_json
 from groundup.models.counting import estimated_text_tokens, estimated_tokens
 from groundup.models.scripted.script import FailureName, Script, Turn
+from groundup.models.scripted.strict import (
+    THOUGHT_OUT,
+    chat_chunks,
+    fault_of_chat,
+    fault_of_messages,
+    messages_events,
+    signed_chat,
+    signed_messages,
+)
 
 _LIMITS = ServerLimits(
     connections=2048, requests_at_once=2048, body_bytes=256 * 1024 * 1024,
@@ -33,6 +43,52 @@ _FAILURES: dict[FailureName, tuple[int, str, str]] = {
     "key": (401, "invalid_api_key", "Incorrect API key provided."),
     "quota": (429, "insufficient_quota", "You exceeded your current quota, please check your plan."),
     "request": (400, "invalid_value", "Unknown parameter."),
+}
+
+
+_CHOICE_ERROR: Document = {
+    "id": "x",
+    "choices": [
+        {
+            "message": {"role": "assistant", "content": "half of"},
+            "finish_reason": "error",
+            "error": {"code": 502, "message": "Upstream error"},
+        }
+    ],
+}
+"""A provider's failure behind a router that has begun to answer."""
+
+
+@dataclass(frozen=True)
+class _Form:
+    """One way of being asked."""
+
+    asked: Callable[[bytes], Asked]
+    fault: Callable[[Document], str | None]
+    document: Callable[[ChatReply, str], Document]
+    signed: Callable[[Document, ChatReply], Document]
+    events: Callable[[ChatReply, Asked], Iterable[bytes]]
+    chunks: Callable[[Document], Iterable[bytes]]
+    """A signed reply as a stream."""
+
+
+_FORMS = {
+    chat.PATH: _Form(
+        chat.asked,
+        fault_of_chat,
+        chat.reply_document,
+        signed_chat,
+        lambda reply, asked: chat.reply_events(reply, asked.model, usage=asked.stream_usage),
+        chat_chunks,
+    ),
+    messages.PATH: _Form(
+        messages.asked,
+        fault_of_messages,
+        messages.reply_document,
+        lambda document, reply: signed_messages(document),
+        lambda reply, asked: messages.reply_events(reply, asked.model),
+        messages_events,
+    ),
 }
 
 
@@ -81,22 +137,31 @@ class ScriptedServer:
             return _json(200, self.counts())
         if request.path == "/v1/models":
             return _json(200, {"object": "list", "data": [{"id": "scripted", "object": "model"}]})
-        if request.path != chat.PATH or request.method != "POST":
+        if request.path not in _FORMS or request.method != "POST":
             return _json(404, chat.error_document(404, f"nothing is at {request.path}"))
+        form = _FORMS[request.path]
         if self.script.key is not None and request.headers.get("authorization") != f"Bearer {self.script.key}":
             return self._failure("key", None)
         try:
-            asked = chat.asked(request.body)
+            asked = form.asked(request.body)
         except BadRequestError as error:
             return _json(400, chat.error_document(400, str(error)))
+        if fault := self._fault(form, request.body, asked):
+            self.failed["refused"] += 1
+            return _json(400, chat.error_document(400, fault))
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)
         try:
-            return await self._answer(asked, digest_bytes(request.body))
+            return await self._answer(form, asked, digest_bytes(request.body))
         finally:
             self._at_once -= 1
 
-    async def _answer(self, asked: Asked, name: str) -> Response:
+    def _fault(self, form: "_Form", body: bytes, asked: Asked) -> str | None:
+        if self.script.stream_only and not asked.stream:
+            return "This model only supports streaming; set stream to true."
+        return form.fault(parsed_json(body)) if self.script.strict else None
+
+    async def _answer(self, form: "_Form", asked: Asked, name: str) -> Response:
         turn = self.script.turn_for(asked.request)
         await asyncio.sleep(self.script.latency_s if turn.latency_s is None else turn.latency_s)
         tokens = estimated_tokens(asked.request)
@@ -107,11 +172,14 @@ class ScriptedServer:
             return self._failure(turn.fail[self._tries[name] - 1], turn.retry_after_s)
         self.answered += 1
         self.requests[name] += 1
-        reply = _reply(turn, asked.request, tokens)
+        reply = _reply(turn, asked.request, tokens, strict=self.script.strict)
+        document = form.document(reply, asked.model)
+        if self.script.strict:
+            document = form.signed(document, reply)
         if asked.stream:
-            events = chat.reply_events(reply, asked.model, usage=asked.stream_usage)
+            events = form.chunks(document) if self.script.strict else form.events(reply, asked)
             return Response(200, _streamed(events), content_type="text/event-stream")
-        return _json(200, chat.reply_document(reply, asked.model))
+        return _json(200, document)
 
     def _failure(self, name: FailureName, retry_after_s: float | None) -> Response:
         self.failed[name] += 1
@@ -122,6 +190,10 @@ class ScriptedServer:
                 return Response(200, b'{"id": "x", "choices": [{"mess', content_type="application/json")
             case "empty":
                 return _json(200, {"id": "x", "object": "chat.completion", "choices": []})
+            case "error":
+                return _json(200, chat.error_document(503, "The provider is overloaded.", "overloaded"))
+            case "choice_error":
+                return _json(200, _CHOICE_ERROR)
             case "drop":
                 return Response(200, _dropped(), content_type="application/json")
         status, code, message = _FAILURES[name]
@@ -138,10 +210,11 @@ class ScriptedServer:
         return _json(400, chat.error_document(400, message, "context_length_exceeded"))
 
 
-def _reply(turn: Turn, request: ChatRequest, input_tokens: int) -> ChatReply:
+def _reply(turn: Turn, request: ChatRequest, input_tokens: int, *, strict: bool = False) -> ChatReply:
     spoken = sum(message.role == "assistant" for message in request.messages)
+    suffix = THOUGHT_OUT if strict and turn.reasoning else ""
     calls = tuple(
-        ToolCall(id=f"call_{spoken}_{number}", name=call.tool, arguments=call.text())
+        ToolCall(id=call.id or f"call_{spoken}_{number}{suffix}", name=call.tool, arguments=call.text())
         for number, call in enumerate(turn.calls)
     )
     written = estimated_text_tokens(
