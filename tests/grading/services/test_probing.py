@@ -77,8 +77,9 @@ def plain(method: str, path: str) -> bytes:
 
 
 async def presences(respond: Respond, folder: Path, *routes: str) -> list[Presence]:
-    """Return what is found of *routes*."""
-    asked = [Route(method=route.split()[0], path=route.split()[1]) for route in routes]
+    """Return what is found of *routes*; a third word is the body that they should take."""
+    words = [route.split(maxsplit=2) for route in routes]
+    asked = [Route(method=one[0], path=one[1], body="".join(one[2:]).encode()) for one in words]
     async with serving(respond, folder) as caller:
         return [one.presence for one in await probe_routes(caller, asked, 30.0)]
 
@@ -128,6 +129,71 @@ async def test_ids_of_several_kinds_are_tried(tmp_path: Path) -> None:
         return http(403, "no") if re.fullmatch(r"/files/[0-9a-f-]{36}", path) else http(404, "nothing here")
 
     assert await presences(uuids_only, tmp_path, "GET /files/{id}") == [Presence.PRESENT]
+
+
+class Shop:
+    """A service that makes things under ids that nobody guesses, and shows them with *shown*."""
+
+    def __init__(self, shown: int) -> None:
+        self.things: set[str] = set()
+        self.shown = shown
+
+    def __call__(self, method: str, path: str) -> bytes:
+        """Answer."""
+        if (method, path) == ("POST", "/things"):
+            self.things.add(f"t-{len(self.things)}-x")
+            return http(201, f'{{"name": "sample", "thing_id": "t-{len(self.things) - 1}-x"}}')
+        if (method, path) == ("GET", "/things"):
+            return http(200, "[]") if self.things else http(500, "nothing is here yet")
+        found = re.fullmatch(r"/things/([^/]+)(/parts)?", path)
+        if found is None:
+            return http(404, "no page")
+        return http(self.shown if found[1] in self.things else 404, '{"error": "no such thing, or it is well"}')
+
+
+async def test_what_was_made_is_asked_for_by_its_id(tmp_path: Path) -> None:
+    """Makers come first, so lists that need a thing have one, and things are found; results keep their order."""
+    found = await presences(
+        Shop(200), tmp_path, "DELETE /things/{id}", "GET /things/{id}", "GET /things/{id}/parts", "GET /things",
+        'POST /things {"name": "sample"}',
+    )  # fmt: skip
+
+    assert found == [Presence.PRESENT] * 5
+
+
+@pytest.mark.parametrize("shown", [404, 500])
+async def test_what_cannot_be_found_after_it_was_made_fails(shown: int, tmp_path: Path) -> None:
+    """A route that answers every id, also one that the service has just given, with an error fails."""
+    found = await presences(Shop(shown), tmp_path, "POST /things {}", "GET /things/{id}", "GET /things")
+
+    assert found == [Presence.PRESENT, Presence.FAILING, Presence.PRESENT]
+
+
+async def test_breaking_down_fails_where_nothing_else_can_be_the_cause(tmp_path: Path) -> None:
+    """5xx to a plain question, or to the body that is specified; an unknown body or id excuses."""
+
+    def broken(method: str, path: str) -> bytes:
+        return http(404, "no page") if "zq" in path else http(500, "it broke")
+
+    found = await presences(
+        broken, tmp_path, "GET /list", 'POST /things {"name": "x"}', "POST /others", "GET /things/{id}"
+    )
+
+    assert found == [Presence.FAILING, Presence.FAILING, Presence.PRESENT, Presence.PRESENT]
+
+
+async def test_an_id_that_was_only_repeated_is_none(tmp_path: Path) -> None:
+    """A service that sends back what it was sent has made nothing under that id."""
+
+    def echo(method: str, path: str) -> bytes:
+        if (method, path) == ("POST", "/things"):
+            return http(200, '{"thing_id": "sample"}')
+        return http(404, '{"error": "no such thing"}' if path.startswith("/things/") else "no page")
+
+    assert await presences(echo, tmp_path, 'POST /things {"thing_id": "sample"}', "GET /things/{thing_id}") == [
+        Presence.PRESENT,
+        Presence.PRESENT,
+    ]
 
 
 async def test_no_time_is_no_evidence(tmp_path: Path) -> None:

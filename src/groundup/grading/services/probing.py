@@ -8,22 +8,32 @@ ones, and by OPTIONS or Allow tell methods; Django REST framework asks for crede
 every answer; Python's own http.server answers 501 to methods that it has no function for, wherever.
 """
 
+import json
 import re
 import secrets
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from groundup.domain.records import Record
 from groundup.grading.services.asking import Answer, Caller, Question
 
-_PARAMETER = re.compile(r"\{[^{}/]*\}")
+_PARAMETER = re.compile(r"\{([^{}/]*)\}")
 _FILLERS = ("1", "3f2504e0-4f89-41d3-9a0c-0305e82c3301", "5f43a1b2c3d4e5f6a7b8c9d0", "sample")
 """What stands for a path's parameters: a number, a UUID, an object id, a word."""
 _ODD_METHOD = "PROPFIND"
 _REFUSES_METHOD = (405, 501)
 _ASKS_CREDENTIALS = (401, 403)
+_CREATED = (200, 201)
+_WITH_BODY = ("POST", "PUT", "PATCH")
+_NO_BODY = b"{}"
+_IDENTIFIER = re.compile(r"[A-Za-z0-9._~-]{1,128}")
+_CREATING = ("register", "signup", "create", "new", "add", "upload")
+"""Last parts of paths that make a thing of the collection above: `POST /users/register`."""
+
+Fill = Callable[[str], str]
 
 
 class Route(Record):
@@ -31,9 +41,15 @@ class Route(Record):
 
     method: str = Field(pattern=r"^[A-Z]+$")
     path: str = Field(pattern=r"^/[!-~]*$")
+    body: bytes = Field(default=b"", description="JSON that it should take, where that is known")
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
+
+    @property
+    def has_parameters(self) -> bool:
+        """Whether its path does."""
+        return _PARAMETER.search(self.path) is not None
 
 
 class Presence(StrEnum):
@@ -41,6 +57,8 @@ class Presence(StrEnum):
 
     PRESENT = "present"
     MISSING = "missing"
+    FAILING = "failing"
+    """It is there and always fails: the service breaks down (5xx), or what it has just made is not found."""
     UNCLEAR = "unclear"
     """The service answers unknown paths alike, for instance all with 200, or all with 401."""
 
@@ -54,38 +72,161 @@ class Probed(Record):
 
 
 async def probe_routes(caller: Caller, routes: Sequence[Route], allowed_s: float) -> tuple[Probed, ...]:
-    """Ask for each of *routes*; those for which no time is left are unclear."""
-    stopwatch = caller.stopwatch()
-    return tuple([await _probe(caller, route, lambda: stopwatch.left_s(allowed_s)) for route in routes])
+    """Ask for each of *routes*; those for which no time is left are unclear.
+
+    What makes things is asked before what shows them, with the ids that were given, and what removes them last.
+    """
+    deadline = time.monotonic() + allowed_s
+    made = _Made()
+    found: dict[Route, Probed] = {}
+    for route in sorted(routes, key=_turn):
+        found[route] = await _probe(caller, route, made, deadline)
+        if route.method == "POST":  # what broke down for want of any thing gets another chance
+            for other in [
+                one for one, told in found.items() if told.presence is Presence.FAILING and one != route
+            ]:
+                found[other] = await _probe(caller, other, made, deadline)
+    return tuple(found[route] for route in routes)
 
 
-async def _probe(caller: Caller, route: Route, left_s: Callable[[], float]) -> Probed:
-    fillers = _FILLERS if _PARAMETER.search(route.path) else _FILLERS[:1]
+def _turn(route: Route) -> int:
+    """Return when a route is asked: lists, makers, makers below things, things, changes, removals."""
+    if route.method in _WITH_BODY:
+        return 4 if route.method != "POST" else 2 if route.has_parameters else 1
+    if route.method == "DELETE":
+        return 5
+    return 3 if route.has_parameters else 0
+
+
+async def _probe(caller: Caller, route: Route, made: "_Made", deadline: float) -> Probed:
+    ids, certain = made.ids_for(route)
+    fillers = _FILLERS if route.has_parameters else _FILLERS[:1]
     told: Probed | None = None
     for filler in fillers:
-        if left_s() <= 0:
+        if time.monotonic() > deadline:
             break
-        told = await _Comparison(caller, route, filler).probe()
+        told = await _Comparison(caller, route, _filling(ids, filler), made).probe(certain=certain)
         if told.presence is not Presence.MISSING or told.status in _REFUSES_METHOD:
             return told
     return told or Probed(route=route, presence=Presence.UNCLEAR)
 
 
-class _Comparison:
-    """One route with one filler, beside two paths that do not exist."""
+def _filling(ids: Mapping[str, str], filler: str) -> Fill:
+    return lambda path: _PARAMETER.sub(lambda found: ids.get(found[1], filler), path)
 
-    def __init__(self, caller: Caller, route: Route, filler: str) -> None:
+
+class _Made:
+    """The ids of what was made on the way, by the path that made it and by their own names."""
+
+    def __init__(self) -> None:
+        self._by_path: dict[str, str] = {}
+        self._by_name: dict[str, str] = {}
+
+    def note(self, route: Route, answer: Answer, sent: bytes) -> None:
+        """Keep the ids that *answer* gives, but for those that it only repeats."""
+        if route.method != "POST" or answer.status not in _CREATED:
+            return
+        given, own = _fields(answer.text()), _fields(sent.decode())
+        ids = {
+            _bare_name(key): str(value)
+            for key, value in given.items()
+            if own.get(key) != value and _is_id(key, value)
+        }
+        for name, value in ids.items():
+            self._by_name.setdefault(name, value)
+        own_id = next((value for name, value in ids.items() if name == "id" or _names(name, route.path)), None)
+        if own_id is not None:
+            self._by_path.setdefault(route.path.rstrip("/"), own_id)
+
+    def ids_for(self, route: Route) -> tuple[dict[str, str], bool]:
+        """Return what to put for parameters, and whether those surely are the ids of things that exist."""
+        ids: dict[str, str] = {}
+        certain = True
+        for found in _PARAMETER.finditer(route.path):
+            above, name = route.path[: found.start()].rstrip("/"), _bare_name(found[1])
+            value = self._made_at(above)
+            certain &= value is not None
+            value = value or (self._by_name.get(name) if name != "id" else None)
+            value = value or next(
+                (one for path, one in self._by_path.items() if path.endswith(above or "/")), None
+            )
+            if value is not None:
+                ids[found[1]] = value
+        return ids, certain
+
+    def _made_at(self, above: str) -> str | None:
+        places = (above, *(f"{above}/{word}" for word in _CREATING))
+        return next((self._by_path[place] for place in places if place in self._by_path), None)
+
+
+def _fields(text: str) -> dict[str, JsonValue]:
+    """Return the fields of a JSON object, and behind them those of the objects in it."""
+    try:
+        read = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(read, dict):
+        return {}
+    inner = [value for value in read.values() if isinstance(value, dict)]
+    return {key: value for record in (*reversed(inner), read) for key, value in record.items()}
+
+
+def _is_id(key: str, value: JsonValue) -> bool:
+    named = _bare_name(key).endswith("id")
+    return (
+        named
+        and isinstance(value, str | int)
+        and not isinstance(value, bool)
+        and bool(_IDENTIFIER.fullmatch(str(value)))
+    )
+
+
+def _names(name: str, path: str) -> bool:
+    """Whether the id called *name* is of what *path* makes: `roomid` of `/rooms`."""
+    parts = [part for part in path.split("/") if part and not _PARAMETER.search(part) and part not in _CREATING]
+    stem = name.removesuffix("id")[:-1]  # a plural may change the last letter
+    return bool(parts) and len(stem) > 1 and _bare_name(parts[-1]).startswith(stem)
+
+
+def _bare_name(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
+
+
+class _Comparison:
+    """One route with values for its parameters, beside two paths that do not exist."""
+
+    def __init__(self, caller: Caller, route: Route, fill: Fill, made: _Made) -> None:
         self._caller = caller
         self._route = route
         self._word = "zq" + secrets.token_hex(4)
-        self._filler = filler
-        self._path = _PARAMETER.sub(filler, route.path)
+        self._fill = fill
+        self._path = fill(route.path)
+        self._made = made
+        self._body = route.body or _NO_BODY
 
-    async def probe(self) -> Probed:
-        """Ask and compare."""
+    async def probe(self, *, certain: bool) -> Probed:
+        """Ask and compare; *certain* says that the thing that is asked for exists."""
         answer = await self._ask(self._route.method, self._path)
         presence = Presence.UNCLEAR if answer is None else await self._judged(answer)
+        if answer is not None and presence is Presence.PRESENT:
+            self._made.note(self._route, answer, self._body)
+            if certain and await self._fails(answer):
+                presence = Presence.FAILING
         return Probed(route=self._route, presence=presence, status=answer and answer.status)
+
+    async def _fails(self, answer: Answer) -> bool:
+        """Whether *answer* shows that the route does not work, with the body that it should take or without."""
+        if answer.status == 404:
+            return self._route.method == "GET" and self._route.path.rstrip("/").endswith("}")
+        if answer.status < 500:
+            return False
+        if self._route.method not in _WITH_BODY:
+            return True
+        if not self._route.body:
+            return False  # it may be the lack of a body that it cannot stand
+        self._body = _NO_BODY
+        again = await self._ask(self._route.method, self._path)
+        return again is None or again.status >= 500
 
     async def _judged(self, answer: Answer) -> Presence:
         method = self._route.method
@@ -93,8 +234,8 @@ class _Comparison:
             return Presence.MISSING
         if answer.status in _ASKS_CREDENTIALS and answer.allowed and method not in answer.allowed:
             return Presence.MISSING
-        nowhere = _elsewhere(self._route.path, self._filler, self._word, first=True)
-        beside = _elsewhere(self._route.path, self._filler, self._word, first=False)
+        nowhere = _elsewhere(self._route.path, self._fill, self._word, first=True)
+        beside = _elsewhere(self._route.path, self._fill, self._word, first=False)
         like_nowhere = self._same(answer, await self._ask(method, nowhere))
         if not like_nowhere and not (beside != nowhere and self._same(answer, await self._ask(method, beside))):
             return Presence.PRESENT
@@ -119,16 +260,16 @@ class _Comparison:
         if odd.status == 405 and odd_elsewhere.status == 404:
             return Presence.PRESENT  # the path is known, and the method was not refused
         tells_nothing = odd.status == odd_elsewhere.status and odd.status not in (404, 405)
-        return Presence.UNCLEAR if tells_nothing and _PARAMETER.search(self._route.path) else otherwise
+        return Presence.UNCLEAR if tells_nothing and self._route.has_parameters else otherwise
 
     async def _ask(self, method: str, path: str) -> Answer | None:
-        bodily = method in ("POST", "PUT", "PATCH")
+        bodily = method in _WITH_BODY
         return await self._caller.ask(
             Question(
                 method=method,
                 path=path,
                 headers={"Content-Type": "application/json"} if bodily else {},
-                body=b"{}" if bodily else b"",
+                body=self._body if bodily else b"",
             )
         )
 
@@ -145,7 +286,7 @@ class _Comparison:
         return answer.status, kind, re.sub(r"\d+", "0", text)
 
 
-def _elsewhere(path: str, filler: str, word: str, *, first: bool) -> str:
+def _elsewhere(path: str, fill: Fill, word: str, *, first: bool) -> str:
     """Return *path* with another word for its first or its last literal part."""
     parts = path.split("/")
     literal = [at for at, part in enumerate(parts) if part and not _PARAMETER.search(part)]
@@ -153,4 +294,4 @@ def _elsewhere(path: str, filler: str, word: str, *, first: bool) -> str:
         parts[literal[0 if first else -1]] = word
     else:
         parts.insert(1, word)
-    return _PARAMETER.sub(filler, "/".join(parts))
+    return fill("/".join(parts))

@@ -22,6 +22,15 @@ class Coverage(Record):
     """Those of `implemented` for which the source code had to decide."""
     unclear: tuple[str, ...] = ()
     """Not implemented as far as anybody can say."""
+    failing: tuple[str, ...] = ()
+    """They are there, and fail whatever is asked: not implemented."""
+
+    def shortfall(self) -> str:
+        """Return in words what is not implemented and why; "" where all is."""
+        missing = [one for one in self.specified if one not in (*self.implemented, *self.unclear, *self.failing)]
+        kinds = (("are missing", missing), ("always fail", self.failing), ("are unclear", self.unclear))
+        told = [f"{len(ones)} {words}, first {ones[0]}" for words, ones in kinds if ones]
+        return f"of {len(self.specified)} endpoints {'; '.join(told)}" if told else ""
 
     def as_text(self) -> bytes:
         """Return a line per endpoint, for people."""
@@ -32,6 +41,8 @@ class Coverage(Record):
             return "by source"
         if endpoint in self.implemented:
             return "implemented"
+        if endpoint in self.failing:
+            return "failing"
         return "unclear" if endpoint in self.unclear else "missing"
 
 
@@ -39,6 +50,7 @@ def covered(problem: Problem, submission: Path, probed: Sequence[Probed]) -> Cov
     """Combine what the service answered with what its source code declares."""
     present = {str(one.route) for one in probed if one.presence is Presence.PRESENT}
     unclear = {str(one.route) for one in probed if one.presence is Presence.UNCLEAR}
+    failing = {str(one.route) for one in probed if one.presence is Presence.FAILING}
     declared = declared_endpoints(problem, submission) & unclear if unclear else frozenset()
     specified = tuple(str(endpoint) for endpoint in problem.task.endpoints)
     return Coverage(
@@ -46,6 +58,7 @@ def covered(problem: Problem, submission: Path, probed: Sequence[Probed]) -> Cov
         implemented=tuple(one for one in specified if one in present | declared),
         by_source=tuple(one for one in specified if one in declared),
         unclear=tuple(one for one in specified if one in unclear - declared),
+        failing=tuple(one for one in specified if one in failing),
     )
 
 

@@ -1,6 +1,7 @@
 """What strict grading does with one submission: install, start, wait, test, probe. Judges nothing."""
 
 import asyncio
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from groundup.grading.services.start import StartCommand, find_start
 from groundup.grading.services.testing import TestRun, run_tests
 from groundup.suites.repogenesis.data import README, Problem
 from groundup.suites.repogenesis.locked import PLUGINS, test_environment
+from groundup.suites.repogenesis.samples import sample_bodies
 
 _LARGEST_README = 1024 * 1024
 
@@ -85,8 +87,12 @@ async def _installed(problem: Problem, submission: Path, lifecycle: Lifecycle, b
 
 
 def routes_of(problem: Problem) -> tuple[Route, ...]:
-    """Return the specified endpoints as routes to ask for."""
-    return tuple(Route(method=endpoint.method, path=endpoint.path) for endpoint in problem.task.endpoints)
+    """Return the specified endpoints as routes to ask for, with the bodies that the README shows."""
+    samples = sample_bodies(problem.readme or "", problem.task.endpoints)
+    bodies = {endpoint: json.dumps(body).encode() for endpoint, body in samples.items()}
+    return tuple(
+        Route(method=one.method, path=one.path, body=bodies.get(one, b"")) for one in problem.task.endpoints
+    )
 
 
 async def _examined(

@@ -92,6 +92,7 @@ def _facts(problem: Problem, observed: Observed, coverage: Coverage) -> dict[str
         "not_run": max(0, problem.task.tests.count - len(tests.results)),
         "endpoints_by_source": len(coverage.by_source),
         "endpoints_unclear": len(coverage.unclear),
+        "endpoints_failing": len(coverage.failing),
         **_tools(observed.installed),
     }
     skips = tests.skips()
@@ -129,9 +130,7 @@ def _reasons(problem: Problem, observed: Observed, coverage: Coverage, passed: i
         )
     if observed.tests is not None and passed < problem.task.tests.count:
         reasons.append(_test_reason(problem, observed.tests, passed))
-    missing = [one for one in coverage.specified if one not in coverage.implemented]
-    if missing and observed.readiness.answered_s is not None:
-        told = f"{len(missing)} of {len(coverage.specified)} endpoints are not implemented, first {missing[0]}"
+    if observed.readiness.answered_s is not None and (told := coverage.shortfall()):
         reasons.append(_reason(Stage.TEST, told))
     return tuple(reasons[:4])
 
