@@ -7,7 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundup.domain.errors import DiskFullError, NetworkError, SandboxError, SubmissionError, TaskError
-from groundup.environments.failures import Failure, Kind, as_error, classify, condensed
+from groundup.environments.failures import (
+    TRIES,
+    Asker,
+    Failure,
+    Kind,
+    LostConnectionError,
+    as_error,
+    classify,
+    condensed,
+    out_of_time,
+    repeated,
+)
+from groundup.environments.work_time import OutOfTimeError, WorkTime
 from groundup.gateways.records import Trouble
 from groundup.sandbox.protocol import CommandResult, Ending
 
@@ -40,6 +52,89 @@ def result(text: str = "", ending: Ending = Ending.EXITED) -> CommandResult:
 def test_what_uv_says_is_understood(text: str, kind: Kind) -> None:
     """Unknown names, conflicts, hashes and builds are told apart by uv's own words."""
     assert classify(result(text), (), waiting_s=1.0, host_free_bytes=ROOM).kind is kind
+
+
+LOST = (
+    "error: Failed to fetch: `http://127.0.0.1:29101/simple/six/`\n  cause: client error (SendRequest)\n"
+    "  cause: connection closed before message completed",
+    "error: Failed to download `six==1.16.0`\n  cause: Failed to fetch: `http://127.0.0.1:29101/files/0/six.whl`\n"
+    "  cause: Connection reset by peer (os error 104)",
+    "ERROR: Exception: urllib3.exceptions.ReadTimeoutError: HTTPConnectionPool: Read timed out. "
+    "http://127.0.0.1:29101/simple/six/",
+    "npm ERR! code ECONNRESET\nnpm ERR! network request to http://127.0.0.1:29102/left-pad failed",
+    "warning: spurious network error\nerror: failed to get `serde` from http://127.0.0.1:29103/index/",
+    "[ERROR] Could not transfer artifact a:b:jar:1 from/to groundup (http://127.0.0.1:29105/maven/): "
+    "Premature end of Content-Length delimited message body",
+    "error: Failed to build `x`\n  cause: Failed to fetch: `http://127.0.0.1:29101/simple/y/`\n  cause: operation "
+    "timed out",
+    "error NU1301: Unable to load the service index for source http://127.0.0.1:29104/v3/index.json.",
+)
+
+
+@pytest.mark.parametrize("text", LOST)
+def test_a_connection_to_our_own_gateway_that_was_lost_is_known(text: str) -> None:
+    """What every installer says of a reset, an early end or a silence of our gateway is no build error."""
+    assert classify(result(text), (), waiting_s=1.0, host_free_bytes=ROOM).kind is Kind.LOST
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "error: Failed to fetch: `http://127.0.0.1:29101/simple/x/`\n  cause: HTTP status client error (404)",
+        "error: Failed to build `x`\n  cause: https://example.com/model.bin: Connection refused",
+    ],
+)
+def test_what_the_gateway_answered_or_never_heard_is_not_lost(text: str) -> None:
+    """A name that nobody has, and code that wants the internet itself, are faults of what is built."""
+    assert classify(result(text), (), waiting_s=1.0, host_free_bytes=ROOM).kind is not Kind.LOST
+
+
+async def builds(error: Exception, times: int) -> int:
+    """Return what became of a build that fails so many times: the number of the try that succeeded."""
+    tries = 0
+
+    async def build() -> int:
+        nonlocal tries
+        tries += 1
+        if tries <= times:
+            raise error
+        return tries
+
+    return await repeated(build, WorkTime(5))
+
+
+def lost(asker: Asker, *, forgeable: bool) -> Exception:
+    """Return the error of a build that says that it lost its connection."""
+    failure = Failure(kind=Kind.LOST, message="reset")
+    return as_error(failure, asker, "x", Path("log"), forgeable=forgeable)
+
+
+async def test_a_build_that_lost_its_connection_is_done_again() -> None:
+    """What happens once or twice to a build is no fault of what is built; other errors are told at once."""
+    assert await builds(lost("submission", forgeable=True), TRIES - 1) == TRIES
+    with pytest.raises(TaskError):
+        await builds(TaskError("own fault"), 1)
+
+
+async def test_words_of_a_lost_connection_do_not_take_a_submission_out_of_the_count() -> None:
+    """A build that prints them each time, and could have made them up, is the submission's fault after all."""
+    with pytest.raises(SubmissionError, match="lost connection"):
+        await builds(lost("submission", forgeable=True), TRIES)
+
+
+@pytest.mark.parametrize(("asker", "forgeable"), [("submission", False), ("recipe", True), ("agent", True)])
+async def test_honest_words_of_a_lost_connection_stay_the_machines(asker: Asker, *, forgeable: bool) -> None:
+    """Where only installers of ours were at work, or nobody gains by it, it is infrastructure however often."""
+    with pytest.raises(LostConnectionError, match="resume"):
+        await builds(lost(asker, forgeable=forgeable), TRIES)
+
+
+def test_time_that_a_registry_took_is_not_the_submissions() -> None:
+    """A build that was not done in time while a registry failed or said nothing is infrastructure."""
+    error = OutOfTimeError("not done within 5 s")
+    assert out_of_time(error, (), 1.0) is error
+    assert isinstance(out_of_time(error, (UNREACHABLE,), 0.0), NetworkError)
+    assert isinstance(out_of_time(error, (), 30.0), NetworkError)
 
 
 @pytest.mark.parametrize(

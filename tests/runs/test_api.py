@@ -71,6 +71,8 @@ def test_a_missing_prediction_is_kept_as_not_attempted(settings: Settings, predi
     ("behaviour", "stage", "tries"),
     [
         ("infrastructure", "the network is down", 3),
+        ("machine", "no interpreter is on this machine", 1),
+        ("unreached 1", "points were lost while flask could not be fetched: the index answers with HTTP 503", 3),
         ("task", "the task is at fault: its recipe cannot be built", 1),
         ("crash", "the grader crashed: ZeroDivisionError: a bug of the grader", 1),
     ],
@@ -96,6 +98,12 @@ def test_a_failure_of_infrastructure_is_no_zero(
     assert again.exit_code == 3
     assert [line.try_number for line in run.lines() if line.attempt == FIRST] == list(range(1, 2 * tries + 1))
     assert len([line for line in run.lines() if line.attempt == SECOND]) == 1
+
+
+def test_what_a_full_score_did_without_is_no_failure(settings: Settings, predict: Predict) -> None:
+    """A registry that failed while a submission ran costs it nothing where it lost no points."""
+    result = api.run(evaluation(predict({"task-0000": "unreached 2", "task-0001": "half"})), QUICK, settings)
+    assert (result.exit_code, result.standing.graded) == (0, 2)
 
 
 def test_a_passing_failure_is_retried(settings: Settings, predict: Predict, tmp_path: Path) -> None:

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Literal, Self
 
 from groundup.domain.digests import digest_bytes
-from groundup.domain.errors import InfrastructureError, SandboxError, SubmissionError, TaskError
+from groundup.domain.errors import InfrastructureError, MachineError, SandboxError, SubmissionError, TaskError
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
 from groundup.environments.requests import Layer, PythonEnvironment, PythonRequest, SourceRequest
+from groundup.gateways.records import Trouble
+from groundup.gateways.registry_gateway import RegistryGateway, Supplies
+from groundup.gateways.server import Request, Response
 from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import Settings
@@ -18,6 +21,30 @@ from groundup.suites.protocol import Graded
 BEHAVIOUR = "behaviour"
 """The file of a submission that says how grading goes: a word, perhaps with a number."""
 TESTS = ("first", "second")
+ERRORS = {
+    "infrastructure": InfrastructureError("the network is down"),
+    "machine": MachineError("no interpreter is on this machine"),
+    "task": TaskError("its recipe cannot be built"),
+    "submission": SubmissionError("its own requirements do not resolve"),
+}
+
+
+class Unreached(RegistryGateway):
+    """A gateway whose registry failed."""
+
+    port = 1
+
+    @property
+    def troubles(self) -> tuple[Trouble, ...]:
+        """Return what a submission's own pip could not get."""
+        return (Trouble(kind="network", name="flask", message="the index answers with HTTP 503"),)
+
+    def supplies(self, address: str) -> Supplies:
+        """Return nothing."""
+        return Supplies()
+
+    async def _handle(self, request: Request) -> Response:
+        return Response(503, b"")
 
 
 class ToyGrader:
@@ -53,7 +80,7 @@ class ToyGrader:
                 self.journal.mkdir(parents=True, exist_ok=True)
                 with (self.journal / task.id).open("a") as file:
                     file.write("graded\n")
-            return await self._obey(submission)
+            return await self._obey(submission, bench)
         finally:
             self.running -= 1
 
@@ -66,22 +93,21 @@ class ToyGrader:
         """Return a plain sandbox with a variable that shows who made it."""
         return SandboxSpec(workspace=workspace, environment={"TOY": task.id})
 
-    async def _obey(self, submission: Path) -> Graded:
+    async def _obey(self, submission: Path, bench: Bench) -> Graded:
         path = submission / BEHAVIOUR
         word, _, argument = (path.read_text().strip() if path.exists() else "fail").partition(" ")
+        if word in ERRORS:
+            raise ERRORS[word]
         match word:
             case "sleep":
                 await asyncio.sleep(float(argument))
-            case "infrastructure":
-                raise InfrastructureError("the network is down")
             case "once":  # fails as long as there is nothing at the given place
                 if not Path(argument).exists():
                     Path(argument).write_text("been here")
                     raise InfrastructureError("the network was down for a moment")
-            case "task":
-                raise TaskError("its recipe cannot be built")
-            case "submission":
-                raise SubmissionError("its own requirements do not resolve")
+            case "unreached":  # its own installer met a registry that failed; so many of its tests pass
+                bench.lent.append(Unreached())
+                return self._graded(int(argument))
             case "crash":
                 raise ZeroDivisionError("a bug of the grader")
             case "full":

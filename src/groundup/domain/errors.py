@@ -25,8 +25,16 @@ class InfrastructureError(GroundupError):
     """The machine, the network or a tool failed; the attempt has no score and can be repeated (exit code 3)."""
 
 
+class MachineError(InfrastructureError):
+    """This machine lacks something that trying again does not bring; somebody has to mend it first."""
+
+
 class SandboxError(InfrastructureError):
     """A sandbox could not be opened, or died for a reason of its own."""
+
+
+class NoSandboxesError(SandboxError, MachineError):
+    """This machine lets nobody open any sandbox."""
 
 
 class NetworkError(InfrastructureError):

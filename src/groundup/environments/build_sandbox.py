@@ -95,7 +95,10 @@ class BuildSandbox:
 
     def error(self, failure: Failure) -> Exception:
         """Return the error of *failure*, the log kept."""
-        return as_error(failure, self._ask.asker, self._ask.what, self.keep_log())
+        wheels = (".whl", ".metadata")
+        files = [record.filename or "" for record in self.gateway.fetched if record.kind == "file"]
+        sources = not all(name.endswith(wheels) for name in files)  # only these run code when they are installed
+        return as_error(failure, self._ask.asker, self._ask.what, self.keep_log(), forgeable=sources)
 
     def keep_log(self) -> Path:
         """Write what was run and fetched so far, and return where."""

@@ -1,13 +1,16 @@
 """Why an environment could not be built, and who is to blame: the task, the submission or the infrastructure.
 
-Pure: reads what the build printed, how it ended and what the gateway could not give; starts nothing.
+Reads what the build printed, how it ended and what the gateway could not give. The gateway's own record comes
+first: nothing inside can write to it. Where only the build's words say that a connection was lost, and code of a
+submission could have written them, the build is done again: what a machine did to it does not happen each time,
+and whoever forges such words is graded in the end.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from groundup.domain.errors import (
     DiskFullError,
@@ -19,6 +22,7 @@ from groundup.domain.errors import (
     UsageError,
 )
 from groundup.domain.records import Record
+from groundup.environments.work_time import OutOfTimeError, WorkTime
 from groundup.gateways.records import Trouble
 from groundup.sandbox.protocol import CommandResult, Ending
 
@@ -30,6 +34,7 @@ class Kind(StrEnum):
     """What went wrong."""
 
     NETWORK = "network"
+    LOST = "lost connection"
     HOST_DISK = "host disk"
     SANDBOX = "sandbox"
     UNKNOWN = "unknown package"
@@ -50,8 +55,23 @@ class Failure(Record):
     message: str
 
 
+T = TypeVar("T")
+
+TRIES = 3
+"""How often a build is done whose connection to a gateway was lost."""
 _SILENCE_S = 20.0
-"""A registry that owes an answer for longer is to blame for a timeout; a build cannot bring that about itself."""
+"""A registry that says nothing for longer, though it owes an answer, is to blame for a timeout."""
+_GATEWAY = re.compile(r"//(127\.0\.0\.1|localhost):\d+/")
+_LOST = re.compile(
+    r"connection (was |is )?(reset|closed|aborted|refused|broken)|broken pipe|tcp connect error|connect timed out"
+    r"|error sending request|error decoding response body|request or response body error|operation timed out"
+    r"|unexpected end of file|end of file before message|incomplete ?(read|message)|read timed out|network timeout"
+    r"|RemoteDisconnected|ECONNRESET|ECONNREFUSED|ECONNABORTED|ETIMEDOUT|EPIPE|socket hang up|ERR_SOCKET_TIMEOUT"
+    r"|premature (close|end of)|ended prematurely|spurious network error|transfer closed with|empty reply from"
+    r"|server error \(5\d\d|\b50[0234] (Bad Gateway|Service Unavailable|Gateway Time|Server Error)"
+    r"|Couldn't connect to server|NU1301",
+    re.IGNORECASE,
+)
 _ENDINGS = {
     Ending.MEMORY: (Kind.MEMORY, "the build needed more memory than it may have"),
     Ending.PROCESSES: (Kind.MEMORY, "the build started more processes than it may"),
@@ -86,13 +106,56 @@ def classify(
         if name in by_kind:
             return Failure(kind=kind, message=by_kind[name].message)
     text = (result.stdout + result.stderr).decode(errors="replace")
+    if _GATEWAY.search(text) and _LOST.search(text):
+        return Failure(kind=Kind.LOST, message=condensed(text))
     found = next((kind for kind, pattern in _SAID if pattern.search(text)), Kind.BUILD)
     return Failure(kind=found, message=condensed(text))
 
 
-def as_error(failure: Failure, asker: Asker, what: str, log: Path) -> GroundupError:
-    """Return the error to raise: its class says who is to blame, its text what to do and where the log is."""
+class LostConnectionError(NetworkError):
+    """A client inside says that it lost its connection to the gateway, of which the gateway knows nothing."""
+
+    def __init__(self, message: str, otherwise: GroundupError | None) -> None:
+        super().__init__(message)
+        self.otherwise = otherwise
+        """What it is when it happens each time; None: nobody inside could have made that up."""
+
+
+async def repeated(build: Callable[[], Awaitable[T]], work: WorkTime | None = None) -> T:
+    """Do a build, again from the start (and with its whole time) when it lost its connection to the gateway."""
+    for _ in range(TRIES - 1):
+        try:
+            return await build()
+        except LostConnectionError:
+            if work is not None:
+                work.restart()
+    try:
+        return await build()
+    except LostConnectionError as error:
+        if error.otherwise is None:
+            raise
+        raise error.otherwise from error
+
+
+def out_of_time(error: OutOfTimeError, troubles: Iterable[Trouble], waiting_s: float) -> GroundupError:
+    """Return who is to blame for a build that took too long: itself, unless a registry kept it waiting."""
+    trouble = next((trouble for trouble in troubles if trouble.kind == "network"), None)
+    if trouble is None and waiting_s <= _SILENCE_S:
+        return error
+    told = trouble.message if trouble else f"a registry has said nothing for {waiting_s:.0f} s"
+    return NetworkError(f"{error}: {told}; check the network and resume")
+
+
+def as_error(failure: Failure, asker: Asker, what: str, log: Path, *, forgeable: bool = True) -> GroundupError:
+    """Return the error to raise: its class says who is to blame, its text what to do and where the log is.
+
+    *forgeable*: whether code of whoever asks could have had a say in what was printed.
+    """
     where = f"the log is {log}"
+    if failure.kind is Kind.LOST:
+        told = f"{what}: the connection to our own gateway was lost: {failure.message}; resume ({where})"
+        own = SubmissionError(f"{what}: {failure.kind}: {failure.message} ({where})")
+        return LostConnectionError(told, own if asker == "submission" and forgeable else None)
     if failure.kind is Kind.NETWORK:
         return NetworkError(f"{what}: {failure.message}; check the network and resume ({where})")
     if failure.kind is Kind.HOST_DISK:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from groundup.domain.errors import InfrastructureError
+from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.domain.records import Record
 from groundup.environments.requests import PYTHON_TARGET
 from groundup.gateways.uv import uv_program
@@ -96,7 +96,7 @@ async def find_interpreter(minor: str, fetched: Path) -> Interpreter:
     result = await _uv(["python", "install", f"cpython@{minor}"], {**environment(), **inside_cache}, _FETCH_S)
     found = await _found(minor, own | inside_cache) if result.ok else None
     if found is None:
-        raise InfrastructureError(
+        raise MachineError(
             f"Python {minor} is not on this machine, and uv could not fetch it ({_last_words(result)}); "
             f"install python{minor}, put it on PATH and run again"
         )

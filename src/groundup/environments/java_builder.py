@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, SubmissionError
 from groundup.domain.limits import Limits
-from groundup.environments.failures import as_error
+from groundup.environments.failures import as_error, out_of_time, repeated
 from groundup.environments.java_homes import find_jdk
 from groundup.environments.java_requests import (
     JAVA_TARGET,
@@ -187,8 +187,11 @@ class JavaBuilder:
                 self._open_registry() as registry,
                 self.maven(project, room / "repository", toolchain, None) as build,
             ):
-                async with work.running(build.sandbox):
-                    result = await resolve(build)
+                try:
+                    async with work.running(build.sandbox):
+                        result = await resolve(build)
+                except OutOfTimeError as error:
+                    raise out_of_time(error, build.gateway.troubles, build.gateway.longest_wait_s()) from error
                 log = self._store.keep_log(KIND, key, build.log())
                 if not result.ok:
                     failure = build.failure(result, self._store.root)
@@ -202,7 +205,7 @@ class JavaBuilder:
             known = [place for place in classpath if place in files]
             return as_built(figures, known, runner, own)
 
-        return await self._store.get(KIND, key, fill)
+        return await repeated(lambda: self._store.get(KIND, key, fill), work)
 
     @asynccontextmanager
     async def _open_registry(self) -> AsyncIterator[MavenRegistry]:

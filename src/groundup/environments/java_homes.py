@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from groundup.domain.errors import InfrastructureError
+from groundup.domain.errors import MachineError
 from groundup.domain.records import Record
 
 _VERSION = re.compile(r'^JAVA_VERSION="([^"]+)"', re.MULTILINE)
@@ -39,7 +39,7 @@ def find_jdk(major: int, environment: Mapping[str, str]) -> Jdk:
         if jdk.major == major:
             return jdk
     others = ", ".join(f"{jdk.version} in {jdk.home}" for jdk in found) or "none at all"
-    raise InfrastructureError(
+    raise MachineError(
         f"no JDK {major} is installed here ({others}); install one, such as Debian's openjdk-{major}-jdk, or "
         "name its folder in JAVA_HOME"
     )

@@ -9,9 +9,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from groundup.domain.digests import digest_of
-from groundup.domain.errors import InfrastructureError, SubmissionError, TaskError, UsageError
+from groundup.domain.errors import InfrastructureError, MachineError, SubmissionError, TaskError, UsageError
 from groundup.domain.limits import Limits
 from groundup.environments.build_sandbox import LIMITS, Ask, BuildSandbox, build_sandbox
+from groundup.environments.failures import out_of_time, repeated
 from groundup.environments.git_sources import git_layer
 from groundup.environments.interpreters import Interpreter, interpreter_mounts
 from groundup.environments.java_builder import JavaBuilder
@@ -86,7 +87,7 @@ class LocalBuilder:
         self._lender: RegistryLender | None = None
         self._toolchains: dict[ToolchainName, Toolchain] = {}
         self._interpreters: dict[str, Interpreter] = {}
-        self._missing: dict[str, InfrastructureError] = {}
+        self._missing: dict[str, MachineError] = {}
         """Interpreters that could not be found or fetched: trying again would cost every attempt the same time."""
         self._finding: SharedWork[Interpreter] = SharedWork()
         self._configuring: SharedWork[ClientConfiguration] = SharedWork()
@@ -189,6 +190,11 @@ class LocalBuilder:
     async def _resolve(
         self, request: ResolvedRequest, interpreter: Interpreter, key: str, work: WorkTime
     ) -> Resolution:
+        return await repeated(lambda: self._resolve_once(request, interpreter, key, work), work)
+
+    async def _resolve_once(
+        self, request: ResolvedRequest, interpreter: Interpreter, key: str, work: WorkTime
+    ) -> Resolution:
         ask = Ask(
             what=f"resolving {', '.join(request.requirements)[:120]} for Python {request.python}",
             kind="resolved",
@@ -252,7 +258,7 @@ class LocalBuilder:
                 return await python_program(request, await self.interpreter(request.python), workshop)
 
         try:
-            return await self._programs.get(key, install)
+            return await self._programs.get(key, lambda: repeated(install))
         except UsageError as error:
             self._unusable[key] = error
             raise
@@ -260,12 +266,12 @@ class LocalBuilder:
     async def interpreter(self, minor: str) -> Interpreter:
         """Return the host's interpreter of this minor version, found or fetched."""
         if minor in self._missing:
-            raise InfrastructureError(str(self._missing[minor]))
+            raise MachineError(str(self._missing[minor]))
         if minor not in self._interpreters:
             cache = self._settings.cache_dir
             try:
                 found = await self._finding.get(minor, lambda: known_interpreter(minor, cache))
-            except InfrastructureError as error:
+            except MachineError as error:
                 self._missing[minor] = error
                 raise
             self._interpreters[minor] = found
@@ -309,7 +315,7 @@ class LocalBuilder:
                 await asyncio.to_thread(remove_tree, room / "tree" / leftover)
             return built
 
-        return await self._store.get(KIND, key, fill)
+        return await repeated(lambda: self._store.get(KIND, key, fill), work)
 
     @asynccontextmanager
     async def _building(
@@ -327,9 +333,12 @@ class LocalBuilder:
                 store=self._store,
                 limits=self._limits,
             ) as build,
-            work.running(build.sandbox),
         ):
-            yield build
+            try:
+                async with work.running(build.sandbox):
+                    yield build
+            except OutOfTimeError as error:
+                raise out_of_time(error, build.gateway.troubles, build.gateway.longest_wait_s()) from error
 
     @asynccontextmanager
     async def _open_registry(self) -> AsyncIterator[PyPIRegistry]:

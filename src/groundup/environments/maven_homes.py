@@ -5,7 +5,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from groundup.domain.errors import InfrastructureError
+from groundup.domain.errors import MachineError
 from groundup.domain.records import Record
 
 _CORE = "META-INF/maven/org.apache.maven/maven-core/pom.properties"
@@ -29,7 +29,7 @@ def find_maven(environment: Mapping[str, str]) -> MavenHome:
         version = _version(home)
         if version is not None:
             return MavenHome(home=home, version=version)
-    raise InfrastructureError(
+    raise MachineError(
         "no Maven is installed here; install one, such as Debian's maven, or name its folder in MAVEN_HOME"
     )
 

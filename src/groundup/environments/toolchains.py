@@ -15,7 +15,7 @@ from typing import Literal, get_args
 from pydantic import Field
 
 from groundup.domain.digests import digest_of, short
-from groundup.domain.errors import InfrastructureError
+from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.domain.records import Record
 from groundup.sandbox.programs import run_program
 from groundup.sandbox.protocol import Mount
@@ -62,7 +62,7 @@ class _Host:
     def program(self, name: str, toolchain: ToolchainName) -> Path:
         found = shutil.which(name, path=self._environment.get("PATH", os.defpath))
         if found is None:
-            raise InfrastructureError(f"{name} is not on this machine; {_HOW[toolchain]}, then run again")
+            raise MachineError(f"{name} is not on this machine; {_HOW[toolchain]}, then run again")
         return Path(found)
 
     async def says(self, toolchain: ToolchainName, *argv: str | Path) -> str:
@@ -94,7 +94,7 @@ async def _node(host: _Host, staging: Path) -> Toolchain:
         if (modules / place[0] / place[1]).is_file()
     }
     if "npm" not in programs:
-        raise InfrastructureError(f"{npm} does not belong to a usual npm; {_HOW['node']}")
+        raise MachineError(f"{npm} does not belong to a usual npm; {_HOW['node']}")
     packages = sorted({package for package, _ in programs.values()})
     headers = node.parents[1] / "include" / "node"
     folder = staging / f"node-{short(digest_of([versions, packages, sorted(programs), headers.is_dir()]))}"
@@ -150,7 +150,7 @@ async def _rust(host: _Host, staging: Path) -> Toolchain:
     if _is_seen(root) and _is_seen(cargo.resolve()):
         return Toolchain(name="rust", versions=versions)
     if not own.is_file():
-        raise InfrastructureError(f"the Rust toolchain {root} has no cargo of its own; {_HOW['rust']}")
+        raise MachineError(f"the Rust toolchain {root} has no cargo of its own; {_HOW['rust']}")
     inside = f"{INSIDE}/rust"
     return Toolchain(
         name="rust", versions=versions, mounts=(Mount(source=root, target=inside),), path=(f"{inside}/bin",)

@@ -20,6 +20,10 @@ class WorkTime:
         self._what = what
         self._spent_s = 0.0
 
+    def restart(self) -> None:
+        """Give the work its whole time again: what it has done is lost through no fault of its own."""
+        self._spent_s = 0.0
+
     @asynccontextmanager
     async def running(self, sandbox: Sandbox) -> AsyncIterator[None]:
         """Let the clock of *sandbox* run, where it is done; raises `OutOfTimeError` where the limit is reached."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import Field, SecretStr
 
-from groundup.domain.errors import InfrastructureError, UsageError
+from groundup.domain.errors import InfrastructureError, MachineError, UsageError
 from groundup.domain.records import Record
 from groundup.gateways.indexes import ClientConfiguration, certificates, parse_index
 from groundup.gateways.registry_clients import ask_client
@@ -47,7 +47,7 @@ async def cargo_configuration(environment: Mapping[str, str]) -> CargoConfigurat
         asked["CARGO_NET_OFFLINE"] = "false"
         result = await ask_client(["cargo", "generate-lockfile", "--color", "never"], asked, _PROJECT)
     if result is None:
-        raise InfrastructureError("cargo is not on this machine to say where its index is; install Rust")
+        raise MachineError("cargo is not on this machine to say where its index is; install Rust")
     told = _ASKED.search(result.text())
     if told is None:
         raise InfrastructureError(

@@ -4,7 +4,7 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-from groundup.domain.errors import InfrastructureError
+from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.sandbox.programs import run_program
 from groundup.settings import environment
 
@@ -18,7 +18,7 @@ def uv_program() -> Path:
     try:
         return Path(uv.find_uv_bin())
     except FileNotFoundError as error:
-        raise InfrastructureError(
+        raise MachineError(
             "the uv program is missing from this installation; reinstall it with pip install --force-reinstall uv"
         ) from error
 

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from groundup.environments.builder import EnvironmentBuilder
+from groundup.gateways.records import Trouble
+from groundup.gateways.registry_gateway import RegistryGateway
 from groundup.grading.turns import Turns
 from groundup.sandbox.protocol import SandboxProvider
 
@@ -19,3 +21,10 @@ class Bench:
     """Overrides the recipe's test timeout."""
     turns: Turns = field(default_factory=Turns)
     """For heavy work and what is timed; all benches of a run share them."""
+    lent: list[RegistryGateway] = field(default_factory=list)
+    """Gateways that a submission's own commands were given; none of what they could not fetch is forgotten."""
+
+    def unreached(self) -> Trouble | None:
+        """Return what a submission's commands wanted and no registry could give, by the gateways' record."""
+        troubles = (trouble for gateway in self.lent for trouble in gateway.troubles)
+        return next((trouble for trouble in troubles if trouble.kind == "network"), None)

@@ -12,7 +12,15 @@ from pathlib import Path
 
 from groundup.domain.digests import digest_of
 from groundup.domain.episodes import Effort
-from groundup.domain.errors import DiskFullError, InfrastructureError, SubmissionError, TaskError, UsageError
+from groundup.domain.errors import (
+    DiskFullError,
+    InfrastructureError,
+    MachineError,
+    NetworkError,
+    SubmissionError,
+    TaskError,
+    UsageError,
+)
 from groundup.domain.subjects import AttemptKey, Outcome, Submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Stage, Status, Verdict
@@ -117,6 +125,7 @@ class Trial:
             self.repeatable = False
             return self._infrastructure(f"the task is at fault: {error}", error)
         except InfrastructureError as error:
+            self.repeatable = not isinstance(error, MachineError)
             return self._infrastructure(str(error), error)
         except Exception as error:  # noqa: BLE001 - the attempt boundary: one grader's bug must not end the other attempts
             self.repeatable = False
@@ -147,7 +156,10 @@ class Trial:
 
     async def _grade(self, scratch: Path, tree: Path) -> Graded:
         async def grade(place: str) -> Graded:
-            return await self._at.plan.grader.grade(self._task, tree, self._bench(scratch / place))
+            bench = self._bench(scratch / place)
+            graded = await self._at.plan.grader.grade(self._task, tree, bench)
+            _check_reached(graded.verdict, bench)
+            return graded
 
         return await fairly_graded(grade)
 
@@ -248,6 +260,15 @@ class Trial:
         )
         trace = "".join(traceback.format_exception(error)).encode(errors="backslashreplace")
         return Graded(verdict=verdict, logs={"infrastructure.log": trace})
+
+
+def _check_reached(verdict: Verdict, bench: Bench) -> None:
+    """Raise `NetworkError` where points were lost and a registry did not give what the submission asked for."""
+    trouble = bench.unreached()
+    if trouble is not None and verdict.score is not None and verdict.score.value != 1:
+        raise NetworkError(
+            f"points were lost while {trouble.name or 'a package'} could not be fetched: {trouble.message}"
+        )
 
 
 def _told(effort: Effort | None) -> Effort | None:

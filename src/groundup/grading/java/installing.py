@@ -13,10 +13,10 @@ from pydantic import Field
 from groundup.domain.errors import SubmissionError, UsageError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
-from groundup.environments.failures import Kind, as_error
+from groundup.environments.failures import TRIES, Failure, Kind, as_error, out_of_time
 from groundup.environments.java_builder import JavaBuilder, JavaBuilding
 from groundup.environments.java_requests import JavaToolchain, MavenRepository, MavenRequest, is_project_file
-from groundup.environments.maven_sandbox import memory_options
+from groundup.environments.maven_sandbox import MavenSandbox, memory_options
 from groundup.environments.work_time import OutOfTimeError, WorkTime
 from groundup.grading.bench import Bench
 from groundup.grading.services.records import InstallOutcome, Lifecycle
@@ -91,9 +91,7 @@ async def _install(
     limits = build_limits(lifecycle.service, lifecycle.install_s + 10)  # the clock of the work ends it before
     try:
         async with builder.maven(installed.tree, room, installed.toolchain, repository, limits) as build:
-            async with work.running(build.sandbox):
-                result = await build.maven("-DskipTests", "compile")
-            failure = None if result.ok else build.failure(result, bench.scratch)
+            failure = await _compile(build, work, bench)
             repository = await builder.extended(repository, build.gateway.files)
             log = build.log()
     finally:
@@ -109,6 +107,22 @@ async def _install(
             "log": log,
         }
     )
+
+
+async def _compile(build: MavenSandbox, work: WorkTime, bench: Bench) -> Failure | None:
+    """Return why the project does not compile; tried again where the connection to the gateway was lost."""
+    failure = None
+    for _ in range(TRIES):
+        try:
+            async with work.running(build.sandbox):
+                result = await build.maven("-DskipTests", "compile")
+        except OutOfTimeError as error:
+            raise out_of_time(error, build.gateway.troubles, build.gateway.longest_wait_s()) from error
+        failure = None if result.ok else build.failure(result, bench.scratch)
+        if failure is None or failure.kind is not Kind.LOST:
+            break
+        work.restart()
+    return failure
 
 
 def build_limits(limits: Limits, seconds: float) -> Limits:

@@ -216,6 +216,7 @@ async def lend_index(stack: AsyncExitStack, sandbox: Sandbox, bench: Bench) -> d
     if not isinstance(builder, RegistryLender):
         return {}
     gateway = await stack.enter_async_context(builder.gateway())
+    bench.lent.append(gateway)
     index = await gateway.attach(sandbox)
     return {
         "PIP_INDEX_URL": index,
@@ -231,6 +232,7 @@ async def lend_maven(stack: AsyncExitStack, sandbox: Sandbox, bench: Bench) -> d
     if not isinstance(builder, JavaBuilding):
         return {}
     gateway = await stack.enter_async_context(builder.java.gateway())
+    bench.lent.append(gateway)
     supplies = gateway.supplies(await gateway.attach(sandbox))
     for place, text in supplies.files.items():
         await sandbox.write_file(place, text.encode())

@@ -78,6 +78,7 @@ async def run_published(
     async with _index(recipe, installs, bench) as gateway, await bench.provider.open(spec) as sandbox:
         if gateway is None:
             return await run_commands(sandbox, commands, _pip_settings(None), timeout_s)
+        bench.lent.append(gateway)
         variables = _pip_settings(await gateway.attach(sandbox))
         ran = await run_commands(sandbox, commands, variables, timeout_s)
         troubles = [trouble for trouble in gateway.troubles if trouble.kind == "network"]
