@@ -194,3 +194,14 @@ def test_main_without_arguments_shows_help(capsys: pytest.CaptureFixture[str]) -
     """The first thing that people type."""
     main([])
     assert "evaluate" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["tasks nl2repobench", "tasks repogenesis", "suites", "data list"])
+def test_tables_fit_eighty_columns(groundup: Groundup, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    """Piped output follows COLUMNS; without it, lines are no longer than screens are wide."""
+    monkeypatch.setenv("COLUMNS", "80")
+    told = groundup(*command.split())
+    assert told.code == 0
+    assert max(map(len, told.out.splitlines())) <= 80
+    monkeypatch.delenv("COLUMNS")
+    assert max(map(len, groundup(*command.split()).out.splitlines())) <= 120

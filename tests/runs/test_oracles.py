@@ -24,6 +24,18 @@ def test_nothing_is_said_without_a_run(tmp_path: Path) -> None:
     assert newest_oracles(suite, tmp_path / "runs") == {}
 
 
+def test_specifications_that_come_later_outdate_no_oracle(tmp_path: Path) -> None:
+    """No grader reads them."""
+    settings = _settings(tmp_path)
+    pulled = "tests.runs.toy:create_pulled"
+    api.run(oracle(pulled), RunOptions(), settings, run_id="a")
+    (tmp_path / "instruction").touch()
+    suite: Suite = catalog.find("suite", pulled)(settings)
+    found = newest_oracles(suite, settings.output)
+    assert len(found) == 2
+    assert all(one.current for one in found.values())
+
+
 def test_the_newest_oracle_counts_and_nothing_else(tmp_path: Path) -> None:
     """The verdict is that of the last run of the oracle; empty submissions and damaged runs say nothing."""
     settings = _settings(tmp_path)

@@ -1,7 +1,7 @@
 """Where words go: documents and tables to standard output, everything else to standard error."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,26 +34,30 @@ def forget_output() -> None:
     os.close(nowhere)
 
 
+PIPED_WIDTH = 120
+"""Characters in a line of a table where there is no terminal and COLUMNS says nothing."""
+
+
 def tables() -> "Console":
-    """Return the console for tables on standard output; without a terminal, lines are as long as they need."""
+    """Return the console for tables on standard output, as wide as the terminal or as COLUMNS says."""
+    import shutil
+
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else 200, highlight=False, soft_wrap=False)
+    width = max(shutil.get_terminal_size((PIPED_WIDTH, 24)).columns, 40)
+    return Console(width=width, highlight=False, soft_wrap=False)
 
 
-def print_table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
-    """Print a plain table on standard output."""
-    from rich import box
-    from rich.table import Table
+def print_table(
+    title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]], spare: Sequence[str] = ()
+) -> None:
+    """Print a plain table on standard output; columns in *spare* are left out first where it is too wide."""
     from rich.text import Text
 
+    from groundup.reports.tables import print_rows
     from groundup.trees.limits import printable
 
-    table = Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", title=title or None, title_justify="left"
-    )
-    for number, column in enumerate(columns):
-        table.add_column(column, overflow="fold", no_wrap=number == 0)
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    tables().print(table)
+    console = tables()
+    if title:
+        console.print(Text(title, style="bold"), soft_wrap=True)
+    print_rows(console, columns, [tuple(map(printable, row)) for row in rows], spare=spare)

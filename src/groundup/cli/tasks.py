@@ -52,7 +52,12 @@ def tasks(
         print_document({"suite": found.name, "version": found.version, "tasks": documents})
     else:
         more = [(*row, str(oracles.get(row[0], "-"))) for row in rows]
-        print_table(f"{found.name} {found.version}", (*columns, "last oracle"), more)
+        print_table(
+            f"{found.name} {found.version}: {len(rows)} tasks",
+            (*columns, "last oracle"),
+            more,
+            spare=columns[:0:-1],
+        )
     return 0
 
 

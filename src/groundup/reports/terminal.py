@@ -1,12 +1,13 @@
 """A report for a terminal."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from groundup.reports.tables import print_rows, wrapped
 from groundup.reports.views import View
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
 
 _STYLES = {
     "solved": "green",
@@ -15,30 +16,24 @@ _STYLES = {
     "not attempted": "dim",
     "owed": "dim",
 }
+_STYLES.update({f"{word} (cached)": style for word, style in tuple(_STYLES.items())})
 
 
 def show(views: Iterable[View], console: "Console") -> None:
-    """Print *views* as tables."""
-    for view in views:
-        for part in _parts(view):
-            console.print(part)
-        console.print()
-
-
-def _parts(view: View) -> Iterator["RenderableType"]:
-    from rich import box
-    from rich.table import Table
+    """Print *views* as tables that fit the console."""
     from rich.text import Text
 
-    yield Text(view.title, style="bold")
-    for line in view.above:
-        yield Text(line, style="dim")
-    if view.columns:
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-        for number, column in enumerate(view.columns):
-            table.add_column(column, overflow="fold", no_wrap=number == 0)
-        for row in view.rows:
-            table.add_row(*(Text(cell, style=_STYLES.get(cell.removesuffix(" (cached)"), "")) for cell in row))
-        yield table
-    for line in view.below:
-        yield Text(line, style="dim")
+    def lines(texts: Iterable[str], style: str) -> None:
+        for text in texts:
+            for line in wrapped(text, console.width):
+                console.print(Text(line, style=style), soft_wrap=True)
+
+    for view in views:
+        lines((view.title,), "bold")
+        lines(view.above, "dim")
+        if view.columns:
+            console.print()
+            print_rows(console, view.columns, view.rows, styles=_STYLES)
+            console.print()
+        lines(view.below, "dim")
+        console.print()

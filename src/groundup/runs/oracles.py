@@ -49,7 +49,7 @@ def newest_oracles(suite: Suite, output: Path) -> dict[str, OracleResult]:
 def _result(suite: Suite, task: Task, line: VerdictLine, config: ConfigFile) -> OracleResult:
     assert line.verdict is not None
     grader = suite.graders().get(config.grader)
-    now = None if grader is None else (task.digest, digest_of(grader.identity(task)))
+    now = None if grader is None else (task.graded_digest, digest_of(grader.identity(task)))
     then = (config.pinned.get(f"task {task.id}"), config.pinned.get(f"grader of {task.id}"))
     return OracleResult(run=config.run_id, finished_at=line.finished_at, verdict=line.verdict, current=now == then)
 

@@ -312,5 +312,5 @@ class Suite(Protocol):
         ...
 
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
-        """Return column names and one row per task, for `groundup tasks`."""
+        """Return column names, in the order of their worth, and one row per task, for `groundup tasks`."""
         ...

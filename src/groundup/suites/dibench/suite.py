@@ -177,14 +177,14 @@ class DiBench:
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
         """Return a row per problem."""
         self.tasks()
-        columns = ("task", "language", "subset", "build files", "repository")
+        columns = ("task", "language", "subset", "repository", "build files")
         return columns, [
             (
                 problem.id,
                 problem.instance.language,
                 problem.subset,
-                ", ".join(problem.instance.build_files),
                 "at hand" if problem.repository.is_dir() else "missing",
+                ", ".join(problem.instance.build_files),
             )
             for problem in self._dataset.problems
         ]

@@ -94,7 +94,7 @@ class Nl2RepoBench:
 
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
         """Return a row per task: what is at hand, and what is counted. "-": not known."""
-        columns = ("task", "band", "specification", "recipe", "original", "python", "expected", "declared")
+        columns = ("task", "band", "recipe", "specification", "expected", "declared", "python", "original")
         return columns, [self._row(name) for name in self._names()]
 
     def _names(self) -> list[str]:
@@ -105,22 +105,20 @@ class Nl2RepoBench:
 
     def _row(self, name: str) -> tuple[str, ...]:
         recipe, published = self._recipes.get(name), self._published.get(name)
-        known = (
+        original, python, expected = (
             ("-", "-", "-")
             if recipe is None
-            else (
-                recipe.source.label,
-                recipe.environment.python,
-                str(len(recipe.expected) or "-"),
-            )
+            else (recipe.source.label, recipe.environment.python, str(len(recipe.expected) or "-"))
         )
         return (
             name,
             _band(recipe) or "-",
-            "yes" if published is not None and published.specification is not None else "no",
             "yes" if self._has_recipe(name) else "no",
-            *known,
+            "yes" if published is not None and published.specification is not None else "no",
+            expected,
             str(self._declared(name) or "-"),
+            python,
+            original,
         )
 
     def _task(self, name: str) -> Task:

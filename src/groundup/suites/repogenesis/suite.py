@@ -121,13 +121,13 @@ class RepoGenesis:
         columns = (
             "task",
             "language",
-            "framework",
-            "port",
-            "tests",
-            "hidden tests",
-            "endpoints",
             "data",
             "validity",
+            "hidden tests",
+            "endpoints",
+            "port",
+            "framework",
+            "tests",
         )
         return columns, [_row(problem) for problem in self.problems.values()]
 
@@ -171,11 +171,11 @@ def _row(problem: Problem) -> tuple[str, ...]:
     return (
         task.id,
         task.language,
-        task.framework,
-        str(task.port),
-        task.kind,
-        str(task.tests.count),
-        str(len(task.endpoints)),
         "yes" if problem.folder is not None else "no",
         told(task.flags),
+        str(task.tests.count),
+        str(len(task.endpoints)),
+        str(task.port),
+        task.framework,
+        task.kind,
     )

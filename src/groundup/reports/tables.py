@@ -1,0 +1,181 @@
+"""Tables that fit the width there is. Nothing is cut off: what is too wide for its row stands below it.
+
+Owns layout alone; what stands in the cells is said elsewhere.
+"""
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+_GAP = 3
+_INDENT = 1
+_BELOW = " " * 5
+_SHORT = 13
+"""A cell of so many characters or fewer stays in its row."""
+_ROOM = 16
+"""Less room than this is none for cells of different lengths."""
+_LEAST = 6
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each column goes, by its number."""
+
+    widths: Mapping[int, int]
+    """Of the columns that stand side by side, in their order."""
+    below: tuple[int, ...] = ()
+    """Those whose cells stand below their row: all, or where the column has a width, those that exceed it."""
+    left_out: tuple[int, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """Of a whole line."""
+        return _INDENT + sum(self.widths.values()) + _GAP * (len(self.widths) - 1)
+
+
+def fitted(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, spare: Sequence[str] = ()) -> Layout:
+    """Decide on the layout for lines of *width*; columns in *spare* are left out first, in that order."""
+    from rich.cells import cell_len
+
+    cells = [max((cell_len(row[number]) for row in rows), default=0) for number in range(len(columns))]
+    natural = {number: max(cells[number], cell_len(column)) for number, column in enumerate(columns)}
+    found = Layout(natural)
+    if found.width <= width:
+        return found
+    found = Layout({number: max(cells[number], *map(len, _pieces(one))) for number, one in enumerate(columns)})
+    found = _thinned(found, [columns.index(name) for name in spare], width)
+    while found.width > width and len(found.widths) > 1:
+        widest = max(list(found.widths)[1:], key=lambda number: found.widths[number])
+        if cells[widest] <= _SHORT:
+            break
+        left = width - _without(found, widest).width - _GAP
+        fitting = [cell_len(row[widest]) for row in rows if cell_len(row[widest]) <= left]
+        below = (*found.below, widest)
+        if left >= _ROOM:  # what fits stays beside the others
+            wanted = max(*fitting, *map(len, _pieces(columns[widest])), 1)
+            found = Layout({**found.widths, widest: wanted}, below, found.left_out)
+        else:
+            found = Layout(_without(found, widest).widths, below, found.left_out)
+    return _narrowed(found, width)
+
+
+def print_rows(
+    console: "Console",
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    styles: Mapping[str, str] | None = None,
+    spare: Sequence[str] = (),
+) -> None:
+    """Print a table. *styles* are for cells with these texts; a note tells which *spare* columns are left out."""
+    from rich.text import Text
+
+    def put(text: Text) -> None:
+        text.rstrip()
+        console.print(text, soft_wrap=True)
+
+    layout = fitted(columns, rows, console.width, spare)
+    for line in _lines(columns, layout, {}, "bold"):
+        put(line)
+    put(Text(" " * _INDENT + "─" * (layout.width - _INDENT)))
+    for row in rows:
+        for line in _lines(row, layout, styles or {}, ""):
+            put(line)
+        for text, style in _spilled(columns, row, layout):
+            for part in wrapped(text, console.width, _BELOW):
+                put(Text(part, style=(styles or {}).get(style, "")))
+    if layout.left_out:
+        names = ", ".join(columns[number] for number in sorted(layout.left_out))
+        for part in wrapped(f"not shown at this width: {names} (see --json)", console.width):
+            put(Text(part, style="dim"))
+
+
+def wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """Break *text* between words; a path or an address is never broken."""
+    return textwrap.wrap(
+        text,
+        max(width, 20),
+        initial_indent=indent,
+        subsequent_indent=indent + "  " if indent else "",
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [indent]
+
+
+def _lines(cells: Sequence[str], layout: Layout, styles: Mapping[str, str], style: str) -> Iterator["Text"]:
+    """Yield the lines of one row: its cells side by side, each as many lines as it needs."""
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    parts = {number: _folded(cells[number], width) for number, width in layout.widths.items()}
+    parts.update({number: [""] for number in layout.below if number in parts and len(parts[number]) > 1})
+    for number in range(max(map(len, parts.values()))):
+        line = Text(" " * _INDENT)
+        for place, (column, width) in enumerate(layout.widths.items()):
+            text = parts[column][number] if number < len(parts[column]) else ""
+            padding = " " * max(width - cell_len(text), 0)
+            line.append(" " * _GAP if place else "")
+            line.append(text, style=styles.get(cells[column], style))
+            line.append(padding)
+        yield line
+
+
+def _folded(cell: str, width: int) -> list[str]:
+    from rich.cells import cell_len
+
+    return [cell] if cell_len(cell) <= width else textwrap.wrap(cell, width) or [""]
+
+
+def _pieces(heading: str) -> list[str]:
+    """Return the parts that a heading can be broken into."""
+    return textwrap.wrap(heading, 1, break_long_words=False) or [""]
+
+
+def _spilled(columns: Sequence[str], row: Sequence[str], layout: Layout) -> Iterator[tuple[str, str]]:
+    """Yield what stands below a row, and the cell that it is; columns that are only there are named."""
+    from rich.cells import cell_len
+
+    for number in sorted(layout.below):
+        cell, width = row[number], layout.widths.get(number)
+        if width is None and cell:
+            yield f"{columns[number]}: {cell}", cell
+        elif width is not None and cell_len(cell) > width:
+            yield cell, cell
+
+
+def _thinned(layout: Layout, spare: Sequence[int], width: int) -> Layout:
+    """Leave out columns of *spare* until the rest fits, and take back those for which there is room after all."""
+    gone: list[int] = []
+    found = layout
+    for number in spare:
+        if found.width > width:
+            gone.append(number)
+            found = _without(found, number)
+    for number in reversed(gone):
+        kept = {
+            column: wide for column, wide in layout.widths.items() if column in found.widths or column == number
+        }
+        if Layout(kept).width <= width:
+            found = Layout(kept)
+    return Layout(found.widths, (), tuple(number for number in gone if number not in found.widths))
+
+
+def _without(layout: Layout, number: int) -> Layout:
+    widths = {column: width for column, width in layout.widths.items() if column != number}
+    return Layout(widths, layout.below, layout.left_out)
+
+
+def _narrowed(layout: Layout, width: int) -> Layout:
+    """Take from the widest columns what is still too much; their cells are folded."""
+    widths = dict(layout.widths)
+    for _ in range(max(layout.width - width, 0)):
+        widest = max(widths, key=lambda number: widths[number])
+        if widths[widest] <= _LEAST:
+            break
+        widths[widest] -= 1
+    return Layout(widths, layout.below, layout.left_out)

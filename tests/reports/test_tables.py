@@ -1,0 +1,76 @@
+"""Tables at any width: nothing is lost, nothing is broken that people copy, and rows stay short."""
+
+import io
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from groundup.reports.tables import print_rows
+
+WHY = "environment: the package index at https://packages.example/simple/with/a/very/long/path/to/it is down"
+
+
+def printed(
+    width: int, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], spare: tuple[str, ...] = ()
+) -> str:
+    """Return the lines of a table."""
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    print_rows(console, columns, rows, spare=spare)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_what_fits_stands_in_rows() -> None:
+    """A table that is narrow enough is plain."""
+    assert printed(40, ("task", "score"), [("alpha", "1/2"), ("b", "-")]).splitlines() == [
+        " task    score",
+        " ─────────────",
+        " alpha   1/2",
+        " b       -",
+    ]
+
+
+def test_reasons_stand_below_their_rows_and_addresses_stay_whole() -> None:
+    """At 80 columns a long reason takes lines of its own; an address in it can be copied."""
+    told = printed(
+        80, ("task", "score", "verdict", "why"), [("alpha", "-", "infrastructure", WHY), ("b",) + ("",) * 3]
+    )
+    assert "https://packages.example/simple/with/a/very/long/path/to/it" in told
+    assert len(told.splitlines()) <= 6
+    assert told.splitlines()[2].split() == ["alpha", "-", "infrastructure"]
+
+
+def test_columns_of_least_worth_are_left_out_and_named() -> None:
+    """What is not shown is told, and what there is room for is shown."""
+    columns = ("task", "a", "b", "c")
+    rows = [("alpha", "short", "x" * 60, "also short")]
+    told = printed(40, columns, rows, spare=("c", "b", "a"))
+    assert told.splitlines()[0].split() == ["task", "a", "c"]
+    assert told.splitlines()[-1].startswith("not shown at this width: b")
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_many_runs_side_by_side_fit(width: int) -> None:
+    """Names of runs are broken in the heading, where they can be."""
+    runs = [f"nl2repobench-oracle-20260101-12000{number}" for number in range(4)]
+    told = printed(width, ("task", *runs), [("sqlparse", *["99.8 % (460/461)"] * 4)])
+    assert max(map(len, told.splitlines())) <= width
+    assert told.count("99.8 % (460/461)") == 4
+
+
+words = st.text(st.characters(categories=("L", "N"), max_codepoint=0x24F), min_size=1, max_size=30)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(40, 130), st.lists(st.lists(words, min_size=4, max_size=4).map(tuple), max_size=5))
+def test_nothing_is_lost(width: int, rows: list[tuple[str, ...]]) -> None:
+    """Every cell can be read at every width, though perhaps over several lines."""
+    told = printed(width, ("one", "two", "three", "four"), rows)
+    folded = "".join(told.split())
+    for row in rows:
+        for cell in row:
+            assert all(character in folded for character in cell)
+            assert cell in told or len(cell) > 6
