@@ -131,10 +131,12 @@ def test_a_file_that_cannot_be_collected_is_told(tmp_path: Path) -> None:
     assert "cannot import name 'nothing'" in message
 
 
-def test_a_syntax_error_is_told_with_its_file_and_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("style", ["short", "native"])
+def test_a_syntax_error_is_told_with_its_file_and_line(style: str, tmp_path: Path) -> None:
     """Who wrote the submission learns where it is broken, also when a test imports it by way of other files."""
     files = {"calc.py": "import deep\n", "deep.py": "\ndef broken(:\n", "tests/test_a.py": "import calc\n"}
-    report, _ = _run(tmp_path, files)
+    arguments = ["--rootdir", str(tmp_path), "-p", "no:cacheprovider", f"--tb={style}", str(tmp_path / "tests")]
+    report, _ = _run(tmp_path, files, arguments=arguments)
 
     (message,) = report.collection_errors.values()
     assert "SyntaxError" in message

@@ -18,6 +18,7 @@ import importlib
 import json
 import os
 import random
+import re
 import sys
 import warnings
 from collections.abc import Generator
@@ -27,6 +28,7 @@ from typing import Any
 import pytest
 
 MESSAGE_CHARS = 300
+SYNTAX_PLACE = re.compile(r'File "[^"]+", line \d+$')
 
 
 class Channel:
@@ -143,12 +145,9 @@ def message_of(report: Any) -> str:
     if crash is not None:
         return str(lines[0])[:MESSAGE_CHARS]
     # Without a crash record the text is a whole traceback: its last line names the error, and of an error of
-    # syntax another line of the exception says where it is.
-    error = lines[-1]
-    places = [
-        line[1:].strip() for line in lines if line.startswith("E ") and 'File "' in line and ", line " in line
-    ]
-    return (error + (" (" + places[-1] + ")" if places else ""))[:MESSAGE_CHARS]
+    # syntax a line that is no frame's says where it is.
+    places = [found.group() for found in map(SYNTAX_PLACE.search, lines) if found is not None]
+    return str(lines[-1] + (" (" + places[-1] + ")" if places else ""))[:MESSAGE_CHARS]
 
 
 def reason_of_skip(report: Any) -> str:
