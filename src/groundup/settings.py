@@ -69,8 +69,10 @@ class Settings(Record):
     )
 
     ci_timeout_s: float = Field(default=1800.0, gt=0, description="of a repository's CI job")
-    ci_exclude_newer: str | None = Field(
-        default=None, description="a date: what registries have since does not exist for CI jobs"
+    ci_exclude_newer: str = Field(
+        default="commit",
+        description="what registries have since does not exist for CI jobs: commit (the day of each instance's "
+        "commit, where it is known), a date, or none",
     )
 
     @property

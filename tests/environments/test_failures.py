@@ -177,7 +177,12 @@ def test_a_full_host_disk_is_infrastructure() -> None:
 @pytest.mark.parametrize("kind", Kind)
 def test_every_kind_has_one_to_blame(kind: Kind) -> None:
     """Infrastructure stays infrastructure whoever asked; the rest is the asker's; each text names the log."""
-    infrastructure = {Kind.NETWORK: NetworkError, Kind.HOST_DISK: DiskFullError, Kind.SANDBOX: SandboxError}
+    infrastructure = {
+        Kind.NETWORK: NetworkError,
+        Kind.LOST: LostConnectionError,
+        Kind.HOST_DISK: DiskFullError,
+        Kind.SANDBOX: SandboxError,
+    }
     failure = Failure(kind=kind, message="it went wrong")
     for asker, own in (("recipe", TaskError), ("submission", SubmissionError)):
         error = as_error(failure, "recipe" if asker == "recipe" else "submission", "the build", Path("/x/y.log"))

@@ -59,7 +59,9 @@ async def add_instance(wanted: Wanted, folder: Path, settings: Settings) -> Made
             wanted.language,
             job,
             name=identity,
-            metadata=Metadata(full_name=origin.full_name, commit_sha=origin.commit),
+            metadata=Metadata(
+                full_name=origin.full_name, commit_sha=origin.commit, commit_date=origin.commit_date
+            ),
             kinds=wanted.kinds,
             runner=runner,
         )

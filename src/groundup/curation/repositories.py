@@ -16,6 +16,8 @@ class Origin(NamedTuple):
     full_name: str | None
     """`owner/name`, where the address tells it."""
     commit: str
+    commit_date: str | None = None
+    """When it was committed, RFC 3339."""
 
 
 async def check_out(
@@ -37,7 +39,7 @@ async def check_out(
     if found is None:
         raise TaskError(f"{repository} has no commit {wanted}; name another one")
     await ours.export(found, destination, work)
-    return Origin(_full_name(repository, is_local=is_local), found)
+    return Origin(_full_name(repository, is_local=is_local), found, await ours.date(found))
 
 
 async def has_commit(repository: str, commit: str, work: Path, mirror: str | None) -> bool:

@@ -88,6 +88,11 @@ class GitRepository:
         told = await self.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
         return told.stdout.decode().strip() if told.ok else None
 
+    async def date(self, commit: str) -> str | None:
+        """Return when *commit* was committed, RFC 3339."""
+        told = await self.run("show", "--no-patch", "--format=%cI", commit)
+        return told.stdout.decode(errors="replace").strip() or None if told.ok else None
+
     async def files(self, commit: str) -> frozenset[str]:
         """Return the paths of a commit's files."""
         told = await self.run("ls-tree", "-r", "-z", "--name-only", commit)

@@ -15,7 +15,7 @@ from groundup.gateways.cache import FetchCache
 from groundup.gateways.cargo_settings import CargoConfiguration
 from groundup.gateways.crate_pages import CratePage, CrateVersion, PageError, parse_page, place
 from groundup.gateways.indexes import Authorization
-from groundup.gateways.pypi_registry import MAX_FILE_BYTES, FileFound
+from groundup.gateways.pypi_registry import MAX_FILE_BYTES, NO_DATES, FileFound
 from groundup.gateways.records import UnknownPackageError
 from groundup.gateways.shared_work import SharedWork
 from groundup.gateways.upstream import Answer, Upstream, shown
@@ -70,6 +70,8 @@ class CratesRegistry:
         """
         found = await self._pages.get((name.lower(), cutoff), partial(self._page, name.lower(), cutoff))
         page = found.page.by(cutoff)
+        if cutoff is not None and not any(version.published for version in found.page.versions):
+            raise NetworkError(f"{self.configuration.index} does not say when crates were published; {NO_DATES}")
         if cutoff is not None and not page.versions:
             raise UnknownPackageError(
                 f"the crate index has no version of {name} known to be older than {cutoff.isoformat()}"

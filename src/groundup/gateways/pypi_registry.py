@@ -27,6 +27,7 @@ from groundup.gateways.upstream import Upstream, shown
 
 _FRESH_S = 600.0
 """How long a page counts without asking its index again."""
+NO_DATES = "use another index, or no cut-off (for CI jobs: ci_exclude_newer = 'none')"
 MAX_FILE_BYTES = 2 * 1024**3
 
 
@@ -91,6 +92,8 @@ class PyPIRegistry:
             if cutoff is None:
                 return found
             files = tuple(file for file in found.page.files if file.uploaded_by(cutoff))
+            if not files and not any(file.upload_time for file in found.page.files):
+                raise NetworkError(f"{shown(index.url)} does not say when files were published; {NO_DATES}")
             if not files:
                 raise UnknownPackageError(
                     f"the package index has no file of {project} known to be older than {cutoff.isoformat()}"

@@ -44,7 +44,7 @@ class Answer(Record):
     code: int = Field(default=200, description="as the registry said it: 404 and 410 alone mean that it has none")
     url: str
     content_type: str = ""
-    etag: str | None = None
+    etag: str | None = Field(default=None, description="what to ask with again; else the date of its last change")
     body: bytes = b""
 
 
@@ -81,7 +81,8 @@ class Upstream:
         self, url: str, *, accept: str, etag: str | None = None, max_bytes: int = _PAGE_BYTES
     ) -> Answer:
         """Ask for a page. Raises `NetworkError`."""
-        headers = {"Accept": accept} | ({"If-None-Match": etag} if etag else {})
+        known = "If-None-Match" if (etag or "").startswith(('"', "W/")) else "If-Modified-Since"
+        headers = {"Accept": accept} | ({known: etag} if etag else {})
 
         async def ask() -> Answer:
             async with self._answer(url, headers) as response:
@@ -104,7 +105,7 @@ class Upstream:
                     status=200,
                     url=found,
                     content_type=told.get("content-type", ""),
-                    etag=told.get("etag"),
+                    etag=told.get("etag") or told.get("last-modified"),
                     body=bytes(body),
                 )
 

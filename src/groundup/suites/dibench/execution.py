@@ -22,6 +22,7 @@ from groundup.suites.dibench.answers import Edited, answer, submitted
 from groundup.suites.dibench.dataset import Problem
 from groundup.suites.dibench.execution_command import job_command
 from groundup.suites.dibench.execution_files import executed_files
+from groundup.suites.dibench.instances import Instance
 from groundup.suites.dibench.metrics import InstanceScore, score_instance
 from groundup.suites.dibench.sizes import source_lines
 from groundup.suites.dibench.verdict_facts import Facts, facts_of, scores_of
@@ -42,6 +43,7 @@ _STAGES: Mapping[FailureKind, Stage] = {
 }
 _BESIDE = ("precision", "recall", "exact F1")
 EXECUTED = "executed"
+CUTOFF = "packages until"
 KIND = "failure"
 """Names of facts."""
 
@@ -52,7 +54,8 @@ class ExecutionGrader:
     name = "execution"
     version = VERSION
 
-    def __init__(self, problems: Mapping[str, Problem], exclude_newer: str | None, timeout_s: float) -> None:
+    def __init__(self, problems: Mapping[str, Problem], exclude_newer: str, timeout_s: float) -> None:
+        """Make the grader; *exclude_newer* is the setting `ci_exclude_newer`."""
         self._problems = problems
         self._exclude_newer = exclude_newer
         self._timeout_s = timeout_s
@@ -68,9 +71,15 @@ class ExecutionGrader:
         return {
             "instance": problem.instance.digest,
             "masked": digest_of(masked),
-            "exclude_newer": self._exclude_newer,
+            "exclude_newer": self.cutoff(problem.instance),
             "timeout_s": self._timeout_s,
         }
+
+    def cutoff(self, instance: Instance) -> str | None:
+        """Return the day after which registries have nothing for the job of *instance*; None: no such day."""
+        if self._exclude_newer == "commit":
+            return instance.known_date
+        return None if self._exclude_newer == "none" else self._exclude_newer
 
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Run the job over the masked repository with the submission's declarations."""
@@ -80,7 +89,7 @@ class ExecutionGrader:
         tree = bench.scratch / "repository"
         taken_back = await asyncio.to_thread(_write_repository, problem, edited, tree)
         score = await asyncio.to_thread(_text_score, problem, edited)
-        facts: Facts = {"taken back": ", ".join(taken_back)[:200] or None}
+        facts: Facts = {"taken back": ", ".join(taken_back)[:200] or None, CUTOFF: self.cutoff(problem.instance)}
         try:
             result = await self._run(problem, tree, bench)
         except (UnsupportedJobError, WorkflowError) as error:
@@ -109,7 +118,7 @@ class ExecutionGrader:
             workflow=command.workflow,
             job=command.job,
             matrix=command.matrix,
-            exclude_newer=self._exclude_newer,
+            exclude_newer=self.cutoff(instance),
             limits=JOB_LIMITS.model_copy(update={"wall_clock_s": timeout_s, "command_s": timeout_s}),
         )
         place = Bench(provider=bench.provider, builder=bench.builder, scratch=bench.scratch / "ci")

@@ -6,6 +6,7 @@ is understood by `converted` only, which is called when a user asks for it.
 
 import json
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal, get_args
 
@@ -45,6 +46,10 @@ class Metadata(Record):
 
     full_name: str | None = None
     commit_sha: str | None = None
+    commit_date: str | None = Field(default=None, description="of the commit, RFC 3339")
+    pushed_at: str | None = Field(
+        default=None, description="of the repository, when its newest commit was taken: never before the commit"
+    )
     stargazers_count: int | None = None
 
 
@@ -63,7 +68,19 @@ class Instance(Record):
     @property
     def digest(self) -> str:
         """The digest of everything that defines it, the answer included."""
-        return digest_of(self)
+        dates = {"metadata": {"commit_date", "pushed_at"}}  # of what registries had, of which graders tell
+        return digest_of(self.model_dump(mode="json", exclude=dates))
+
+    @property
+    def known_date(self) -> str | None:
+        """The day of its commit in UTC, where it is known: no package of a later day was there for it."""
+        for told in (self.metadata.commit_date, self.metadata.pushed_at):
+            try:
+                moment = datetime.fromisoformat(told or "")
+            except ValueError:
+                continue
+            return (moment if moment.tzinfo is None else moment.astimezone(UTC)).date().isoformat()
+        return None
 
 
 def read_instances(path: Path) -> Iterator[Instance]:

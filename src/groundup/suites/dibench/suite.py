@@ -85,7 +85,7 @@ class DiBench:
         dataset: Dataset,
         names: Names,
         validity: Path | None = None,
-        exclude_newer: str | None = None,
+        exclude_newer: str = "commit",
         ci_timeout_s: float = 1800.0,
     ) -> None:
         self._dataset = dataset
