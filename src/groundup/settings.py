@@ -57,7 +57,7 @@ class Settings(Record):
     )
     registry_cache: bool = Field(default=True, description="keep fetched packages for offline use")
     resolutions_s: float = Field(
-        default=3600.0,
+        default=24 * 3600.0,
         ge=0,
         description="how long the versions that a submission's unlocked requirements came to are taken again, "
         "seconds; 0: resolve each time",

@@ -50,6 +50,14 @@ def test_the_oracle_passes_everywhere(settings: Settings) -> None:
     assert settled == [*range(1, 21)]
 
 
+def test_what_takes_longest_begins_first(settings: Settings) -> None:
+    """Where the grader says so; otherwise tasks begin in their order."""
+    alone = QUICK.model_copy(update={"jobs": 1})
+    for suite, order in (("tests.runs.toy:create_uneven", [4, 3, 2, 1, 0]), (TWO, [0, 1])):
+        result = api.run(oracle(suite), alone, settings, run_id=f"run-{len(order)}")
+        assert [int(line.attempt.task[-4:]) for line in RunFolder(result.folder).lines()] == order
+
+
 def test_nop_scores_zero(settings: Settings) -> None:
     """The empty submission is graded and gains nothing."""
     configuration = RunConfiguration(suite=TWO, submissions=References(which="nop"), sandbox=settings.sandbox)

@@ -273,6 +273,27 @@ def create_edits(settings: Settings) -> SeededSuite:
     return SeededSuite(1, journal=settings.cache_dir.parent / "gradings", written=True, deliverable="edits")
 
 
+class UnevenGrader(ToyGrader):
+    """Knows that later tasks take longer."""
+
+    def expected_s(self, task: Task) -> float:
+        """Return the task's number."""
+        return float(task.id[-4:])
+
+
+class UnevenSuite(ToySuite):
+    """Tasks that take the longer the later they come."""
+
+    def graders(self) -> Mapping[str, ToyGrader]:
+        """Return one."""
+        return {"strict": UnevenGrader("strict", "1", None)}
+
+
+def create_uneven(settings: Settings) -> UnevenSuite:
+    """Return five tasks."""
+    return UnevenSuite(5)
+
+
 def create_thousand(settings: Settings) -> ToySuite:
     """Return a thousand tasks."""
     return ToySuite(1000)

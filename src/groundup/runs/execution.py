@@ -35,6 +35,7 @@ from groundup.settings import Settings
 from groundup.store.folder import RunFolder, RunWriter
 from groundup.store.records import ConfigFile, Start
 from groundup.store.verdict_cache import VerdictCache
+from groundup.suites.protocol import Estimating
 
 Finish = Callable[[Path], None]
 """Is called with the run folder when nothing runs any more and the folder is still locked: to write a report."""
@@ -180,6 +181,9 @@ class _Owed:
         self._keys = [key for key in job.plan.planned.keys if key not in settled]
         if self._generation and job.options.generate_only:
             self._keys = [key for key in self._keys if not self._is_made(key)]
+        if isinstance(self._grader, Estimating):  # what begins last is waited for alone
+            expected_s = self._grader.expected_s
+            self._keys.sort(key=lambda key: -expected_s(self._tasks[key.task]))
         self._tries_before = dict(self._tries)
 
     async def work_off(self) -> None:

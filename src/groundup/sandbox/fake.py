@@ -45,6 +45,8 @@ class FakeProvider:
         self.specs: list[SandboxSpec] = []
         self.sandboxes: list[FakeSandbox] = []
         self.script = script
+        self.read = lambda: Reading(time.monotonic())
+        """How things stand with the machine and each sandbox; for stopwatches."""
 
     async def open(self, spec: SandboxSpec) -> "FakeSandbox":
         """Open a sandbox with ports of its own."""
@@ -156,8 +158,8 @@ class FakeSandbox:
         return Usage(peak_memory_mb=None, cpu_s=None)
 
     def stopwatch(self) -> Stopwatch:
-        """Return a stopwatch that is an ordinary one."""
-        return Stopwatch(lambda: Reading(time.monotonic()))
+        """Return a stopwatch that reads what the provider says: an ordinary one, unless that was changed."""
+        return Stopwatch(self._provider.read)
 
     def excuse(self, owed_s: Callable[[], float]) -> None:
         """Take note of nothing."""

@@ -45,6 +45,8 @@ class Stopwatch:
         self._processors = min(processors, quota or processors)
         self._last = self._start = self._busy = read()
         self._passed_s = 0.0
+        self.is_idle = False
+        """Whether the guest had done next to nothing for a while when it was looked at last."""
 
     def passed_s(self) -> float:
         """Return the seconds that the guest had."""
@@ -74,7 +76,8 @@ class Stopwatch:
     def _counted(self, past: Reading, now: Reading) -> float:
         elapsed = now.moment_s - past.moment_s
         own = max(0.0, (now.own_s or 0.0) - (past.own_s or 0.0))
-        if past.idle_s is None or now.idle_s is None or self._is_idle(now):
+        self.is_idle = self._does_nothing(now)
+        if past.idle_s is None or now.idle_s is None or self.is_idle:
             share = 1.0
         else:
             free = max(0.0, now.idle_s - past.idle_s) + own
@@ -84,7 +87,7 @@ class Stopwatch:
         owed = min(elapsed, max(0.0, now.owed_s - past.owed_s))
         return min(elapsed, max(own / self._processors, share * (elapsed - owed)))
 
-    def _is_idle(self, now: Reading) -> bool:
+    def _does_nothing(self, now: Reading) -> bool:
         """Whether the guest has long done next to nothing: who is starved still gets a little, and takes it."""
         if now.own_s is None or self._busy.own_s is None:
             return False

@@ -69,6 +69,15 @@ class Layered(Protocol):
 
 
 @runtime_checkable
+class Estimating(Protocol):
+    """A grader that knows which tasks take long, so that they begin first. Optional."""
+
+    def expected_s(self, task: Task) -> float:
+        """Return about how long grading *task* takes; only how such figures compare matters."""
+        ...
+
+
+@runtime_checkable
 class Pullable(Protocol):
     """A suite whose data its publishers offer, for `groundup data pull`. Optional."""
 

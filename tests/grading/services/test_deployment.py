@@ -1,6 +1,7 @@
 """When a service is started, and what its clock and its turn have to do with each other."""
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from groundup.grading.services.start import StartCommand
 from groundup.grading.turns import Turns
 from groundup.sandbox.fake import FakeProvider, answer
 from groundup.sandbox.protocol import Command, CommandResult, SandboxProvider, SandboxSpec
+from groundup.sandbox.stopwatch import Reading
 from tests.grading.services.answering import PORT, http
 from tests.patience import patient
 
@@ -109,6 +111,26 @@ async def test_others_start_when_it_is_late(tmp_path: Path) -> None:
             readiness = await starting
     assert readiness.answered_s is not None
     assert not readiness.in_time
+
+
+async def test_others_start_when_it_merely_waits(tmp_path: Path) -> None:
+    """A service that sleeps before it listens gives its turn away, and is in time when it answers."""
+    turns = Turns(1)
+    started, moments = asyncio.Event(), itertools.count(0.0, 0.7)
+
+    def script(spec: SandboxSpec, command: Command) -> CommandResult:
+        started.set()
+        return answer()
+
+    async with deployment_in(tmp_path, turns, Lifecycle(ready_s=10_000, answer_s=1000)) as (deployment, provider):
+        provider.script = script
+        provider.read = lambda: Reading(next(moments), idle_s=0.0, own_s=0.0)
+        starting = asyncio.create_task(deployment.until_ready())
+        await started.wait()  # it has got its turn
+        await _take(turns)
+        async with answering(provider):
+            readiness = await starting
+    assert readiness.in_time
 
 
 async def _take(turns: Turns) -> None:

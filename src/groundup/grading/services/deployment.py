@@ -59,7 +59,7 @@ class Deployment:
         """Start it when its turn has come, and wait until the port answers HTTP or nothing is left that could.
 
         The clock runs from the start, and stands while the machine is kept busy by others. The turn ends when it
-        cannot be in time any more.
+        cannot be in time any more, and when it merely waits: others can start meanwhile.
         """
         if self._launch is None:
             return Readiness(answered_s=None, in_time=False, message=_NOTHING)
@@ -67,13 +67,14 @@ class Deployment:
         async with self._turns.taken():
             self._sandbox, self._service = await self._launch()
             self._clock = self.caller.stopwatch()
-            readiness = await self._answering_within(ready_s)
+            readiness = await self._answering_within(ready_s, while_busy=True)
+        readiness = readiness or await self._answering_within(ready_s)
         readiness = readiness or await self._answering_within(ready_s + self._lifecycle.late_s)
         note(self._clock)
         return readiness or await self._silent()
 
-    async def _answering_within(self, allowed_s: float) -> Readiness | None:
-        """Ask until *allowed_s* after the start, or until the service is dead."""
+    async def _answering_within(self, allowed_s: float, *, while_busy: bool = False) -> Readiness | None:
+        """Ask until *allowed_s* after the start, or until the service is dead, or idle where that matters."""
         while (left_s := self._clock.left_s(allowed_s)) > 0:
             answer = await self.caller.get("/", min(_FIRST_ANSWER_S, left_s))
             if answer is not None:
@@ -84,7 +85,7 @@ class Deployment:
                     answered_s=round(took, 3), in_time=in_time, status=answer.status, ended=await self._ended(),
                     message=message,
                 )  # fmt: skip
-            if await self._is_dead():
+            if await self._is_dead() or (while_busy and self._clock.is_idle):
                 break
             await asyncio.sleep(_POLL_S)
         return None

@@ -26,7 +26,7 @@ from groundup.suites.nl2repobench.official_environment import (
 from groundup.suites.nl2repobench.official_rules import Counts, count, success_rate
 from groundup.suites.nl2repobench.official_workspace import LaidOut, lay_out
 from groundup.suites.nl2repobench.published import PublishedTask
-from groundup.suites.nl2repobench.recipe import PublishedRun, Recipe
+from groundup.suites.nl2repobench.recipe import PublishedRun, Recipe, expected_seconds
 from groundup.suites.protocol import Graded
 from groundup.trees.limits import printable
 
@@ -56,6 +56,10 @@ class OfficialGrader:
         if recipe is None or recipe.frozen is None or recipe.frozen.peak_memory_mb is None:
             return task.limits.memory_mb
         return min(recipe.tests.memory_mb, max(_LEAST_RESERVATION_MB, int(recipe.frozen.peak_memory_mb * 1.5)))
+
+    def expected_s(self, task: Task) -> float:
+        """Return how long the tests took when the recipe was frozen."""
+        return expected_seconds(self._recipes.get(task.id))
 
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return what decides a verdict besides the submission."""

@@ -186,3 +186,8 @@ class Recipe(Record):
     def declared_count(self, data_version: str) -> int | None:
         """Return the published count; None for a data version that the recipe does not know."""
         return self.declared.get(data_version)
+
+
+def expected_seconds(recipe: Recipe | None) -> float:
+    """Return how long the tests took when *recipe* was frozen; 0 where nobody knows."""
+    return 0.0 if recipe is None or recipe.frozen is None else recipe.frozen.duration_s

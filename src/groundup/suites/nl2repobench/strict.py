@@ -26,7 +26,7 @@ from groundup.grading.library.execution import (
 from groundup.grading.library.rounds import run_to_the_end
 from groundup.grading.library.staging import stage
 from groundup.sandbox.protocol import SandboxSpec
-from groundup.suites.nl2repobench.recipe import Recipe
+from groundup.suites.nl2repobench.recipe import Recipe, expected_seconds
 from groundup.suites.protocol import Graded
 
 VERSION = "1"
@@ -52,6 +52,10 @@ class StrictGrader:
             return recipe.tests.memory_mb
         peak = int(recipe.frozen.peak_memory_mb * 1.5) + _SUPERVISION_MB
         return min(recipe.tests.memory_mb, max(_LEAST_RESERVATION_MB, peak))
+
+    def expected_s(self, task: Task) -> float:
+        """Return how long the tests took when the recipe was frozen."""
+        return expected_seconds(self._recipes.get(task.id))
 
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return what decides a verdict besides the submission."""

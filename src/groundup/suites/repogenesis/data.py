@@ -130,3 +130,14 @@ def _read(path: Path) -> bytes:
 def _version(problems: tuple[Problem, ...]) -> str:
     digest = digest_of({problem.task.id: problem.digest for problem in problems})
     return RELEASES.get(digest, f"sha256-{short(digest)}")
+
+
+_JAVA_S, _TEST_S = 90.0, 0.1
+"""About what building and starting a Java project takes, and one test."""
+
+
+def expected_seconds(problem: Problem | None) -> float:
+    """Return about how long grading a task takes: what is in Java is built first, and many tests take longer."""
+    if problem is None:
+        return 0.0
+    return _JAVA_S * (problem.task.language == "java") + _TEST_S * problem.task.tests.count

@@ -28,7 +28,7 @@ from groundup.grading.services.testing import middle_cut
 from groundup.sandbox.protocol import Command, Ending, Mount, SandboxSpec
 from groundup.suites.protocol import Graded
 from groundup.suites.repogenesis.code_metrics import CodeMetrics, code_metrics, count_tests, legacy_denominator
-from groundup.suites.repogenesis.data import README, Problem, problem_of
+from groundup.suites.repogenesis.data import README, Problem, expected_seconds, problem_of
 from groundup.suites.repogenesis.drivers import driver
 from groundup.suites.repogenesis.legacy import LegacyCoverage, legacy_coverage
 from groundup.suites.repogenesis.legacy_install import Installed, install
@@ -92,6 +92,10 @@ class LegacyGrader:
     def reservation_mb(self, task: Task) -> int:
         """Return what a service and its tests use as a rule; their limit is higher."""
         return min(task.limits.memory_mb, _RESERVATION_MB)
+
+    def expected_s(self, task: Task) -> float:
+        """Return what its language and its tests take as a rule."""
+        return expected_seconds(self._problems.get(task.id))
 
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return what decides a verdict besides the submission."""

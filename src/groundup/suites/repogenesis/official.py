@@ -24,7 +24,7 @@ from groundup.grading.services.start import find_start
 from groundup.grading.services.testing import middle_cut
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, SandboxSpec
 from groundup.suites.protocol import Graded
-from groundup.suites.repogenesis.data import Problem, problem_of
+from groundup.suites.repogenesis.data import Problem, expected_seconds, problem_of
 from groundup.suites.repogenesis.drivers import driver
 from groundup.suites.repogenesis.official_coverage import OfficialCoverage, official_coverage
 from groundup.suites.repogenesis.official_java import build_java_image, run_java_image
@@ -63,6 +63,10 @@ class OfficialGrader:
     def reservation_mb(self, task: Task) -> int:
         """Return what a service and its tests use as a rule; their limit is higher."""
         return min(task.limits.memory_mb, _RESERVATION_MB)
+
+    def expected_s(self, task: Task) -> float:
+        """Return what its language and its tests take as a rule."""
+        return expected_seconds(self._problems.get(task.id))
 
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return what decides a verdict besides the submission."""

@@ -26,7 +26,7 @@ from groundup.grading.services.start import StartCommand, find_start
 from groundup.grading.services.testing import TestRun, middle_cut
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.protocol import Graded
-from groundup.suites.repogenesis.data import Problem
+from groundup.suites.repogenesis.data import Problem, expected_seconds
 from groundup.suites.repogenesis.implemented import Coverage, covered
 from groundup.suites.repogenesis.in_process import run_in_process
 from groundup.suites.repogenesis.locked import test_environment
@@ -55,6 +55,10 @@ class StrictGrader:
         problem = self._problems.get(task.id)
         is_java = problem is not None and problem.task.language == "java"
         return min(task.limits.memory_mb, _JAVA_RESERVATION_MB if is_java else _RESERVATION_MB)
+
+    def expected_s(self, task: Task) -> float:
+        """Return what its language and its tests take as a rule."""
+        return expected_seconds(self._problems.get(task.id))
 
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return what decides a verdict besides the submission."""
