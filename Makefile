@@ -19,8 +19,10 @@ $(STAMP): requirements.lock pyproject.toml
 demo: setup
 	$(BIN)/python examples/demo.py
 
+# Which tests, as pytest takes them: make test TESTS=tests/cli
+TESTS ?=
 test: setup
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS)
 
 check: setup
 	$(BIN)/ruff check .

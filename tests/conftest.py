@@ -1,4 +1,4 @@
-"""What holds for all tests: nothing fails because the machine was busy."""
+"""What holds for all tests: nothing fails because the machine was busy, and what is missing here is said."""
 
 import os
 import signal
@@ -10,6 +10,7 @@ from hypothesis import settings
 
 from groundup.sandbox.deadlines import Meter
 from groundup.sandbox.launcher.watching import take_census
+from tests.needs import need, unlocked
 
 settings.register_profile("groundup", deadline=None)
 settings.load_profile("groundup")
@@ -38,3 +39,18 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: pytest_timeout.Setting
     signal.signal(signal.SIGALRM, look)
     signal.setitimer(signal.ITIMER_REAL, limit_s)
     return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose tools are not here."""
+    for mark in item.iter_markers("needs"):
+        for tool in mark.args:
+            need(tool)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line what would unlock the tests that were skipped."""
+    line = unlocked(str(report.longrepr) for report in terminalreporter.stats.get("skipped", []))
+    if line:
+        terminalreporter.write_line(line)

@@ -16,6 +16,7 @@ from groundup.sandbox.fake import FakeProvider, answer
 from groundup.sandbox.protocol import Command, Ending, SandboxProvider, SandboxSpec
 from groundup.settings import Settings
 from tests.agents.fakes import FakeModel, a_task, assignment, runs, says
+from tests.needs import lack
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ async def provider(tmp_path: Path) -> AsyncIterator[SandboxProvider]:
         try:
             await (await found.open(SandboxSpec(workspace=tmp_path / "try"))).close()
         except SandboxError as error:
-            pytest.skip(f"no sandbox can be opened on this machine: {error}")
+            lack("sandbox", error)
         yield found
 
 

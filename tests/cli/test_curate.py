@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Groundup
 
 WORKFLOW = "on: push\njobs: {test: {runs-on: ubuntu-latest, steps: [{run: cargo test}]}}\n"
@@ -28,6 +30,7 @@ def test_the_job_is_told_with_its_reasons(groundup: Groundup, tmp_path: Path) ->
     assert document["candidates"][0]["job"] == "test"
 
 
+@pytest.mark.needs("git")
 def test_wrong_requests_are_explained(groundup: Groundup, tmp_path: Path) -> None:
     """A missing folder, an unknown language, kind or pin end with 2 and what would be right."""
     root = _repository(tmp_path)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import TWO, Groundup
+from tests.needs import need
 
 TASK = {
     "start.md": "Write calc.",
@@ -31,6 +32,7 @@ def write(folder: Path, files: Mapping[str, str] = TASK) -> Path:
 @pytest.fixture
 def commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Publish a release of the data where Git's configuration finds it; return its commit."""
+    need("git")
     folder = write(tmp_path / "upstream")
     git = ("git", "-c", "user.name=t", "-c", "user.email=t@example.invalid")
     for arguments in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-qm", "data")):

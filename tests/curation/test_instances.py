@@ -19,6 +19,7 @@ from groundup.suites.dibench.inferred import INFERRED_KINDS, write_inferred
 from groundup.suites.dibench.metrics import score_instance
 from groundup.suites.dibench.patches import apply_to_file, parse_patch
 from groundup.suites.dibench.published import official_comparison
+from tests.needs import need
 
 WORKFLOW = """
 on: push
@@ -50,6 +51,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def _committed(root: Path, files: Mapping[str, bytes], author: str = "a") -> Path:
+    need("git")
     for path, content in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(content)
@@ -160,6 +162,7 @@ async def test_a_repository_is_found_by_a_mirror_and_never_written_to(repository
     assert sorted(path.name for path in (repository / ".git").iterdir()) == before
 
 
+@pytest.mark.needs("git")
 async def test_what_is_no_repository_is_refused_with_a_sentence(tmp_path: Path) -> None:
     """Neither an empty folder nor an option of git passes for a repository."""
     (tmp_path / "empty").mkdir()

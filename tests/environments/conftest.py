@@ -16,6 +16,7 @@ from groundup.sandbox.bubblewrap import create
 from groundup.sandbox.protocol import Command, SandboxProvider, SandboxSpec
 from groundup.settings import Settings
 from tests.gateways.fake_index import FakeIndex, serving
+from tests.needs import lack
 
 MINOR = f"3.{sys.version_info.minor}"
 """The Python that runs the tests is there for sure."""
@@ -38,7 +39,7 @@ async def provider(tmp_path: Path) -> AsyncIterator[SandboxProvider]:
         try:
             await (await found.open(SandboxSpec(workspace=tmp_path / "try"))).close()
         except SandboxError as error:
-            pytest.skip(f"no sandbox can be opened on this machine: {error}")
+            lack("sandbox", error)
         yield found
 
 

@@ -11,6 +11,7 @@ from groundup.environments.layer_store import LayerStore
 from groundup.environments.requests import GitSource
 from groundup.sandbox.programs import run_program
 from groundup.settings import environment
+from tests.needs import need
 
 FILES = {
     "lib.py": b"x = '$Format:%H$'\r\n",
@@ -30,6 +31,7 @@ async def git(folder: Path, *arguments: str) -> str:
 @pytest.fixture
 async def upstream(tmp_path: Path) -> Path:
     """A repository with two commits, found below a folder of mirrors."""
+    need("git")
     folder = tmp_path / "mirrors" / "example.org" / "somebody" / "lib"
     folder.mkdir(parents=True)
     await git(folder, "init", "--quiet", "-b", "main", ".")

@@ -20,6 +20,9 @@ def searches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shim.write_text(f"#!/bin/sh\necho asked >> {told}\nexit 127\n")
     shim.chmod(0o755)
     monkeypatch.setenv("PATH", str(programs), prepend=":")
+    monkeypatch.setenv("HOME", str(tmp_path))  # whose folders other tests change meanwhile
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
     return told
 
 

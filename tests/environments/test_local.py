@@ -16,6 +16,7 @@ from groundup.settings import Settings
 from groundup.trees.removal import remove_tree
 from tests.environments.conftest import MINOR, MakeBuilder, inside
 from tests.gateways.fake_index import FakeIndex, make_sdist, make_wheel, sha256
+from tests.needs import lack
 
 pytestmark = pytest.mark.end_to_end
 
@@ -72,7 +73,7 @@ async def test_pip_is_inside_when_asked_for(
     """With pip means that `python -m pip` works, and brings nothing else along."""
     interpreter = await builder.interpreter(MINOR)
     if not interpreter.has_pip:
-        pytest.skip(f"the Python {MINOR} of this machine brings no pip along")
+        lack("bundled pip", f"the Python {MINOR} of this machine brings none along")
     environment = await builder.python(request(with_pip=True))
     code = (
         "import runpy, sys; sys.argv[1:] = ['list', '--format=json']; runpy.run_module('pip', run_name='__main__')"

@@ -15,6 +15,7 @@ from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings, environment
 from groundup.trees.removal import remove_tree
 from tests.environments.conftest import MINOR, inside
+from tests.needs import lack
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.registry]
 
@@ -29,7 +30,7 @@ async def configuration(tmp_path: Path) -> ClientConfiguration:
     try:
         await registry.page("six")
     except NetworkError as error:
-        pytest.skip(f"no package index can be reached: {error}")
+        lack("package index", error)
     finally:
         await registry.close()
     return found

@@ -17,6 +17,7 @@ from groundup.settings import environment
 from tests.gateways.fake_crates import FakeCrates
 from tests.gateways.fake_npm import FakeNpm
 from tests.gateways.fake_site import Site
+from tests.needs import lack, need
 
 pytestmark = pytest.mark.end_to_end
 
@@ -45,12 +46,16 @@ async def crates() -> AsyncIterator[FakeCrates]:
         yield found
 
 
+PROGRAMS: dict[ToolchainName, str] = {"node": "npm", "rust": "cargo"}
+
+
 async def installed(name: ToolchainName, tmp_path: Path) -> Toolchain:
     """Return a toolchain; skip where this machine has none."""
+    need(PROGRAMS[name])
     try:
         return await find_toolchain(name, environment(), tmp_path / "staging")
     except InfrastructureError as error:
-        pytest.skip(str(error))
+        lack(name, error)
 
 
 def spec_of(toolchain: Toolchain, workspace: Path) -> SandboxSpec:

@@ -8,6 +8,7 @@ import pytest
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.settings import Settings
 from groundup.suites.pulling import Origin, PublishedRepository, data_folder, pull, take_folder
+from tests.needs import need
 
 
 @pytest.fixture
@@ -19,6 +20,7 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.fixture
 def repository(tmp_path: Path) -> PublishedRepository:
     """A real local Git repository with data in a sub-folder."""
+    need("git")
     folder = tmp_path / "upstream"
     (folder / "part" / "one").mkdir(parents=True)
     (folder / "part" / "one" / "start.md").write_text("hello")
@@ -59,6 +61,7 @@ async def test_an_unknown_commit_is_said(repository: PublishedRepository, settin
     assert data_folder("toy", settings) is None
 
 
+@pytest.mark.needs("git")
 async def test_an_unreachable_repository_names_the_ways_out(settings: Settings, tmp_path: Path) -> None:
     """Without the network there are two ways, and the error names both."""
     nowhere = PublishedRepository(address=str(tmp_path / "nowhere"), commit="abcdef1", licence="MIT")

@@ -28,8 +28,10 @@ class HostState:
     def __init__(self) -> None:
         self.path = _root() / secrets.token_hex(4)
         self.path.mkdir(mode=0o711)
-        self.lock = os.open(self.path / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        lock = self.path / "lock.new"
+        self.lock = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock.rename(self.path / "lock")  # from its first moment it is held: nobody takes it for a killed program's
         (self.path / "empty").mkdir(mode=0o755)
         (self.path / "sandboxes").mkdir(mode=0o700)
         write_etc(self.path / "etc")

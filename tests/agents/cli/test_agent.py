@@ -17,6 +17,7 @@ from groundup.models.protocol import ModelError, RefusedError
 from groundup.sandbox.protocol import SandboxProvider
 from tests.agents.cli.programs import ASKING, NOSY, preset
 from tests.agents.fakes import FakeModel, Memory, assignment, says
+from tests.environments.conftest import MINOR
 from tests.gateways.fake_index import FakeIndex, make_wheel
 
 pytestmark = pytest.mark.end_to_end
@@ -40,7 +41,8 @@ class Stage:
         made = assignment(
             self.root, model, provider=self.provider, trajectory=self.memory, limits=limits, withheld=WITHHELD
         )
-        return dataclasses.replace(made, builder=self.builder, keep=self.kept.__setitem__)
+        task = made.task.model_copy(update={"metadata": made.task.metadata | {"python": MINOR}})
+        return dataclasses.replace(made, task=task, builder=self.builder, keep=self.kept.__setitem__)
 
     async def play(
         self, program: str, *arguments: str, model: FakeModel, limits: EpisodeLimits | None = None, **more: object

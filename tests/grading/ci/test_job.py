@@ -42,7 +42,8 @@ async def test_steps_speak_to_each_other(tmp_path: pathlib.Path) -> None:
         'printf "#!/bin/sh\necho four\n" > $RUNNER_TEMP/bin/tool; chmod +x $RUNNER_TEMP/bin/tool; sleep 60 &\'}',
         "{run: 'echo \"::set-output name=old::five\"', id: second}",
         "{name: test, shell: bash, run: 'echo \"$A $B ${{ steps.first.outputs.out }} $(tool) "
-        '${{ steps.second.outputs.old }} $(pgrep -c sleep) ${{ env.A }}" | tee /dev/stderr | '
+        "${{ steps.second.outputs.old }} $(grep -lx sleep /proc/[0-9]*/comm | wc -l) "
+        '${{ env.A }}" | tee /dev/stderr | '
         'grep -qx "one two three four five 1 one"\'}',
         '{working-directory: sub, run: \'test "$PWD" = "$GITHUB_WORKSPACE/sub"\'}',
     ).replace("\ntwo\nE", "\\ntwo\\nE")

@@ -21,16 +21,11 @@ pytestmark = [
 ]
 
 
-def needs(program: str) -> pytest.MarkDecorator:
-    """Skip where the language's programs are not on this machine."""
-    return pytest.mark.skipif(shutil.which(program) is None, reason=f"{program} is not on PATH")
-
-
 EXECUTABLE = [
     "tiny-python",
     "tiny-matrix",
-    pytest.param("tiny-javascript", marks=needs("npm")),
-    pytest.param("tiny-rust", marks=needs("cargo")),
+    pytest.param("tiny-javascript", marks=pytest.mark.needs("npm")),
+    pytest.param("tiny-rust", marks=pytest.mark.needs("cargo")),
 ]
 
 
@@ -89,10 +84,9 @@ def test_a_verdict_holds_its_evidence(executing: Groundup, tmp_path: Path) -> No
     assert table["scores"]["all"]["executability"]["denominator"] == 1
 
 
+@pytest.mark.needs("npm")
 def test_a_build_file_is_no_place_for_tests(executing: Groundup, tmp_path: Path) -> None:
     """A prediction that declares nothing and turns the test script into nothing gets nothing for it."""
-    if shutil.which("npm") is None:
-        pytest.skip("npm is not on PATH")
     cheat = JAVASCRIPT.masked["package.json"].replace("node test.js", "true")
     write_tree(tmp_path / "p/tiny-javascript", {"package.json": cheat})
     ended = executing(

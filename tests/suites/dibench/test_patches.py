@@ -1,6 +1,5 @@
 """Unified diffs: read, refused, applied where Git applies them."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -95,7 +94,7 @@ def test_quoted_names_and_lines_that_look_like_headers() -> None:
     assert apply_to_file(one, b"-- old\nx\n") == b"++ new\nx\n"
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="compares with git, which is not installed")
+@pytest.mark.needs("git")
 @settings(deadline=None, max_examples=25)
 @given(old=LINES, new=LINES, shift=st.integers(0, 3))
 def test_the_same_as_git(old: str, new: str, shift: int, tmp_path_factory: pytest.TempPathFactory) -> None:

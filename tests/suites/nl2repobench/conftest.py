@@ -10,6 +10,7 @@ from groundup.domain.limits import Limits
 from groundup.sandbox.bubblewrap import create
 from groundup.sandbox.protocol import Command, SandboxSpec
 from groundup.settings import load
+from tests.needs import lack
 from tests.suites.nl2repobench.images import Laboratory, write_environment
 from tests.suites.nl2repobench.trials import Trial
 
@@ -24,7 +25,7 @@ async def trial(tmp_path: Path) -> AsyncIterator[Trial]:
             async with await provider.open(SandboxSpec(workspace=workspace, limits=Limits())) as sandbox:
                 await sandbox.run(Command(argv=("true",)))
         except SandboxError as error:
-            pytest.skip(f"this machine opens no sandbox: {error}")
+            lack("sandbox", error)
         yield Trial(provider, tmp_path)
 
 

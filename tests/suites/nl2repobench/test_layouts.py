@@ -1,7 +1,5 @@
 """Strict grading of every layout that originals have: the original passes, nothing passes nothing."""
 
-import shutil
-import subprocess
 import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +14,7 @@ from groundup.grading.library.decision import decide
 from groundup.grading.library.execution import Execution, run_hidden_tests
 from groundup.grading.library.hidden import Distribution, Extensions, HiddenTests
 from tests.grading.library.laboratory import HostBuilder, write_tree
+from tests.needs import lack, need
 from tests.suites.nl2repobench.trials import Trial
 
 pytestmark = pytest.mark.end_to_end
@@ -227,10 +226,7 @@ async def test_a_build_that_fails_costs_what_needs_it(trial: Trial, broken: str)
 
 def _require_compiler() -> None:
     include = Path(sysconfig.get_path("include")) / "Python.h"
-    compiler = shutil.which("cc")
-    if compiler is None or not include.is_file():
-        pytest.skip("this machine has no C compiler or no headers of Python")
-    done = subprocess.run([compiler, "--version"], capture_output=True, check=False)
-    if done.returncode:
-        pytest.skip("the C compiler of this machine does not start")
+    need("cc")
+    if not include.is_file():
+        lack("cc", "the headers of Python are not there")
     pytest.importorskip("setuptools", reason="the interpreter of these tests has no setuptools to build with")

@@ -10,6 +10,7 @@ from groundup.domain.verdicts import Stage
 from groundup.grading.library.hidden import HiddenTests
 from groundup.sandbox.protocol import CommandResult, Ending
 from groundup.suites.nl2repobench.official_commands import said_of
+from tests.needs import lack
 from tests.suites.nl2repobench.images import Laboratory, Published, bundled_pip, rate
 
 BACKEND = """
@@ -139,7 +140,7 @@ def _files(task: Shelled, **more: str) -> dict[str, str]:
 def pip() -> None:
     """Skip where the interpreter comes without pip."""
     if bundled_pip() is None:
-        pytest.skip("this interpreter bundles no pip, which the published commands call")
+        lack("bundled pip", "this interpreter has none, and the published commands call it")
 
 
 @pytest.mark.end_to_end

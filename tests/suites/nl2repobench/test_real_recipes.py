@@ -11,6 +11,7 @@ from groundup.grading.bench import Bench
 from groundup.settings import Settings
 from groundup.suites.nl2repobench.suite import create
 from groundup.suites.protocol import Graded
+from tests.needs import lack
 from tests.suites.nl2repobench.trials import Trial, passed
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.registry]
@@ -36,7 +37,7 @@ async def _grade(name: str, kind: Literal["oracle", "nop"], trial: Trial, builde
         await suite.reference(task, kind, submission, bench)
         return await suite.graders()["strict"].grade(task, submission, bench)
     except InfrastructureError as error:
-        pytest.skip(f"no environment for {name} on this machine: {error}")
+        lack("environments of recipes", f"none for {name}: {error}")
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -9,6 +9,7 @@ from groundup.domain.errors import SandboxError
 from groundup.sandbox.bubblewrap import create
 from groundup.sandbox.protocol import Command, SandboxSpec
 from groundup.settings import load
+from tests.needs import lack
 from tests.suites.repogenesis.trials import Trial
 
 
@@ -22,5 +23,5 @@ async def trial(tmp_path: Path) -> AsyncIterator[Trial]:
             async with await provider.pod() as pod, await pod.open(SandboxSpec(workspace=workspace)) as sandbox:
                 await sandbox.run(Command(argv=("true",)))
         except SandboxError as error:
-            pytest.skip(f"this machine makes no pods: {error}")
+            lack("sandbox", error)
         yield Trial(provider, tmp_path)

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-import pytest
-
 from groundup import settings
 from groundup.suites.pulling import data_folder
 from groundup.suites.repogenesis.data import Dataset, read_dataset
+from tests.needs import lack
 
 OWN_TASK = """\
 format = 1
@@ -37,5 +36,5 @@ def published() -> Dataset:
     """Return the published data, or skip the test."""
     folder = data_folder("repogenesis", settings.load())
     if folder is None:
-        pytest.skip("the published data is not at hand; run `groundup data pull repogenesis`")
+        lack("data of repogenesis", "it is not at hand; run `groundup data pull repogenesis`")
     return read_dataset(folder)

@@ -21,6 +21,7 @@ from groundup.settings import Settings, environment
 from groundup.suites.protocol import Graded
 from groundup.suites.repogenesis.strict import StrictGrader
 from tests.grading.library.laboratory import write_tree
+from tests.needs import lack
 from tests.suites.repogenesis.java_trials import BROKEN, FORGER, SOLUTION, java_problem
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.registry]
@@ -38,12 +39,12 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
         find_jdk(17, variables)
         home = find_maven(variables).home
     except InfrastructureError as error:
-        pytest.skip(str(error))
+        lack("JDK 17 and Maven", error)
     registry = MavenRegistry(maven_configuration(variables, home), FetchCache(tmp_path / "cache/registry"))
     try:
         await registry.file(JUNIT)
     except NetworkError as error:
-        pytest.skip(f"no Maven repository can be reached: {error}")
+        lack("Maven repository", error)
     finally:
         await registry.close()
     settings = Settings(cache_dir=tmp_path / "cache")
@@ -58,7 +59,7 @@ async def _try(provider: SandboxProvider, folder: Path) -> None:
     try:
         await (await provider.open(SandboxSpec(workspace=folder))).close()
     except SandboxError as error:
-        pytest.skip(f"no sandbox can be opened on this machine: {error}")
+        lack("sandbox", error)
 
 
 async def graded(files: dict[str, str], bench: Bench, tmp_path: Path) -> Graded:

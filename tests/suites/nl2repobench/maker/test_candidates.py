@@ -59,6 +59,7 @@ async def _commit(folder: Path, date: str, name: str) -> None:
         assert done.ok, done.text()
 
 
+@pytest.mark.needs("git")
 async def test_commits_are_ranked_by_tree_and_date(tmp_path: Path) -> None:
     """The commit that has the told files, nearest before the day of the pins, comes first."""
     folder = tmp_path / "demo"

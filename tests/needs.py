@@ -1,0 +1,59 @@
+"""What a test needs of the machine: it skips by name where that is missing, and never unseen.
+
+`@pytest.mark.needs("git")` starts the tool, for a shim on PATH may have nothing behind it; fixtures that find out
+by themselves call `lack`. The last line of a run says what would unlock how many tests. What is named in
+`EXPECTED_TOOLS`, separated by commas, must be there: then its absence fails the test.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+from typing import NoReturn
+
+import pytest
+
+EXPECTED = "EXPECTED_TOOLS"
+VERSION = {"cargo": ("cargo", "rustc")}
+"""Tools of which more than one program must start."""
+_REASON = re.compile(r"needs (?P<tool>[^:]+): ")
+
+
+def lack(tool: str, why: object) -> NoReturn:
+    """Skip the running test, which needs *tool*; fail it where *tool* is expected."""
+    text = f"needs {tool}: {why}"
+    if tool in os.environ.get(EXPECTED, "").split(","):
+        pytest.fail(f"{text}; it is expected here ({EXPECTED})", pytrace=False)
+    pytest.skip(text)
+
+
+def need(tool: str) -> None:
+    """Go on where *tool* starts."""
+    why = trouble(tool)
+    if why:
+        lack(tool, why)
+
+
+@cache
+def trouble(tool: str) -> str:
+    """Return why *tool* cannot be used; empty when it can."""
+    for program in VERSION.get(tool, (tool,)):
+        if shutil.which(program) is None:
+            return f"{program} is not on PATH"
+        try:
+            done = subprocess.run([program, "--version"], capture_output=True, check=False, timeout=120)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return f"{program} is on PATH and does not start: {error}"
+        if done.returncode:
+            return f"{program} is on PATH and does not start: {done.stderr.decode(errors='replace').strip()}"
+    return ""
+
+
+def unlocked(reasons: Iterable[str]) -> str:
+    """Return the line that says which tools would unlock how many tests; empty where all are there."""
+    missing = Counter(found["tool"] for reason in reasons if (found := _REASON.search(reason)))
+    told = ", ".join(f"{tool} {count}" for tool, count in missing.most_common())
+    return f"not here, and how many tests each would unlock: {told}" if told else ""
