@@ -4,6 +4,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import httpx
 import pytest
@@ -14,6 +15,8 @@ from groundup.gateways.pypi import PyPIGateway
 from groundup.gateways.pypi_registry import PyPIRegistry
 from groundup.gateways.server import ServerLimits
 from groundup.gateways.simple_pages import ACCEPTED, cutoff_instant
+from groundup.sandbox.fake import FakeProvider
+from groundup.sandbox.protocol import SandboxSpec
 from tests.gateways.fake_index import FakeIndex, make_sdist, make_wheel, sha256
 
 
@@ -172,3 +175,12 @@ async def test_a_guest_cannot_be_sent_bytes_without_end(index: FakeIndex, regist
     assert statuses[0] == 200
     assert statuses[-1] == 403
     assert [trouble.kind for trouble in gateway.troubles] == ["budget"]
+
+
+async def test_the_clocks_of_a_sandbox_leave_out_what_its_gateway_owes(tmp_path: Path) -> None:
+    """A gateway that is attached says how long it kept the guest waiting."""
+    registry = cast(PyPIRegistry, None)  # nothing is asked
+    async with FakeProvider() as provider, PyPIGateway(registry) as gateway:
+        sandbox = await provider.open(SandboxSpec(workspace=tmp_path))
+        await gateway.attach(sandbox)
+    assert [owed_s() for owed_s in sandbox.excuses] == [0.0]

@@ -91,6 +91,7 @@ class FakeSandbox:
         self.closed = False
         self.files: dict[str, bytes] = {}
         self.services: list[FakeService] = []
+        self.excuses: list[Callable[[], float]] = []
         self._provider = provider
         self._ports = ports
 
@@ -162,7 +163,8 @@ class FakeSandbox:
         return Stopwatch(self._provider.read)
 
     def excuse(self, owed_s: Callable[[], float]) -> None:
-        """Take note of nothing."""
+        """Take note of it."""
+        self.excuses.append(owed_s)
 
     async def close(self) -> None:
         """End its services."""
