@@ -169,6 +169,21 @@ async def test_what_cannot_be_found_after_it_was_made_fails(shown: int, tmp_path
     assert found == [Presence.PRESENT, Presence.FAILING, Presence.PRESENT]
 
 
+@pytest.mark.parametrize("listed", ['[{"id": 7}]', '{"data": {"total": 1, "things": [{"thing_id": "7"}]}}'])
+async def test_what_is_listed_exists(listed: str, tmp_path: Path) -> None:
+    """Also where nothing could be made: a thing of the list that cannot be found fails."""
+
+    def forgetful(method: str, path: str) -> bytes:
+        if (method, path) == ("GET", "/things"):
+            return http(200, listed)
+        return http(404, '{"error": "no such thing"}' if path.startswith("/things/") else "no page")
+
+    assert await presences(forgetful, tmp_path, "GET /things/{id}", "GET /things") == [
+        Presence.FAILING,
+        Presence.PRESENT,
+    ]
+
+
 async def test_breaking_down_fails_where_nothing_else_can_be_the_cause(tmp_path: Path) -> None:
     """5xx to a plain question, or to the body that is specified; an unknown body or id excuses."""
 

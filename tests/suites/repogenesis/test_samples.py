@@ -8,7 +8,9 @@ README = """
 ### `POST /api/users`
 Request:
 ```json
-{ "email": "string (required)", "age": "integer", "admin": "boolean", "role": "USER|ADMIN", "tags": ["string"] }
+{ "email": "string (required)", "age": "integer", "admin": "boolean", "role": "USER|ADMIN", "tags": ["string"],
+  "level": "string (required, enum: ['low', 'high'])", "kind": "string (optional, draft|published)",
+  "due": "string (optional, ISO 8601 format)" }
 ```
 Response:
 ```json
@@ -48,6 +50,9 @@ def test_words_for_types_become_values_and_values_stay() -> None:
             "admin": True,
             "role": "USER",
             "tags": ["sample"],
+            "level": "low",
+            "kind": "draft",
+            "due": "2024-01-02T03:04:05Z",
         },
         "PUT /api/users/{id}": {"nickname": "sample", "level": 1},
         "POST /api/rooms": {"name": "Blue", "address": {"street": "sample"}},

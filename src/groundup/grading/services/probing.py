@@ -123,10 +123,13 @@ class _Made:
         self._by_name: dict[str, str] = {}
 
     def note(self, route: Route, answer: Answer, sent: bytes) -> None:
-        """Keep the ids that *answer* gives, but for those that it only repeats."""
-        if route.method != "POST" or answer.status not in _CREATED:
+        """Keep the ids of what was made, or is listed, but for those that *answer* only repeats."""
+        if route.method not in ("POST", "GET") or answer.status not in _CREATED or route.path.endswith("}"):
             return
-        given, own = _fields(answer.text()), _fields(sent.decode())
+        made = route.method == "POST"
+        read = _read(answer.text())
+        given = _fields(read if made else _listed(read))
+        own = _fields(_read(sent.decode())) if made else {}
         ids = {
             _bare_name(key): str(value)
             for key, value in given.items()
@@ -159,12 +162,26 @@ class _Made:
         return next((self._by_path[place] for place in places if place in self._by_path), None)
 
 
-def _fields(text: str) -> dict[str, JsonValue]:
-    """Return the fields of a JSON object, and behind them those of the objects in it."""
+def _read(text: str) -> JsonValue:
     try:
-        read = json.loads(text)
+        value: JsonValue = json.loads(text)
     except (ValueError, RecursionError):
-        return {}
+        return None
+    return value
+
+
+def _listed(read: JsonValue) -> JsonValue:
+    """Return the first thing of a list, also of one in an object or two."""
+    for _ in range(3):
+        if isinstance(read, list):
+            return read[0] if read else None
+        inner = list(read.values()) if isinstance(read, dict) else []
+        read = next((one for kind in (list, dict) for one in inner if isinstance(one, kind) and one), None)
+    return None
+
+
+def _fields(read: JsonValue) -> dict[str, JsonValue]:
+    """Return the fields of a JSON object, and behind them those of the objects in it."""
     if not isinstance(read, dict):
         return {}
     inner = [value for value in read.values() if isinstance(value, dict)]

@@ -30,7 +30,9 @@ class Coverage(Record):
         missing = [one for one in self.specified if one not in (*self.implemented, *self.unclear, *self.failing)]
         kinds = (("are missing", missing), ("always fail", self.failing), ("are unclear", self.unclear))
         told = [f"{len(ones)} {words}, first {ones[0]}" for words, ones in kinds if ones]
-        return f"of {len(self.specified)} endpoints {'; '.join(told)}" if told else ""
+        return (
+            f"endpoints: {'; '.join(told)}; {len(self.implemented)} of {len(self.specified)} count" if told else ""
+        )
 
     def as_text(self) -> bytes:
         """Return a line per endpoint, for people."""

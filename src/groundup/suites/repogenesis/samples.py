@@ -25,8 +25,11 @@ _KINDS: tuple[tuple[re.Pattern[str], JsonValue], ...] = (
     (re.compile(r"\bbool", re.IGNORECASE), True),
 )
 _TEXT = re.compile(r"\b(?:string|str|text|uuid|email|date|datetime|timestamp|required|optional)\b", re.IGNORECASE)
-_CHOICES = re.compile(r"[\w-]+(?:\s*\|\s*[\w-]+)+")
+_CHOICES = re.compile(r"(?:^|[:(,]\s*)([\w-]+)(?:\s*\|\s*[\w-]+)+")
+_SHOWN = re.compile(r"(?:\be\.g\.|\benum\b|\bone of\b|\bvalues?\b|\bsuch as\b)[^'\"]{0,20}['\"]([^'\"]+)['\"]")
+_MOMENT = re.compile(r"\bISO\b|\bdate-?time\b", re.IGNORECASE)
 _BY_NAME = (
+    ("uuid", "3f2504e0-4f89-41d3-9a0c-0305e82c3301"),
     ("email", "sample.person@example.com"),
     ("password", "Sample-Passw0rd"),
     ("date", "2024-01-02"),
@@ -112,11 +115,14 @@ def _value(name: str, told: JsonValue) -> JsonValue:
 
 
 def _worded(name: str, told: str) -> JsonValue:
-    for words, value in _KINDS:
+    is_text = told.lower().startswith("str")
+    for words, value in () if is_text else _KINDS:
         if words.search(told):
             return value
-    if choices := _CHOICES.fullmatch(told.strip()):
-        return choices[0].partition("|")[0].strip()
-    if told and not _TEXT.search(told) and told != "...":
+    if shown := _SHOWN.search(told) or _CHOICES.search(told):
+        return shown[1]
+    if told and not is_text and not _TEXT.search(told) and told != "...":
         return told
-    return next((value for word, value in _BY_NAME if word in name.lower()), _ELSE)
+    if _MOMENT.search(told):
+        return "2024-01-02T03:04:05Z"
+    return next((value for word, value in _BY_NAME if word in f"{name} {told}".lower()), _ELSE)
