@@ -144,6 +144,7 @@ async def open_workplace(
             **wanted.environment,
         },
         limits=limits.model_copy(update={"wall_clock_s": assignment.limits.wall_clock_s or _DAY_S}),
+        system="host",
         label=assignment.label,
     )
     async with AsyncExitStack() as stack:

@@ -155,6 +155,7 @@ async def build_sandbox(
             "UV_HTTP_TIMEOUT": "900",
         },
         limits=limits,
+        system="host",
         label=f"build {ask.what}",
     )
     cutoff = cutoff_instant(ask.exclude_newer) if ask.exclude_newer else None

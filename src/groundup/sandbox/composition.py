@@ -1,8 +1,8 @@
 """What a guest sees: the arguments that make bubblewrap compose it.
 
-The host's /usr read-only without what its users installed, a generated /etc, an interpreter for the
-supervisor, private /tmp, /home/user and /dev/shm of limited size, the workspace and the mounts asked for. Nothing
-of the host's homes, /root, /var, /opt, /run and /srv, no site-packages, no credentials.
+A fixed list of programs (`system`), or the host's /usr without what its users installed, a generated /etc, an
+interpreter for the supervisor, private /tmp, /home/user and /dev/shm of limited size, the workspace and the mounts
+asked for. Nothing of the host's homes, /root, /var, /opt, /run and /srv, no site-packages, no credentials.
 """
 
 import contextlib
@@ -21,11 +21,13 @@ from pathlib import Path
 from groundup.domain.errors import SandboxError, SubmissionError, UsageError
 from groundup.sandbox.launcher.spawning import CONTROL, INFO, STAGE
 from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxSpec
+from groundup.sandbox.system import GuestSystem
 
 HOME = "/home/user"
 INSIDE = "/.groundup"
 """Where the supervisor and its interpreter are seen."""
 PYTHON = f"{INSIDE}/python/bin/python3"
+_ETC = f"{INSIDE}/etc"
 _MASKED = (
     "usr/local",
     "usr/lib*/python*/dist-packages",
@@ -33,9 +35,17 @@ _MASKED = (
     "usr/share/python-wheels",
 )
 _HARMLESS_ETC = (
-    "alternatives", "fonts", "java-*", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "magic",
-    "maven/logging", "maven/m2.conf",
-    "mime.types", "protocols", "services", "timezone",
+    "alternatives", "fonts", "java-*", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "magic", "maven/logging",
+    "maven/m2.conf", "mime.types",
+)  # fmt: skip
+"""What programs of the host's own /usr need."""
+_SERVICES = (
+    ("echo", 7), ("discard", 9), ("daytime", 13), ("ftp-data", 20), ("ftp", 21), ("ssh", 22), ("telnet", 23),
+    ("smtp", 25), ("time", 37), ("domain", 53), ("tftp", 69), ("gopher", 70), ("finger", 79), ("http", 80),
+    ("kerberos", 88), ("pop3", 110), ("sunrpc", 111), ("nntp", 119), ("ntp", 123), ("imap2", 143), ("snmp", 161),
+    ("irc", 194), ("ldap", 389), ("https", 443), ("submissions", 465), ("syslog", 514), ("submission", 587),
+    ("ldaps", 636), ("imaps", 993), ("pop3s", 995), ("mysql", 3306), ("postgresql", 5432), ("amqp", 5672),
+    ("redis", 6379), ("http-alt", 8080),
 )  # fmt: skip
 _GENERATED_ETC = {
     "passwd": "root:x:0:0:root:/home/user:/bin/sh\nuser:x:1000:1000:user:/home/user:/bin/sh\n"
@@ -47,7 +57,16 @@ _GENERATED_ETC = {
     "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n",
     "resolv.conf": "",
     "shells": "/bin/sh\n/bin/bash\n",
+    "timezone": "Etc/UTC\n",
+    "protocols": "ip 0 IP\nicmp 1 ICMP\ntcp 6 TCP\nudp 17 UDP\nipv6 41 IPv6\nipv6-icmp 58 IPv6-ICMP\n",
+    "services": "".join(f"{name} {port}/tcp\n{name} {port}/udp\n" for name, port in _SERVICES),
 }
+_ROOT_FOLDERS = (
+    "/home", "/media", "/mnt", "/opt", "/root", "/srv", "/usr/local/bin", "/usr/local/etc", "/usr/local/include",
+    "/usr/local/lib", "/usr/local/sbin", "/usr/local/share", "/var/backups", "/var/cache", "/var/lib",
+    "/var/local", "/var/log", "/var/mail", "/var/opt", "/var/spool",
+)  # fmt: skip
+"""What a container's root file system has, besides what is made in any case."""
 _SMALL_TMPFS_MB = 16
 _FILES = 65536
 _DATA_FACTOR = 4
@@ -66,14 +85,20 @@ def base_environment(spec: SandboxSpec) -> dict[str, str]:
     }
 
 
-def write_etc(folder: Path) -> None:
-    """Fill *folder* with the guest's /etc; everything in it is readable by everybody."""
-    folder.mkdir(mode=0o755)
-    for name, text in _GENERATED_ETC.items():
-        (folder / name).write_text(text)
+def write_host_etc(folder: Path) -> None:
+    """Fill *folder* with a guest's /etc for the host's own /usr."""
+    write_etc(folder)
     for name in _HARMLESS_ETC:
         for source in Path("/etc").glob(name):
             _copy(source, folder / source.relative_to("/etc"))
+
+
+def write_etc(folder: Path) -> None:
+    """Fill *folder* with a guest's /etc, the same on every machine; everything in it is readable by everybody."""
+    folder.mkdir(mode=0o755)
+    for name, text in _GENERATED_ETC.items():
+        (folder / name).write_text(text)
+    (folder / "localtime").symlink_to("/usr/share/zoneinfo/Etc/UTC")
     (folder / "ssl" / "certs").mkdir(parents=True)
     try:
         import certifi
@@ -136,23 +161,41 @@ class Composition:
 
 
 def compose(
-    spec: SandboxSpec, state: Path, *, staged: bool, shared_network: bool, controllers: Collection[str]
+    spec: SandboxSpec,
+    state: Path,
+    system: GuestSystem | None,
+    *,
+    staged: bool,
+    shared_network: bool,
+    controllers: Collection[str],
 ) -> Composition:
-    """Return what makes the sandbox of *spec*. Raises `UsageError`, `SubmissionError` and `SandboxError`."""
+    """Return what makes the sandbox of *spec*, with *system* or with the host's.
+
+    Raises `UsageError`, `SubmissionError` and `SandboxError`.
+    """
     box = Composition(state, staged=staged)
     number = 0 if spec.user == "root" else 1000
     box.add("--unshare-all", "--unshare-user", "--disable-userns", "--new-session", "--as-pid-1")
     if shared_network:
         box.add("--share-net")
     box.add("--cap-drop", "ALL", "--uid", number, "--gid", number, "--hostname", "groundup", "--info-fd", INFO)
-    _system(box, state)
+    if spec.throw_away_root:
+        box.add("--size", spec.limits.disk_mb * 2**20, "--tmpfs", "/", "--dir", "/usr")
+    if system is None:
+        _host_system(box, state)
+    else:
+        _listed_system(box, system, spec)
+    _etc(box, state / "etc" if system is None else system.path / "etc", spec)
+    box.add("--proc", "/proc", "--dev", "/dev")
     _supervisor(box, spec, state, controllers)
     _private(box, spec)
     box.add("--bind", box.source(spec.workspace), WORKSPACE)
     for mount in spec.mounts:
         check_mount(mount, spec)
         box.add("--bind" if mount.writable else "--ro-bind", box.source(mount.source), mount.target)
-    box.add("--remount-ro", "/", "--chdir", "/")
+    if not spec.throw_away_root:
+        box.add("--remount-ro", "/")
+    box.add("--chdir", "/")
     return box
 
 
@@ -192,7 +235,7 @@ def masked_folders() -> tuple[Path, ...]:
     return tuple(path for path in found if path.is_dir() and not path.is_symlink())
 
 
-def _system(box: Composition, state: Path) -> None:
+def _host_system(box: Composition, state: Path) -> None:
     box.read_only(Path("/usr"), "/usr")
     for path in masked_folders():
         box.read_only(state / "empty", str(path))
@@ -202,8 +245,28 @@ def _system(box: Composition, state: Path) -> None:
             box.add("--symlink", str(path.readlink()), f"/{name}")
         elif path.is_dir():
             box.read_only(path, f"/{name}")
-    box.read_only(state / "etc", "/etc")
-    box.add("--proc", "/proc", "--dev", "/dev")
+
+
+def _listed_system(box: Composition, system: GuestSystem, spec: SandboxSpec) -> None:
+    if spec.throw_away_root:  # all but what is in it can be written, /usr/local for instance
+        for name in system.usr:
+            box.read_only(system.path / "usr" / name, f"/usr/{name}")
+    else:
+        box.read_only(system.path / "usr", "/usr")
+    for source, target in system.data:
+        box.read_only(source, target)
+    for name in system.links:
+        box.add("--symlink", f"usr/{name}", f"/{name}")
+
+
+def _etc(box: Composition, etc: Path, spec: SandboxSpec) -> None:
+    if not spec.throw_away_root:
+        box.read_only(etc, "/etc")
+        return
+    box.read_only(etc, _ETC)  # from where the supervisor copies it
+    for folder in _ROOT_FOLDERS:
+        if spec.system == "listed" or not folder.startswith("/usr/"):
+            box.add("--dir", folder)
 
 
 def _private(box: Composition, spec: SandboxSpec) -> None:
@@ -227,6 +290,8 @@ def _supervisor(box: Composition, spec: SandboxSpec, state: Path, controllers: C
     if sysconfig.get_config_var("Py_ENABLE_SHARED"):
         box.add("--setenv", "LD_LIBRARY_PATH", f"{INSIDE}/python/lib")
     box.command = [PYTHON, "-I", "-S", "-E", "-B", f"{INSIDE}/supervisor.pyc", str(CONTROL)]
+    if spec.throw_away_root:
+        box.command.append(f"{_ETC}=/etc")
     box.command += [f"{kind}={value}" for kind, value in resource_limits(spec, controllers).items()]
 
 

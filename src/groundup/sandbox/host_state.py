@@ -17,7 +17,7 @@ from pathlib import Path
 
 from groundup.domain.errors import SandboxError
 from groundup.sandbox import supervisor
-from groundup.sandbox.composition import write_etc
+from groundup.sandbox.composition import write_host_etc
 from groundup.sandbox.launcher.cgroups import Group
 from groundup.sandbox.launcher.workspaces import take_back
 
@@ -34,7 +34,7 @@ class HostState:
         lock.rename(self.path / "lock")  # from its first moment it is held: nobody takes it for a killed program's
         (self.path / "empty").mkdir(mode=0o755)
         (self.path / "sandboxes").mkdir(mode=0o700)
-        write_etc(self.path / "etc")
+        write_host_etc(self.path / "etc")
         py_compile.compile(
             supervisor.__file__,
             cfile=str(self.path / "supervisor.pyc"),
@@ -98,6 +98,11 @@ def _undo(record: Path) -> bool:
             finally:
                 os.close(folder)
     return True
+
+
+def systems() -> Path:
+    """Return the folder of guests' systems, which all programs of this user share."""
+    return _root() / "systems"
 
 
 def _root() -> Path:

@@ -12,6 +12,7 @@ from groundup.domain.records import Record
 from groundup.sandbox.bubblewrap import BubblewrapProvider, find_bubblewrap
 from groundup.sandbox.launcher.cgroups import find_places
 from groundup.sandbox.protocol import Command, SandboxSpec
+from groundup.sandbox.system import missing_programs
 
 _ROOM_MB = 2048
 _SYSCTLS = {
@@ -56,7 +57,16 @@ async def examine(cache_dir: Path) -> list[Fact]:
                 "(on macOS and Windows, Docker Desktop, Lima, Colima or WSL 2 bring one)",
             )
         ]
-    facts = [_kernel(), _user(), _container(), _bubblewrap(), *_namespaces(), *_limits(), _disk(cache_dir)]
+    facts = [
+        _kernel(),
+        _user(),
+        _container(),
+        _bubblewrap(),
+        _programs(),
+        *_namespaces(),
+        *_limits(),
+        _disk(cache_dir),
+    ]
     return [*facts, await _trial()]
 
 
@@ -98,6 +108,19 @@ def _bubblewrap() -> Fact:
         )
     return Fact(
         name="bubblewrap", status=Status.GOOD, value="the wheel's" if "site-packages" in path.parts else str(path)
+    )
+
+
+def _programs() -> Fact:
+    """Say which programs of guests' systems are lacking: submissions that need them cannot run here."""
+    missing = missing_programs()
+    if not missing:
+        return Fact(name="guests' programs", status=Status.GOOD, value="all that are listed")
+    return Fact(
+        name="guests' programs",
+        status=Status.LIMITED,
+        value=f"missing: {', '.join(name for names in missing.values() for name in names)}",
+        advice=f"submissions that use them fail here; install them (Debian's packages: {', '.join(missing)})",
     )
 
 

@@ -42,6 +42,13 @@ class SandboxSpec(Record):
     user: Literal["ordinary", "root"] = Field(
         default="ordinary", description="who the guest believes to be; on the host never uid 0"
     )
+    system: Literal["listed", "host"] = Field(
+        default="listed",
+        description="whose programs lie in /usr: those of a fixed list, or, where tools are needed, the host's",
+    )
+    throw_away_root: bool = Field(
+        default=False, description="whether the guest may write beside the mounts, as in a container"
+    )
     label: str = Field(default="sandbox", description="for messages and `doctor`")
 
 

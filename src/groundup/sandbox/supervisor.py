@@ -356,11 +356,27 @@ def _write_file(path: bytes, mode: int, source: int, limits: "dict[int, int]") -
     return 0
 
 
+def _copy_folder(source: str, target: str) -> None:
+    """Copy a small folder of ours, so that the guest may change it."""
+    os.makedirs(target, exist_ok=True)
+    for name in os.listdir(source):
+        path, place = f"{source}/{name}", f"{target}/{name}"
+        kind = os.lstat(path).st_mode
+        if stat.S_ISDIR(kind):
+            _copy_folder(path, place)
+        elif stat.S_ISLNK(kind):
+            os.symlink(os.readlink(path), place)
+        else:
+            with open(path, "rb", buffering=0) as file, open(place, "wb", buffering=0) as copy:
+                copy.write(file.read())
+
+
 def main(argv: "list[str]") -> None:
-    """Arguments: the control descriptor, then limits as `kind=value`."""
+    """Arguments: the control descriptor, then limits as `kind=value` and folders to copy as `from=to`."""
     hide_from_tracers()
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # ignored for process 1; Python would raise KeyboardInterrupt
-    limits = {int(kind): int(value) for kind, _, value in (text.partition("=") for text in argv[1:])}
+    told = dict(text.split("=") for text in argv[1:])
+    limits = {int(kind): int(value) for kind, value in told.items() if kind.isdigit()}
     null = os.dup2(os.open(os.devnull, os.O_RDWR), FIRST_FREE_DESCRIPTOR, inheritable=False)
     for target in (0, 1):
         os.dup2(null, target)
@@ -371,6 +387,9 @@ def main(argv: "list[str]") -> None:
     _signal.signal(_signal.SIGCHLD, lambda *_: None)
     _signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     os.umask(0o022)
+    for source, place in told.items():
+        if not source.isdigit():
+            _copy_folder(source, place)
     supervisor = Supervisor(_socket.socket(fileno=number), limits)
     supervisor._send([b"ready", b""])
     supervisor.serve(wake)

@@ -104,6 +104,9 @@ class HostBuilder:
             ),
             path=(f"{ENVIRONMENT_TARGET}/bin",),
             python_version=sys.version.split()[0],
+            environment={"LD_LIBRARY_PATH": f"{PYTHON_TARGET}/lib"}
+            if sysconfig.get_config_var("Py_ENABLE_SHARED")
+            else {},
         )
 
     async def source(self, request: AnySource) -> Layer:

@@ -12,6 +12,7 @@ from groundup.suites.repogenesis.official_rules import (
     read_surefire_counts,
 )
 from tests.suites.repogenesis.trials import (
+    CONTAINED,
     DAEMON,
     HONEST,
     LIFECYCLE,
@@ -42,6 +43,14 @@ async def test_an_honest_service_gets_everything(trial: Trial) -> None:
     assert passed(graded) == 4
     assert graded.verdict.grader.environment == "rebuilt"
     assert b">>>>> TEST_END" in graded.logs["container.txt"]
+
+
+@pytest.mark.end_to_end
+async def test_a_service_may_do_what_it_does_in_the_published_container(trial: Trial) -> None:
+    """It is root and writes beside its folder; `nc` is there, and what the published image lacks is not."""
+    graded = await trial.official(CONTAINED)
+
+    assert numbers(graded) == (True, 1.0), graded.logs
 
 
 @pytest.mark.end_to_end

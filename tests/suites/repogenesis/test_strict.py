@@ -6,6 +6,7 @@ from groundup.domain.verdicts import Reason, Stage, Status
 from groundup.suites.repogenesis.strict import StrictGrader
 from tests.suites.repogenesis.trials import (
     COMMENTER,
+    CONTAINED,
     DAEMON,
     EVERYTHING_WELL,
     HONEST,
@@ -50,6 +51,13 @@ async def test_a_start_script_that_daemonises_is_fine(trial: Trial) -> None:
 
     assert passed(graded) == 4
     assert share(graded, "deployed") == 1
+
+
+async def test_a_service_may_do_what_it_does_in_the_published_container(trial: Trial) -> None:
+    """It is root and writes beside its folder; `nc` is there, and what the published image lacks is not."""
+    graded = await trial.strict(CONTAINED)
+
+    assert (passed(graded), share(graded, "deployed")) == (4, 1), graded.logs
 
 
 async def test_nothing_gets_nothing(trial: Trial) -> None:

@@ -176,6 +176,20 @@ COMMENTER = {
     "app.py": NOT_FOUND,
 }
 DAEMON = {"app.py": HONEST, "start.sh": "nohup python app.py > /dev/null 2>&1 &\n"}
+CONTAINED = {
+    "app.py": HONEST,
+    "start.sh": """
+set -e
+[ "$(id -u)" = 0 ]
+for place in /app/data /var/log/notes /var/lib/notes /root/.notes ~/.config /usr/local/notes; do
+    mkdir -p $place; echo x > $place/file
+done
+echo '127.0.0.1 notes' >> /etc/hosts
+! nc -z localhost 8123
+for program in npm node gcc java git; do ! command -v $program; done
+exec python app.py
+""",
+}
 NOPS: dict[str, str] = {}
 
 

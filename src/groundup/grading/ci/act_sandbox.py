@@ -67,11 +67,10 @@ class ActSandbox:
         (workspace / "workflow.yml").write_bytes(derived)
         self._stubs = write_stubs(planned.needs.actions, self._folder / "stubs")
         programs = self._programs()
-        covered = [folder for folder in _FOLDERS if Path(folder).is_dir() and not Path(folder).is_symlink()]
         spec = SandboxSpec(
             workspace=workspace,
             mounts=(
-                *(Mount(source=programs, target=folder) for folder in covered),
+                *(Mount(source=programs, target=folder) for folder in _FOLDERS),
                 Mount(source=act_program(), target=_ACT),
                 Mount(source=_made(self._folder / "stubs"), target=_STUBS),
             ),

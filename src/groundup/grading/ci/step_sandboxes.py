@@ -193,6 +193,7 @@ class StepSandboxes:
             ),
             path=self._path(),
             limits=self._request.limits.model_copy(update={"wall_clock_s": self._timeout_s + 120.0}),
+            system="host",
             label="ci steps",
         )
 

@@ -91,6 +91,7 @@ async def compile_tests(
         environment=repository.toolchain.environment,
         path=repository.toolchain.path,
         limits=_COMPILE,
+        system="host",
         label="compiling hidden tests",
     )
     log = bytearray()
@@ -172,6 +173,7 @@ def _spec(
                 "output_bytes": lifecycle.log_bytes,
             }
         ),
+        system="host",
         label="hidden tests",
     )
 

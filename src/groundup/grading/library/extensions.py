@@ -37,6 +37,7 @@ async def compiled(
         limits=Limits(
             memory_mb=2048, command_s=extensions.timeout_s, wall_clock_s=extensions.timeout_s + 30, disk_mb=2048
         ),
+        system="host",
         label="extensions",
     )
     async with await bench.provider.open(spec) as sandbox:

@@ -195,6 +195,9 @@ def service_spec(
                 "output_bytes": lifecycle.log_bytes,
             }
         ),
+        user="root",
+        system="host" if isinstance(environment, JavaToolchain) else "listed",
+        throw_away_root=True,
         label="service",
     )
 

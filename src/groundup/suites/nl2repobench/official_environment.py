@@ -63,6 +63,7 @@ def published_spec(
             wall_clock_s=allowed_s * commands + 60,
         ),
         user=hidden.user,
+        system="host",
         label="published commands",
     )
 

@@ -171,6 +171,7 @@ class JavaScripts:
             environment={**toolchain.environment, **memory_options(limits.memory_mb), **environment},
             path=toolchain.path,
             limits=limits,
+            system="host",
             label=f"older scripts, {phase}",
         )
 

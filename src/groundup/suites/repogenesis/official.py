@@ -171,6 +171,7 @@ class OfficialGrader:
                 }
             ),
             user="root",
+            throw_away_root=True,
             label="published container",
         )
 

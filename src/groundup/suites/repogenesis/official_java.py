@@ -135,6 +135,8 @@ def _spec(
         path=toolchain.path,
         limits=limits,
         user="root",
+        system="host",
+        throw_away_root=True,
         label="published container",
     )
 

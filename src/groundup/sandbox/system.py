@@ -1,0 +1,225 @@
+"""The guest's system: a fixed list of programs, what they need, and nothing else of the machine.
+
+The list is what a container of `python:3.10-slim` with `curl`, `procps` and `netcat-openbsd` has, without what
+administers a machine. Its programs are copied from the host with the closure of their shared libraries, once per
+state of the host, into a folder that sandboxes see read-only; folders of data are shown as they are. So what else
+is installed here decides nothing.
+"""
+
+import contextlib
+import hashlib
+import os
+import secrets
+import shutil
+import stat
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from groundup.sandbox import netcat
+from groundup.sandbox.elf import SharedLibraries, is_elf
+
+LIST_VERSION = "1"
+"""Changes with the list, and so with what a submission can use."""
+PROGRAMS: Mapping[str, str] = {
+    "bash": "bash",
+    "dash": "sh",
+    "coreutils": "[ arch b2sum base32 base64 basename basenc cat chgrp chmod chown chroot cksum comm cp csplit "
+    "cut date dd df dir dircolors dirname du echo env expand expr factor false fmt fold groups head hostid id "
+    "install join link ln logname ls md5sum mkdir mkfifo mknod mktemp mv nice nl nohup nproc numfmt od paste "
+    "pathchk pinky pr printenv printf ptx pwd readlink realpath rm rmdir seq sha1sum sha224sum sha256sum "
+    "sha384sum sha512sum shred shuf sleep sort split stat stdbuf stty sum sync tac tail tee test timeout touch tr "
+    "true truncate tsort tty uname unexpand uniq unlink users vdir wc who whoami yes",
+    "debianutils": "run-parts which",
+    "diffutils": "cmp diff diff3 sdiff",
+    "findutils": "find xargs",
+    "grep": "egrep fgrep grep",
+    "gzip": "gunzip gzip zcat zgrep",
+    "hostname": "hostname",
+    "libc-bin": "getconf getent iconv ldconfig ldd locale",
+    "mawk": "awk",
+    "ncurses-bin": "clear tput",
+    "openssl": "openssl",
+    "passwd": "passwd",
+    "perl-base": "perl",
+    "procps": "free kill pgrep pidwait pkill pmap ps pwdx slabtop snice sysctl tload top uptime vmstat w watch",
+    "sed": "sed",
+    "sysvinit-utils": "pidof",
+    "tar": "tar",
+    "util-linux": "flock getopt ionice last logger lscpu mcookie more mountpoint namei prlimit renice rev runuser "
+    "script setpriv setsid su taskset whereis",
+    "curl": "curl",
+}
+"""Package of Debian -> its programs that guests have. `nc` and `netcat` are our own."""
+_FOLDERS = (
+    "lib*/*/perl-base", "lib*/*/gconv", "lib/locale/C.utf8", "lib/locale/C.UTF-8", "lib/ssl", "lib/terminfo",
+    "share/zoneinfo",
+)  # fmt: skip
+"""Data below /usr that programs and the C library read."""
+_LIBRARIES = (
+    "ld-linux*.so.*", "libanl.so.*", "libbz2.so.*", "libc.so.6", "libcrypt.so.*", "libcrypto.so.*", "libdb-5.*.so",
+    "libdl.so.2", "libexpat.so.1", "libffi.so.*", "libgcc_s.so.1", "libgdbm.so.*", "libgdbm_compat.so.*",
+    "liblzma.so.5", "libm.so.6", "libmvec.so.1", "libncurses.so.*", "libncursesw.so.*", "libnsl.so.*",
+    "libnss_compat.so.2", "libnss_dns.so.2", "libnss_files.so.2", "libpanel.so.*", "libpanelw.so.*",
+    "libpthread.so.0", "libreadline.so.*", "libresolv.so.2", "librt.so.1", "libsqlite3.so.0", "libssl.so.*",
+    "libstdc++.so.6", "libtinfo.so.*", "libtirpc.so.*", "libutil.so.1", "libuuid.so.1", "libz.so.1",
+)  # fmt: skip
+"""Shared libraries that interpreters and wheels may load, besides those that the programs need."""
+_SBIN = ("chroot", "ldconfig", "runuser", "sysctl")
+"""Those that lie in /usr/sbin; all others lie in /usr/bin."""
+_OWN = ("nc", "netcat")
+_PLACES = ("/usr/bin", "/bin", "/usr/sbin", "/sbin")
+_LINKED = ("bin", "sbin", "lib", "lib64")
+_FRESH_S, _KEEP_S, _ROOM_S = 3 * 24 * 3600.0, 9 * 24 * 3600.0, 3600.0
+_LDCONFIG_S = 60.0
+
+
+class GuestSystem:
+    """A composed view: the folders `usr` and `etc` below *path*, and data of the host to be shown in `usr`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.data = tuple((source, f"/{place}") for place, source in _data() if (path / place).is_dir())
+        self.usr = tuple(sorted(folder.name for folder in (path / "usr").iterdir()))
+        self.links = tuple(name for name in _LINKED if name in self.usr)
+
+
+def missing_programs() -> dict[str, tuple[str, ...]]:
+    """Return the listed programs that this machine lacks, by the package of Debian that has them."""
+    lacking = {
+        package: tuple(name for name in names.split() if _host_program(name) is None)
+        for package, names in PROGRAMS.items()
+    }
+    return {package: names for package, names in lacking.items() if names}
+
+
+def guest_system(state: Path, write_etc: Callable[[Path], None], bubblewrap: Path) -> GuestSystem:
+    """Return the view of this machine as it is now; it is composed below *state* when it is not there yet."""
+    folder = state / _digest()
+    if not (folder / "usr").is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        room = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
+        try:
+            _forget_old(folder.parent)
+            _compose(room, write_etc, bubblewrap)
+            with contextlib.suppress(FileExistsError, OSError):  # another process was first
+                room.rename(folder)
+        finally:
+            shutil.rmtree(room, ignore_errors=True)
+    return GuestSystem(folder)
+
+
+def _digest() -> str:
+    """Name the list and the state of the folders of which it is made: installing anything changes these.
+
+    Programs that clean temporary folders remove what is old, so a view is made anew after a few days.
+    """
+    told = [
+        LIST_VERSION,
+        str(int(time.time() / _FRESH_S)),
+        repr(PROGRAMS),
+        repr((_FOLDERS, _LIBRARIES)),
+        netcat_source(),
+    ]
+    for place in (*map(Path, _PLACES), *SharedLibraries().folders, Path("/etc/alternatives")):
+        with contextlib.suppress(OSError):
+            told.append(f"{place} {place.stat().st_mtime_ns}")
+    return hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]
+
+
+def netcat_source() -> str:
+    """Return the program that guests have as `nc`."""
+    return Path(netcat.__file__).read_text(encoding="utf-8")
+
+
+def _forget_old(folder: Path) -> None:
+    """Remove views that no program can use any more, and what killed programs left."""
+    for path in folder.iterdir():
+        with contextlib.suppress(OSError):
+            keep_s = _ROOM_S if path.name.startswith(".") else _KEEP_S
+            if path.stat().st_mtime < time.time() - keep_s:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _compose(room: Path, write_etc: Callable[[Path], None], bubblewrap: Path) -> None:
+    libraries = SharedLibraries()
+    found = list(_programs())
+    for folder in ("bin", "sbin", "lib"):
+        (room / "usr" / folder).mkdir(parents=True)
+    for name, source in found:
+        _copy(source, room / name)
+    for name in _OWN:
+        _write(room / "usr/bin" / name, netcat.WRAPPER)
+    (room / "usr/lib/groundup").mkdir()
+    _write(room / "usr/lib/groundup/nc.py", netcat_source())
+    data = list(_data())
+    for name, _ in data:
+        (room / name).mkdir(parents=True)  # where it is shown
+    inner = [path for _, source in data for path in source.rglob("*.so*") if is_elf(path)]
+    wanted = [path for pattern in _LIBRARIES for path in libraries.matching(pattern)]
+    for library in sorted({*wanted, *libraries.closure([source for _, source in found] + wanted + inner)}):
+        target = room / _merged(library)
+        if not target.exists():
+            _copy(library, target)
+    write_etc(room / "etc")
+    _index(room, bubblewrap)
+    for place in (room, *(path for path in room.rglob("*") if path.is_dir() and not path.is_symlink())):
+        place.chmod(0o755)
+
+
+def _programs() -> Iterator[tuple[str, Path]]:
+    for names in PROGRAMS.values():
+        for name in names.split():
+            source = _host_program(name)
+            if source is not None:
+                yield f"usr/{'sbin' if name in _SBIN else 'bin'}/{name}", source
+
+
+def _host_program(name: str) -> Path | None:
+    """Return where the system itself has a program: what users installed elsewhere does not count."""
+    paths = (Path(place, name) for place in _PLACES)
+    return next((path for path in paths if path.is_file() and os.access(path, os.X_OK)), None)
+
+
+def _data() -> Iterator[tuple[str, Path]]:
+    """Yield the places of folders of data below a view, and where they are on the host."""
+    for pattern in _FOLDERS:
+        for source in sorted(Path("/usr").glob(pattern)):
+            if source.is_dir():
+                yield str(_merged(source)), source
+    if Path("/lib/terminfo").is_dir() and not Path("/lib").is_symlink():
+        yield "usr/lib/terminfo", Path("/lib/terminfo")
+
+
+def _merged(path: Path) -> Path:
+    """Return the place of a host's file below a view, where /lib is always /usr/lib."""
+    place = (path.parent.resolve() / path.name).relative_to("/")
+    if path.parent in (Path("/lib64"), Path("/usr/lib64")):  # where programs look for the dynamic linker
+        place = Path("usr/lib64", path.name)
+    return place if place.parts[0] == "usr" else Path("usr", place)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy what is behind *source*, executable for all, without the rights of its owner."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+    shutil.copystat(source, target)
+    target.chmod(0o755 if source.stat().st_mode & stat.S_IXUSR else 0o644)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+
+
+def _index(room: Path, bubblewrap: Path) -> None:
+    """Let the dynamic linker know where the view's libraries are, and nothing of the host's."""
+    folders = sorted({f"/{path.parent.relative_to(room)}" for path in (room / "usr").rglob("lib*.so*")})
+    plain = [folder for folder in folders if "/gconv" not in folder and "/perl" not in folder]
+    (room / "etc/ld.so.conf").write_text("".join(f"{folder}\n" for folder in plain))
+    links = [part for name in _LINKED for part in ("--symlink", f"usr/{name}", f"/{name}")]
+    argv = [str(bubblewrap), "--unshare-user", "--unshare-net", "--bind", str(room / "usr"), "/usr", *links]
+    argv += ["--bind", str(room / "etc"), "/etc", "--", "/sbin/ldconfig", "-X"]
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):  # without it the usual folders are searched
+        subprocess.run(argv, env={}, capture_output=True, timeout=_LDCONFIG_S, check=False)
