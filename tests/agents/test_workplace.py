@@ -1,21 +1,25 @@
 """The agents' sandbox: what is in it, what is not, and that it comes back when it dies."""
 
+import platform
+import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from groundup.agents import stand_in_pip
 from groundup.agents.loop import create
 from groundup.agents.protocol import EpisodeLimits
 from groundup.agents.workplace import PREFIX, Furnishing, make_prefix, open_workplace, task_python, tools_lock
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
-from groundup.environments.requests import Layer, PythonEnvironment
+from groundup.environments.requests import Layer, PythonEnvironment, PythonRequest
 from groundup.sandbox.bubblewrap import create as create_provider
 from groundup.sandbox.fake import FakeProvider, answer
 from groundup.sandbox.protocol import Command, Ending, SandboxProvider, SandboxSpec
 from groundup.settings import Settings
 from tests.agents.fakes import FakeModel, a_task, assignment, runs, says
+from tests.grading.library.laboratory import HostBuilder
 from tests.needs import lack
 
 
@@ -121,6 +125,79 @@ async def test_an_episode_in_a_real_sandbox(tmp_path: Path, provider: SandboxPro
     assert len(told[3]) < 800
     assert told[5] == "made\n[exit code 0]"
     assert (given.workspace / "made").exists()
+
+
+class VendoringBuilder(HostBuilder):
+    """A builder whose pip brings a copy of `rich` along, as pip's own `_vendor` does."""
+
+    async def python(self, request: PythonRequest) -> PythonEnvironment:
+        """Return an environment, with or without pip."""
+        if not request.with_pip:
+            return await super().python(request)
+        other = self._folder / "with-pip"
+        found = await HostBuilder(other).python(request)
+        vendored = found.layer.path / "lib/pip/_vendor/rich"
+        vendored.mkdir(parents=True, exist_ok=True)
+        (vendored / "__init__.py").touch()
+        return found
+
+
+@pytest.mark.end_to_end
+async def test_pip_is_there_also_where_pip_is_withheld(tmp_path: Path, provider: SandboxProvider) -> None:
+    """`pip`, `python -m pip` and `pip download` work, in environments of `python -m venv`, too."""
+    given = assignment(
+        tmp_path, FakeModel(), provider=provider, withheld=("rich",), builder=VendoringBuilder(tmp_path)
+    )
+    index = given.workspace / "simple" / "tiny"
+    index.mkdir(parents=True)
+    (index / "index.html").write_text('<a href="tiny-1.0-py3-none-any.whl">tiny-1.0-py3-none-any.whl</a>')
+    with zipfile.ZipFile(index / "tiny-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("tiny.py", "ANSWER = 42")
+        wheel.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+        wheel.writestr(
+            "tiny-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        wheel.writestr("tiny-1.0.dist-info/RECORD", "")
+    script = """
+        set -e
+        exec 2>&1
+        python -m http.server --bind 127.0.0.1 8000 > /dev/null 2>&1 &
+        export UV_DEFAULT_INDEX=http://127.0.0.1:8000/simple
+        until (exec 3<> /dev/tcp/127.0.0.1/8000) 2> /dev/null; do sleep 0.1; done
+        pip --version; python -m pip --version
+        pip download --no-deps tiny -d files; ls files
+        python -m pip install -q --no-cache-dir tiny; python -c 'import tiny; print(tiny.ANSWER)'
+        python -m venv own; own/bin/pip install -q tiny; own/bin/python -m pip list
+        pip install rich || echo refused
+        pip wheel tiny || echo not offered
+        pip uninstall -y tiny
+    """
+    async with open_workplace(given) as place:
+        result = await place.run(Command(argv=("bash", "-c", script)))
+    told = result.stdout.decode()
+    assert result.ok, told
+    assert told.count("pip by uv") == 2
+    assert "tiny-1.0-py3-none-any.whl\n42\n" in told
+    assert (
+        told.index("tiny    1.0") < told.index("refused") < told.index("not offered") < told.index("- tiny==1.0")
+    )
+
+
+@pytest.mark.parametrize(
+    ("filename", "fits"),
+    [
+        ("My_Tiny-1.0-py3-none-any.whl", True),
+        ("my-tiny-1.0.tar.gz", True),
+        ("my_tiny-1.0-cp32-abi3-manylinux_2_17_x86_64.whl", platform.machine() == "x86_64"),
+        ("my_tiny-1.0-cp32-cp32-manylinux_2_17_x86_64.whl", False),
+        ("my_tiny-1.0-py3-none-win_amd64.whl", False),
+        ("my_tiny-1.0.1-py3-none-any.whl", False),
+        ("other-1.0-py3-none-any.whl", False),
+    ],
+)
+def test_files_that_fit(filename: str, fits: bool) -> None:
+    """The stand-in for pip saves a file of the wanted version for the Python that asks."""
+    assert bool(stand_in_pip._fitness(filename, "my.tiny", "1.0")) is fits
 
 
 @pytest.mark.end_to_end

@@ -16,6 +16,7 @@ from packaging.markers import Marker
 from packaging.utils import canonicalize_name
 from pydantic import Field
 
+from groundup.agents import stand_in_pip
 from groundup.agents.absence import brings_copies, hiding
 from groundup.agents.languages import LanguageTools, language_tools, python_names
 from groundup.agents.protocol import Assignment
@@ -24,7 +25,11 @@ from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.environments.builder import RegistryLender, WorkbenchLender
-from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment, PythonRequest
+from groundup.environments.requests import (
+    ENVIRONMENT_TARGET,
+    PythonEnvironment,
+    PythonRequest,
+)
 from groundup.gateways.uv import uv_program
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, Sandbox, SandboxSpec, Service
 
@@ -33,7 +38,6 @@ HOME = "/home/user"
 PREFIX = "/opt/venv"
 """The agent's own environment: writable, on top of the layer with pip and pytest."""
 DEFAULT_PYTHON = "3.12"
-_UV = "/opt/uv/uv"
 _VENDORING = ("setuptools", "wheel")
 """Tools that bring copies of other libraries."""
 _OPENINGS = 20
@@ -120,7 +124,12 @@ async def open_workplace(
     make_prefix(environment, prefix)
     home = home_of(assignment)
     home.mkdir()
-    shown = (*environment.mounts, *tools.mounts, *wanted.mounts, *(() if has_pip else _uv_as_pip(prefix)))
+    shown = (
+        *environment.mounts,
+        *tools.mounts,
+        *wanted.mounts,
+        *(() if has_pip else _uv_as_pip(environment, prefix)),
+    )
     hidden = await asyncio.to_thread(hiding, names, shown, assignment.scratch)
     limits = wanted.limits or assignment.task.limits
     spec = SandboxSpec(
@@ -223,12 +232,23 @@ async def _environment(
     return await assignment.builder.python(PythonRequest(python=python)), False
 
 
-def _uv_as_pip(prefix: Path) -> tuple[Mount, ...]:
-    """Let `pip` be uv, which brings no Python sources along; return what shows it."""
-    for name in ("pip", "pip3"):
-        (prefix / "bin" / name).write_text(f'#!/bin/sh\nexec {_UV} pip "$@"\n')
-        (prefix / "bin" / name).chmod(0o755)
-    return (Mount(source=uv_program(), target=_UV),)
+def _uv_as_pip(environment: PythonEnvironment, prefix: Path) -> tuple[Mount, ...]:
+    """Let pip be uv, which brings no Python sources along, in new environments, too; return what shows it."""
+    minor = f"python{'.'.join(environment.python_version.split('.')[:2])}"
+    bundled = prefix.with_name("ensurepip")
+    bundled.mkdir()
+    for name in ("__init__.py", "__main__.py"):
+        (bundled / name).write_bytes(Path(stand_in_pip.__file__).read_bytes())
+    stand_in_pip.install(prefix / "lib" / minor / "site-packages", prefix / "bin", f"{PREFIX}/bin/python")
+    return (
+        Mount(source=uv_program(), target=stand_in_pip.UV),
+        *(
+            Mount(source=bundled, target=f"{mount.target}/{place}")
+            for mount in environment.mounts
+            for place in (f"lib/{minor}/ensurepip", f"{minor}/ensurepip", "ensurepip")
+            if (mount.source / place).is_dir() and f"{mount.target}/{place}".endswith(f"/lib/{minor}/ensurepip")
+        ),
+    )
 
 
 @asynccontextmanager

@@ -63,7 +63,8 @@ _LIBRARIES = (
     "liblzma.so.5", "libm.so.6", "libmvec.so.1", "libncurses.so.*", "libncursesw.so.*", "libnsl.so.*",
     "libnss_compat.so.2", "libnss_dns.so.2", "libnss_files.so.2", "libpanel.so.*", "libpanelw.so.*",
     "libpthread.so.0", "libreadline.so.*", "libresolv.so.2", "librt.so.1", "libsqlite3.so.0", "libssl.so.*",
-    "libstdc++.so.6", "libtinfo.so.*", "libtirpc.so.*", "libutil.so.1", "libuuid.so.1", "libz.so.1",
+    "libstdc++.so.6", "libtcl8.*.so*", "libtinfo.so.*", "libtk8.*.so*", "libtirpc.so.*", "libutil.so.1",
+    "libuuid.so.1", "libz.so.1",
 )  # fmt: skip
 """Shared libraries that interpreters and wheels may load, besides those that the programs need."""
 _SBIN = ("chroot", "ldconfig", "runuser", "sysctl")
