@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError
 
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
+from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 
 CONFIG_FILE = "groundup.toml"
@@ -100,7 +101,7 @@ def load(flags: Mapping[str, object] | None = None, config: Path | None = None) 
         return Settings.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
-        raise UsageError(f"setting {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise UsageError(f"setting {'.'.join(map(str, first['loc']))}: {plainly(first)}") from error
 
 
 def _from_file(path: Path) -> dict[str, Any]:

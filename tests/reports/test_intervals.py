@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundup.reports.intervals import bootstrap, wilson
+from groundup.reports.intervals import bootstrap, sign_flips, wilson
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,7 @@ from groundup.reports.intervals import bootstrap, wilson
         (8, 10, 0.4902, 0.9433),
         (0, 10, 0.0, 0.2775),
         (10, 10, 0.7225, 1.0),
-        (1, 1, 0.2065, 1.0),
+        (2, 2, 0.3424, 1.0),
         (81, 263, 0.2553, 0.3662),  # the example of Newcombe (1998), table I
     ],
 )
@@ -25,9 +25,13 @@ def test_wilson_s_interval(successes: int, trials: int, low: float, high: float)
     assert 0 <= found.low <= found.high <= 1
 
 
-def test_no_trials_have_no_interval() -> None:
-    """Nothing is known of a share of nothing."""
+def test_one_task_has_neither_interval_nor_p() -> None:
+    """Nothing is known of a share of nothing, and one task says nothing of others."""
     assert wilson(0, 0) is None
+    assert wilson(1, 1) is None
+    assert bootstrap([[0.5, 1.0]]) is None
+    assert sign_flips([0.5]) is None
+    assert sign_flips([0.5, 0.0]) is not None
 
 
 def test_the_bootstrap_of_two_values() -> None:

@@ -151,7 +151,7 @@ def test_lines_of_json(tmp_path: Path) -> None:
         (b'{"instance_id": "alpha", "path": "a"', "line 2: not JSON"),
         (b"[" * 100_000, "line 2: not JSON"),
         (b'"alpha"', "line 2: the line"),
-        (b'{"path": "a"}', "line 2: instance_id: Field required"),
+        (b'{"path": "a"}', "line 2: instance_id: it is missing"),
         (b'{"instance_id": "alpha", "path": 3}', "line 2: path"),
         (b'{"instance_id": "alpah", "path": "a"}', "line 2: unknown task 'alpah'; did you mean 'alpha'"),
         (b'{"instance_id": "caf\xe9", "path": "a"}', "line 2: not UTF-8"),

@@ -7,6 +7,7 @@ from pydantic import JsonValue, ValidationError
 
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
+from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 
 R = TypeVar("R", bound=Record)
@@ -22,4 +23,4 @@ def read_options(kind: type[R], agent: str, options: Mapping[str, JsonValue]) ->
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        raise UsageError(f"option {place} of the agent {agent}: {first['msg']}") from error
+        raise UsageError(f"option {place} of the agent {agent}: {plainly(first)}") from error

@@ -65,7 +65,7 @@ class Judges:
             concurrency=self.jobs,
         )
 
-    def opened(self) -> "list[ChatModel]":
+    def opened(self, *, asked: bool) -> "list[ChatModel]":
         """Return the judges, not yet entered, with one budget. Raises `UsageError`."""
         from groundup.domain.errors import UsageError
         from groundup.models.ledger import Ledger
@@ -81,7 +81,7 @@ class Judges:
         ledger = Ledger(settings.max_cost_usd)
         addresses = urls if len(urls) > 1 else [urls[0] if urls else None] * len(models)
         return [
-            open_model(name, settings.model_copy(update={"base_url": url}), ledger=ledger)
+            open_model(name, settings.model_copy(update={"base_url": url}), ledger=ledger, asked=asked)
             for name, url in zip(models, addresses, strict=True)
         ]
 
@@ -136,7 +136,7 @@ def judge(
     from groundup.cli.settings import run_folder, settings_from
 
     folder = run_folder(run, settings_from(output=output))
-    models = judges.opened()
+    models = judges.opened(asked=not dry_run)
     if dry_run:
         _print_plan(folder, models, docket, json)
         return 0

@@ -24,6 +24,7 @@ from groundup.cli.working import BELOW, configured, print_plan
 from groundup.domain.errors import UsageError
 from groundup.domain.ids import checked_name
 from groundup.domain.names import unknown
+from groundup.domain.plainly import plainly
 from groundup.runs import api
 from groundup.runs.subjects import submissions_of
 from groundup.store.records import RunConfiguration
@@ -154,7 +155,7 @@ def _group(kind: type[G], given: Mapping[str, object], place: str) -> G:
         return TypeAdapter(kind).validate_python(values)
     except ValidationError as error:
         first = error.errors()[0]
-        raise UsageError(f"{place}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise UsageError(f"{place}: {'.'.join(map(str, first['loc']))}: {plainly(first)}") from error
 
 
 def _text(value: object) -> str:

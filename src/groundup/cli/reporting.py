@@ -73,6 +73,6 @@ def below(report: "Report", share: float | None) -> str | None:
     for run in report.runs:
         value = run.headline.score.value
         if value is None or value < share:
-            reached = "no score" if value is None else f"{value:.4f}"
-            return f"the run {run.run_id} has {reached}, below --fail-under {share}"
+            reached = "no score" if value is None else f"{value * 100:.6g} %"
+            return f"the run {run.run_id} has {reached}, below --fail-under {share:g} ({share * 100:g} %)"
     return None

@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, NetworkError, UsageError
+from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.gateways.cache import FetchCache
 from groundup.trees.reading import LARGE, read_regular
@@ -235,7 +236,7 @@ def read_snapshot(path: Path) -> list[Listing]:
         except ValidationError as error:
             first = error.errors()[0]
             field = ".".join(map(str, first["loc"])) or "the line"
-            raise UsageError(f"{path}, line {number}: {field}: {first['msg']}") from error
+            raise UsageError(f"{path}, line {number}: {field}: {plainly(first)}") from error
     return found
 
 

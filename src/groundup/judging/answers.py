@@ -6,6 +6,7 @@ from typing import get_args
 
 from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr, ValidationError
 
+from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.store.judgements import Criterion, Opinion
 
@@ -39,7 +40,7 @@ def parsed_answer(text: str) -> tuple[dict[Criterion, Opinion], bool]:
         answer = _Answer.model_validate(json.loads(text))
     except ValidationError as error:
         first = error.errors()[0]
-        raise UnusableAnswerError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise UnusableAnswerError(f"{'.'.join(map(str, first['loc']))}: {plainly(first)}") from error
     except (ValueError, RecursionError) as error:
         raise UnusableAnswerError(f"it is not one JSON object: {str(error)[:200]}") from error
     if missing := [name for name in CRITERIA if name not in answer.scores]:

@@ -12,19 +12,22 @@ from groundup.models.protocol import ChatModel
 from groundup.models.settings import ModelSettings
 
 
-def open_model(name: str, settings: ModelSettings | None = None, *, ledger: Ledger | None = None) -> ChatModel:
+def open_model(
+    name: str, settings: ModelSettings | None = None, *, ledger: Ledger | None = None, asked: bool = True
+) -> ChatModel:
     """Return the model *name*, `provider/model`, to be entered as a context. Raises `UsageError`.
 
-    *ledger* is the run's; without one the limit on the cost in *settings* counts from zero.
+    *ledger* is the run's; without one the limit on the cost in *settings* counts from zero. A model that is never
+    *asked*, as in a dry run, needs no key.
     """
     settings = settings or ModelSettings()
-    model = _opened(name, settings, ledger or Ledger(settings.max_cost_usd))
+    model = _opened(name, settings, ledger or Ledger(settings.max_cost_usd), asked=asked)
     if settings.cache_dir is None:
         return model
     return CachedModel(model, settings.cache_dir, settings.identity())
 
 
-def _opened(name: str, settings: ModelSettings, ledger: Ledger) -> ChatModel:
+def _opened(name: str, settings: ModelSettings, ledger: Ledger, *, asked: bool) -> ChatModel:
     parsed = parse_name(name)
     price = price_of(name, settings)
     patience = Patience.model_validate(settings.model_dump(include=set(Patience.model_fields)))
@@ -34,5 +37,5 @@ def _opened(name: str, settings: ModelSettings, ledger: Ledger) -> ChatModel:
 
         return ScriptedModel(load_script(Path(parsed.model)), parsed, settings, patience, price, ledger)
     provider = provider_of(parsed, settings)
-    endpoint = Endpoint(name, provider, key_of(provider), patience)
+    endpoint = Endpoint(name, provider, key_of(provider) if asked else None, patience)
     return EndpointModel(parsed, provider, endpoint, settings, price, ledger)

@@ -20,6 +20,7 @@ from pydantic import Field, ValidationError
 
 from groundup.domain.conversations import TokenUsage
 from groundup.domain.errors import UsageError
+from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.models.settings import ModelSettings
 from groundup.trees.reading import read_regular
@@ -94,7 +95,7 @@ def _from_file(name: str, path: Path | None) -> Price | None:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise UsageError(f"the price file {path}: {where}: {first['msg']}") from error
+        raise UsageError(f"the price file {path}: {where}: {plainly(first)}") from error
     return next((price for price in prices if _means(price.model, name)), None)
 
 

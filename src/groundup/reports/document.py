@@ -107,7 +107,7 @@ class PairedFigure(Record):
     other: float
     difference: float = Field(description="other minus base")
     interval: Interval | None = None
-    p_value: float | None = Field(description="by sign flips, two-sided; None when no pair differs")
+    p_value: float | None = Field(description="by sign flips, two-sided; None for one pair, and when none differs")
     better: int
     worse: int
     equal: int

@@ -27,11 +27,11 @@ class Interval(Record):
 
 
 def wilson(successes: int, trials: int) -> Interval | None:
-    """Return Wilson's score interval of a share; None without trials.
+    """Return Wilson's score interval of a share; None for fewer than two trials, of which it says nothing.
 
     Wilson, E. B. (1927), "Probable inference, the law of succession, and statistical inference".
     """
-    if not trials:
+    if trials < 2:
         return None
     z = 1.959963984540054  # the normal distribution's 97.5 % quantile
     share = successes / trials
@@ -68,10 +68,11 @@ def bootstrap(groups: Sequence[Sequence[float]]) -> Interval | None:
 def sign_flips(differences: Sequence[float]) -> float | None:
     """Return how often chance alone makes a mean difference at least as large: a two-sided permutation test.
 
-    Without an effect, each pair's difference is as likely as its opposite. None when no pair differs.
+    Without an effect, each pair's difference is as likely as its opposite. None when no pair differs, and for one
+    pair alone, of which it says nothing.
     """
     differing = [value for value in differences if value]
-    if not differing:
+    if not differing or len(differences) < 2:
         return None
     import numpy as np
 

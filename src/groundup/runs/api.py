@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from groundup.domain.errors import UsageError
 from groundup.domain.ids import checked_name
 from groundup.domain.names import unknown
+from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.runs.equipment import check_trust
 from groundup.runs.execution import Finish, Job, execute, refuse
@@ -154,7 +155,7 @@ def _with(configuration: RunConfiguration, changes: Mapping[str, object] | None)
         return RunConfiguration.model_validate({**dict(configuration), **(changes or {})})
     except ValidationError as error:
         first = error.errors()[0]
-        raise UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise UsageError(f"{'.'.join(map(str, first['loc']))}: {plainly(first)}") from error
 
 
 def _named_after(made: Plan) -> str:

@@ -19,6 +19,7 @@ from groundup.agents.steps import paid_for
 from groundup.domain.digests import digest_of
 from groundup.domain.episodes import Effort, Feedback
 from groundup.domain.errors import UsageError
+from groundup.domain.plainly import plainly
 from groundup.domain.subjects import AttemptKey, Provenance, Submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
@@ -198,7 +199,7 @@ def model_settings(source: GeneratedSource, options: RunOptions, settings: Setti
         )
     except ValidationError as error:
         first = error.errors()[0]
-        raise UsageError(f"model setting {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise UsageError(f"model setting {'.'.join(map(str, first['loc']))}: {plainly(first)}") from error
 
 
 def paid_so_far(run: RunFolder) -> float:

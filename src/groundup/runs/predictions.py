@@ -19,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 from groundup.domain.digests import digest_bytes, digest_of
 from groundup.domain.errors import SubmissionError, UsageError
 from groundup.domain.names import unknown
+from groundup.domain.plainly import plainly
 from groundup.domain.subjects import AttemptKey, Provenance, Submission
 from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
@@ -338,7 +339,7 @@ def _parsed(data: bytes, place: str) -> _Line:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"])) or "the line"
-        raise UsageError(f"{place}: {field}: {first['msg']}") from error
+        raise UsageError(f"{place}: {field}: {plainly(first)}") from error
 
 
 def _is_patch(found: Found) -> bool:

@@ -10,6 +10,7 @@ from groundup import catalog
 from groundup.domain.episodes import EpisodeLimits, Feedback
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
+from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.runs.references import reference_names
 from groundup.settings import Settings
@@ -76,7 +77,7 @@ def _checked(settings: dict[str, JsonValue]) -> dict[str, JsonValue]:
         ModelSettings.model_validate(settings)
     except ValidationError as error:
         first = error.errors()[0]
-        raise UsageError(f"model setting {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise UsageError(f"model setting {'.'.join(map(str, first['loc']))}: {plainly(first)}") from error
     address = settings.get("base_url")
     if isinstance(address, str) and "@" in urlsplit(address).netloc:
         raise UsageError("--base-url holds credentials, which runs keep nowhere; put the key into the environment")

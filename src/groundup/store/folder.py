@@ -12,6 +12,7 @@ from typing import Self, TypeVar
 from pydantic import JsonValue, ValidationError
 
 from groundup.domain.errors import InfrastructureError, UsageError
+from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.store.attempts import AttemptFolder
@@ -208,5 +209,5 @@ def _refuse_existing(path: Path) -> None:
 def _first(error: Exception) -> str:
     if isinstance(error, ValidationError):
         first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc'])) or 'content'}: {first['msg']}"
+        return f"{'.'.join(map(str, first['loc'])) or 'content'}: {plainly(first)}"
     return str(error)

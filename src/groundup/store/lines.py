@@ -6,6 +6,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from groundup.domain.errors import UsageError
+from groundup.domain.plainly import plainly
 from groundup.domain.verdicts import Verdict
 from groundup.store.journal import complete_lines
 from groundup.store.records import VerdictLine
@@ -60,6 +61,6 @@ def read_lines(path: Path) -> Iterator[VerdictLine]:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"])) or "the line"
             raise UsageError(
-                f"{path}, line {number} is damaged ({place}: {first['msg']}); restore the file, or remove "
+                f"{path}, line {number} is damaged ({place}: {plainly(first)}); restore the file, or remove "
                 "that line and resume the run"
             ) from error

@@ -14,7 +14,7 @@ from tests.suites.dibench.made import instance, write_dataset
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"language": "cobol"}, "language: Input should be"),
+        ({"language": "cobol"}, "language: must be"),
         ({"patch": ""}, "patch: "),
         ({"build_files": []}, "build_files: "),
         ({"build_files": ["/etc/passwd"]}, "build_files.0: "),

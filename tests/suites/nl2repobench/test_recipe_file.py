@@ -55,7 +55,7 @@ def test_a_written_recipe_shows_one_test_per_line() -> None:
     [
         ("format = ", "not valid TOML"),
         ("format = 2\n", "format"),
-        ("format = 1\n", "Field required"),
+        ("format = 1\n", "it is missing"),
         ("[expected]\na = 1\n", "expected"),
         ("expected = 1\n", "expected"),
         ("[expected]\na = [1]\n", "expected"),

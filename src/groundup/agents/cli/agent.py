@@ -23,6 +23,7 @@ from groundup.agents.workplace import HOME, Furnishing, Workplace, home_of, open
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, TaskError, UsageError
 from groundup.domain.limits import Limits
+from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
@@ -67,7 +68,7 @@ def create(options: Mapping[str, JsonValue]) -> "CliAgent":
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise UsageError(f"option {where} of the agent cli: {first['msg']}; see docs/cli-agents.md") from error
+        raise UsageError(f"option {where} of the agent cli: {plainly(first)}; see docs/cli-agents.md") from error
     return CliAgent(choose(chosen.preset), chosen)
 
 

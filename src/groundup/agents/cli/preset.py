@@ -16,6 +16,7 @@ from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
+from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.environments.programs import ProgramRequest
 from groundup.trees.reading import read_regular
@@ -122,7 +123,7 @@ def parse_preset(text: str, origin: str) -> Preset:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{origin}: {where}: {first['msg']}; see docs/cli-agents.md") from error
+        raise UsageError(f"{origin}: {where}: {plainly(first)}; see docs/cli-agents.md") from error
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:

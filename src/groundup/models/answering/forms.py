@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from groundup.domain.conversations import ChatRequest
+from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.models.json_text import parsed
 
@@ -51,7 +52,7 @@ def parsed_json(body: bytes) -> Document:
 def invalid(error: ValidationError) -> BadRequestError:
     """Return what is wrong with a request, by its first fault."""
     first = error.errors()[0]
-    return BadRequestError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+    return BadRequestError(f"{'.'.join(map(str, first['loc']))}: {plainly(first)}")
 
 
 def refuse_parts(kinds: Sequence[str], known: Sequence[str]) -> None:

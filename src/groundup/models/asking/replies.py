@@ -12,6 +12,7 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, ValidationError
 
 from groundup.domain.conversations import ChatReply, TokenUsage
+from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 
 _MOST_TOKENS = 1_000_000_000
@@ -100,4 +101,4 @@ def validated(form: type[M], document: Mapping[str, JsonValue]) -> M:
         return form.model_validate(document)
     except ValidationError as error:
         first = error.errors()[0]
-        raise BrokenReplyError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise BrokenReplyError(f"{'.'.join(map(str, first['loc']))}: {plainly(first)}") from error

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, JsonValue, ValidationError
 
 from groundup.domain.conversations import ChatRequest
 from groundup.domain.errors import UsageError
+from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.trees.reading import LARGE, read_regular
 
@@ -138,7 +139,7 @@ def load_script(path: Path) -> Script:
         raise UsageError(f"the script {error.filename} cannot be read: {error.strerror}") from error
     except ValidationError as error:
         first = error.errors()[0]
-        raise UsageError(f"the script {path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise UsageError(f"the script {path}: {'.'.join(map(str, first['loc']))}: {plainly(first)}") from error
     except ValueError as error:  # of the three syntaxes, and of text that is not UTF-8
         raise UsageError(f"the script {path} cannot be understood: {error}") from error
 

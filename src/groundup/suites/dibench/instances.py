@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import UsageError
 from groundup.domain.ids import Name
+from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.manifests.records import Language
 from groundup.trees.reading import open_regular
@@ -157,7 +158,7 @@ def _validated(document: dict[str, Any], place: str) -> Instance:
 def _told(error: ValidationError, place: str) -> UsageError:
     first = error.errors()[0]
     field = ".".join(map(str, first["loc"])) or "the line"
-    return UsageError(f"{place}: {field}: {first['msg']}")
+    return UsageError(f"{place}: {field}: {plainly(first)}")
 
 
 def _object(line: bytes, place: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from groundup.domain.errors import TaskError
+from groundup.domain.plainly import plainly
 from groundup.grading.library.hidden import NumberedTest
 from groundup.suites.nl2repobench.recipe import Recipe
 
@@ -27,7 +28,7 @@ def parse_recipe(text: str, origin: str) -> Recipe:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"] if part not in _KINDS)
-        raise TaskError(f"{origin}: {where}: {first['msg']}; see docs/recipes.md") from error
+        raise TaskError(f"{origin}: {where}: {plainly(first)}; see docs/recipes.md") from error
     except (TypeError, AttributeError) as error:
         raise TaskError(f"{origin}: [expected] must hold one list of test names per file") from error
 

@@ -70,7 +70,7 @@ def _table(
 def _cell(score: Score | None) -> str:
     if score is None or score.value is None:
         return "-"
-    return f"{score.value:.4f} ({score.numerator:.4g}/{score.denominator:.0f})"
+    return f"{100 * score.value:.1f} % ({score.numerator:.4g}/{score.denominator:.0f})"
 
 
 def _published(verdicts: Verdicts, problems: Mapping[str, Problem]) -> Mapping[str, Score]:

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from groundup.domain.errors import TaskError
 from groundup.domain.ids import Name
+from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.suites.repogenesis.endpoints import Endpoint, parse_endpoint
 from groundup.suites.repogenesis.validity import Flag
@@ -85,7 +86,7 @@ def parse_task(text: str, origin: str) -> ServiceTask:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise TaskError(f"{origin}: {where or 'the task'}: {first['msg']}; see docs/repogenesis.md") from error
+        raise TaskError(f"{origin}: {where or 'the task'}: {plainly(first)}; see docs/repogenesis.md") from error
 
 
 @cache
