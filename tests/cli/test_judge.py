@@ -115,6 +115,15 @@ def test_money_ends_the_work(groundup: Groundup, run: str, scripted_judge: Judge
     assert f"{4 - kept} judgements to ask for, {kept} there" in groundup("judge", run, "-m", judge).err
 
 
+def test_a_dry_run_needs_no_key(groundup: Groundup, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is asked, so nobody wants to know who asks."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert groundup("judge", run, "-m", "openai/gpt-4.1", "--dry-run").code == 0
+    refused = groundup("judge", run, "-m", "openai/gpt-4.1")
+    assert refused.code == 2
+    assert "OPENAI_API_KEY" in refused.err
+
+
 def test_what_would_be_asked(groundup: Groundup, run: str, scripted_judge: Judge, tmp_path: Path) -> None:
     """A dry run tells how many questions and tokens there are, and asks nothing."""
     ended = groundup("judge", run, "-m", scripted_judge("one", said(8)), "--dry-run", "--json")
@@ -131,15 +140,6 @@ def test_what_would_be_asked(groundup: Groundup, run: str, scripted_judge: Judge
         (("--base-url", "http://127.0.0.1:1", "--base-url", "http://127.0.0.1:2"), "one for each"),
     ],
 )
-def test_a_dry_run_needs_no_key(groundup: Groundup, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is asked, so nobody wants to know who asks."""
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    assert groundup("judge", run, "-m", "openai/gpt-4.1", "--dry-run").code == 0
-    refused = groundup("judge", run, "-m", "openai/gpt-4.1")
-    assert refused.code == 2
-    assert "OPENAI_API_KEY" in refused.err
-
-
 def test_bad_input(
     groundup: Groundup, run: str, scripted_judge: Judge, arguments: tuple[str, ...], hint: str
 ) -> None:
