@@ -1,8 +1,17 @@
 """What this machine can do, whatever it is."""
 
 import json
+from pathlib import Path
+
+import pytest
 
 from tests.cli.conftest import Groundup
+
+
+@pytest.fixture(autouse=True)
+def _no_git_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask no host of the world."""
+    monkeypatch.setenv("GROUNDUP_GIT_MIRROR", str(tmp_path / "mirror"))
 
 
 def test_every_fact_has_a_standing_and_every_fault_says_what_to_do(groundup: Groundup) -> None:
@@ -13,10 +22,15 @@ def test_every_fact_has_a_standing_and_every_fault_says_what_to_do(groundup: Gro
     names = {fact["name"] for fact in document["facts"]}
     assert {"attempts", "uv", "package index", "JDK", "Maven"} <= names
     assert all(fact["advice"] for fact in document["facts"] if fact["status"] == "bad")
+    suites = {one["suite"]: one for one in document["suites"]}
+    assert suites["nl2repobench"]["tasks"] == 32
+    assert "github.com" in names
+    assert any("github.com, which Git cannot reach" in lack for lack in suites["nl2repobench"]["lacks"])
 
 
 def test_the_table_says_what_enforces_each_limit(groundup: Groundup) -> None:
     """On Linux, where there are limits."""
     ended = groundup("doctor")
     assert "package index" in ended.out
+    assert "Tasks that can be graded here" in ended.out
     assert "groundup: " in ended.err

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from groundup.cli.options import Examples, Json
 
 if TYPE_CHECKING:
+    from groundup.runs.gradable import Gradable
     from groundup.sandbox.machine import Fact
     from groundup.settings import Settings
 
@@ -25,18 +26,54 @@ def doctor(json: Json = False) -> int:
     from groundup.cli.settings import settings_from
     from groundup.sandbox.machine import Status
 
-    facts = asyncio.run(_facts(settings_from()))
+    settings = settings_from()
+    facts, suites = asyncio.run(_found(settings))
     bad = [fact for fact in facts if fact.status is Status.BAD]
     if json:
         documents = [fact.model_dump(mode="json") for fact in facts]
-        print_document({"ready": not bad, "facts": documents})
+        suite_documents = [one.model_dump(mode="json") for one in suites]
+        print_document({"ready": not bad, "facts": documents, "suites": suite_documents})
     else:
         print_table("", ("what", "", "found"), [(fact.name, fact.status.value, fact.value) for fact in facts])
         for fact in facts:
             if fact.advice:
                 say(f"{fact.name}: {fact.advice}")
-    say("groundup: not ready; see above" if bad else "groundup: this machine can grade submissions")
+        rows = [(one.suite, str(one.tasks), str(one.online), str(one.offline)) for one in suites]
+        print_table("\nTasks that can be graded here", ("suite", "tasks", "online", "offline"), rows)
+        for one in suites:
+            for lack, count in one.lacks.items():
+                say(f"{one.suite}: {f'{count} tasks lack {lack}' if count else lack}")
+    online, total = (sum(one.online for one in suites), sum(one.tasks for one in suites))
+    able = f"groundup: this machine can grade submissions to {online} of {total} tasks"
+    say("groundup: not ready; see above" if bad else able)
     return 3 if bad else 0
+
+
+async def _found(settings: "Settings") -> tuple[list["Fact"], "tuple[Gradable, ...]"]:
+    from groundup.runs.gradable import git_advice, gradable, python_advice
+    from groundup.sandbox.machine import Fact, Status
+
+    host, suites = await gradable(settings)
+    facts = await _facts(settings)
+    for minor, found in host.interpreters.items():
+        name = f"Python {minor}"
+        if found:
+            facts.append(Fact(name=name, status=Status.GOOD, value=f"{found.version}, {found.executable}"))
+        else:
+            facts.append(Fact(name=name, status=Status.LIMITED, value="missing", advice=python_advice(minor)))
+    version = "here" if host.has_git else "missing"
+    facts.append(
+        Fact(
+            name="git",
+            status=Status.GOOD if host.has_git else Status.LIMITED,
+            value=version,
+            advice="" if host.has_git else "install it, such as Debian's git; originals in repositories need it",
+        )
+    )
+    for name, reached in host.git_hosts.items():
+        status, value = (Status.GOOD, "answers") if reached else (Status.LIMITED, "cannot be reached by Git")
+        facts.append(Fact(name=name, status=status, value=value, advice="" if reached else git_advice()))
+    return facts, suites
 
 
 async def _facts(settings: "Settings") -> list["Fact"]:

@@ -16,10 +16,19 @@ from groundup.trees.archives import extract_archive
 from groundup.trees.limits import TreeLimits
 
 _TIMEOUT_S = 1800.0
+_ANSWER_S = 30.0
 _AS_COMMITTED = "* -export-ignore -export-subst -text -eol -ident -filter -working-tree-encoding\n"
 """A repository's attributes would leave tests out of an archive, or change what is in its files."""
 _ADVICE = "check the network, or name a mirror (setting git_mirror, or Git's own url.<base>.insteadOf)"
 _ANYWHERE = re.compile(r"^(/|\.|[a-z+]+://|[^/]+@)")
+
+
+async def answers(repository: str, mirror: str | None) -> bool:
+    """Whether *repository* can be asked for what it has, within half a minute."""
+    variables = {**environment(), "GIT_TERMINAL_PROMPT": "0"}
+    command = ["git", "-c", "protocol.ext.allow=never", "ls-remote", "--", address_of(repository, mirror), "HEAD"]
+    told = await run_program(command, cwd=Path("/"), environment=variables, timeout_s=_ANSWER_S)
+    return told.ok
 
 
 class Commit(NamedTuple):

@@ -14,6 +14,11 @@ _FORMAT = 1
 """Counts up when the same commit is exported as another tree."""
 
 
+def commit_key(request: GitSource) -> str:
+    """Return the digest under which the store has the tree of *request*."""
+    return digest_of({"format": _FORMAT, "kind": request.kind, "commit": request.commit})
+
+
 async def git_layer(request: GitSource, store: LayerStore, mirror: str | None) -> Layer:
     """Return the tree of *request*; its `built` names the tree's digest.
 
@@ -34,9 +39,7 @@ async def git_layer(request: GitSource, store: LayerStore, mirror: str | None) -
         return Built(built={"tree": digest.digest, "files": str(digest.files), "bytes": str(digest.bytes)})
 
     # A commit's id says what is in it, wherever it is fetched from.
-    layer = await store.get(
-        "source", digest_of({"format": _FORMAT, "kind": request.kind, "commit": request.commit}), build
-    )
+    layer = await store.get("source", commit_key(request), build)
     _require(request, layer.built["tree"], what)
     return layer
 

@@ -77,30 +77,44 @@ class _Probed(Record):
 
 
 async def find_interpreter(minor: str, fetched: Path) -> Interpreter:
-    """Return a CPython *minor* (`3.11`): one that uv finds, else one that uv fetches into the folder *fetched*.
+    """Return a CPython *minor* (`3.11`): one that is here, else one that uv fetches into the folder *fetched*.
 
-    Between the two come those that pyenv installed without activating, and the one that runs groundup. Raises
-    `InfrastructureError` with what to do.
+    Raises `InfrastructureError` with what to do.
     """
-    own = {**environment(), "UV_PYTHON_DOWNLOADS": "never"}
-    inside_cache = {"UV_PYTHON_INSTALL_DIR": str(fetched), "UV_PYTHON_INSTALL_BIN": "0"}
+    found = await present_interpreter(minor, fetched)
+    if found:
+        return found
+    own, inside_cache = _variables(fetched)
+    result = await _uv(["python", "install", f"cpython@{minor}"], {**environment(), **inside_cache}, _FETCH_S)
+    found = await _found(minor, own | inside_cache) if result.ok else None
+    if found is None:
+        raise MachineError(
+            f"Python {minor} is not on this machine, and uv could not fetch it ({_last_words(result)}); install "
+            f"python{minor} by the system's packages or pyenv and put it on PATH, or name a mirror in "
+            "UV_PYTHON_INSTALL_MIRROR, and run again"
+        )
+    return found
+
+
+async def present_interpreter(minor: str, fetched: Path) -> Interpreter | None:
+    """Return a CPython *minor* that is on this machine, in the folder *fetched* included.
+
+    First those that uv finds, then those that pyenv installed without activating, then the one that runs groundup.
+    """
+    own, inside_cache = _variables(fetched)
     places = [own, *([own | inside_cache] if fetched.is_dir() else [])]
     places += [own | {"PATH": f"{folder}:{own.get('PATH', '')}"} for folder in pyenv_folders(minor, own)]
     for variables in places:
         found = await _found(minor, variables)
         if found:
             return found
-    running = await _probed(Path(sys.executable), minor, own)
-    if running:  # it need not be on PATH
-        return running
-    result = await _uv(["python", "install", f"cpython@{minor}"], {**environment(), **inside_cache}, _FETCH_S)
-    found = await _found(minor, own | inside_cache) if result.ok else None
-    if found is None:
-        raise MachineError(
-            f"Python {minor} is not on this machine, and uv could not fetch it ({_last_words(result)}); "
-            f"install python{minor}, put it on PATH and run again"
-        )
-    return found
+    return await _probed(Path(sys.executable), minor, own)  # it need not be on PATH
+
+
+def _variables(fetched: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Return uv's environment for looking, and what makes it use the folder *fetched*."""
+    own = {**environment(), "UV_PYTHON_DOWNLOADS": "never"}
+    return own, {"UV_PYTHON_INSTALL_DIR": str(fetched), "UV_PYTHON_INSTALL_BIN": "0"}
 
 
 def pyenv_folders(minor: str, variables: Mapping[str, str]) -> list[Path]:

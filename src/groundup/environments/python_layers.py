@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from groundup.domain.digests import digest_of
 from groundup.environments.build_sandbox import ENVIRONMENT_PYTHON, BuildSandbox
 from groundup.environments.interpreters import BUNDLED, Interpreter
-from groundup.environments.layer_store import Built
+from groundup.environments.layer_store import Built, LayerStore
 from groundup.environments.locking import locked_lines
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonRequest, ResolvedRequest
 from groundup.gateways.simple_pages import normalised
@@ -15,6 +15,11 @@ from groundup.gateways.uv import uv_version
 KIND = "python"
 _FORMAT = 1
 """Counts up when the same request is built differently."""
+
+
+def has_layer(request: PythonRequest, interpreter: Interpreter, store: LayerStore) -> bool:
+    """Whether the layer of *request* is built."""
+    return store.find(KIND, layer_key(request, interpreter)) is not None
 
 
 def layer_key(request: PythonRequest, interpreter: Interpreter) -> str:

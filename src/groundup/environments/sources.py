@@ -5,8 +5,9 @@ from pathlib import Path
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError, TaskError
+from groundup.environments.git_sources import commit_key
 from groundup.environments.layer_store import Built, LayerStore
-from groundup.environments.requests import Layer, SourceRequest
+from groundup.environments.requests import AnySource, GitSource, Layer, SourceRequest
 from groundup.gateways.pypi_registry import PyPIRegistry
 from groundup.gateways.records import UnknownPackageError
 from groundup.trees.archives import extract_archive
@@ -19,6 +20,12 @@ _FORMAT = 1
 def source_key(request: SourceRequest) -> str:
     """Return the digest under which the store has the tree of *request*."""
     return digest_of({"format": _FORMAT, "kind": request.kind, "sha256": request.sha256})
+
+
+def has_source(request: AnySource, store: LayerStore) -> bool:
+    """Whether the tree of *request* is here."""
+    key = commit_key(request) if isinstance(request, GitSource) else source_key(request)
+    return store.find("source", key) is not None
 
 
 async def source_layer(request: SourceRequest, registry: PyPIRegistry, store: LayerStore) -> Layer:

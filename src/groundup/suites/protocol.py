@@ -11,6 +11,7 @@ from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey, Subject
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Reason, Score, TestResult, Verdict
+from groundup.environments.requests import AnySource, PythonRequest
 from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.pulling import PublishedRelease, PublishedRepository
@@ -108,6 +109,24 @@ class Partial(Protocol):
 
     def gradable(self) -> Sequence[str]:
         """Return the ids of those that it can; a run that names no tasks takes these and tells of the others."""
+        ...
+
+
+class Needs(Record):
+    """What grading one task needs of a machine, besides what every task does."""
+
+    python: str | None = Field(default=None, description="minor version of an interpreter")
+    environment: PythonRequest | None = None
+    source: AnySource | None = Field(default=None, description="the original")
+    java: bool = False
+
+
+@runtime_checkable
+class Needing(Protocol):
+    """A suite whose tasks need interpreters, originals or toolchains. Optional: the others need nothing."""
+
+    def needs(self, task: Task) -> Needs:
+        """Return what its default grader needs for *task*, which is gradable."""
         ...
 
 

@@ -17,7 +17,7 @@ from groundup.suites.nl2repobench.recipe import Recipe
 from groundup.suites.nl2repobench.shipped import shipped_recipes
 from groundup.suites.nl2repobench.strict import StrictGrader
 from groundup.suites.nl2repobench.withheld import withheld_names
-from groundup.suites.protocol import Grader
+from groundup.suites.protocol import Grader, Needs
 from groundup.suites.pulling import PublishedRepository, data_folder
 
 NAME = "nl2repobench"
@@ -91,6 +91,12 @@ class Nl2RepoBench:
     def withheld(self, task: Task) -> Collection[str]:
         """Return the distributions that hand out *task*'s original."""
         return withheld_names(task.id, self._recipes.get(task.id))
+
+    def needs(self, task: Task) -> Needs:
+        """Return the recipe's interpreter, environment and original."""
+        recipe = self._recipes[task.id]
+        request = recipe.environment.request()
+        return Needs(python=request.python, environment=request, source=recipe.source_request())
 
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
         """Return a row per task: what is at hand, and what is counted. "-": not known."""

@@ -11,11 +11,11 @@ from groundup.domain.tasks import SeedFile, Task
 from groundup.domain.verdicts import Verdict
 from groundup.grading.bench import Bench
 from groundup.settings import Settings
-from groundup.suites.protocol import Grader, OwnReport, Results, Summary
+from groundup.suites.protocol import Grader, Needs, OwnReport, Results, Summary
 from groundup.suites.pulling import PublishedRepository, data_folder
 from groundup.suites.repogenesis.data import POM, README, Problem, read_dataset
 from groundup.suites.repogenesis.graders import all_graders
-from groundup.suites.repogenesis.locked import PYTHON
+from groundup.suites.repogenesis.locked import PYTHON, test_environment
 from groundup.suites.repogenesis.references import oracle_names, write_oracle
 from groundup.suites.repogenesis.report_format import FORMAT, read_report, write_report
 from groundup.suites.repogenesis.summaries import summaries
@@ -115,6 +115,11 @@ class RepoGenesis:
     def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
         """Return the figures by language, as *grader* averages them."""
         return summaries(verdicts, grader, self.problems)
+
+    def needs(self, task: Task) -> Needs:
+        """Return the environment of the hidden tests, and a JDK for tasks in Java."""
+        is_java = self.problems[task.id].task.language == "java"
+        return Needs(python=PYTHON, environment=test_environment(), java=is_java)
 
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
         """Return a row per task."""

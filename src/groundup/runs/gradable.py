@@ -1,0 +1,152 @@
+"""How many tasks of each suite can be graded on this machine, with the network and without, and what others lack.
+
+Looks at interpreters, programs, Git hosts and finished layers; builds and fetches nothing.
+"""
+
+import shutil
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+from groundup import catalog
+from groundup.domain.errors import GroundupError
+from groundup.domain.records import Record
+from groundup.environments.git import answers
+from groundup.environments.interpreters import Interpreter, present_interpreter
+from groundup.environments.java_homes import jdks
+from groundup.environments.layer_store import LayerStore, layer_store
+from groundup.environments.python_layers import has_layer
+from groundup.environments.requests import GitSource
+from groundup.environments.sources import has_source
+from groundup.settings import Settings, environment
+from groundup.suites.protocol import Needing, Needs, Partial, Suite
+
+
+class Gradable(Record):
+    """How a suite stands on this machine."""
+
+    suite: str
+    tasks: int
+    online: int
+    """Tasks that can be graded when packages can be fetched."""
+    offline: int
+    """Tasks for which everything is built already."""
+    lacks: dict[str, int] = {}
+    """What the others lack, with the way to mend it, and how many of them."""
+
+
+class Host(Record):
+    """What this machine has that tasks need."""
+
+    interpreters: dict[str, Interpreter | None]
+    git_hosts: dict[str, bool]
+    has_git: bool
+    has_java: bool
+
+
+async def gradable(settings: Settings) -> tuple[Host, tuple[Gradable, ...]]:
+    """Return what was found on this machine and how each suite stands."""
+    suites: dict[str, Suite | str] = {}
+    needs: dict[str, Mapping[str, Needs]] = {}
+    for name in catalog.names("suite"):
+        try:
+            suite: Suite = catalog.find("suite", name)(settings)
+            wanted = set(suite.gradable()) if isinstance(suite, Partial) else None
+            needs[name] = {
+                task.id: suite.needs(task) if isinstance(suite, Needing) else Needs()
+                for task in suite.tasks()
+                if wanted is None or task.id in wanted
+            }
+            suites[name] = suite
+        except GroundupError as error:  # one that cannot be loaded must not hide the others
+            suites[name] = str(error)
+    host = await _host(settings, [one for tasks in needs.values() for one in tasks.values()])
+    store = layer_store(settings)
+    return host, tuple(_standing(name, suites[name], needs.get(name, {}), host, store) for name in suites)
+
+
+async def _host(settings: Settings, needs: list[Needs]) -> Host:
+    fetched = settings.cache_dir / "interpreters"
+    minors = sorted({one.python for one in needs if one.python}, key=lambda minor: int(minor.split(".")[1]))
+    repositories = {
+        one.source.repository.partition("/")[0]: one.source.repository
+        for one in needs
+        if isinstance(one.source, GitSource)
+    }
+    has_git = shutil.which("git") is not None
+    return Host(
+        interpreters={minor: await _interpreter(minor, fetched) for minor in minors},
+        git_hosts={
+            name: has_git and await answers(repository, settings.git_mirror)
+            for name, repository in repositories.items()
+        },
+        has_git=has_git,
+        has_java=bool(jdks(environment())),
+    )
+
+
+async def _interpreter(minor: str, fetched: Path) -> Interpreter | None:
+    try:
+        return await present_interpreter(minor, fetched)
+    except GroundupError:  # one that does not answer is none
+        return None
+
+
+def _standing(
+    name: str, suite: Suite | str, needs: Mapping[str, Needs], host: Host, store: LayerStore
+) -> Gradable:
+    if isinstance(suite, str):
+        return Gradable(suite=name, tasks=0, online=0, offline=0, lacks={suite: 0})
+    lacks: Counter[str] = Counter()
+    total = len(suite.tasks())
+    if total > len(needs):
+        lacks[f"a recipe or data; `groundup data pull {name}` brings data, `groundup tasks {name}` tells more"] = (
+            total - len(needs)
+        )
+    online = offline = 0
+    for one in needs.values():
+        built = _is_built(one, host, store)
+        lack = None if built else _lack(one, host, store)
+        offline += built
+        online += lack is None
+        if lack is not None:
+            lacks[lack] += 1
+    return Gradable(suite=name, tasks=total, online=online, offline=offline, lacks=dict(lacks))
+
+
+def _is_built(needs: Needs, host: Host, store: LayerStore) -> bool:
+    """Whether nothing is left to fetch."""
+    interpreter = host.interpreters.get(needs.python or "")
+    if needs.java or (needs.python and interpreter is None):
+        return False
+    if needs.environment is not None and not (interpreter and has_layer(needs.environment, interpreter, store)):
+        return False
+    return needs.source is None or has_source(needs.source, store)
+
+
+def _lack(needs: Needs, host: Host, store: LayerStore) -> str | None:
+    """Return what a task lacks here, with two ways to mend it where there are."""
+    if needs.python and host.interpreters.get(needs.python) is None:
+        return f"Python {needs.python}; {python_advice(needs.python)}"
+    if needs.java and not host.has_java:
+        return "a JDK; install one, such as Debian's openjdk-17-jdk, or name its folder in JAVA_HOME"
+    if isinstance(needs.source, GitSource) and not has_source(needs.source, store):
+        name = needs.source.repository.partition("/")[0]
+        if not host.has_git:
+            return "git; install it, such as Debian's git"
+        if not host.git_hosts.get(name):
+            return f"{name}, which Git cannot reach; {git_advice()}"
+    return None
+
+
+def python_advice(minor: str) -> str:
+    """Return how a missing interpreter comes here."""
+    return (
+        f"`uv python install {minor}` fetches it (UV_PYTHON_INSTALL_MIRROR names a mirror), or install "
+        f"python{minor} by the system's packages or pyenv and put it on PATH"
+    )
+
+
+def git_advice() -> str:
+    """Return what to do about a Git host out of reach."""
+    return "check the network, or name a mirror (GROUNDUP_GIT_MIRROR, or Git's own url.<base>.insteadOf)"

@@ -1,0 +1,29 @@
+"""How many tasks can be graded here is counted, and what others lack is named with the way to mend it."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from groundup.runs.gradable import gradable
+from groundup.settings import Settings
+
+
+async def test_what_is_missing_is_named_with_two_ways_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without other interpreters and without git, only recipes for the one that runs us can be graded."""
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "pythons"))
+    monkeypatch.delenv("PYENV_ROOT", raising=False)
+    host, suites = await gradable(Settings(cache_dir=tmp_path / "cache"))
+    running = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    assert {minor for minor, found in host.interpreters.items() if found} <= {running}
+    assert not host.has_git
+    (standing,) = (one for one in suites if one.suite == "nl2repobench")
+    assert standing.online < standing.tasks
+    assert standing.offline == 0
+    assert standing.online + sum(standing.lacks.values()) == standing.tasks
+    told = next(lack for lack in standing.lacks if lack.startswith("Python 3."))
+    assert "uv python install" in told
+    assert "put it on PATH" in told
