@@ -202,6 +202,7 @@ class StepSandboxes:
         return (
             f"{_HOME}/.local/bin",
             f"{SUPPLIES}/bin",
+            f"{_HOME}/.cargo/bin",  # where `cargo install` puts programs
             f"{SUPPLIES}/uv",
             *(folder for chain in self._prepared.toolchains for folder in chain.path),
             *(f"{python.folder}/bin" for python in first),
