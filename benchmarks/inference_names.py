@@ -1,25 +1,29 @@
 """Rebuild `sources/data/python_names.json` and `python_companions.json`: who provides an import, what comes along.
 
-    python -m benchmarks.inference_names [--environment SITE_PACKAGES]... [--sample python.json]
-        [--rust-sample rust.json]
+    python -m benchmarks.inference_names [--keep] [--wheels FOLDER] [--environment SITE_PACKAGES]...
+        [--sample python.json] [--rust-sample rust.json]
 
-Merges, in rising order of authority: what the distributions of installed environments record (`top_level.txt`,
-or RECORD), the import roots of sampled repositories of the development split, and the list written by hand.
-Nothing is asked of a registry.
+Merges, in rising order of authority: what wheels in a folder and the distributions of installed environments
+record, the import roots of sampled repositories of the development split, and the list written by hand. With
+`--keep`, what the data files say already stays, wheels add to it. Nothing is asked of a registry here; the wheels
+are those of `samples/python_wheels.txt`:
+
+    pip download --no-deps --only-binary :all: -d FOLDER -r benchmarks/samples/python_wheels.txt
 """
 
 import argparse
 import json
 import re
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Iterable, Mapping
 from importlib.metadata import Distribution, distributions
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from packaging.requirements import Requirement
 
 from groundup.sources.files import read_tree
-from groundup.sources.names import normalised
+from groundup.sources.names import NAMESPACES, companions, normalised, table
 from groundup.sources.python_layout import lay_out
 
 DATA = Path(__file__).parent.parent / "src" / "groundup" / "sources" / "data"
@@ -40,16 +44,30 @@ SHARED = {
 
 def recorded(distribution: Distribution) -> set[str]:
     """Return the import roots that an installed distribution records."""
+    return import_roots(distribution.files or ())
+
+
+def import_roots(files: Iterable[PurePosixPath]) -> set[str]:
+    """Return the tops of what *files* offer to import; in a shared root, the first folder that holds modules."""
     roots = set()
-    for file in distribution.files or ():
+    shared: set[tuple[str, ...]] = set()
+    for file in files:
         first = file.parts[0]
+        if first in NAMESPACES and file.suffix == ".py" and len(file.parts) > 2:
+            shared.add(file.parts[:-1])
         if first.endswith((".dist-info", ".data", ".pth")) or first in {"..", "__pycache__"}:
             continue
         if len(file.parts) > 1 and file.suffix in {".py", ".so", ".pyi"}:
             roots.add(first)
         elif len(file.parts) == 1 and file.suffix in {".py", ".so"}:
             roots.add(first.split(".")[0])
-    return {root for root in roots if root.isidentifier() and root not in SHARED and not root.startswith("__")}
+    dotted = {
+        ".".join(folder)
+        for folder in shared
+        if not any(folder[:length] in shared for length in range(2, len(folder)))
+    }
+    roots = {root for root in roots if root.isidentifier() and not root.startswith("__")}
+    return (roots - SHARED - NAMESPACES) | dotted
 
 
 def _plain(requirements: list[str]) -> list[str]:
@@ -83,6 +101,22 @@ class Gathered(NamedTuple):
 
     names: dict[str, str]
     requires: dict[str, set[str]]
+
+
+def add_known(gathered: Gathered) -> None:
+    """Add what the data files say already."""
+    gathered.names.update(table("python_names"))
+    gathered.requires.update({name: set(others) for name, others in companions().items()})
+
+
+def add_wheels(gathered: Gathered, folder: Path) -> None:
+    """Add what the RECORD of each wheel in *folder* lists."""
+    for wheel in sorted(folder.glob("*.whl")):
+        name = normalised(wheel.name.partition("-")[0])
+        with zipfile.ZipFile(wheel) as archive:
+            files = [PurePosixPath(path) for path in archive.namelist() if not path.endswith("/")]
+        for root in import_roots(files):
+            gathered.names.setdefault(root, name)
 
 
 def add_installed(gathered: Gathered, environment: Path) -> None:
@@ -125,11 +159,17 @@ def _lines(name: str) -> list[str]:
 def main() -> None:
     """Merge and write."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--keep", action="store_true", help="what the data files say already stays")
+    parser.add_argument("--wheels", type=Path, help="a folder of wheels")
     parser.add_argument("--environment", type=Path, action="append", default=[])
     parser.add_argument("--sample", type=Path, help="python.json of inference_samples.py")
     parser.add_argument("--rust-sample", type=Path, help="rust.json of inference_samples.py")
     options = parser.parse_args()
     gathered = Gathered({}, {})
+    if options.keep:
+        add_known(gathered)
+    if options.wheels:
+        add_wheels(gathered, options.wheels)
     for environment in options.environment:
         add_installed(gathered, environment)
     if options.sample:
@@ -144,7 +184,8 @@ def main() -> None:
         "requires",
         {name: sorted(others) for name, others in gathered.requires.items() if name and others},
     )
-    write("rust_names", "names", rust_names(options.rust_sample))
+    crates = rust_names(options.rust_sample)
+    write("rust_names", "names", {**table("rust_names"), **crates} if options.keep else crates)
     pairs = [line.split(" ") for line in _lines("csharp_names")]
     write("csharp_names", "names", {namespace: "" if package == "-" else package for namespace, package in pairs})
 

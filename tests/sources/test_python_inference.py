@@ -1,6 +1,9 @@
 """From a Python repository to its dependencies."""
 
+from pathlib import PurePosixPath
+
 import pytest
+from benchmarks.inference_names import import_roots
 
 from groundup.sources.names import is_standard, python_provider
 from groundup.sources.python_layout import lay_out
@@ -154,3 +157,68 @@ def test_shared_namespaces_belong_to_no_one_root() -> None:
 def test_the_syntax_tells_the_oldest_python(source: bytes, least: str | None) -> None:
     """Only syntax that is really there counts, not text in strings."""
     assert oldest_python([source]) == least
+
+
+AGENTS = {
+    "pyproject.toml": "[project]\nname = 'acme-agents'\n",
+    "src/agents/__init__.py": "from .run import go\n",
+    "src/agents/run.py": "from mcqclient import Session\nfrom src.agents.x import y\nfrom .mcqclient import z\n",
+    "src/agents/mcqclient/__init__.py": "",
+    "src/agents/mcqclient/util.py": "from mcqclient.types import Tool\nimport zzz_helper\n",
+    "examples/mcqclient/__init__.py": "",
+    "tests/mcqclient/__init__.py": "",
+    "vendor/zzz_helper/__init__.py": "",
+}
+
+
+def test_a_folder_elsewhere_hides_no_package_of_its_name() -> None:
+    """`src/agents/mcqclient` and a distribution `mcqclient` are two; what a path may lead to stays local."""
+    found = inferred("python", AGENTS)
+    assert names(found, Kind.RUNTIME, Kind.OPTIONAL) == {"mcqclient"}
+
+
+def test_a_file_beside_the_importing_one_hides_it() -> None:
+    """What lies in the same folder is meant, where nothing else is known of the name."""
+    files = {
+        "a/__init__.py": "import zzz_extra\n",
+        "a/zzz_extra/__init__.py": "",
+        "pyproject.toml": "[project]\nname='a'\n",
+    }
+    assert not inferred("python", files).dependencies
+
+
+def test_a_namespace_hides_no_part_of_others() -> None:
+    """A root without a module of its own, or with one that extends its path, is shared with others."""
+    files = {
+        "pyproject.toml": "[project]\nname = 'acme-web-forms'\n",
+        "acme/web/forms/__init__.py": "from acme.core import x\nimport acme.web.forms.fields\nimport acme.store\n",
+        "acme/web/forms/fields.py": "",
+    }
+    assert names(inferred("python", files), Kind.RUNTIME) == {"acme-core", "acme-store"}
+    declared = "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n"
+    assert names(inferred("python", {**files, "acme/__init__.py": declared}), Kind.RUNTIME, Kind.OPTIONAL) == {
+        "acme-core",
+        "acme-store",
+    }
+    own = {**files, "acme/__init__.py": "VERSION = '1'\n"}
+    assert not inferred("python", own).dependencies
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [("_jpype", "jpype1"), ("_yaml", "pyyaml"), ("_zzz_speedups", ""), ("__zzz", "")]
+)
+def test_a_compiled_module_is_its_distributions(module: str, name: str) -> None:
+    """No distribution is called `_jpype`: the name without `_` tells it, or it is the project's own."""
+    assert python_provider(module).name == name
+    found = inferred("python", {"pyproject.toml": "[project]\nname='a'\n", "a/__init__.py": f"import {module}\n"})
+    assert names(found, Kind.RUNTIME) == ({name} if name else set())
+
+
+def test_names_come_from_wheels_records() -> None:
+    """Packages, modules and, in shared namespaces, the folder that holds modules."""
+    files = [
+        "google/iam/v1/policy_pb2.py", "google/iam/v1/logging/audit_pb2.py", "single.py", "pkg/__init__.py",
+        "pkg/_fast.cpython-311-x86_64-linux-gnu.so", "tests/test_it.py", "thing-1.0.dist-info/RECORD",
+        "thing-1.0.data/scripts/run.py", "__pycache__/x.py",
+    ]  # fmt: skip
+    assert import_roots(map(PurePosixPath, files)) == {"google.iam.v1", "single", "pkg"}

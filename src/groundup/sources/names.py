@@ -47,7 +47,7 @@ class Provider(NamedTuple):
     """Who provides an imported module."""
 
     name: str
-    """Normalised distribution name."""
+    """Normalised distribution name; empty: none has such a name."""
     known: bool
     """False: no data names it, and the import's own name is the guess."""
 
@@ -68,12 +68,18 @@ def companions() -> dict[str, list[str]]:
     return loaded
 
 
-def python_provider(module: str) -> Provider:
-    """Return the distribution that provides *module*: the longest known prefix decides."""
+def python_provider(module: str, *, shared: bool = False) -> Provider:
+    """Return the distribution that provides *module*: the longest known prefix decides.
+
+    *shared*: other distributions have the top of it, too. A compiled module with `_` before a known name is that
+    one's; `known` is False and the name empty for others, which no distribution is called.
+    """
     known = table("python_names")
     parts = module.split(".")
     for length in range(len(parts), 0, -1):
         found = known.get(".".join(parts[:length]))
         if found:
             return Provider(found, known=True)
-    return Provider(normalised(".".join(parts[: 2 if parts[0] in NAMESPACES else 1])), known=False)
+    if parts[0].startswith("_"):
+        return Provider(known.get(parts[0].lstrip("_"), ""), known=parts[0].lstrip("_") in known)
+    return Provider(normalised(".".join(parts[: 2 if shared or parts[0] in NAMESPACES else 1])), known=False)

@@ -135,19 +135,35 @@ def _foreign(path: str, item: Import, layout: Layout) -> Iterator[tuple[Provider
     top = item.module.partition(".")[0]
     if item.level or not top or is_standard(top):
         return
-    if local_targets(item, "", is_package=False, modules=layout.modules):
+    shared = top in NAMESPACES or top in layout.namespaces
+    targets = local_targets(item, "", is_package=False, modules=layout.modules)
+    if targets and not (shared and targets == [top]):
         return
-    if top in layout.roots and top not in NAMESPACES:
+    if top in layout.roots and not shared:
         return
     modules = [item.module]
-    if top in NAMESPACES:
+    if shared:
         modules = [f"{item.module}.{name}" for name in item.names if name != "*"] or [item.module]
         modules = [module for module in modules if "." in module]
     for module in modules:
-        provider = python_provider(module)
-        if top in layout.siblings and (not provider.known or _is_beside(path, top, layout)):
-            continue
-        yield provider, module
+        provider = python_provider(module, shared=shared)
+        if provider.name and (shared or not _is_local(path, top, provider, layout)):
+            yield provider, module
+
+
+def _is_local(path: str, top: str, provider: Provider, layout: Layout) -> bool:
+    """Whether *top* is more likely a file of the repository than a distribution.
+
+    A folder deep in the package, or among its tests, does not hide a distribution of its name from the package.
+    """
+    if _is_beside(path, top, layout):
+        return True
+    if provider.known:
+        return False
+    if top in layout.folders or path not in layout.names:
+        return top in layout.folders or top in layout.siblings
+    beside = f"{PurePosixPath(path).parent.as_posix()}/{top}/__init__.py".removeprefix("./")
+    return beside in layout.places or top in layout.loose
 
 
 def _is_beside(path: str, top: str, layout: Layout) -> bool:

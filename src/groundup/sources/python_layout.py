@@ -6,7 +6,7 @@ Reads project files for names, layout and entry points only; declarations of dep
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from configparser import ConfigParser
 from configparser import Error as ConfigError
 from pathlib import PurePosixPath
@@ -40,6 +40,8 @@ _SOURCE_FOLDERS = ("src", "lib", "python", "source", "py", "Lib", "lib3")
 _SETUP_ENTRY = re.compile(
     r"[\"']\s*[\w.\- ]+?\s*=\s*([A-Za-z_][\w.]*)\s*(?::\s*[\w.]+)?\s*(?:\[[^\]\"']*\])?\s*[\"']"
 )
+_BESIDE = (Place.TEST, Place.DOCS, Place.EXAMPLE)
+_SHARED_ROOT = re.compile(rb"extend_path\(|declare_namespace\(")
 _SETUP_NAME = re.compile(r"\bname\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
 _SETUP_FOLDER = re.compile(r"package_dir\s*=\s*\{[^}]*[\"'][\"']\s*:\s*[\"']([\w./-]+)[\"']")
 
@@ -69,6 +71,15 @@ class Layout(NamedTuple):
     """Top-level importable names that the project installs."""
     siblings: frozenset[str]
     """Every other name that some file of the repository can import from beside it."""
+    loose: frozenset[str]
+    """Those of them that lie neither in an installed package nor among tests, documents and examples.
+
+    A path that is set at run time may lead a package's modules there.
+    """
+    folders: frozenset[str]
+    """Folders at the top that hold Python files, such as `src`: seen from there, they are names, too."""
+    namespaces: frozenset[str]
+    """Import roots that other distributions may share: they have no module of their own, or one that says so."""
 
 
 def read_project(tree: Tree) -> Project:
@@ -175,7 +186,28 @@ def lay_out(tree: Tree) -> Layout:
             modules.setdefault(dotted, path)
     names = {path: dotted for dotted, path in modules.items()}
     places = {path: _place(path, names, tree.whole) for path in paths}
-    return Layout(project, places, modules, names, tuple(sorted(roots)), frozenset(_siblings(importable)))
+    return Layout(
+        project=project,
+        places=places,
+        modules=modules,
+        names=names,
+        roots=tuple(sorted(roots)),
+        siblings=frozenset(_siblings(importable)),
+        loose=frozenset(
+            _siblings([path for path in importable if path not in names and places[path] not in _BESIDE])
+        ),
+        folders=frozenset(PurePosixPath(path).parts[0] for path in importable if "/" in path),
+        namespaces=frozenset(_namespaces(tree, roots, modules)),
+    )
+
+
+def _namespaces(tree: Tree, roots: Iterable[str], modules: Mapping[str, str]) -> Iterator[str]:
+    data = {source.path: source.data for source in tree.sources}
+    for root in roots:
+        path = modules.get(root)
+        below = any(name.startswith(f"{root}.") for name in modules)
+        if below and (path is None or _SHARED_ROOT.search(data[path])):
+            yield root
 
 
 def _source_folder(project: Project, paths: list[str]) -> str:

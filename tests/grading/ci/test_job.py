@@ -66,7 +66,8 @@ async def test_cargo_tools_are_installed_or_missed_aloud(tmp_path: pathlib.Path)
     """The stand-in calls Cargo with crate and version, and a crate without the program fails the step."""
     cargo = '#!/bin/sh\necho "$@" >> asked\ncase "$*" in *hack*) ;; *) exit 0 ;; esac\n'
     cargo += 'printf "#!/bin/sh\\n" > bin/cargo-hack; chmod +x bin/cargo-hack\n'
-    script = "export PATH=$PWD/bin:$PATH; echo $PATH | grep -q /.cargo/bin; chmod +x bin/*; TOOLS=cargo-hack@0.6 setup-cargo-tool && "
+    script = "export PATH=$PWD/bin:$PATH; echo $PATH | grep -q /.cargo/bin; chmod +x bin/*; "
+    script += "TOOLS=cargo-hack@0.6 setup-cargo-tool && "
     script += (
         'grep -qx "install --quiet --locked --version 0.6 cargo-hack" asked && ! TOOLS=nextest setup-cargo-tool'
     )

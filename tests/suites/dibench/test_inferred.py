@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from groundup.domain.digests import digest_bytes
+from groundup.suites.dibench.inferred import write_inferred
 from tests.suites.dibench.conftest import Groundup
 from tests.suites.dibench.made import INSTANCES, write_tree
 
@@ -67,3 +68,23 @@ def test_a_package_of_an_extra_may_be_needed_besides(groundup: Groundup, tmp_pat
     text = (root / "pyproject.toml").read_text()
     assert 'fast = ["requests[socks]"]' in text
     assert "dependencies = [" in text
+
+
+def test_what_extras_name_is_told_apart_from_requirements(tmp_path: Path) -> None:
+    """What an extra names is required only where loading surely imports it; what extras leave out counts."""
+    files = {
+        "pyproject.toml": '[project]\nname = "alpha"\ndependencies = []\n[project.optional-dependencies]\n'
+        'web = ["jinja2", "itsdangerous", "httpx"]\n',
+        "alpha/__init__.py": "import httpx\n",
+        "alpha/sessions.py": "import itsdangerous\n",
+        "alpha/pages.py": "try:\n    import jinja2\nexcept ImportError:\n    jinja2 = None\n",
+        **{f"alpha/tasks_{number}.py": "import anyio\n" for number in range(9)},
+    }
+    root = write_tree(tmp_path / "r", files)
+    (written,) = write_inferred(
+        root,
+        "python",
+        ["pyproject.toml"],
+        lambda path: (root / path).read_bytes() if (root / path).exists() else None,
+    )
+    assert sorted(written.added) == ["anyio", "httpx"]

@@ -1,18 +1,20 @@
 """From what source code says to what a manifest declares: inference without a model, written into build files."""
 
 import posixpath
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
 from groundup.domain.records import Record
+from groundup.manifests.discovery import find_manifests
 from groundup.manifests.formats import FORMATS, format_of
 from groundup.manifests.protocol import ManifestFormat
 from groundup.manifests.records import Dependency, Kind, Language, ManifestError, Source
 from groundup.sources.files import Tree, read_tree
 from groundup.sources.inference import infer_tree
-from groundup.sources.records import InferredDependency
+from groundup.sources.records import InferredDependency, Manner, Place
+from groundup.sources.records import Kind as InferredKind
 from groundup.suites.dibench.answers import Read
 from groundup.suites.dibench.workspaces import crate_name
 
@@ -29,6 +31,11 @@ INFERRED_KINDS: Mapping[Language, frozenset[Kind]] = {
 """What the subject `static` declares: in Rust also what stands behind features, for it lies in the same table."""
 _ON_DEMAND = (Kind.OPTIONAL, Kind.CONSTRAINT, Kind.OVERRIDE)
 """Kinds that do not bring a package by themselves: one that stands only there may be needed besides."""
+_SOFT = (Kind.OPTIONAL, Kind.DEV, Kind.TEST, Kind.GROUP)
+_TELLING = 3
+"""From how many names on extras are taken to tell all that is optional."""
+_LIKELY = 0.3
+"""Confidence from which an import that no extra names is a requirement then; without extras, half and more."""
 _DEV_WORDS = ("dev", "test", "doc", "lint", "ci")
 
 
@@ -61,7 +68,12 @@ def write_inferred(
         if data is None:
             found.append(Written(path=path, content=b"", problem=f"{path} does not exist"))
             continue
-        inferred, local = _inferred(_around(tree, path, build_files), language, kinds, path)
+        around = _around(tree, path, build_files)
+        inferred, local = _inferred(around, language, path)
+        asked = (
+            inferred if language != "python" else _told_apart(inferred, _declared_softly(root, path, build_files))
+        )
+        inferred = [item for item in asked if item.kind.value in {kind.value for kind in kinds}]
         members = _members(tree, language, path)
         own = [item for item in inferred if _folded(item.name) not in members]
         inside = {_folded(name) for name in (*local, *(item.name for item in inferred))} & members.keys()
@@ -102,18 +114,54 @@ def as_dependency(item: InferredDependency, known: ManifestFormat) -> Dependency
     )
 
 
-def _inferred(
-    tree: Tree, language: Language, kinds: Collection[Kind], path: str
-) -> tuple[list[InferredDependency], list[str]]:
+def _inferred(tree: Tree, language: Language, path: str) -> tuple[list[InferredDependency], list[str]]:
     """Return what the source needs, and the import roots that the repository provides."""
-    wanted = {kind.value for kind in kinds}
     if language == "python" and any(word in posixpath.basename(path).lower() for word in _DEV_WORDS):
         return [], []  # such a file lists what developers use, which the imports of the package do not tell
     inferences = infer_tree(tree, {language})
     return (
-        [item for one in inferences for item in one.dependencies if item.kind.value in wanted],
+        [item for one in inferences for item in one.dependencies],
         [name for one in inferences for name in one.local],
     )
+
+
+def _told_apart(
+    inferred: Iterable[InferredDependency], softly: Mapping[str, Kind]
+) -> Iterator[InferredDependency]:
+    """Yield what is inferred, its kind weighed with what extras and groups of the manifests name.
+
+    What such a declaration names is no run-time requirement unless loading the package surely imports it. Where
+    extras are told at all, what they leave out is required more often than the imports alone say.
+    """
+    telling = sum(kind is Kind.OPTIONAL for kind in softly.values()) >= _TELLING
+    for item in inferred:
+        first = item.evidence[0]
+        sure = first.place is Place.PACKAGE and not first.manners and first.reached is True
+        plain = first.place is Place.PACKAGE and not set(first.manners) - {Manner.VERSION}
+        kind = item.kind
+        if kind is InferredKind.RUNTIME and item.name in softly and not sure:
+            kind = InferredKind.OPTIONAL
+        elif kind is InferredKind.OPTIONAL and item.name not in softly and telling and plain:
+            kind = InferredKind.RUNTIME if (item.confidence or 0.0) >= _LIKELY else kind
+        yield item.model_copy(update={"kind": kind})
+
+
+def _declared_softly(root: Path, build_file: str, build_files: Sequence[str]) -> dict[str, Kind]:
+    """Return what extras, groups and developers' files declare, in the manifests beside *build_file*."""
+    folder = posixpath.dirname(build_file)
+    others = [
+        other for path in build_files if _below(other := posixpath.dirname(path), folder) and other != folder
+    ]
+    found: dict[str, Kind] = {}
+    for one in find_manifests(root, "python"):
+        if not _below(one.path, folder) or any(_below(one.path, other) for other in others):
+            continue
+        try:
+            declared = FORMATS[one.format].read((root / one.path).read_bytes(), one.path).dependencies
+        except (ManifestError, OSError):
+            continue
+        found |= {item.normalised: item.kind for item in declared if item.kind in _SOFT}
+    return found
 
 
 def _members(tree: Tree, language: Language, build_file: str) -> dict[str, Dependency]:
