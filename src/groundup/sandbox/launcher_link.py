@@ -14,6 +14,7 @@ from pydantic import Field
 
 from groundup.domain.errors import SandboxError
 from groundup.domain.records import Record
+from groundup.sandbox.deadlines import Meter, limited
 from groundup.sandbox.host_state import HostState, clean_stale_state
 from groundup.sandbox.launcher import wire
 from groundup.sandbox.pipes import close_all
@@ -80,8 +81,11 @@ class LauncherLink:
         loop = asyncio.get_running_loop()
         self._greeted = loop.create_future()
         loop.add_reader(ours, self._read)
-        async with asyncio.timeout(_START_S):
-            return await self._greeted
+        try:
+            async with limited(Meter().stopwatch(), _START_S):
+                return await self._greeted
+        except TimeoutError as error:
+            raise SandboxError("the launcher of sandboxes did not answer; try `groundup doctor`") from error
 
     async def ask(self, message: dict[str, object], descriptors: tuple[int, ...] = ()) -> None:
         """Send a request. Raises `SandboxError`."""

@@ -79,6 +79,7 @@ async def test_the_ways_to_die_are_told_apart(trial: Trial, name: str) -> None:
     assert (graded.verdict.status, passed(graded)) == (Status.GRADED, 0)
     assert graded.verdict.reasons[0].stage is stage
     assert graded.verdict.cacheable is (stage is not Stage.TIMEOUT)
+    assert graded.verdict.by_time is (stage is Stage.TIMEOUT)
 
 
 async def test_a_file_that_cannot_be_collected_costs_its_own_tests(trial: Trial) -> None:
@@ -113,6 +114,7 @@ async def test_a_test_that_ends_the_process_costs_itself_only(trial: Trial, name
     assert passed(graded) == EXPECTED_TESTS - len(lost) > 0
     assert graded.verdict.reasons[0].stage is stage
     assert graded.verdict.cacheable is (stage is not Stage.TIMEOUT)
+    assert graded.verdict.by_time is (stage is Stage.TIMEOUT)
 
 
 class BrokenProvider:

@@ -102,6 +102,7 @@ async def test_a_process_that_merely_lives_is_not_deployed(trial: Trial) -> None
     assert deployment(graded) == (1, 0, 0, 0)
     assert passed(graded) == 0
     assert not graded.verdict.cacheable
+    assert graded.verdict.by_time
     assert graded.verdict.reasons[0].stage is Stage.START
 
 
@@ -154,6 +155,7 @@ async def test_a_test_that_hangs_costs_itself_only(trial: Trial) -> None:
     assert passed(graded) == 3
     assert {test.id.partition("::")[2]: test.outcome for test in graded.tests}["test_remove"] == "error"
     assert not graded.verdict.cacheable
+    assert graded.verdict.by_time
 
 
 async def test_a_service_that_dies_in_the_tests_is_asked_again_for_its_endpoints(trial: Trial) -> None:

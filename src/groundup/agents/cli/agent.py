@@ -31,6 +31,7 @@ from groundup.environments.builder import EnvironmentBuilder, ProgramInstaller
 from groundup.environments.programs import InstalledProgram
 from groundup.models.exchanges import Exchange
 from groundup.models.gateway import ModelAddress, ModelGateway
+from groundup.sandbox.deadlines import is_done_within
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Sandbox
 
 _PROMPT_FILE = f"{HOME}/instruction.md"
@@ -233,7 +234,7 @@ async def _watched(place: Workplace, command: Command, gateway: ModelGateway | N
     try:
         await asyncio.wait({running, *([stopped] if stopped else [])}, return_when=asyncio.FIRST_COMPLETED)
         if not running.done():
-            await asyncio.wait({running}, timeout=_GRACE_S)
+            await is_done_within(running, (await place.sandbox()).stopwatch(), _GRACE_S)
         if not running.done():  # everything inside but process 1 and the kill itself
             await place.run(Command(argv=("/bin/kill", "-KILL", "-1"), timeout_s=_GRACE_S))
         return await running

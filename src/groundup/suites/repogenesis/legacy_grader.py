@@ -136,10 +136,8 @@ class LegacyGrader:
         timings = {"build": built - began, "deployment": deployed - built, "tests": tested - deployed}
         timings["total"] = time.monotonic() - began
         update = _timed(timings)
-        update |= {
-            "cacheable": outcome.output != TIMEOUT and outcome.is_told,
-            "by_time": outcome.output == TIMEOUT,
-        }
+        by_time = outcome.output == TIMEOUT or installed.outcome == "timeout"
+        update |= {"cacheable": not by_time and outcome.is_told, "by_time": by_time}
         resolution = installed.environment.resolution
         logs = {"pytest.txt": middle_cut(outcome.output.encode(errors="replace"), self._lifecycle.log_bytes)}
         if resolution is not None:

@@ -200,7 +200,7 @@ def _verdict(task: Task, image: Image, exit_code: int, log: str, counts: Counts)
         reasons.append(Reason(stage=Stage.TEST, message=told))
     verdict = _verdict_of(task, deployed, counts, tuple(reasons))
     facts = {**verdict.facts, "exit_code": exit_code, "installed": image.installed}
-    by_time = exit_code == _CONTAINER_TIMEOUT
+    by_time = exit_code == _CONTAINER_TIMEOUT or image.late
     return verdict.model_copy(update={"facts": facts, "cacheable": not by_time, "by_time": by_time})
 
 

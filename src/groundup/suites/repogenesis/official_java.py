@@ -59,7 +59,8 @@ async def build_java_image(submission: Path, hidden_tests: Path, lifecycle: Life
         variables = await lend_maven(stack, sandbox, bench)
         command = Command(argv=("bash", "-c", _BUILD), cwd=REPOSITORY, environment=variables)
         result = await sandbox.run(command)
-    return Image(repository=repository, installed="maven", refused=_refused(result))
+    late = result.ending in (Ending.TIMEOUT, Ending.WALL_CLOCK)
+    return Image(repository=repository, installed="maven", refused=_refused(result), late=late)
 
 
 async def run_java_image(

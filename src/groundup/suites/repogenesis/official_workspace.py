@@ -31,6 +31,8 @@ class Image(Record):
     environment: PythonEnvironment | None = None
     installed: str = "declared"
     refused: str | None = None
+    late: bool = False
+    """Whether it was refused for taking too long."""
 
 
 async def build_image(submission: Path, hidden_tests: Path, lifecycle: Lifecycle, bench: Bench) -> Image:
