@@ -47,7 +47,7 @@ async def test_an_honest_service_is_alive_tested_and_counted(trial: Trial) -> No
         ({"app.py": HONEST, "start.sh": START["start.sh"]}, "Unknown or missing build config", 4),
         ({"app.py": HONEST, "requirements.txt": ""}, "start.sh not found (recursive)", 0),
         ({**START, "requirements.txt": "no-such-package\n"}, "Pip install failed", 0),
-        ({**START, "start.sh": "exit 3\n"}, "Server exited with code 3", 0),
+        ({**START, "start.sh": "echo no disk; exit 3\n"}, "Server exited with code 3", 0),
         ({**DAEMON, "requirements.txt": ""}, "Server exited with code 0", 4),
     ],
 )
@@ -57,6 +57,7 @@ async def test_each_way_not_to_be_deployed_is_told(
     """Without a declaration, a script or a living process nothing is deployed, nor a daemon; tests run."""
     graded = await trial.legacy(files, SHORT)
     assert told(graded) == message
+    assert ("last words: no disk" in graded.verdict.reasons[0].message) == ("no disk" in files.get("start.sh", ""))
     assert share(graded, "deployed") == 0
     assert graded.verdict.score is not None
     assert graded.verdict.score.denominator == 4

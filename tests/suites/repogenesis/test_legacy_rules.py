@@ -54,7 +54,15 @@ def test_a_word_is_enough_for_a_service_that_died(exit_code: int | None, output:
     started = read_start(exit_code, output)
     assert started.success is success
     if not success:
-        assert started == Started(success=False, message=f"Server exited with code {exit_code}")
+        assert started == Started(success=False, message=f"Server exited with code {exit_code}", said=output)
+
+
+def test_the_last_words_of_a_service_that_died_are_kept_apart() -> None:
+    """The message is the published one; the words are for people."""
+    started = read_start(1, "starting\nmkdir: Read-only file system\n")
+
+    assert started.message == "Server exited with code 1"
+    assert started.said == "starting | mkdir: Read-only file system"
 
 
 def test_files_are_found_from_the_root_down(tmp_path: Path) -> None:

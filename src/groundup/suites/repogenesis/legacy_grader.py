@@ -316,7 +316,8 @@ def _verdict(
     total = legacy_denominator(parsed, tests.reported)
     reasons = []
     if not started.success:
-        reasons.append(Reason(stage=Stage.START, message=printable(started.message)[:400]))
+        said = f"; last words: {started.said}" if started.said else ""
+        reasons.append(Reason(stage=Stage.START, message=printable(started.message)[:200] + said))
     if tests.passed < total or not total:
         told = f"{tests.passed} of {total} tests passed; {parsed} found by reading, {tests.reported} reported"
         reasons.append(Reason(stage=Stage.TEST, message=told))

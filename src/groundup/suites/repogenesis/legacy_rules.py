@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import Field
 
 from groundup.domain.records import Record
+from groundup.grading.last_words import last_words
 
 TIMEOUT = "TIMEOUT"
 """What stands for the output of tests that were ended."""
@@ -73,6 +74,8 @@ class Started(Record):
 
     success: bool
     message: str
+    said: str = ""
+    """Its last words, for people."""
 
 
 def read_output(output: str) -> Counted:
@@ -107,7 +110,8 @@ def read_start(exit_code: int | None, output: str, language: Literal["python", "
         return Started(success=True, message=SUCCESS)
     if any(word in output for word in _OCCUPIED):
         return Started(success=True, message=CONFLICT)
-    return Started(success=False, message=f"Server exited with code {exit_code}")
+    said = last_words(output.encode(errors="replace"))
+    return Started(success=False, message=f"Server exited with code {exit_code}", said=said)
 
 
 def find_file(tree: Path, name: str) -> Path | None:
