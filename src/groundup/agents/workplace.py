@@ -256,8 +256,7 @@ async def _package_index(lender: RegistryLender, withheld: Collection[str]) -> A
     async with lender.gateway(refused=withheld) as gateway:
 
         async def attach(sandbox: Sandbox) -> Mapping[str, str]:
-            index = await gateway.attach(sandbox)
-            return {"PIP_INDEX_URL": index, "UV_DEFAULT_INDEX": index}
+            return gateway.supplies(await gateway.attach(sandbox)).environment
 
         yield attach
 

@@ -13,6 +13,7 @@ from datetime import datetime
 from urllib.parse import unquote, urlsplit
 
 from groundup.gateways.ledger import MAX_BYTES, RefusedError, text
+from groundup.gateways.poetry import VARIABLE as POETRY_INDEX
 from groundup.gateways.pypi_registry import FileFound, PyPIRegistry
 from groundup.gateways.records import Fetched
 from groundup.gateways.registry_gateway import RegistryGateway, Supplies
@@ -53,7 +54,7 @@ class PyPIGateway(RegistryGateway):
         self._named: dict[str, tuple[str, ProjectFile]] = {}
 
     def supplies(self, address: str) -> Supplies:
-        """Return the variables of pip and uv; no configuration file of theirs counts besides."""
+        """Return the variables of pip, uv, Poetry, pipenv and PDM; no configuration of pip counts besides."""
         return Supplies(
             environment={
                 "PIP_INDEX_URL": address,
@@ -61,6 +62,10 @@ class PyPIGateway(RegistryGateway):
                 "PIP_DISABLE_PIP_VERSION_CHECK": "1",
                 "PIP_RETRIES": "2",
                 "PIP_DEFAULT_TIMEOUT": "900",
+                "PIPENV_PYPI_MIRROR": address,
+                "PDM_PYPI_URL": address,
+                "PDM_CHECK_UPDATE": "0",
+                POETRY_INDEX: address,
                 "UV_DEFAULT_INDEX": address,
                 "UV_PYTHON_DOWNLOADS": "never",
                 "UV_HTTP_RETRIES": "2",

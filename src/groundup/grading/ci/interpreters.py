@@ -10,6 +10,7 @@ from groundup.domain.records import Record
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.interpreters import BUNDLED
 from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET, PythonEnvironment, PythonRequest
+from groundup.gateways.poetry import lay_poetry_plugin
 from groundup.grading.ci.tools import MINORS
 from groundup.sandbox.places import Places
 from groundup.sandbox.protocol import Mount, SandboxSpec
@@ -68,6 +69,8 @@ def _virtual_environment(found: PythonEnvironment, copy: Path) -> tuple[Mount, .
     """Return mounts of a virtual environment that steps may change, over an interpreter that they may not."""
     if not copy.exists():
         shutil.copytree(found.layer.path, copy, symlinks=True)
+        for packages in copy.glob("lib/python3*/site-packages"):
+            lay_poetry_plugin(packages)
         for folder in (copy, *(path for path in copy.rglob("*") if path.is_dir() and not path.is_symlink())):
             folder.chmod(0o755)
     own = Mount(source=copy, target=ENVIRONMENT_TARGET, writable=True)
@@ -113,6 +116,7 @@ class _Installation:
         for wheel in self._bundled():
             with zipfile.ZipFile(wheel) as archive:
                 archive.extractall(packages)
+        lay_poetry_plugin(packages)
         programs = self._copy / "prefix" / "bin"
         programs.mkdir(parents=True)
         (programs / self._minor).touch(mode=0o755)

@@ -152,10 +152,7 @@ class StepSandboxes:
             return {}
         lent = await self._stack.enter_async_context(prepared.builder.registries(prepared.wanted))
         prepared.lent.append(lent)
-        variables = await lent.attach(sandbox)
-        if "PIP_INDEX_URL" in variables:  # for Poetry's plugin, which stand-ins install with it
-            variables["POETRY_PYPI_MIRROR_URL"] = variables["PIP_INDEX_URL"]
-        return variables
+        return await lent.attach(sandbox)
 
     async def _another(self, prepared: Prepared, folder: Path) -> Prepared:
         """Interpreters that one job changed must not be another's."""

@@ -18,6 +18,7 @@ from groundup.environments.builder import RegistryLender
 from groundup.environments.java_builder import JavaBuilding
 from groundup.environments.java_requests import REPOSITORY_TARGET, JavaToolchain
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
+from groundup.gateways.poetry import lay_poetry_plugin
 from groundup.grading.bench import Bench
 from groundup.grading.last_words import last_words
 from groundup.grading.services.asking import Answer, Caller
@@ -211,6 +212,8 @@ def _writable(mount: Mount, copy: Path) -> Mount:
     if mount.target not in (ENVIRONMENT_TARGET, REPOSITORY_TARGET):
         return mount
     shutil.copytree(mount.source, copy, symlinks=True)
+    for packages in copy.glob("lib/python3*/site-packages"):
+        lay_poetry_plugin(packages)
     return Mount(source=copy, target=mount.target, writable=True)
 
 
@@ -221,13 +224,8 @@ async def lend_index(stack: AsyncExitStack, sandbox: Sandbox, bench: Bench) -> d
         return {}
     gateway = await stack.enter_async_context(builder.gateway())
     bench.lent.append(gateway)
-    index = await gateway.attach(sandbox)
-    return {
-        "PIP_INDEX_URL": index,
-        "UV_DEFAULT_INDEX": index,
-        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "PIP_NO_INPUT": "1",
-    }
+    supplies = gateway.supplies(await gateway.attach(sandbox))
+    return {**supplies.environment, "PIP_NO_INPUT": "1"}
 
 
 async def lend_maven(stack: AsyncExitStack, sandbox: Sandbox, bench: Bench) -> dict[str, str]:

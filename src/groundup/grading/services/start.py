@@ -13,7 +13,7 @@ _PROGRAMS = ("app.py", "main.py", "run.py", "manage.py", "server.py")
 _MODULES = ("main", "app", "server", "api")
 _DEPTH = 3
 _READ_BYTES = 64 * 1024
-_INSTALLERS = re.compile(rb"(?<![\w.-])(pip3?|uv|poetry|pipenv|virtualenv|venv|conda)(?![\w.-])")
+_INSTALLERS = re.compile(rb"(?<![\w.-])(pip3?|uv|poetry|pipenv|pdm|virtualenv|venv|conda)(?![\w.-])")
 
 
 class StartCommand(Record):

@@ -1,0 +1,57 @@
+"""How Poetry, which has no setting for it, asks a gateway instead of the public index: by a plugin of ours.
+
+Poetry finds plugins among the packages that it is installed with, so one is laid there before it comes. It does
+nothing without its variable, and to nobody but Poetry.
+"""
+
+from pathlib import Path
+
+VARIABLE = "POETRY_PYPI_MIRROR_URL"
+_NAME = "groundup_poetry_index"
+_PLUGIN = f'''"""Lets Poetry ask the index that {VARIABLE} names; lock files stay as if it were the public one."""
+
+import os
+
+from poetry.plugins.plugin import Plugin
+from poetry.repositories.legacy_repository import LegacyRepository
+from poetry.repositories.pypi_repository import PyPiRepository
+
+
+def plain(package):
+    package._source_type = package._source_url = package._source_reference = None
+    return package
+
+
+class Index(LegacyRepository):
+    def package(self, *arguments, **options):
+        return plain(super().package(*arguments, **options))
+
+    def _find_packages(self, *arguments, **options):
+        return [plain(package) for package in super()._find_packages(*arguments, **options)]
+
+
+class IndexPlugin(Plugin):
+    def activate(self, poetry, io):
+        url, pool = os.environ.get("{VARIABLE}"), poetry.pool
+        if not url or not pool.has_repository("PyPI"):
+            return
+        if isinstance(pool.repository("PyPI"), PyPiRepository):
+            priority = pool.get_priority("PyPI")
+            pool.remove_repository("PyPI")
+            pool.add_repository(Index("PyPI", url.rstrip("/"), config=poetry.config), priority=priority)
+'''
+_FILES = {
+    f"{_NAME}.py": _PLUGIN,
+    f"{_NAME}-1.dist-info/METADATA": f"Metadata-Version: 2.1\nName: {_NAME}\nVersion: 1\n",
+    f"{_NAME}-1.dist-info/entry_points.txt": f"[poetry.plugin]\n{_NAME} = {_NAME}:IndexPlugin\n",
+    f"{_NAME}-1.dist-info/INSTALLER": "groundup\n",
+    f"{_NAME}-1.dist-info/RECORD": "",
+}
+
+
+def lay_poetry_plugin(packages: Path) -> None:
+    """Write the plugin into a folder of packages into which Poetry may be installed."""
+    for name, text in _FILES.items():
+        place = packages / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(text, encoding="utf-8")
