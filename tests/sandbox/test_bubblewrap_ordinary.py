@@ -16,7 +16,13 @@ def test_contracts_as_an_ordinary_user() -> None:
     """Whatever holds for root holds for an ordinary user, who can make no control group."""
     arguments = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-x"]
     kills = "tests/sandbox/test_kills.py::test_kill_of_groundup"
-    modules = ["tests/sandbox/test_bubblewrap.py", f"{kills}[0]", f"{kills}[1]", f"{kills}_and_launcher"]
+    modules = [
+        "tests/sandbox/test_bubblewrap.py",
+        "tests/sandbox/test_system.py",
+        f"{kills}[0]",
+        f"{kills}[1]",
+        f"{kills}_and_launcher",
+    ]
     result = run_as_ordinary([*arguments, *modules], {}, timeout_s=590)
     output = result.stdout.decode(errors="replace")
     assert result.returncode == 0, output + result.stderr.decode(errors="replace")

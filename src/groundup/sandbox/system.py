@@ -2,8 +2,8 @@
 
 The list is what a container of `python:3.10-slim` with `curl`, `procps` and `netcat-openbsd` has, without what
 administers a machine. Its programs are copied from the host with the closure of their shared libraries, once per
-state of the host, into a folder that sandboxes see read-only; folders of data are shown as they are. So what else
-is installed here decides nothing.
+state of the host, into a folder that sandboxes see read-only; large folders of data are shown as they are. So what
+else is installed here decides nothing.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import shutil
 import stat
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from groundup.sandbox import netcat
@@ -52,11 +52,10 @@ PROGRAMS: Mapping[str, str] = {
     "curl": "curl",
 }
 """Package of Debian -> its programs that guests have. `nc` and `netcat` are our own."""
-_FOLDERS = (
-    "lib*/*/perl-base", "lib*/*/gconv", "lib/locale/C.utf8", "lib/locale/C.UTF-8", "lib/ssl", "lib/terminfo",
-    "share/zoneinfo",
-)  # fmt: skip
-"""Data below /usr that programs and the C library read."""
+_SMALL = ("lib*/*/perl-base", "lib/locale/C.utf8", "lib/locale/C.UTF-8", "lib/ssl")
+"""Folders of data below /usr that are copied: a mount of each would cost more."""
+_FOLDERS = ("lib*/*/gconv", "lib/terminfo", "share/zoneinfo")
+"""Folders of data below /usr that are shown as they are on the host."""
 _LIBRARIES = (
     "ld-linux*.so.*", "libanl.so.*", "libbz2.so.*", "libc.so.6", "libcrypt.so.*", "libcrypto.so.*", "libdb-5.*.so",
     "libdl.so.2", "libexpat.so.1", "libffi.so.*", "libgcc_s.so.1", "libgdbm.so.*", "libgdbm_compat.so.*",
@@ -81,7 +80,7 @@ class GuestSystem:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.data = tuple((source, f"/{place}") for place, source in _data() if (path / place).is_dir())
+        self.data = tuple((source, f"/{place}") for place, source in _data(_FOLDERS) if (path / place).is_dir())
         self.usr = tuple(sorted(folder.name for folder in (path / "usr").iterdir()))
         self.links = tuple(name for name in _LINKED if name in self.usr)
 
@@ -120,7 +119,7 @@ def _digest() -> str:
         LIST_VERSION,
         str(int(time.time() / _FRESH_S)),
         repr(PROGRAMS),
-        repr((_FOLDERS, _LIBRARIES)),
+        repr((_SMALL, _FOLDERS, _LIBRARIES)),
         netcat_source(),
     ]
     for place in (*map(Path, _PLACES), *SharedLibraries().folders, Path("/etc/alternatives")):
@@ -154,10 +153,12 @@ def _compose(room: Path, write_etc: Callable[[Path], None], bubblewrap: Path) ->
         _write(room / "usr/bin" / name, netcat.WRAPPER)
     (room / "usr/lib/groundup").mkdir()
     _write(room / "usr/lib/groundup/nc.py", netcat_source())
-    data = list(_data())
+    small, data = list(_data(_SMALL)), list(_data(_FOLDERS))
+    for name, source in small:
+        _copy_tree(source, room / name)
     for name, _ in data:
         (room / name).mkdir(parents=True)  # where it is shown
-    inner = [path for _, source in data for path in source.rglob("*.so*") if is_elf(path)]
+    inner = [path for _, source in small + data for path in source.rglob("*.so*") if is_elf(path)]
     wanted = [path for pattern in _LIBRARIES for path in libraries.matching(pattern)]
     for library in sorted({*wanted, *libraries.closure([source for _, source in found] + wanted + inner)}):
         target = room / _merged(library)
@@ -183,14 +184,12 @@ def _host_program(name: str) -> Path | None:
     return next((path for path in paths if path.is_file() and os.access(path, os.X_OK)), None)
 
 
-def _data() -> Iterator[tuple[str, Path]]:
+def _data(patterns: Iterable[str]) -> Iterator[tuple[str, Path]]:
     """Yield the places of folders of data below a view, and where they are on the host."""
-    for pattern in _FOLDERS:
-        for source in sorted(Path("/usr").glob(pattern)):
-            if source.is_dir():
-                yield str(_merged(source)), source
-    if Path("/lib/terminfo").is_dir() and not Path("/lib").is_symlink():
-        yield "usr/lib/terminfo", Path("/lib/terminfo")
+    for pattern in patterns:
+        found = [*Path("/usr").glob(pattern), *Path("/").glob(pattern)]
+        places = {str(_merged(source)): source for source in sorted(found) if source.is_dir()}
+        yield from places.items()
 
 
 def _merged(path: Path) -> Path:
@@ -207,6 +206,18 @@ def _copy(source: Path, target: Path) -> None:
     shutil.copyfile(source, target)
     shutil.copystat(source, target)
     target.chmod(0o755 if source.stat().st_mode & stat.S_IXUSR else 0o644)
+
+
+def _copy_tree(source: Path, target: Path) -> None:
+    """Copy a folder of data; links are kept, what only its owner may read is left out."""
+    target.mkdir(parents=True, exist_ok=True)
+    for path in sorted(source.iterdir()):
+        if path.is_symlink():
+            (target / path.name).symlink_to(path.readlink())
+        elif path.is_dir():
+            _copy_tree(path, target / path.name)
+        elif path.is_file() and os.access(path, os.R_OK):
+            _copy(path, target / path.name)
 
 
 def _write(path: Path, text: str) -> None:
