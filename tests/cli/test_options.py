@@ -1,9 +1,12 @@
 """What is written on a command line is what is done: nothing is dropped in silence, nothing empty means all."""
 
 import json
+import tomllib
+from pathlib import Path
 
 import pytest
 
+from groundup.settings import Settings, load
 from tests.cli.conftest import TWENTY, Groundup
 
 
@@ -43,3 +46,54 @@ def test_an_option_given_twice_is_told(groundup: Groundup) -> None:
     ended = groundup("run", TWENTY, "-a", "nop", "--dry-run", "--grader", "lax", "--grader", "strict")
     assert ended.code == 0
     assert "--grader is given 2 times; the last one counts, strict" in ended.err
+
+
+def test_a_limit_draws_a_sample_that_is_always_the_same(groundup: Groundup) -> None:
+    """A larger sample holds the smaller one; another seed draws another; the run records its tasks by name."""
+    five, ten = planned(groundup, "--limit", "5"), planned(groundup, "--limit", "10")
+    assert len(five) == 5
+    assert five == planned(groundup, "--limit", "5") != planned(groundup, "--limit", "5", "--seed", "1")
+    assert set(five) < set(ten)
+    assert planned(groundup, "--limit", "5", "--tasks", "task-0001") == ["task-0001"]
+    assert groundup("run", TWENTY, "-a", "nop", "--run-id", "r", "--limit", "2", "-q").code == 0
+    assert groundup("resume", "r").code == 0
+    assert groundup("resume", "r", "--limit", "2").code == 2
+
+
+def test_quiet_is_quiet(groundup: Groundup) -> None:
+    """One line with the score, and nothing on standard error where nothing went wrong."""
+    ended = groundup("run", TWENTY, "-a", "nop", "--run-id", "r", "--tasks", "task-0001", "-q")
+    assert ended == (0, "r: mean score 0.0 % (0/1)\n", "")
+
+
+def test_runs_are_listed(groundup: Groundup) -> None:
+    """Suite, subject, score, time and what is owed; a damaged run hides no other."""
+    assert "there are no runs" in groundup("runs").err
+    groundup("run", TWENTY, "-a", "nop", "--run-id", "first", "--tasks", "task-0001", "-q")
+    groundup("run", TWENTY, "-a", "oracle", "--run-id", "second", "--tasks", "task-0001", "-q")
+    (Path("runs") / "third").mkdir()
+    (Path("runs") / "third" / "config.json").write_text("{}")
+    document = json.loads(groundup("runs", "--json").out)
+    told = {one["run"]: one for one in document["runs"]}
+    assert told.keys() == {"first", "second", "third"}
+    assert told["second"]["subject"] == "oracle"
+    assert told["second"]["score"].startswith("100.0 %")
+    assert told["first"]["owed"] == 0
+    assert "third" in groundup("runs").out
+
+
+def test_init_writes_settings_that_change_nothing(groundup: Groundup) -> None:
+    """Every setting is there with its default, as a comment; the file is read, and never overwritten."""
+    before = load()
+    assert groundup("init").code == 0
+    text = Path("groundup.toml").read_text()
+    assert all(f"\n# {name} =" in text for name in Settings.model_fields)
+    assert load() == before
+    assert groundup("init").code == 2
+    assert Path("groundup.toml").read_text() == text
+    assert tomllib.loads(text.replace("# jobs", "jobs"))["settings"]["jobs"] >= 1
+
+
+def test_completion_is_offered(groundup: Groundup) -> None:
+    """Shells can complete commands."""
+    assert "--install-completion" in groundup("--help").out

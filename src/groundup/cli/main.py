@@ -23,6 +23,7 @@ from groundup.cli import (
     export,
     import_,
     infer,
+    init,
     judge,
     recipe,
     registry,
@@ -30,6 +31,7 @@ from groundup.cli import (
     report,
     resume,
     run,
+    runs,
     shell,
     show,
     suites,
@@ -69,6 +71,8 @@ COMMANDS: dict[str, tuple[Callable[..., int], Examples]] = {
     "curate locate": (curate.locate, curate.LOCATE_EXAMPLES),
     "curate instance": (curate.instance, curate.INSTANCE_EXAMPLES),
     "curate validate": (validate.validate, validate.EXAMPLES),
+    "runs": (runs.runs, runs.EXAMPLES),
+    "init": (init.init, init.EXAMPLES),
     "clean": (clean.clean, clean.EXAMPLES),
 }
 """Every command with the examples that its help shows. Two words: a group and its command."""
@@ -83,11 +87,11 @@ GROUPS = {
 """What each group of commands is about."""
 
 JOBS = {
-    "Measure": ("evaluate", "run", "report", "compare", "show", "resume"),
+    "Measure": ("evaluate", "run", "report", "compare", "show", "resume", "runs"),
     "Look closer": ("shell", "regrade", "judge", "export", "import", "ablate"),
     "Benchmarks and their tasks": ("suites", "tasks", "data", "recipe", "curate"),
     "Dependencies of a repository": ("infer", "registry"),
-    "This machine": ("doctor", "clean"),
+    "This machine": ("doctor", "init", "clean"),
 }
 """Every command and group by what somebody wants to do, as the help lists them."""
 
@@ -111,7 +115,7 @@ def create_app() -> Group:
     app = typer.Typer(
         cls=Group,
         help=ABOUT,
-        add_completion=False,
+        add_completion=True,
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",
         context_settings=_HELP,

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from groundup.cli.console import say
 from groundup.cli.options import Judging, Making, Selection, Subjects, Talk, Work
 from groundup.cli.progress import telling
-from groundup.cli.reporting import below, print_report, read_report, write_report
+from groundup.cli.reporting import below, print_result, read_report, write_report
 from groundup.cli.run import named
 from groundup.cli.settings import run_options, settings_from
 from groundup.cli.working import BELOW, configured, print_plan
@@ -65,7 +65,7 @@ def run_matrix(config: Path, work: Work, talk: Talk, *, dry_run: bool) -> int:
         settings = settings_from(output=work.output, sandbox=entry.judging.sandbox, jobs=work.jobs, config=config)
         options = run_options(work, settings, entry.making)
         folder = settings.output / entry.name
-        with telling(verbose=talk.verbose, log_file=talk.log_file) as progress:
+        with telling(talk) as progress:
             if (folder / "config.json").exists():
                 changes = dict(configuration)
                 result = api.resume(
@@ -80,7 +80,7 @@ def run_matrix(config: Path, work: Work, talk: Talk, *, dry_run: bool) -> int:
         if result.interrupted:
             break
     report = read_report(folders)
-    print_report(report, talk.report_format)
+    print_result(report, talk)
     if max(codes):
         say(f"groundup: not everything has a verdict; `groundup run --config {config}` goes on")
         return max(codes)

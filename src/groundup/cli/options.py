@@ -98,6 +98,14 @@ class Selection:
         ),
     ] = None
 
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Only so many of them: a sample, always the same for a --seed.", rich_help_panel=WHICH
+        ),
+    ] = None
+    seed: Annotated[int, typer.Option(help="Which sample --limit takes.", rich_help_panel=WHICH)] = 0
+
     def excluded(self) -> tuple[str, ...] | None:
         """Return the tasks and groups that are left out; None when the user names none."""
         others = () if self.lang is None else (f"!{self.lang}",)
@@ -265,6 +273,10 @@ class Talk:
     fail_under: FailUnder = None
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Tell of every attempt.", rich_help_panel=TALK)
+    ] = False
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", "-q", help="Tell the score, warnings and errors alone.", rich_help_panel=TALK),
     ] = False
     log_file: Annotated[
         Path | None, typer.Option(help="Also write what happens here, with times.", rich_help_panel=TALK)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from groundup.cli.console import say
+from groundup.cli.options import Talk
 from groundup.domain.errors import UsageError
 from groundup.runs.progress import (
     AttemptBegan,
@@ -23,16 +24,18 @@ from groundup.trees.limits import printable
 
 
 @contextmanager
-def telling(*, verbose: bool, log_file: Path | None) -> Iterator[Progress]:
+def telling(talk: Talk) -> Iterator[Progress]:
     """Yield what a run shall tell its events."""
     with ExitStack() as stack:
         sinks: list[Progress] = []
-        if log_file is not None:
-            sinks.append(stack.enter_context(_log(log_file)))
-        if sys.stderr.isatty():
-            sinks.append(stack.enter_context(_live(verbose=verbose)))
+        if talk.log_file is not None:
+            sinks.append(stack.enter_context(_log(talk.log_file)))
+        if talk.quiet:
+            sinks.append(_warnings)
+        elif sys.stderr.isatty():
+            sinks.append(stack.enter_context(_live(verbose=talk.verbose)))
         else:
-            sinks.append(_plain(say, verbose=verbose))
+            sinks.append(_plain(say, verbose=talk.verbose))
 
         def tell(event: Event) -> None:
             for sink in sinks:
@@ -111,6 +114,11 @@ def _plain(write: Callable[[str], None], *, verbose: bool) -> Progress:
             write(words(event))
 
     return tell
+
+
+def _warnings(event: Event) -> None:
+    if isinstance(event, Warned):
+        say(words(event))
 
 
 @contextmanager

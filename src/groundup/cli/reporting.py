@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundup.cli.console import print_document, tables
-from groundup.cli.options import Format
+from groundup.cli.options import Format, Talk
 from groundup.reports.summary import report_of
 from groundup.store.folder import RunFolder
 
@@ -49,6 +49,17 @@ def print_report(report: "Report", wanted: Format) -> None:
     from groundup.reports.views import views_of
 
     print_views(report, views_of(report), wanted)
+
+
+def print_result(report: "Report", talk: Talk) -> None:
+    """Print what a run came to, as the user wants it told: quietly, a line with the score."""
+    if not talk.quiet or talk.report_format is not Format.TABLE:
+        print_report(report, talk.report_format)
+        return
+    from groundup.reports.views import share
+
+    for run in report.runs:
+        sys.stdout.write(f"{run.run_id}: {run.headline.name} {share(run.headline.score)}\n")
 
 
 def print_views(report: "Report", views: "Iterable[View]", wanted: Format) -> None:

@@ -43,6 +43,8 @@ def run_options(work: Work, settings: Settings, making: Making | None = None) ->
 
 def named_again(selection: Selection, judging: Judging) -> dict[str, object]:
     """Return the fields of a run's configuration that the user named, for a run that has one already."""
+    if selection.limit is not None:
+        raise UsageError("--limit draws the tasks of a new run; this one has its tasks, name some with --tasks")
     given: dict[str, object] = {
         "tasks": names(selection.tasks, "--tasks"),
         "exclude": selection.excluded(),

@@ -1,12 +1,13 @@
 """What the commands share that work on a run: progress while it goes on, then the report and the exit code."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from groundup.cli.console import print_document, print_table, say
 from groundup.cli.options import Beginning, Format, Judging, Making, Selection, Talk, Work, names
 from groundup.cli.progress import telling
-from groundup.cli.reporting import below, print_report, read_report, write_report
+from groundup.cli.reporting import below, print_result, read_report, write_report
 from groundup.cli.settings import run_options, settings_from
+from groundup.domain.digests import digest_bytes
 from groundup.runs import api
 from groundup.runs.api import RunResult
 from groundup.runs.estimates import estimate_of
@@ -48,7 +49,7 @@ def configured(
 ) -> RunConfiguration:
     """Return what the flags ask for."""
     selection, judging = judged
-    return RunConfiguration(
+    configuration = RunConfiguration(
         suite=suite,
         submissions=submissions,
         grader=judging.grader_name(),
@@ -58,21 +59,32 @@ def configured(
         timeout_s=judging.timeout,
         sandbox=settings.sandbox,
     )
+    if selection.limit is None:
+        return configuration
+    tasks = api.plan(configuration, settings).planned.tasks
+    return configuration.model_copy(update={"tasks": sampled(tasks, selection.limit, selection.seed)})
+
+
+def sampled(tasks: Sequence[str], limit: int, seed: int) -> tuple[str, ...]:
+    """Return *limit* of *tasks*, the same for one *seed* everywhere; a larger sample holds the smaller."""
+    drawn = sorted(tasks, key=lambda name: digest_bytes(f"{seed}/{name}".encode()))[:limit]
+    return tuple(sorted(drawn))
 
 
 def worked(begin: Callable[[Progress], RunResult], talk: Talk) -> int:
     """Call *begin* with something to tell its progress to; print the report and return the exit code."""
-    with telling(verbose=talk.verbose, log_file=talk.log_file) as progress:
+    with telling(talk) as progress:
         result = begin(progress)
     report = read_report([result.folder])
-    print_report(report, talk.report_format)
+    print_result(report, talk)
     if result.standing.made:
         say(f"groundup: {result.standing.made} submissions are made and not graded; `groundup resume` grades them")
     if result.exit_code:
         missing = "1 attempt has" if result.owed == 1 else f"{result.owed} attempts have"
         say(f"groundup: {missing} no verdict; finish with `groundup resume {result.folder}`")
         return result.exit_code
-    say(f"groundup: the run lies in {result.folder}")
+    if not talk.quiet:
+        say(f"groundup: the run lies in {result.folder}")
     if failed := below(report, talk.fail_under):
         say(f"groundup: {failed}")
         return BELOW
