@@ -17,7 +17,7 @@ $(STAMP): requirements.lock pyproject.toml
 	touch $(STAMP)
 
 demo: setup
-	$(BIN)/python examples/demo.py
+	$(BIN)/groundup demo
 
 # Which tests, as pytest takes them: make test TESTS=tests/cli
 TESTS ?=

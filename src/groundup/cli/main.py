@@ -18,6 +18,8 @@ from groundup.cli import (
     compare,
     curate,
     data,
+    demo,
+    docs,
     doctor,
     evaluate,
     export,
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
 
 COMMANDS: dict[str, tuple[Callable[..., int], Examples]] = {
     "doctor": (doctor.doctor, doctor.EXAMPLES),
+    "demo": (demo.demo, demo.EXAMPLES),
+    "docs": (docs.docs, docs.EXAMPLES),
     "suites": (suites.suites, suites.EXAMPLES),
     "tasks": (tasks.tasks, tasks.EXAMPLES),
     "data pull": (data.pull, data.PULL_EXAMPLES),
@@ -91,7 +95,7 @@ JOBS = {
     "Look closer": ("shell", "regrade", "judge", "export", "import", "ablate"),
     "Benchmarks and their tasks": ("suites", "tasks", "data", "recipe", "curate"),
     "Dependencies of a repository": ("infer", "registry"),
-    "This machine": ("doctor", "init", "clean"),
+    "This machine": ("doctor", "init", "demo", "docs", "clean"),
 }
 """Every command and group by what somebody wants to do, as the help lists them."""
 
