@@ -51,9 +51,9 @@ def test_no_task_is_left_out_silently() -> None:
     """Each task without a pair is named with how it stands in both runs."""
     found = compare(report_run(*run_of("a", BASE)), report_run(*run_of("b", OTHER)))
     assert {one.task: (one.base, one.other) for one in found.unpaired} == {
-        "broken": ("infrastructure", "1.0000"),
-        "undefined": ("0/0", "1.0000"),
-        "only_here": ("1.0000", "not in the run"),
+        "broken": ("infrastructure", "100.0 %"),
+        "undefined": ("0/0", "100.0 %"),
+        "only_here": ("100.0 %", "not in the run"),
         "only_there": ("not in the run", "owed"),
     }
     assert found.left_out == tuple(one.task for one in found.unpaired)

@@ -241,6 +241,15 @@ def test_tasks_without_specification_are_refused(settings: Settings) -> None:
         api.plan(generated(TWO), settings)
 
 
+def test_an_agent_s_run_pins_what_the_agent_reads(settings: Settings) -> None:
+    """Another specification is another task for an agent, though the graders are the same."""
+    (settings.cache_dir.parent / "instruction").touch()
+    folder = api.run(toy("tests.runs.toy:create_pulled"), ONLY_MADE, settings, run_id="one").folder
+    kept = RunFolder(folder).config().pinned["task task-0000"]
+    task = api.plan(toy("tests.runs.toy:create_pulled"), settings).tasks["task-0000"]
+    assert kept == task.digest != task.graded_digest
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -32,7 +32,8 @@ def runs(output: Output = None, json: Json = False) -> int:
     print_table(str(folder.absolute()), columns, rows, spare=("began",))
     owed = [str(one["run"]) for one in found if one["owed"] not in (0, "?")]
     if owed:
-        say(f"groundup: {len(owed)} of {len(found)} runs are not finished; `groundup resume {owed[0]}` goes on")
+        are = "run is" if len(owed) == 1 else "runs are"
+        say(f"groundup: {len(owed)} {are} not finished; `groundup resume {owed[0]}` goes on with it")
     return 0
 
 

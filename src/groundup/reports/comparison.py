@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from groundup.reports.document import AttemptRow, Comparison, PairedFigure, RunReport, TaskPair, Unpaired
 from groundup.reports.intervals import bootstrap, sign_flips
+from groundup.reports.views import percent
 
 Value = Callable[[AttemptRow], float | None]
 Means = Mapping[str, float]
@@ -102,7 +103,7 @@ def _standing(report: RunReport, task: str) -> str:
     rows = [row for row in report.attempts if row.task == task]
     known = [row.counted for row in rows if row.counted is not None]
     if known:
-        return f"{math.fsum(known) / len(known):.4f}"
+        return percent(math.fsum(known) / len(known))
     words = dict.fromkeys("0/0" if row.standing == "graded" else row.standing.replace("_", " ") for row in rows)
     return ", ".join(words) or _ABSENT
 
