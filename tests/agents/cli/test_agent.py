@@ -19,6 +19,7 @@ from tests.agents.cli.programs import ASKING, NOSY, preset
 from tests.agents.fakes import FakeModel, Memory, assignment, says
 from tests.environments.conftest import MINOR
 from tests.gateways.fake_index import FakeIndex, make_wheel
+from tests.needs import lack
 
 pytestmark = pytest.mark.end_to_end
 
@@ -53,8 +54,10 @@ class Stage:
 
 
 @pytest.fixture
-def stage(tmp_path: Path, provider: SandboxProvider, builder: LocalBuilder) -> Stage:
-    """A stage below a folder of its own."""
+async def stage(tmp_path: Path, provider: SandboxProvider, builder: LocalBuilder) -> Stage:
+    """A stage below a folder of its own; its index has no pip, so the interpreter must bring one along."""
+    if not (await builder.interpreter(MINOR)).has_pip:
+        lack("bundled pip", f"the Python {MINOR} of this machine brings none along")
     root = tmp_path / "stage"
     root.mkdir()
     return Stage(root, provider, builder)
