@@ -5,6 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from groundup.cli.matrix import read_matrix
+from groundup.runs import api
+from groundup.runs.generation import GeneratedSource, model_settings
+from groundup.runs.options import RunOptions
+from groundup.runs.subjects import read_assignments
+from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import Generated
 from tests.cli.conftest import Groundup
@@ -50,6 +56,36 @@ def test_flags_reach_the_configuration(groundup: Groundup, model: str, tmp_path:
     assert submissions.feedback == "end"
 
 
+def test_options_reach_whom_they_are_for_as_they_were_written(
+    groundup: Groundup, model: str, tmp_path: Path
+) -> None:
+    """`python=3.10` is a version, not 3.1; time-outs, patience and streams are settable as the docs say."""
+    assert read_assignments(
+        ["python=3.10", "turns=5", 'arguments="a b"', "null=null", "a={\"x\": 0.50}", "big=1e400", "yes=true"], "-"
+    ) == {
+        "python": "3.10", "turns": "5", "arguments": '"a b"', "null": None, "a": {"x": 0.5}, "big": "1e400",
+        "yes": True,
+    }  # fmt: skip
+    options = ("--agent-option", "python=3.10", "--agent-option", "turns=5", "--agent-option", "command_s=2.5")
+    assert groundup("run", WRITTEN, "-a", "loop", "-m", model, *options, "--dry-run").code == 0
+    patience = ("timeout_s=7.5", "patience_s=0", "first_pause_s=0.5", "stream=true")
+    flags = [word for option in patience for word in ("--model-option", option)]
+    ended = groundup("run", WRITTEN, "-a", "oneshot", "-m", model, *flags, "--run-id", "one")
+    assert ended.code == 0, ended.err
+    plan = api.plan(RunFolder(tmp_path / "runs/one").config().configuration, Settings())
+    assert isinstance(plan.source, GeneratedSource)
+    asked = model_settings(plan.source, RunOptions(), Settings())
+    assert (asked.timeout_s, asked.patience_s, asked.first_pause_s, asked.stream) == (7.5, 0, 0.5, True)
+
+
+def test_a_file_of_runs_keeps_versions_as_they_are_written(tmp_path: Path) -> None:
+    """TOML reads 3.10 as a number; an agent is told what stands in the file."""
+    text = "[[run]]\nsuite = 's'\nagent = 'loop'\nagent-option = {python = 3.10, command_s = 2.50}\ntimeout = 1.50"
+    (entry,) = read_matrix(write_matrix(tmp_path, text))
+    assert entry.subject.agent_option == ["python=3.10", "command_s=2.50"]
+    assert entry.judging.timeout == 1.5
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -62,6 +98,10 @@ def test_flags_reach_the_configuration(groundup: Groundup, model: str, tmp_path:
         (("-a", "loop", "-m", "scripted/x", "--model-option", "colour=3"), "setting of a model"),
         (("-a", "loop", "-m", "scripted/x", "--base-url", "http://u:secret@h/v1"), "credentials"),
         (("-a", "loop", "-m", "scripted/x", "--hide-scores", "--end-at-submit"), "leave --hide-scores out"),
+        (("-a", "oneshot", "-m", "scripted/x", "--max-cost", "0"), "--max-cost 0 is no limit to spend up to"),
+        (("-a", "oneshot", "-m", "scripted/x", "--max-cost", "nan"), "--max-cost nan is no limit"),
+        (("-a", "oneshot", "-m", "scripted/x", "--max-attempt-cost", "0"), "--max-attempt-cost 0 is no limit"),
+        (("-a", "oneshot", "-m", "scripted/x", "--model-option", "timeout_s=0"), "model setting timeout_s"),
         ((), "name a suite and an agent"),
         (("-a", "loop", "--config", "x.toml"), "write them there"),
     ],

@@ -47,13 +47,12 @@ class Judges:
     ] = False
     price: Annotated[str | None, typer.Option(help="USD per million tokens, INPUT:OUTPUT.")] = None
     prices: Annotated[Path | None, typer.Option(help="Price file (docs/models.md).")] = None
-    max_cost: Annotated[
-        float | None, typer.Option(min=0.000001, help="USD, for all judges together, this time.")
-    ] = None
+    max_cost: Annotated[float | None, typer.Option(help="USD, for all judges together, this time.")] = None
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Questions at once.")] = 8
 
     def settings(self) -> "ModelSettings":
         """Return how all judges are asked."""
+        from groundup.cli.settings import money
         from groundup.models.settings import ModelSettings
 
         return ModelSettings(
@@ -61,7 +60,7 @@ class Judges:
             temperature=None if self.own_temperature else 0.0,
             price=self.price,
             prices=self.prices,
-            max_cost_usd=self.max_cost,
+            max_cost_usd=money("--max-cost", self.max_cost),
             concurrency=self.jobs,
         )
 

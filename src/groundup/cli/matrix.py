@@ -93,7 +93,7 @@ def run_matrix(config: Path, work: Work, talk: Talk, *, dry_run: bool) -> int:
 def read_matrix(path: Path) -> list[Entry]:
     """Return the runs of the file. Raises `UsageError` naming the table and the key that is wrong."""
     try:
-        document = tomllib.loads(read_regular(path).decode())
+        document = tomllib.loads(read_regular(path).decode(), parse_float=_Written)
     except OSError as error:
         raise UsageError(f"--config {path} cannot be read: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -158,9 +158,22 @@ def _group(kind: type[G], given: Mapping[str, object], place: str) -> G:
         raise UsageError(f"{place}: {'.'.join(map(str, first['loc']))}: {plainly(first)}") from error
 
 
+class _Written(float):
+    """A number that remembers how it was written: 3.10 is a version for some."""
+
+    text: str
+
+    def __new__(cls, text: str) -> "_Written":
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+
 def _text(value: object) -> str:
     import json
 
+    if isinstance(value, _Written):
+        return value.text
     return value if isinstance(value, str) else json.dumps(value)
 
 

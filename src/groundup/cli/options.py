@@ -201,7 +201,10 @@ class Subjects:
     ] = None
     model_option: Annotated[
         list[str] | None,
-        typer.Option(help="NAME=VALUE: a further setting of the model (docs/models.md).", rich_help_panel=MODEL),
+        typer.Option(
+            help="NAME=VALUE: a further setting of the model, such as timeout_s=1200 (docs/models.md).",
+            rich_help_panel=MODEL,
+        ),
     ] = None
     agent_option: Annotated[
         list[str] | None,
@@ -214,7 +217,7 @@ class Subjects:
         int | None, typer.Option(min=1, help="Input and output of one attempt.", rich_help_panel=EPISODE)
     ] = None
     max_attempt_cost: Annotated[
-        float | None, typer.Option(min=0, help="USD for one attempt.", rich_help_panel=EPISODE)
+        float | None, typer.Option(help="USD for one attempt.", rich_help_panel=EPISODE)
     ] = None
     max_seconds: Annotated[
         float | None, typer.Option(min=1, help="Wall clock of one attempt.", rich_help_panel=EPISODE)
@@ -247,9 +250,7 @@ class Making:
     ] = None
     max_cost: Annotated[
         float | None,
-        typer.Option(
-            min=0, help="USD for the whole run, earlier starts included; needs prices.", rich_help_panel=WORK
-        ),
+        typer.Option(help="USD for the whole run, earlier starts included; needs prices.", rich_help_panel=WORK),
     ] = None
     prices: Annotated[Path | None, typer.Option(help="Price file (docs/models.md).", rich_help_panel=MODEL)] = None
     price: Annotated[

@@ -69,6 +69,7 @@ def run(
 
 def named(subject: Subjects) -> "Named":
     """Return the subject that the flags name. Raises `UsageError`."""
+    from groundup.cli.settings import money
     from groundup.domain.episodes import EpisodeLimits, Feedback
     from groundup.domain.errors import UsageError
     from groundup.runs.subjects import Named, read_assignments
@@ -91,7 +92,7 @@ def named(subject: Subjects) -> "Named":
         limits=EpisodeLimits(
             turns=subject.max_turns,
             tokens=subject.max_tokens,
-            cost_usd=subject.max_attempt_cost,
+            cost_usd=money("--max-attempt-cost", subject.max_attempt_cost),
             wall_clock_s=subject.max_seconds,
         ),
         feedback=feedback,

@@ -20,13 +20,22 @@ def settings_from(
     return load({"output": output, "sandbox": sandbox, "jobs": jobs}, config)
 
 
+def money(flag: str, usd: float | None) -> float | None:
+    """Return the limit *usd* that the user gives with *flag*. Raises `UsageError` for one that allows nothing."""
+    if usd is not None and not 0 < usd < float("inf"):
+        raise UsageError(
+            f"{flag} {usd:g} is no limit to spend up to; name a sum above 0, or leave it out for none"
+        )
+    return usd
+
+
 def run_options(work: Work, settings: Settings, making: Making | None = None) -> RunOptions:
     """Return how to work on a run."""
     making = making or Making()
     return RunOptions(
         agent_jobs=making.agent_jobs or settings.agent_jobs,
         generate_only=making.generate_only,
-        max_cost_usd=making.max_cost,
+        max_cost_usd=money("--max-cost", making.max_cost),
         prices=str(making.prices.absolute()) if making.prices else None,
         price=making.price,
         model_concurrency=making.model_jobs or 64,

@@ -19,7 +19,9 @@ class ModelSettings(Record):
         default=None, description="environment variable that holds the key; None: the provider's"
     )
     context_tokens: int | None = Field(default=None, ge=1, description="window of the model, if it is known")
-    temperature: float | None = Field(default=None, ge=0, description="for requests that name none")
+    temperature: float | None = Field(
+        default=None, ge=0, allow_inf_nan=False, description="for requests that name none"
+    )
     max_output_tokens: int | None = Field(default=None, ge=1, description="for requests that name none")
     extra: dict[str, JsonValue] = Field(default={}, description="further keys of every request's JSON")
     concurrency: int = Field(default=64, ge=1, description="calls at once to one endpoint, all attempts together")

@@ -183,14 +183,14 @@ def model_settings(source: GeneratedSource, options: RunOptions, settings: Setti
     from groundup.models.settings import ModelSettings
 
     preferred = source.agent.preferred if isinstance(source.agent, Preferring) else {}
+    patience = {"timeout_s": options.model_timeout_s, "patience_s": options.model_patience_s}
     try:
         return ModelSettings.model_validate(
             {
                 **preferred,
                 **source.spec.model_settings,
                 "concurrency": options.model_concurrency,
-                "timeout_s": options.model_timeout_s,
-                "patience_s": options.model_patience_s,
+                **{name: seconds for name, seconds in patience.items() if seconds is not None},
                 "prices": options.prices,
                 "price": options.price,
                 "max_cost_usd": options.max_cost_usd,

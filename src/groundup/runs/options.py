@@ -24,7 +24,11 @@ class RunOptions(Record):
     prices: str | None = Field(default=None, description="price file")
     price: str | None = Field(default=None, description="USD per million tokens, INPUT:OUTPUT")
     model_concurrency: int = Field(default=64, ge=1, description="calls at once to the model's endpoint")
-    model_timeout_s: float = Field(default=600.0, gt=0, description="for the whole answer to one call")
-    model_patience_s: float = Field(default=600.0, ge=0, description="how long a failing call is repeated")
+    model_timeout_s: float | None = Field(
+        default=None, gt=0, description="for the whole answer to one call; None: as the run's configuration says"
+    )
+    model_patience_s: float | None = Field(
+        default=None, ge=0, description="how long a failing call is repeated; None: as the configuration says"
+    )
     reuse_replies: bool = Field(default=False, description="look replies of the model up in the response cache")
     trusted: bool = Field(default=False, description="the user said --i-trust-this-code")

@@ -17,7 +17,10 @@ from groundup.settings import Settings
 from groundup.store.records import Generated, References
 from groundup.suites.protocol import Suite
 
-MODEL_SETTINGS = ("base_url", "api", "key_variable", "context_tokens", "temperature", "max_output_tokens", "extra")
+MODEL_SETTINGS = (
+    "base_url", "api", "key_variable", "context_tokens", "temperature", "max_output_tokens", "extra", "stream",
+    "timeout_s", "first_pause_s", "patience_s",
+)  # fmt: skip
 """Settings of a model that a run's configuration holds: they may change replies, or are needed to resume."""
 
 
@@ -54,16 +57,21 @@ def submissions_of(suite_name: str, named: Named, settings: Settings) -> Referen
 
 
 def read_assignments(texts: Iterable[str], flag: str) -> dict[str, JsonValue]:
-    """Read `NAME=VALUE`; a value that is JSON is what it says, any other is a text. Raises `UsageError`."""
+    """Read `NAME=VALUE`; an object, a list, true, false and null are what they say, all else is a text.
+
+    Whoever takes the option knows whether a text is a number: 3.10 is a version for some. Raises `UsageError`.
+    """
     found: dict[str, JsonValue] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise UsageError(f"{flag} {text!r}: write NAME=VALUE")
         try:
-            found[name.strip().replace("-", "_")] = json.loads(value)
-        except ValueError:
-            found[name.strip().replace("-", "_")] = value
+            said = json.loads(value)
+        except (ValueError, RecursionError):
+            said = value
+        plain = isinstance(said, str | int | float) and not isinstance(said, bool)
+        found[name.strip().replace("-", "_")] = value if plain else said
     return found
 
 
@@ -74,11 +82,11 @@ def _checked(settings: dict[str, JsonValue]) -> dict[str, JsonValue]:
         if name not in MODEL_SETTINGS:
             raise UsageError(unknown("setting of a model", name, MODEL_SETTINGS))
     try:
-        ModelSettings.model_validate(settings)
+        checked = ModelSettings.model_validate(settings).model_dump(mode="json", include=set(settings))
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(f"model setting {'.'.join(map(str, first['loc']))}: {plainly(first)}") from error
     address = settings.get("base_url")
     if isinstance(address, str) and "@" in urlsplit(address).netloc:
         raise UsageError("--base-url holds credentials, which runs keep nowhere; put the key into the environment")
-    return settings
+    return checked
