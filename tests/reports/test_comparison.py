@@ -38,7 +38,7 @@ def test_pairs_are_tasks_with_a_score_in_both() -> None:
     assert score.difference == found.difference == 0.0625
     assert (score.better, score.worse, score.equal) == (1, 2, 1)
     assert (solved.base, solved.other) == (0.25, 0.5)
-    assert (declared.name, declared.pairs) == ("declared", 4)
+    assert (declared.name, declared.pairs) == ("declared", 5)
     assert {pair.task: pair.difference for pair in found.pairs} == {
         "same": 0,
         "better": 1,

@@ -54,7 +54,7 @@ Summary
  mean score of what was attempted   58.3 % (1.750/3 attempts) [0.0 %, 100.0 %]
  solved                             25.0 % (1/4 attempts) [4.6 %, 69.9 %]
  points                             87.5 % (7/8 points)
- declared                           25.0 % (0.500/2 attempts) [21.4 %, 28.6 %]
+ declared                           16.7 % (0.500/3 attempts) [0.0 %, 28.6 %]
  tampered                           1
  infrastructure                     1
  not attempted                      1

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
+from groundup.cli.reporting import read_report
 from groundup.domain.episodes import EpisodeLimits, Feedback
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey, Outcome, Submission
 from groundup.domain.verdicts import Status
+from groundup.reports.views import views_of
 from groundup.runs import api
 from groundup.runs.progress import AttemptMade, Warned
 from groundup.settings import Settings
@@ -19,7 +21,7 @@ from groundup.store.records import EarlierRun, Generated, RunConfiguration
 from groundup.store.trajectory import Step, read_trajectory
 from tests.runs.configurations import PROVIDER, QUICK, TWO, Recorder
 from tests.runs.toy import BEHAVIOUR
-from tests.runs.toy_agent import AGENT
+from tests.runs.toy_agent import AGENT, BUILDER
 
 WRITTEN = "tests.runs.toy:create_written"
 EDITS = "tests.runs.toy:create_edits"
@@ -224,6 +226,92 @@ def test_a_limit_on_money_needs_a_price(settings: Settings, script: Path) -> Non
     with pytest.raises(UsageError, match="needs a price"):
         api.run(configuration, QUICK.model_copy(update={"max_cost_usd": 1.0}), settings, run_id="one")
     assert not (settings.output / "one").exists()
+
+
+# --- what no attempt survives
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [("key", "rejects the key"), ("absent", "check the model's name"), ("quota", "no money left")],
+)
+@pytest.mark.parametrize("agent", ["oneshot", "loop"])
+def test_an_unusable_model_ends_the_run_with_one_sentence(
+    settings: Settings, tmp_path: Path, agent: str, failure: str, said: str
+) -> None:
+    """A wrong key, an absent model or an empty account is asked once, not three times for each attempt."""
+    path = tmp_path / "script.json"
+    path.write_text(json.dumps({"turn": [{"content": "", "fail": [failure] * 9}]}))
+    recorder = Recorder()
+    configuration = generated(agent=agent, model=f"scripted/{path}")
+    options = QUICK.model_copy(update={"jobs": 1, "retries": 2})
+    quick = settings.model_copy(update={"builder": BUILDER})
+    result = api.run(configuration, options, quick, run_id="one", progress=recorder)
+    assert (result.exit_code, result.owed, result.standing.infrastructure) == (3, 2, 0)
+    (warning,) = [event.message for event in recorder.events if isinstance(event, Warned)]
+    assert said in warning
+    assert [len(steps(result, "began", key)) <= 1 for key in (FIRST, SECOND)] == [True, True]
+    path.write_text(json.dumps({"turn": [{"content": f"```path={BEHAVIOUR}\nhalf\n```\n"}], "then": "repeat"}))
+    assert api.resume(result.folder, options, quick).exit_code == 0
+
+
+def test_a_rejected_request_is_not_sent_again(settings: Settings, tmp_path: Path) -> None:
+    """What an endpoint does not understand it will not understand the next time."""
+    path = tmp_path / "script.json"
+    path.write_text(json.dumps({"turn": [{"content": "", "fail": ["request"] * 9}]}))
+    result = api.run(
+        generated(agent="oneshot", model=f"scripted/{path}"),
+        QUICK.model_copy(update={"retries": 2}),
+        settings,
+        run_id="one",
+    )
+    assert result.standing.infrastructure == 2
+    assert [len(steps(result, "began", key)) for key in (FIRST, SECOND)] == [1, 1]
+
+
+def test_a_program_that_cannot_be_installed_ends_the_run(settings: Settings, tmp_path: Path) -> None:
+    """What the user named cannot work: one sentence, no "crashed: UsageError", and nothing is tried again."""
+    path = tmp_path / "script.json"
+    path.write_text('{"turn": []}')
+    recorder = Recorder()
+    configuration = generated(agent="cli", model=f"scripted/{path}", options={"preset": "codex@0.169.0"})
+    options = QUICK.model_copy(update={"jobs": 1})
+    quick = settings.model_copy(update={"builder": BUILDER})
+    result = api.run(configuration, options, quick, run_id="one", progress=recorder)
+    assert (result.exit_code, result.owed, result.standing.infrastructure) == (3, 2, 0)
+    (warning,) = [event.message for event in recorder.events if isinstance(event, Warned)]
+    assert "cli:codex" in warning
+    assert "crashed" not in warning
+
+
+def test_what_is_made_is_not_shown_as_infrastructure(settings: Settings) -> None:
+    """A try that failed and one that made the submission: it is made, and waits to be graded."""
+    configuration = toy(fault="infrastructure")
+    result = api.run(configuration, ONLY_MADE.model_copy(update={"retries": 2}), settings, run_id="one")
+    assert (result.standing.made, result.standing.infrastructure, result.exit_code) == (2, 0, 0)
+    report = read_report([result.folder]).runs[0]
+    assert (report.counts.made, report.counts.infrastructure) == (2, 0)
+    assert {row.standing for row in report.attempts} == {"made"}
+    (_, figures, *_) = views_of(read_report([result.folder]))
+    assert ("made, without a score yet", "2") in figures.rows
+    assert "infrastructure" not in str(figures.rows)
+    graded = api.resume(result.folder, QUICK, settings)
+    assert read_report([graded.folder]).runs[0].counts.graded == 2
+
+
+def test_a_report_names_the_program_of_an_agent(settings: Settings, tmp_path: Path) -> None:
+    """Codex and Claude Code are told apart: in the table, in the name of the run, in what was handed in."""
+    result = api.run(toy(behaviour="half"), QUICK, settings)
+    (view, *_) = views_of(read_report([result.folder]))
+    assert "(behaviour=half)" in view.above[0]
+    path = tmp_path / "script.json"
+    path.write_text(json.dumps({"turn": [{"content": "", "fail": ["key"]}]}))
+    options: JsonValue = {"preset": "codex@0.169.0"}
+    quick = settings.model_copy(update={"builder": BUILDER})
+    result = api.run(generated(agent="cli", model=f"scripted/{path}", options=options), QUICK, quick)
+    assert "cli-codex" in result.folder.name
+    (view, *_) = views_of(read_report([result.folder]))
+    assert view.above[0].startswith("cli (preset=codex@0.169.0) with scripted/")
 
 
 # --- configurations

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 def read_report(folders: Sequence[Path]) -> "Report":
     """Report the runs in *folders*."""
-    return report_of([(folder.config(), folder.latest()) for folder in map(RunFolder, folders)], suite_summaries)
+    runs = [RunFolder(folder) for folder in folders]
+    made = [run.made() for run in runs]
+    return report_of([(run.config(), run.latest()) for run in runs], suite_summaries, made)
 
 
 def suite_summaries(config: "ConfigFile", lines: "Mapping[AttemptKey, VerdictLine]") -> "Sequence[Summary]":

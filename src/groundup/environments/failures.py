@@ -15,6 +15,7 @@ from typing import Literal, TypeVar
 from groundup.domain.errors import (
     DiskFullError,
     GroundupError,
+    InfrastructureError,
     NetworkError,
     SandboxError,
     SubmissionError,
@@ -164,6 +165,8 @@ def as_error(failure: Failure, asker: Asker, what: str, log: Path, *, forgeable:
         return SandboxError(f"{what}: {failure.message}; try `groundup doctor` and resume ({where})")
     if asker == "submission":
         return SubmissionError(f"{what}: {failure.kind}: {failure.message} ({where})")
+    if asker == "agent" and failure.kind is Kind.TIMEOUT:  # a version that was installed once can be again
+        return InfrastructureError(f"{what}: {failure.message}; resume when the machine is less busy ({where})")
     if asker == "agent":
         return UsageError(f"{what}: {failure.kind}: {failure.message}; pin another version ({where})")
     return TaskError(f"{what}: {failure.kind}: {failure.message}; mend the recipe ({where})")

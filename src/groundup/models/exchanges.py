@@ -42,6 +42,8 @@ class Stop(Record):
 
     outcome: Outcome
     detail: str
+    of_the_run: bool = False
+    """Whether no other attempt can be answered either, until the user mends something."""
 
 
 class Account:

@@ -30,6 +30,7 @@ from groundup.models.protocol import (
     ContextOverflowError,
     RefusedError,
     RequestRejectedError,
+    UnusableModelError,
 )
 from groundup.sandbox.protocol import Sandbox
 
@@ -277,7 +278,8 @@ class ModelGateway:
             self._stop(Stop(outcome=Outcome.BUDGET, detail=detail))
             return _RefusedCallError(402, "the budget is spent: no further request is answered", detail)
         # It was tried for long enough; a program that tries again gains nothing.
-        self._stop(Stop(outcome=Outcome.INFRASTRUCTURE, detail=detail))
+        unusable = isinstance(error, UnusableModelError)
+        self._stop(Stop(outcome=Outcome.INFRASTRUCTURE, detail=detail, of_the_run=unusable))
         return _RefusedCallError(402, "the model cannot be reached: no further request is answered", detail)
 
     def _stop(self, stop: Stop) -> None:

@@ -80,13 +80,7 @@ def _solved(row: AttemptRow) -> float | None:
 
 
 def _named(name: str) -> Value:
-    """A further score exists where something was graded."""
-
-    def value(row: AttemptRow) -> float | None:
-        score = row.scores.get(name)
-        return None if row.standing != "graded" or score is None else score.value
-
-    return value
+    return lambda row: row.counted_as(name)
 
 
 def _means(report: RunReport, value: Value) -> Means:

@@ -12,8 +12,8 @@ from groundup.domain.verdicts import GraderIdentity, Reason, Score
 from groundup.reports.intervals import Interval
 from groundup.suites.protocol import Summary
 
-Standing = Literal["graded", "tampered", "infrastructure", "not_attempted", "owed"]
-"""Where an attempt stands. `owed`: no line was recorded yet."""
+Standing = Literal["graded", "tampered", "infrastructure", "not_attempted", "made", "owed"]
+"""Where an attempt stands. `made`: its submission is there, and has no score yet; `owed`: nothing is."""
 
 
 class AttemptRow(Record):
@@ -39,6 +39,12 @@ class AttemptRow(Record):
             return self.score.value if self.score else None
         return 0.0 if self.standing in ("tampered", "not_attempted") else None
 
+    def counted_as(self, name: str) -> float | None:
+        """The value of a further score that enters means: what was tampered with has none, and counts 0."""
+        if self.standing == "tampered":
+            return 0.0
+        return self.scores[name].value if self.standing == "graded" and name in self.scores else None
+
 
 class Counts(Record):
     """How many attempts stand where. The first is the sum of the others."""
@@ -48,6 +54,7 @@ class Counts(Record):
     tampered: int
     infrastructure: int
     not_attempted: int
+    made: int = 0
     owed: int
 
 

@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from groundup import __version__
 from groundup.domain.conversations import TokenUsage
@@ -21,11 +21,19 @@ Summaries = Callable[[ConfigFile, Mapping[AttemptKey, VerdictLine]], Sequence[Su
 
 
 def report_of(
-    runs: Sequence[tuple[ConfigFile, Mapping[AttemptKey, VerdictLine]]], summaries: Summaries | None = None
+    runs: Sequence[tuple[ConfigFile, Mapping[AttemptKey, VerdictLine]]],
+    summaries: Summaries | None = None,
+    made: Sequence[Collection[AttemptKey]] = (),
 ) -> Report:
-    """Report one run, or several with each compared to the first."""
+    """Report one run, or several with each compared to the first.
+
+    *made* are each run's attempts whose submissions have no score yet.
+    """
     return side_by_side(
-        [report_run(config, lines, summaries(config, lines) if summaries else ()) for config, lines in runs]
+        [
+            report_run(config, lines, summaries(config, lines) if summaries else (), unscored or ())
+            for (config, lines), unscored in itertools.zip_longest(runs, made)
+        ]
     )
 
 
@@ -37,11 +45,14 @@ def side_by_side(runs: Sequence[RunReport]) -> Report:
 
 
 def report_run(
-    config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine], summaries: Sequence[Summary] = ()
+    config: ConfigFile,
+    lines: Mapping[AttemptKey, VerdictLine],
+    summaries: Sequence[Summary] = (),
+    made: Collection[AttemptKey] = (),
 ) -> RunReport:
     """Report a run from its configuration and the line that counts for each attempt."""
     keys = sorted(config.planned.keys, key=lambda key: (key.task, key.index))
-    rows = tuple(_row(key, lines.get(key)) for key in keys)
+    rows = tuple(_made(_row(key, lines.get(key))) if key in made else _row(key, lines.get(key)) for key in keys)
     verdicts = [line.verdict for key in keys if (line := lines.get(key)) and line.verdict]
     graders = _graders(verdicts)
     suite, _, version = config.pinned.get("suite", config.suite_name).partition(" ")
@@ -108,6 +119,12 @@ def _row(key: AttemptKey, line: VerdictLine | None) -> AttemptRow:
     return row.model_copy(update={"submission": line.submission, "cached": line.cached, **made})
 
 
+def _made(row: AttemptRow) -> AttemptRow:
+    """Return the row of a submission without a score; why there is none is told where its grading failed."""
+    graded = row.submission is not None
+    return row.model_copy(update={"standing": "made", "reasons": row.reasons if graded else (), "outcome": None})
+
+
 def _owed(key: AttemptKey) -> AttemptRow:
     return AttemptRow(task=key.task, index=key.index, standing="owed", score=None)
 
@@ -135,6 +152,7 @@ def _counts(rows: Sequence[AttemptRow]) -> Counts:
         tampered=standing["tampered"],
         infrastructure=standing["infrastructure"],
         not_attempted=standing["not_attempted"],
+        made=standing["made"],
         owed=standing["owed"],
     )
 
@@ -152,8 +170,8 @@ def _figures(rows: Sequence[AttemptRow], attempts: int) -> tuple[Figure, ...]:
     graded = [row for row in rows if row.standing == "graded"]
     figures.append(_points([row.score for row in graded if row.score]))
     for name in sorted({name for row in graded for name in row.scores}):
-        named = _by_task((row.task, row.scores[name].value) for row in graded if name in row.scores)
-        figures.append(_mean(name, named, "mean over graded attempts"))
+        named = _by_task((row.task, row.counted_as(name)) for row in rows)
+        figures.append(_mean(name, named, "mean over graded attempts; what was tampered with counts 0"))
     return tuple(figures)
 
 
@@ -248,7 +266,7 @@ def _warnings(rows: Sequence[AttemptRow], graders: Sequence[GraderIdentity]) -> 
     warnings = []
     if len(graders) > 1:
         warnings.append("verdicts come from several graders, versions or environments: " + _named(graders))
-    unknown = sum(row.standing in ("infrastructure", "owed") for row in rows)
+    unknown = sum(row.standing in ("infrastructure", "made", "owed") for row in rows)
     if unknown:
         warnings.append(f"{unknown} of {len(rows)} attempts have no verdict and are in no mean; resume the run")
     undefined = sum(row.standing == "graded" and row.counted is None for row in rows)

@@ -14,6 +14,7 @@ _STYLES = {
     "tampered": "bold red",
     "infrastructure": "yellow",
     "not attempted": "dim",
+    "made": "yellow",
     "owed": "dim",
 }
 _STYLES.update({f"{word} (cached)": style for word, style in tuple(_STYLES.items())})

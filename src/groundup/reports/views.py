@@ -96,7 +96,9 @@ def _attempts(run: RunReport) -> View:
 
 
 def _origin(run: RunReport) -> tuple[str, ...]:
-    subject = run.subject.agent + (f" with {run.subject.model}" if run.subject.model else "")
+    told = [f"{name}={value}" for name, value in run.subject.settings.items()]
+    options = f" ({', '.join(told)})" if told else ""
+    subject = run.subject.agent + options + (f" with {run.subject.model}" if run.subject.model else "")
     graders = "; ".join(grader_words(grader) for grader in run.graders) or "no verdict yet"
     return (f"{subject}; {run.suite} {run.suite_version}; sandbox {run.sandbox}", f"graded by {graders}")
 
@@ -133,6 +135,7 @@ def _figures(runs: tuple[RunReport, ...]) -> View:
     rows += [
         (word, *(_count(run, word) for run in runs)) for word in ("tampered", "infrastructure", "not attempted")
     ]
+    rows += [("made, without a score yet", *(_count(run, "made") for run in runs))]
     rows += [("not graded yet", *(_count(run, "owed") for run in runs))]
     rows += [("decided by time", *(str(run.by_time) for run in runs))]
     rows = [row for row in rows if any(cell not in ("", "0") for cell in row[1:])]

@@ -20,6 +20,7 @@ from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.runs.equipment import check_trust
 from groundup.runs.execution import Finish, Job, execute, refuse
+from groundup.runs.generation import GeneratedSource
 from groundup.runs.interrupts import EXIT_CODE
 from groundup.runs.options import RunOptions
 from groundup.runs.plan import Plan, changed_fields, make_plan, told_left_out
@@ -160,7 +161,8 @@ def _with(configuration: RunConfiguration, changes: Mapping[str, object] | None)
 
 def _named_after(made: Plan) -> str:
     subject = made.configuration.subject
-    parts = [made.suite.name, subject.agent, *([subject.model] if subject.model else [])]
+    agent = made.source.agent.name if isinstance(made.source, GeneratedSource) else subject.agent
+    parts = [made.suite.name, agent, *([subject.model] if subject.model else [])]
     name = re.sub(r"[^A-Za-z0-9.+-]+", "-", "-".join(parts)).strip("-.")[:80]
     return f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
 

@@ -25,7 +25,7 @@ from groundup.domain.subjects import AttemptKey, Outcome, Submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Stage, Status, Verdict
 from groundup.grading.bench import Bench
-from groundup.models.protocol import BudgetSpentError
+from groundup.models.protocol import BudgetSpentError, RequestRejectedError, UnusableModelError
 from groundup.runs.equipment import Equipment
 from groundup.runs.fairness import fairly_graded
 from groundup.runs.generation import Generation
@@ -75,7 +75,8 @@ class Trial:
     async def settle(self) -> VerdictLine | None:
         """Grade the submission and record what came out; None when it is not to be graded now.
 
-        Raises `DiskFullError` and `BudgetSpentError`; then nothing was recorded.
+        Raises `DiskFullError`, and what keeps the run from making anything: `BudgetSpentError`,
+        `UnusableModelError`, `UsageError`. Then nothing was recorded.
         """
         started_at = datetime.now(UTC)
         if self._at.plan.source.holds(self._key):
@@ -94,7 +95,7 @@ class Trial:
     def _line(self, graded: Graded | None, started_at: datetime) -> VerdictLine:
         if graded is None:
             outcome = Outcome.NOT_ATTEMPTED
-        elif self._submission is None and self._at.generation and graded.verdict.status is Status.INFRASTRUCTURE:
+        elif self._making and graded.verdict.status is Status.INFRASTRUCTURE:
             outcome = Outcome.INFRASTRUCTURE
         else:
             outcome = self._submission.outcome if self._submission else Outcome.SUBMITTED
@@ -116,7 +117,7 @@ class Trial:
         try:
             with _disk_full_told():
                 return await self._judged(scratch)
-        except (DiskFullError, BudgetSpentError):
+        except (DiskFullError, BudgetSpentError, UnusableModelError):
             raise  # the attempt cannot go on, and nobody is to blame
         except SubmissionError as error:
             stage = Stage.INTAKE if self._submission is None else Stage.INSTALL
@@ -125,14 +126,21 @@ class Trial:
             self.repeatable = False
             return self._infrastructure(f"the task is at fault: {error}", error)
         except InfrastructureError as error:
-            self.repeatable = not isinstance(error, MachineError)
+            self.repeatable = not isinstance(error, MachineError | RequestRejectedError)
             return self._infrastructure(str(error), error)
-        except Exception as error:  # noqa: BLE001 - the attempt boundary: one grader's bug must not end the other attempts
+        except Exception as error:  # the attempt boundary: one grader's bug must not end the other attempts
+            if isinstance(error, UsageError) and self._making:
+                raise  # what the user named cannot work, so no attempt of the run can
             self.repeatable = False
-            who = "the grader" if self._submission or self._at.generation is None else "the agent"
+            who = "the agent" if self._making else "the grader"
             return self._infrastructure(f"{who} crashed: {type(error).__name__}: {error}", error)
         finally:
             await self._put_away(scratch)
+
+    @property
+    def _making(self) -> bool:
+        """Whether there is no submission yet that an agent is to make."""
+        return self._submission is None and self._at.generation is not None
 
     async def _judged(self, scratch: Path) -> Graded | None:
         self._submission = self.taken_in() or await self._take_in(scratch)
@@ -165,11 +173,7 @@ class Trial:
 
     def taken_in(self) -> Submission | None:
         """Return the record of what an earlier try took in or made."""
-        try:
-            record = self._folder.record()
-        except UsageError:  # damaged: nothing was settled with it, so it can be taken in again
-            return None
-        return record if record and self._folder.submission.is_dir() else None
+        return self._folder.made()
 
     async def _take_in(self, scratch: Path) -> Submission:
         source, generation = self._at.plan.source, self._at.generation

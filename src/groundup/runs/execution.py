@@ -11,7 +11,7 @@ from pathlib import Path
 
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
-from groundup.models.protocol import BudgetSpentError
+from groundup.models.protocol import BudgetSpentError, UnusableModelError
 from groundup.runs.attempt import Trial, Workplace
 from groundup.runs.equipment import Equipment, equipment
 from groundup.runs.generation import Generation, generation, paid_so_far
@@ -170,7 +170,8 @@ class _Owed:
             generation=self._generation,
             stages=None if self._generation is None else self._stages(),
         )
-        self._spent = False
+        self._stopped = False
+        """Whether no submission can be made any more: the money is spent, or the model or agent cannot be used."""
         settled: set[AttemptKey] = set()
         self._tries: dict[AttemptKey, int] = {}
         for line in writer.folder.lines():
@@ -215,11 +216,11 @@ class _Owed:
     def _is_made(self, key: AttemptKey) -> bool:
         made = Trial(self._workplace, key, 1).taken_in() is not None
         if made:
-            self._tally.made(now=False)
+            self._tally.made(key, now=False)
         return made
 
     async def _attempt(self, key: AttemptKey) -> float | None:
-        if self._spent:
+        if self._stopped and Trial(self._workplace, key, 1).taken_in() is None:
             return None
         number = self._tries.get(key, 0) + 1
         self._tally.began()
@@ -227,10 +228,10 @@ class _Owed:
         trial = Trial(self._workplace, key, number)
         try:
             line = await trial.settle()
-        except BudgetSpentError as error:
+        except (BudgetSpentError, UnusableModelError, UsageError) as error:
             self._tally.abandoned()
-            if not self._spent:
-                self._spent = True
+            if not self._stopped:
+                self._stopped = True
                 self._warn(f"no further attempt begins: {error}")
             return None
         except BaseException:
@@ -240,7 +241,7 @@ class _Owed:
         if line is None:
             made = trial.taken_in()
             assert made is not None
-            self._tally.made(now=True)
+            self._tally.made(key, now=True)
             self._progress(AttemptMade(attempt=key, submission=made, standing=self._tally.standing()))
             return None
         tries_now = number - self._tries_before.get(key, 0)

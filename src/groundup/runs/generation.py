@@ -127,7 +127,7 @@ class Generation:
             bytes=taken.digest.bytes,
             dropped=taken.dropped,
             outcome=ended.outcome,
-            provenance=Provenance(source="agent", agent_name=spec.agent, model_name=spec.model),
+            provenance=Provenance(source="agent", agent_name=self.source.agent.name, model_name=spec.model),
             effort=Effort(
                 detail=ended.detail,
                 turns=ended.turns,

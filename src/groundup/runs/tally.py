@@ -34,9 +34,10 @@ class Tally:
         """Count an attempt as not going on any more: somebody stopped the run."""
         self._running -= 1
 
-    def made(self, *, now: bool) -> None:
-        """Count a submission that is there and is not graded by this start."""
+    def made(self, key: AttemptKey, *, now: bool) -> None:
+        """Count a submission that is there and is not graded by this start, whatever failed before."""
         self._made += 1
+        self._kinds.pop(key, None)
         self._running -= now
 
     def ended(self, line: VerdictLine) -> None:

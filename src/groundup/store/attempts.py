@@ -45,6 +45,14 @@ class AttemptFolder:
                 f"{self.submission_file} is damaged; remove the folder {self.path} and resume the run"
             ) from error
 
+    def made(self) -> Submission | None:
+        """Return the record of a submission that is there in full; None where it must be made again."""
+        try:
+            record = self.record()
+        except UsageError:  # damaged: nothing was settled with it
+            return None
+        return record if record and self.submission.is_dir() else None
+
     @contextmanager
     def incoming(self) -> Iterator[Path]:
         """Yield an empty folder to fill; on success it becomes `submission/`, otherwise it is removed."""

@@ -20,7 +20,7 @@ from groundup.store.files import write_atomically
 from groundup.store.holding import LOCK_NAME, Hold
 from groundup.store.journal import Journal
 from groundup.store.lines import encode, read_lines
-from groundup.store.records import ConfigFile, LockFile, Start, VerdictLine, latest
+from groundup.store.records import ConfigFile, Generated, LockFile, Start, VerdictLine, latest
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import disk_errors
 
@@ -62,6 +62,15 @@ class RunFolder:
     def latest(self) -> dict[AttemptKey, VerdictLine]:
         """Return the line that counts for each attempt that has one."""
         return latest(self.lines())
+
+    def made(self) -> frozenset[AttemptKey]:
+        """Return the attempts whose submissions an agent has made, as far as they have no score yet."""
+        config = self.config()
+        if not isinstance(config.configuration.submissions, Generated):
+            return frozenset()
+        lines = self.latest()
+        unsettled = (key for key in config.planned.keys if key not in lines or not lines[key].settles)
+        return frozenset(key for key in unsettled if self.attempt(key).made())
 
     def attempt(self, key: AttemptKey) -> AttemptFolder:
         """Return the folder of one attempt."""

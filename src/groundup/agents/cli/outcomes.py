@@ -7,7 +7,7 @@ from groundup.agents.cli.preset import Preset
 from groundup.agents.protocol import Ended
 from groundup.domain.subjects import Outcome
 from groundup.models.exchanges import Account, Exchange, Stop
-from groundup.models.protocol import BudgetSpentError, ModelError
+from groundup.models.protocol import BudgetSpentError, ModelError, UnusableModelError
 from groundup.sandbox.protocol import CommandResult, Ending
 
 _LIMITS = {
@@ -40,7 +40,7 @@ def outcome_of(preset: Preset, finished: Finished, account: Account | None) -> E
     """Return the outcome. Raises `ModelError` and `BudgetSpentError` where another try is owed."""
     result, stop = finished.result, finished.stop
     if stop is not None and stop.outcome is Outcome.INFRASTRUCTURE:
-        raise ModelError(stop.detail)
+        raise (UnusableModelError if stop.of_the_run else ModelError)(stop.detail)
     if stop is not None and stop.outcome is Outcome.BUDGET and account is not None and account.spent() is None:
         raise BudgetSpentError(stop.detail)
     done = result.ending is Ending.EXITED and result.exit_code in preset.success

@@ -31,6 +31,7 @@ FailureName = Literal[
     "drop",
     "error",
     "choice_error",
+    "absent",
 ]
 
 

@@ -42,6 +42,7 @@ _FAILURES: dict[FailureName, tuple[int, str, str]] = {
     "refusal": (400, "content_filter", "The response was filtered due to the content management policy."),
     "key": (401, "invalid_api_key", "Incorrect API key provided."),
     "quota": (429, "insufficient_quota", "You exceeded your current quota, please check your plan."),
+    "absent": (404, "model_not_found", "The model does not exist."),
     "request": (400, "invalid_value", "Unknown parameter."),
 }
 
