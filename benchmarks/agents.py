@@ -18,8 +18,8 @@ from typing import Literal
 
 from groundup import catalog
 from groundup.agents.protocol import Assignment, EpisodeLimits, SubmitResult
-from groundup.agents.shell import run_bash
-from groundup.agents.workplace import Workplace, open_workplace
+from groundup.agents.tools import run_bash
+from groundup.agents.workplace import AgentSandbox, open_workplace
 from groundup.domain.limits import Limits
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Status, Verdict
@@ -28,9 +28,9 @@ from groundup.runs import api
 from groundup.runs.options import RunOptions
 from groundup.sandbox.host_state import stale_state
 from groundup.settings import Settings, load
+from groundup.store.attempts import read_trajectory
 from groundup.store.folder import RunFolder
 from groundup.store.records import Generated, RunConfiguration
-from groundup.store.trajectory import read_trajectory
 from groundup.suites.protocol import Graded
 
 ATTEMPTS = 200
@@ -147,7 +147,7 @@ async def commands(
         return trips, len(trips) / seconds, times["ready"] - times["began"]
 
 
-async def repeated(place: Workplace, seconds: float, trips: list[float]) -> None:
+async def repeated(place: AgentSandbox, seconds: float, trips: list[float]) -> None:
     """Run `true` again and again."""
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:

@@ -20,7 +20,7 @@ from pathlib import Path
 from groundup.environments.local import create
 from groundup.grading.bench import Bench
 from groundup.grading.ci.job import PlannedJob, run_job
-from groundup.grading.ci.records import JobRequest, JobResult, Outcome
+from groundup.grading.ci.records import JobOutcome, JobRequest, JobResult
 from groundup.grading.ci.step_sandboxes import StepSandboxes, prepare
 from groundup.sandbox.bubblewrap import BubblewrapProvider
 from groundup.sandbox.protocol import Command
@@ -103,7 +103,7 @@ class Jobs:
         result = await run_job(self.request(tree), bench)
         seconds = time.monotonic() - started
         shutil.rmtree(bench.scratch)
-        if result.outcome is not Outcome.PASSED:
+        if result.outcome is not JobOutcome.PASSED:
             sys.exit(result.logs["ci.txt"].decode())
         return seconds, result
 
@@ -163,7 +163,7 @@ async def main(times: int, packages: bool) -> None:
             results = await asyncio.gather(*(bench.job(tree) for _ in range(4)))
             together = time.monotonic() - started
             apart = 4 * statistics.median(jobs)
-            passed = sum(result.outcome is Outcome.PASSED for _, result in results)
+            passed = sum(result.outcome is JobOutcome.PASSED for _, result in results)
             print(
                 f"four at once: {together:.2f} s against {apart:.2f} s one after the other; {passed} of 4 passed"
             )

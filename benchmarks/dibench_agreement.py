@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from groundup.manifests.formats import FORMATS
-from groundup.manifests.records import Dependency, Kind, Language, ManifestError
+from groundup.manifests.records import Dependency, DependencyKind, Language, ManifestError
 from groundup.suites.dibench.published import PublishedFailureError, official_comparison
 
 _FORMATS: dict[str, Language] = {
@@ -138,7 +138,7 @@ def predictions(name: str, language: Language, data: bytes, path: str) -> Iterat
         ]
         yield "versions", known.write(data, changed, path)
         more = Dependency(
-            language=language, name="made-up", normalised="made-up", constraint="1", kind=Kind.RUNTIME
+            language=language, name="made-up", normalised="made-up", constraint="1", kind=DependencyKind.RUNTIME
         )
         if language == "python":
             more = more.model_copy(update={"constraint": ">=1"})

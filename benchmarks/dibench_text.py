@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
 
-from groundup.gateways.names import Listing, snapshot_lines
 from groundup.manifests.formats import FORMATS
 from groundup.manifests.records import Language, ManifestError
+from groundup.registries.names import Listing, snapshot_lines
 from groundup.runs import api
 from groundup.runs.options import RunOptions
 from groundup.settings import Settings

@@ -21,13 +21,13 @@ from benchmarks.inference_truth import folded
 from packaging.markers import Marker
 
 from groundup.sources.inference import infer
-from groundup.sources.records import Kind
+from groundup.sources.records import InferredKind
 
 KINDS = {
-    "csharp": tuple(Kind),  # a repository's projects together: libraries and tests
-    "python": (Kind.RUNTIME,),
-    "javascript": (Kind.RUNTIME,),
-    "rust": (Kind.RUNTIME, Kind.OPTIONAL),  # an optional crate stands in [dependencies] too
+    "csharp": tuple(InferredKind),  # a repository's projects together: libraries and tests
+    "python": (InferredKind.RUNTIME,),
+    "javascript": (InferredKind.RUNTIME,),
+    "rust": (InferredKind.RUNTIME, InferredKind.OPTIONAL),  # an optional crate stands in [dependencies] too
 }
 
 

@@ -25,7 +25,7 @@ from typing import NamedTuple
 from groundup import catalog
 from groundup.agents.cli.preset import choose
 from groundup.agents.protocol import Assignment, EpisodeLimits, SubmitResult
-from groundup.agents.workplace import Furnishing, Workplace, open_workplace
+from groundup.agents.workplace import AgentSandbox, Furnishing, open_workplace
 from groundup.domain.tasks import Task
 from groundup.environments.programs import InstalledProgram
 from groundup.grading.bench import Bench
@@ -33,8 +33,7 @@ from groundup.sandbox.protocol import WORKSPACE, Command
 from groundup.settings import load
 from groundup.suites.nl2repobench.maker.absence import source_files
 from groundup.suites.nl2repobench.originals import original_tree
-from groundup.suites.nl2repobench.recipe import Recipe
-from groundup.suites.nl2repobench.shipped import shipped_recipes
+from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
 from groundup.suites.nl2repobench.suite import Nl2RepoBench
 
 LEAST_LINES = 15
@@ -180,7 +179,7 @@ class Silent:
 @asynccontextmanager
 async def workplace(
     task: Task, withheld: tuple[str, ...], bench: Bench, programs: tuple[InstalledProgram, ...] = ()
-) -> AsyncIterator[Workplace]:
+) -> AsyncIterator[AgentSandbox]:
     """Yield the sandbox of an agent at work on *task*."""
     with tempfile.TemporaryDirectory(prefix="groundup-leaks-") as folder:
         room = Path(folder)
@@ -209,7 +208,7 @@ async def workplace(
             yield place
 
 
-async def scan(place: Workplace, index: bytes) -> tuple[list[Found], dict[str, int]]:
+async def scan(place: AgentSandbox, index: bytes) -> tuple[list[Found], dict[str, int]]:
     """Return what is like an original in everything that *place* shows."""
     sandbox = await place.sandbox()
     await sandbox.write_file(f"{WORKSPACE}/index.json", index)
@@ -227,7 +226,7 @@ async def scan(place: Workplace, index: bytes) -> tuple[list[Found], dict[str, i
     return found, json.loads(last)["counts"]
 
 
-async def ways_out(place: Workplace, names: tuple[str, ...]) -> list[str]:
+async def ways_out(place: AgentSandbox, names: tuple[str, ...]) -> list[str]:
     """Return the ways by which something was had after all."""
     shown = await place.run(Command(argv=("sh", "-c", "echo $PIP_INDEX_URL")))
     index = shown.stdout.decode().strip()

@@ -18,8 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from groundup.curation.locating import locate
-from groundup.curation.records import Candidate, Located
+from groundup.curation.locating import JobCandidate, Located, locate
 
 SAMPLES = Path(__file__).parent / "samples" / "test_jobs.jsonl"
 HALVES = ("development", "held-out", "held-out again")
@@ -75,7 +74,7 @@ def agrees(found: Located, answers: Sequence[Mapping[str, Any]]) -> tuple[bool, 
     return bool(same), bool(jobs), any(leg_agrees(best, answer["leg"]) for answer in jobs)
 
 
-def leg_agrees(best: Candidate, wanted: Mapping[str, Sequence[str]]) -> bool:
+def leg_agrees(best: JobCandidate, wanted: Mapping[str, Sequence[str]]) -> bool:
     """Return whether every key that the answer speaks of has one of its values."""
     return all(best.leg.get(key) in values for key, values in wanted.items())
 

@@ -13,20 +13,20 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from groundup.curation.making import Wanted, add_instance
+from groundup.curation.instances import InstanceRequest, add_instance
 from groundup.domain.errors import GroundupError
 from groundup.settings import Settings, load
 
 SAMPLES = Path(__file__).parent / "samples" / "mini_set.jsonl"
 
 
-def wanted(samples: Path, only: str | None) -> Iterator[Wanted]:
+def wanted(samples: Path, only: str | None) -> Iterator[InstanceRequest]:
     """Yield what is listed, in its order; *only* is a part of a repository's name or a language."""
     for line in samples.read_text(encoding="utf-8").splitlines():
         sample = json.loads(line)
         if only is None or only in sample["repository"] or only == sample["language"]:
             del sample["layout"]
-            yield Wanted.model_validate(sample)
+            yield InstanceRequest.model_validate(sample)
 
 
 async def make(samples: Path, output: Path, settings: Settings, only: str | None) -> int:

@@ -30,19 +30,18 @@ from groundup.grading.bench import Bench
 from groundup.sandbox.bubblewrap import create
 from groundup.sandbox.protocol import Command, CommandResult, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import load
-from groundup.suites.nl2repobench.official import OfficialGrader
-from groundup.suites.nl2repobench.official_commands import said_of
+from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
+from groundup.suites.nl2repobench.official_environment import archive_problem
 from groundup.suites.nl2repobench.official_rules import (
     CommandOutput,
     count,
     delete_package_files,
     delete_test_files,
+    said_of,
     split_command,
     success_rate,
 )
-from groundup.suites.nl2repobench.official_workspace import archive_problem
-from groundup.suites.nl2repobench.recipe import PublishedRun
-from groundup.suites.nl2repobench.shipped import shipped_recipes
+from groundup.suites.nl2repobench.recipe import PublishedRun, shipped_recipes
 from groundup.suites.nl2repobench.suite import create as create_suite
 from groundup.trees.copy import copy_tree
 from groundup.trees.digest import tree_digest
@@ -235,7 +234,7 @@ async def compare(checkout: Path, tasks: Sequence[str]) -> int:
                     (Path(folder) / "scratch").mkdir()
                     recording: Any = RecordingProvider(provider, client.replies)
                     bench = Bench(provider=recording, builder=builder, scratch=Path(folder, "scratch"))
-                    grader = OfficialGrader({task.id: recipe}, {})
+                    grader = NL2RepoOfficialGrader({task.id: recipe}, {})
                     verdict = (await grader.grade(task, tree, bench)).verdict
                     one = ours(client.replies, tree, run, declared)
                     other = theirs(module, client, tree, run, declared)

@@ -32,8 +32,7 @@ from benchmarks import sandbox
 from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET
 from groundup.runs.equipment import equipment
 from groundup.settings import Settings, load
-from groundup.suites.nl2repobench.recipe import Recipe
-from groundup.suites.nl2repobench.shipped import shipped_recipes
+from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
 from groundup.trees.copy import copy_tree
 
 TASKS = ("tenacity", "sqlparse", "python-jose")

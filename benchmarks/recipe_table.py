@@ -9,8 +9,7 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from groundup.suites.nl2repobench.recipe import Recipe
-from groundup.suites.nl2repobench.shipped import shipped_recipes
+from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
 
 COLUMNS = (
     "task",

@@ -25,9 +25,9 @@ from pathlib import Path
 from types import ModuleType
 
 from groundup.suites.repogenesis.code_metrics import Language, code_metrics, count_tests
-from groundup.suites.repogenesis.legacy import legacy_coverage
-from groundup.suites.repogenesis.official_coverage import official_coverage
-from groundup.suites.repogenesis.published_report import Repository, averages, summary_table
+from groundup.suites.repogenesis.legacy_rules import legacy_coverage
+from groundup.suites.repogenesis.official_rules import official_coverage
+from groundup.suites.repogenesis.published_report import PublishedRepositoryResult, averages, summary_table
 
 _REFERENCES = Path(__file__).parent.parent / "src/groundup/suites/repogenesis/oracles"
 
@@ -255,7 +255,7 @@ def _reports(count: int) -> list[str]:
     differences = []
     for number in range(count):
         entries = [_entry(chance) for _ in range(chance.randint(1, 12))]
-        results = [Repository.model_validate(entry) for entry in entries]
+        results = [PublishedRepositoryResult.model_validate(entry) for entry in entries]
         ours = averages(results).model_dump(), summary_table(results)
         if ours != (published.compute_summary(entries), published.format_summary_table(entries)):
             differences.append(f"report {number}: {entries}")

@@ -37,7 +37,7 @@ from pathlib import Path
 
 from benchmarks.repogenesis_submissions import make_all
 
-from groundup.suites.repogenesis.published_report import Document, Repository
+from groundup.suites.repogenesis.published_report import PublishedReport, PublishedRepositoryResult
 
 IMAGES = {"python": "python:3.10-slim", "java": "maven:3.9-eclipse-temurin-17"}
 ON_HOST_NETWORK = """#!/bin/sh
@@ -66,7 +66,7 @@ class Measured:
     cpu_s: float | None = None
     stages: Counter[str] = field(default_factory=Counter)
     load: tuple[float, float] = (0.0, 0.0)
-    reports: dict[str, Document] = field(default_factory=dict)
+    reports: dict[str, PublishedReport] = field(default_factory=dict)
 
 
 def main() -> int:
@@ -161,7 +161,7 @@ def published(room: Path, root: Path, submissions: Path, sets: Sequence[str]) ->
         output = room / "harness" / name
         _run_harness(output, root, submissions / name)
         (report,) = output.glob("report_*.json")
-        measured.reports[name] = Document.model_validate_json(report.read_bytes())
+        measured.reports[name] = PublishedReport.model_validate_json(report.read_bytes())
     measured.seconds, measured.cpu_s = time.monotonic() - began, _since(used, docker=True)
     measured.load = (load, os.getloadavg()[0])
     evaluated = sum(one.elapsed_seconds for report in measured.reports.values() for one in report.results)
@@ -212,7 +212,7 @@ def graded(room: Path, submissions: Path, sets: Sequence[str], jobs: int, name: 
         report = output / "report.json"
         own = ("--format", "repogenesis", "--save", str(report))
         _groundup(room, "report", str(output / one), *own)
-        measured.reports[one] = Document.model_validate_json(report.read_bytes())
+        measured.reports[one] = PublishedReport.model_validate_json(report.read_bytes())
     measured.seconds, measured.cpu_s = time.monotonic() - began, _since(used, docker=False)
     measured.load = (load, os.getloadavg()[0])
     return measured
@@ -270,7 +270,7 @@ def compared(theirs: Measured, ours: Measured, sets: Sequence[str]) -> Iterator[
             yield f"{name}: summary {ours.reports[name].summary} here, {theirs.reports[name].summary} published"
 
 
-def _fields(theirs: Repository, ours: Repository | None) -> Iterator[str]:
+def _fields(theirs: PublishedRepositoryResult, ours: PublishedRepositoryResult | None) -> Iterator[str]:
     if ours is None:
         yield "not in groundup's report"
         return

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from groundup.agents.clock import Clock
-from groundup.agents.steps import Step, spent_s
+from groundup.agents.resuming import Clock
+from groundup.agents.trajectories import Step, spent_s
 
 STEPS: list[Step] = [
     {"kind": "began"},

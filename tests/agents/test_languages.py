@@ -11,7 +11,7 @@ from groundup.agents.languages import LanguageTools, language_tools, python_name
 from groundup.agents.loop import create
 from groundup.domain.errors import InfrastructureError
 from groundup.environments.toolchains import Toolchain, ToolchainName
-from groundup.gateways.lending import RegistryKind, RegistrySet, Wanted
+from groundup.registries.lending import LendingRules, RegistryKind, RegistrySet
 from groundup.sandbox.fake import FakeProvider
 from groundup.sandbox.protocol import Mount
 from tests.agents.fakes import FakeBuilder, FakeModel, Memory, a_task, assignment, runs, says
@@ -22,12 +22,12 @@ class Workbench(FakeBuilder):
 
     def __init__(self, root: Path, lacks: tuple[str, ...] = ()) -> None:
         super().__init__(root)
-        self.wanted: list[Wanted] = []
+        self.wanted: list[LendingRules] = []
         self._lacks = lacks
         self._root = root
 
     @asynccontextmanager
-    async def registries(self, wanted: Wanted) -> AsyncIterator[RegistrySet]:
+    async def registries(self, wanted: LendingRules) -> AsyncIterator[RegistrySet]:
         """Lend nothing."""
         self.wanted.append(wanted)
         yield RegistrySet({})
@@ -68,7 +68,7 @@ async def test_a_language_brings_toolchain_and_registry(
     assert f"There is {toolchain} 9.1, too." in prompt
     assert f"with pip or {installer}, except" in prompt
     assert provider.specs[0].path[-1] == f"/opt/toolchains/{toolchain}/bin"
-    assert builder.wanted == [Wanted(kinds=(kind,), refused={kind: ("original",)})]
+    assert builder.wanted == [LendingRules(kinds=(kind,), refused={kind: ("original",)})]
     assert memory.of("tools")[0]["versions"] == {toolchain: "9.1"}
 
 
@@ -99,7 +99,7 @@ async def test_a_builder_that_lends_nothing_is_no_failure(tmp_path: Path) -> Non
 
 async def test_java(tmp_path: Path) -> None:
     """Maven's repositories know no refusals; a builder without Java says so; no Python is hidden for it."""
-    assert LanguageTools(registry="maven").wanted(("original",)) == Wanted(kinds=("maven",))
+    assert LanguageTools(registry="maven").wanted(("original",)) == LendingRules(kinds=("maven",))
     java = a_task(metadata={"language": "java"})
     tools = await language_tools(java, Workbench(tmp_path))
     assert tools.absent == "the environment builder has no Java"

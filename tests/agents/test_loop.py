@@ -8,7 +8,7 @@ import pytest
 from pydantic import JsonValue
 
 from groundup.agents.loop import create
-from groundup.agents.protocol import Ended, EpisodeLimits, SubmitResult
+from groundup.agents.protocol import AgentResult, EpisodeLimits, SubmitResult
 from groundup.domain.conversations import ChatReply, ChatRequest, TokenUsage
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import Outcome
@@ -26,7 +26,7 @@ def echoing(spec: SandboxSpec, command: Command) -> CommandResult:
     return answer(stdout=command.argv[-1].removeprefix("exec 2>&1\n").encode())
 
 
-async def play(root: Path, model: FakeModel, memory: Memory | None = None, **fields: object) -> Ended:
+async def play(root: Path, model: FakeModel, memory: Memory | None = None, **fields: object) -> AgentResult:
     """Play an episode with commands that say themselves."""
     options = fields.pop("options", {})
     assert isinstance(options, dict)

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from groundup.curation.locating import locate
-from groundup.curation.records import Candidate, Located
+from groundup.curation.locating import JobCandidate, Located, locate
 
 
 class MadeTree:
@@ -28,7 +27,7 @@ def located(workflow: str, **files: str) -> Located:
     return locate(MadeTree({".github/workflows/ci.yml": workflow, **named}))
 
 
-def best(workflow: str, **files: str) -> Candidate:
+def best(workflow: str, **files: str) -> JobCandidate:
     """Return the best candidate, which there must be."""
     found = located(workflow, **files).best
     assert found is not None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from groundup.curation.commands import options_of, program_of, simple_commands
+from groundup.workflows.commands import options_of, program_of, simple_commands
 
 
 @pytest.mark.parametrize(

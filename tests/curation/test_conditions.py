@@ -2,7 +2,7 @@
 
 import pytest
 
-from groundup.curation.conditions import UNKNOWN, Contexts
+from groundup.workflows.expressions import UNKNOWN, Contexts
 
 CONTEXTS = Contexts(
     {"os": "ubuntu-latest", "python": 3.12, "target": {"steps": ["fmt", "test"]}, "empty": ""},

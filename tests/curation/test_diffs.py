@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.curation.diffs import file_diff
+from groundup.curation.instances import file_diff
 from groundup.suites.dibench.patches import apply_to_file, parse_patch
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\r\n", b"  c\n", b"\n", b"- d\n", b"+ e\n", b"@@ x\n"]), max_size=12)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from groundup.curation.making import Wanted, add_instance, chosen_job
+from groundup.curation.instances import InstanceRequest, add_instance, chosen_job
 from groundup.curation.repositories import check_out
 from groundup.domain.errors import TaskError, UsageError
-from groundup.manifests.records import Kind
+from groundup.manifests.records import DependencyKind
 from groundup.settings import Settings
 from groundup.suites.dibench.answers import Edited, answer, original, submitted
 from groundup.suites.dibench.dataset import read_dataset
@@ -68,7 +68,9 @@ def _settings(tmp_path: Path) -> Settings:
 async def test_an_instance_is_masked_and_its_patch_restores_it(repository: Path, tmp_path: Path) -> None:
     """Declarations are gone, line ends stay, the lock file is removed, and the patch gives the very bytes."""
     folder = tmp_path / "set"
-    made = await add_instance(Wanted(repository=str(repository), language="python"), folder, _settings(tmp_path))
+    made = await add_instance(
+        InstanceRequest(repository=str(repository), language="python"), folder, _settings(tmp_path)
+    )
 
     instance = made.instance
     masked = folder / "set" / "python" / "somebody-x"
@@ -86,9 +88,9 @@ async def test_an_instance_is_masked_and_its_patch_restores_it(repository: Path,
 async def test_the_suite_reads_what_is_made_and_a_second_making_replaces(repository: Path, tmp_path: Path) -> None:
     """The folder is data of dibench; made again with other kinds, the instance stands there once, as the last."""
     folder = tmp_path / "set"
-    wanted = Wanted(repository=str(repository), language="python", name="x")
+    wanted = InstanceRequest(repository=str(repository), language="python", name="x")
     await add_instance(wanted, folder, _settings(tmp_path))
-    none = frozenset({Kind.DEV})
+    none = frozenset({DependencyKind.DEV})
     with pytest.raises(TaskError, match="nothing that could be masked"):
         await add_instance(wanted.model_copy(update={"kinds": none}), folder, _settings(tmp_path))
     await add_instance(wanted, folder, _settings(tmp_path))
@@ -102,16 +104,16 @@ async def test_the_suite_reads_what_is_made_and_a_second_making_replaces(reposit
 async def test_another_repositorys_instance_is_never_replaced(repository: Path, tmp_path: Path) -> None:
     """Two repositories of one name are told apart by their commits; a copy of one is the same repository."""
     folder, settings = tmp_path / "set", _settings(tmp_path)
-    first = await add_instance(Wanted(repository=str(repository), language="python"), folder, settings)
+    first = await add_instance(InstanceRequest(repository=str(repository), language="python"), folder, settings)
     other = _committed(tmp_path / "others" / "somebody-x", FILES, author="b")
     before = (folder / "set.jsonl").read_bytes()
     with pytest.raises(UsageError, match="another --name"):
-        await add_instance(Wanted(repository=str(other), language="python"), folder, settings)
+        await add_instance(InstanceRequest(repository=str(other), language="python"), folder, settings)
     assert (folder / "set.jsonl").read_bytes() == before
 
     clone = tmp_path / "copies" / "somebody-x"
     shutil.copytree(repository, clone)
-    again = await add_instance(Wanted(repository=str(clone), language="python"), folder, settings)
+    again = await add_instance(InstanceRequest(repository=str(clone), language="python"), folder, settings)
     assert again.instance.instance_id == first.instance.instance_id
 
 
@@ -122,13 +124,15 @@ async def test_what_is_no_instance_is_never_replaced(repository: Path, tmp_path:
     notes.parent.mkdir(parents=True)
     notes.write_text("mine")
     with pytest.raises(UsageError, match="belongs to no instance"):
-        await add_instance(Wanted(repository=str(repository), language="python", name="x"), folder, settings)
+        await add_instance(
+            InstanceRequest(repository=str(repository), language="python", name="x"), folder, settings
+        )
     assert notes.read_text() == "mine"
 
-    wanted = Wanted(repository=str(repository), language="python", name="y")
+    wanted = InstanceRequest(repository=str(repository), language="python", name="y")
     await add_instance(wanted, folder, settings)
     with pytest.raises(TaskError):
-        await add_instance(wanted.model_copy(update={"kinds": frozenset({Kind.DEV})}), folder, settings)
+        await add_instance(wanted.model_copy(update={"kinds": frozenset({DependencyKind.DEV})}), folder, settings)
     assert (folder / "set" / "python" / "y" / "x.py").exists()
 
 
@@ -136,7 +140,7 @@ async def test_job_and_leg_of_ones_own_are_taken_and_checked(repository: Path, t
     """A leg that is named is pinned in full; one that the matrix does not have is refused."""
     tree = tmp_path / "tree"
     await check_out(str(repository), None, tree, tmp_path, None)
-    wanted = Wanted(repository="r", language="python", job="test", leg={"python": "3.11"})
+    wanted = InstanceRequest(repository="r", language="python", job="test", leg={"python": "3.11"})
 
     job, runner = chosen_job(wanted, tree)
     assert job.leg == {"python": "3.11"}
@@ -190,7 +194,7 @@ async def test_both_graders_count_the_same_dependencies_of_a_crate(tmp_path: Pat
     """Optional dependencies are masked: `strict` and `official` have one denominator, and nop has 0."""
     root = _committed(tmp_path / "somebody-x", RUST_FILES)
     folder = tmp_path / "set"
-    await add_instance(Wanted(repository=str(root), language="rust"), folder, _settings(tmp_path))
+    await add_instance(InstanceRequest(repository=str(root), language="rust"), folder, _settings(tmp_path))
     (problem,) = read_dataset(folder).problems
     (tmp_path / "nop").mkdir()
     (tmp_path / "oracle").mkdir()

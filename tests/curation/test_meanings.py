@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from groundup.curation.meanings import Meanings
-from groundup.curation.runners import Purpose
+from groundup.workflows.meanings import Meanings
+from groundup.workflows.runners import Purpose
 from tests.curation.made import MadeTree
 
 PACKAGE = """{"scripts": {

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.curation.locating import locate
-from groundup.curation.records import Opinion
+from groundup.curation.locating import JobOpinion, locate
 from groundup.curation.second_opinion import ask_model
 from groundup.models.opening import open_model
 from tests.curation.made import MadeTree
@@ -16,7 +15,7 @@ FILES = {
 }
 
 
-async def _opinion(tmp_path: Path, answer: str) -> Opinion:
+async def _opinion(tmp_path: Path, answer: str) -> JobOpinion:
     script = tmp_path / "script.toml"
     turn = f"[[conversation.turn]]\ncontent = '''{answer}'''\n"
     script.write_text(f"[[conversation]]\nwhen = '=== .github/workflows/ci.yml'\n{turn}")

@@ -11,12 +11,12 @@ from groundup.domain.limits import Limits
 from groundup.environments.build_sandbox import LIMITS
 from groundup.environments.local import LocalBuilder
 from groundup.environments.requests import PythonEnvironment
-from groundup.gateways.indexes import ClientConfiguration
+from groundup.registries.pypi.settings import ClientConfiguration
 from groundup.sandbox.bubblewrap import create
 from groundup.sandbox.protocol import Command, SandboxProvider, SandboxSpec
 from groundup.settings import Settings
-from tests.gateways.fake_index import FakeIndex, serving
 from tests.needs import lack
+from tests.registries.fake_index import FakeIndex, serving
 
 MINOR = f"3.{sys.version_info.minor}"
 """The Python that runs the tests is there for sure."""

@@ -10,8 +10,8 @@ from groundup.domain.errors import DiskFullError, NetworkError, SandboxError, Su
 from groundup.environments.failures import (
     TRIES,
     Asker,
-    Failure,
-    Kind,
+    BuildFailure,
+    BuildFailureKind,
     LostConnectionError,
     as_error,
     classify,
@@ -20,7 +20,7 @@ from groundup.environments.failures import (
     repeated,
 )
 from groundup.environments.work_time import OutOfTimeError, WorkTime
-from groundup.gateways.records import Trouble
+from groundup.registries.ledger import Trouble
 from groundup.sandbox.protocol import CommandResult, Ending
 
 ROOM = 10**12
@@ -38,18 +38,30 @@ def result(text: str = "", ending: Ending = Ending.EXITED) -> CommandResult:
     [
         (
             "error: No solution found\n  cause: Because absent was not found in the package registry",
-            Kind.UNKNOWN,
+            BuildFailureKind.UNKNOWN,
         ),
-        ("error: No solution found\n  cause: Because there is no version of six==1.99.0", Kind.UNKNOWN),
-        ("error: No solution found\n  cause: Because a==1 depends on b<1 and b>=1", Kind.CONFLICT),
-        ("error: Failed to download `six==1.16.0`\n  cause: Hash mismatch for `six==1.16.0`", Kind.HASH),
-        ("error: Failed to download and build `x==1`\n  cause: The build backend returned an error", Kind.BUILD),
-        ("error: Failed to build `x`\n  cause: Failed to download `y`\n  cause: Hash mismatch for `y`", Kind.HASH),
-        ("Segmentation fault", Kind.BUILD),
-        ("", Kind.BUILD),
+        (
+            "error: No solution found\n  cause: Because there is no version of six==1.99.0",
+            BuildFailureKind.UNKNOWN,
+        ),
+        ("error: No solution found\n  cause: Because a==1 depends on b<1 and b>=1", BuildFailureKind.CONFLICT),
+        (
+            "error: Failed to download `six==1.16.0`\n  cause: Hash mismatch for `six==1.16.0`",
+            BuildFailureKind.HASH,
+        ),
+        (
+            "error: Failed to download and build `x==1`\n  cause: The build backend returned an error",
+            BuildFailureKind.BUILD,
+        ),
+        (
+            "error: Failed to build `x`\n  cause: Failed to download `y`\n  cause: Hash mismatch for `y`",
+            BuildFailureKind.HASH,
+        ),
+        ("Segmentation fault", BuildFailureKind.BUILD),
+        ("", BuildFailureKind.BUILD),
     ],
 )
-def test_what_uv_says_is_understood(text: str, kind: Kind) -> None:
+def test_what_uv_says_is_understood(text: str, kind: BuildFailureKind) -> None:
     """Unknown names, conflicts, hashes and builds are told apart by uv's own words."""
     assert classify(result(text), (), waiting_s=1.0, host_free_bytes=ROOM).kind is kind
 
@@ -74,7 +86,7 @@ LOST = (
 @pytest.mark.parametrize("text", LOST)
 def test_a_connection_to_our_own_gateway_that_was_lost_is_known(text: str) -> None:
     """What every installer says of a reset, an early end or a silence of our gateway is no build error."""
-    assert classify(result(text), (), waiting_s=1.0, host_free_bytes=ROOM).kind is Kind.LOST
+    assert classify(result(text), (), waiting_s=1.0, host_free_bytes=ROOM).kind is BuildFailureKind.LOST
 
 
 @pytest.mark.parametrize(
@@ -86,7 +98,7 @@ def test_a_connection_to_our_own_gateway_that_was_lost_is_known(text: str) -> No
 )
 def test_what_the_gateway_answered_or_never_heard_is_not_lost(text: str) -> None:
     """A name that nobody has, and code that wants the internet itself, are faults of what is built."""
-    assert classify(result(text), (), waiting_s=1.0, host_free_bytes=ROOM).kind is not Kind.LOST
+    assert classify(result(text), (), waiting_s=1.0, host_free_bytes=ROOM).kind is not BuildFailureKind.LOST
 
 
 async def builds(error: Exception, times: int) -> int:
@@ -105,7 +117,7 @@ async def builds(error: Exception, times: int) -> int:
 
 def lost(asker: Asker, *, forgeable: bool) -> Exception:
     """Return the error of a build that says that it lost its connection."""
-    failure = Failure(kind=Kind.LOST, message="reset")
+    failure = BuildFailure(kind=BuildFailureKind.LOST, message="reset")
     return as_error(failure, asker, "x", Path("log"), forgeable=forgeable)
 
 
@@ -140,15 +152,15 @@ def test_time_that_a_registry_took_is_not_the_submissions() -> None:
 @pytest.mark.parametrize(
     ("ending", "kind"),
     [
-        (Ending.TIMEOUT, Kind.TIMEOUT),
-        (Ending.WALL_CLOCK, Kind.TIMEOUT),
-        (Ending.MEMORY, Kind.MEMORY),
-        (Ending.PROCESSES, Kind.MEMORY),
-        (Ending.DISK, Kind.DISK),
-        (Ending.SANDBOX_DIED, Kind.SANDBOX),
+        (Ending.TIMEOUT, BuildFailureKind.TIMEOUT),
+        (Ending.WALL_CLOCK, BuildFailureKind.TIMEOUT),
+        (Ending.MEMORY, BuildFailureKind.MEMORY),
+        (Ending.PROCESSES, BuildFailureKind.MEMORY),
+        (Ending.DISK, BuildFailureKind.DISK),
+        (Ending.SANDBOX_DIED, BuildFailureKind.SANDBOX),
     ],
 )
-def test_limits_are_told_whatever_was_printed(ending: Ending, kind: Kind) -> None:
+def test_limits_are_told_whatever_was_printed(ending: Ending, kind: BuildFailureKind) -> None:
     """How the command ended counts more than its words, which the built code can forge."""
     forged = result("error: No solution found: was not found in the package registry", ending)
     assert classify(forged, (), waiting_s=1.0, host_free_bytes=ROOM).kind is kind
@@ -156,34 +168,41 @@ def test_limits_are_told_whatever_was_printed(ending: Ending, kind: Kind) -> Non
 
 def test_a_build_that_waits_for_the_index_is_not_slow_itself() -> None:
     """A timeout while the registry owes an answer is the network's."""
-    assert classify(result(ending=Ending.TIMEOUT), (), waiting_s=60.0, host_free_bytes=ROOM).kind is Kind.NETWORK
+    assert (
+        classify(result(ending=Ending.TIMEOUT), (), waiting_s=60.0, host_free_bytes=ROOM).kind
+        is BuildFailureKind.NETWORK
+    )
 
 
 def test_what_the_gateway_knows_counts_more_than_what_was_printed() -> None:
     """The gateway's record comes from outside the sandbox; of two records the network's explains the other."""
-    assert classify(result("x"), [REFUSED], waiting_s=1.0, host_free_bytes=ROOM) == Failure(
-        kind=Kind.REFUSED, message=REFUSED.message
+    assert classify(result("x"), [REFUSED], waiting_s=1.0, host_free_bytes=ROOM) == BuildFailure(
+        kind=BuildFailureKind.REFUSED, message=REFUSED.message
     )
-    assert classify(result("x"), [REFUSED, UNREACHABLE], waiting_s=1.0, host_free_bytes=ROOM).kind is Kind.NETWORK
+    assert (
+        classify(result("x"), [REFUSED, UNREACHABLE], waiting_s=1.0, host_free_bytes=ROOM).kind
+        is BuildFailureKind.NETWORK
+    )
 
 
 def test_a_full_host_disk_is_infrastructure() -> None:
     """No submission is blamed for the machine's disk."""
     assert (
-        classify(result("No space left on device"), (), waiting_s=1.0, host_free_bytes=1000).kind is Kind.HOST_DISK
+        classify(result("No space left on device"), (), waiting_s=1.0, host_free_bytes=1000).kind
+        is BuildFailureKind.HOST_DISK
     )
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_every_kind_has_one_to_blame(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", BuildFailureKind)
+def test_every_kind_has_one_to_blame(kind: BuildFailureKind) -> None:
     """Infrastructure stays infrastructure whoever asked; the rest is the asker's; each text names the log."""
     infrastructure = {
-        Kind.NETWORK: NetworkError,
-        Kind.LOST: LostConnectionError,
-        Kind.HOST_DISK: DiskFullError,
-        Kind.SANDBOX: SandboxError,
+        BuildFailureKind.NETWORK: NetworkError,
+        BuildFailureKind.LOST: LostConnectionError,
+        BuildFailureKind.HOST_DISK: DiskFullError,
+        BuildFailureKind.SANDBOX: SandboxError,
     }
-    failure = Failure(kind=kind, message="it went wrong")
+    failure = BuildFailure(kind=kind, message="it went wrong")
     for asker, own in (("recipe", TaskError), ("submission", SubmissionError)):
         error = as_error(failure, "recipe" if asker == "recipe" else "submission", "the build", Path("/x/y.log"))
         assert type(error) is infrastructure.get(kind, own)

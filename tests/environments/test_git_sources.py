@@ -6,9 +6,9 @@ import pytest
 
 from groundup.domain.errors import NetworkError, TaskError
 from groundup.environments.git import GitRepository, address_of
-from groundup.environments.git_sources import git_layer
-from groundup.environments.layer_store import LayerStore
+from groundup.environments.layers import LayerStore
 from groundup.environments.requests import GitSource
+from groundup.environments.sources import git_layer
 from groundup.sandbox.programs import run_program
 from groundup.settings import environment
 from tests.needs import need

@@ -1,11 +1,10 @@
-"""Tests of groundup.environments.known_interpreters: remembering saves a search and never gives another answer."""
+"""Tests of groundup.environments.interpreters: remembering saves a search and never gives another answer."""
 
 from pathlib import Path
 
 import pytest
 
-from groundup.environments.interpreters import find_interpreter
-from groundup.environments.known_interpreters import known_interpreter
+from groundup.environments.interpreters import find_interpreter, known_interpreter
 from tests.environments.conftest import MINOR
 
 

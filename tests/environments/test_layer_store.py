@@ -1,4 +1,4 @@
-"""Tests of groundup.environments.layer_store: one whole layer, whoever builds, dies or looks."""
+"""Tests of groundup.environments.layers: one whole layer, whoever builds, dies or looks."""
 
 import asyncio
 import json
@@ -14,14 +14,14 @@ import pytest
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, TaskError
-from groundup.environments.layer_store import Built, LayerStore
+from groundup.environments.layers import Built, LayerStore
 
 DIGEST = digest_of("demo")
 OTHER_PROCESS = """
 import asyncio, sys, time
 from pathlib import Path
 from groundup.domain.digests import digest_of
-from groundup.environments.layer_store import Built, LayerStore
+from groundup.environments.layers import Built, LayerStore
 
 async def build(room):
     with open(sys.argv[2], "a") as log:

@@ -9,7 +9,7 @@ from groundup.environments.local import LocalBuilder
 from groundup.environments.requests import PythonRequest
 from groundup.sandbox.protocol import Command, SandboxProvider, SandboxSpec
 from tests.environments.conftest import MINOR
-from tests.gateways.fake_index import FakeIndex, make_wheel
+from tests.registries.fake_index import FakeIndex, make_wheel
 
 pytestmark = pytest.mark.end_to_end
 

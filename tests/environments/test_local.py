@@ -10,13 +10,13 @@ from groundup.domain.errors import NetworkError, SubmissionError, TaskError
 from groundup.domain.limits import Limits
 from groundup.environments.local import LocalBuilder
 from groundup.environments.requests import PythonRequest, ResolvedRequest
-from groundup.gateways.indexes import ClientConfiguration, Credentials, Index
+from groundup.registries.pypi.settings import ClientConfiguration, Credentials, Index
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
 from groundup.trees.removal import remove_tree
 from tests.environments.conftest import MINOR, MakeBuilder, inside
-from tests.gateways.fake_index import FakeIndex, make_sdist, make_wheel, sha256
 from tests.needs import lack
+from tests.registries.fake_index import FakeIndex, make_sdist, make_wheel, sha256
 
 pytestmark = pytest.mark.end_to_end
 

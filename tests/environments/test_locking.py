@@ -12,7 +12,7 @@ from groundup.domain.errors import NetworkError, TaskError, UsageError
 from groundup.environments.locking import lock_requirements, locked_lines, named_requirements
 from groundup.environments.requests import PythonRequest
 from tests.environments.conftest import MINOR
-from tests.gateways.fake_index import FakeIndex, make_wheel
+from tests.registries.fake_index import FakeIndex, make_wheel
 
 LINE = st.builds(
     lambda name, version, digests: " ".join(

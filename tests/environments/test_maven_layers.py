@@ -4,10 +4,10 @@ from pathlib import Path
 
 from groundup.environments.java_requests import JavaToolchain, MavenRequest, is_project_file
 from groundup.environments.maven_layers import lay_out, layer_key, local_place, runner_jars, write_stand_in
-from groundup.gateways.cache import FetchCache
-from groundup.gateways.maven_registry import MavenFile, MavenRegistry
-from tests.gateways.files_served import served
-from tests.gateways.maven_repositories import JAR, VERSIONS, put, using
+from groundup.registries.cache import FetchCache
+from groundup.registries.maven.client import MavenFile, MavenRegistry
+from tests.registries.files_served import served
+from tests.registries.maven_repositories import JAR, VERSIONS, put, using
 
 TOOLS = JavaToolchain(java="17.0.9", maven="3.8.7", mounts=(), path=())
 

@@ -7,12 +7,12 @@ import pytest
 from groundup.domain.errors import UsageError
 from groundup.environments.builder import ProgramInstaller
 from groundup.environments.local import LocalBuilder
-from groundup.environments.npm_programs import _names
+from groundup.environments.program_layers import _names
 from groundup.environments.programs import ProgramRequest
 from groundup.environments.requests import PythonRequest
 from groundup.sandbox.protocol import Command, SandboxProvider, SandboxSpec
 from tests.environments.conftest import MINOR
-from tests.gateways.fake_index import FakeIndex, make_wheel
+from tests.registries.fake_index import FakeIndex, make_wheel
 
 
 def request(version: str = "1.0", **fields: object) -> ProgramRequest:

@@ -8,9 +8,9 @@ from pydantic import SecretStr
 from groundup.domain.errors import NetworkError, TaskError
 from groundup.environments.local import LocalBuilder
 from groundup.environments.requests import PythonRequest, ResolvedRequest, SourceRequest
-from groundup.gateways.cache import FetchCache
-from groundup.gateways.indexes import ClientConfiguration, client_configuration
-from groundup.gateways.pypi_registry import PyPIRegistry
+from groundup.registries.cache import FetchCache
+from groundup.registries.pypi.client import PyPIRegistry
+from groundup.registries.pypi.settings import ClientConfiguration, client_configuration
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings, environment
 from groundup.trees.removal import remove_tree

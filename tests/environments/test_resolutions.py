@@ -1,4 +1,4 @@
-"""Tests of groundup.environments.resolutions and of builders that keep them."""
+"""Tests of groundup.environments.locking and of builders that keep them."""
 
 import asyncio
 import re
@@ -9,15 +9,15 @@ import pytest
 
 from groundup.domain.errors import SubmissionError
 from groundup.environments.local import LocalBuilder
+from groundup.environments.locking import Resolutions
 from groundup.environments.requests import Resolution, ResolvedRequest
-from groundup.environments.resolutions import Resolutions
 from groundup.environments.work_time import OutOfTimeError, WorkTime
 from groundup.sandbox.fake import FakeProvider
 from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
 from groundup.settings import Settings
 from groundup.trees.removal import remove_tree
 from tests.environments.conftest import MINOR, MakeBuilder
-from tests.gateways.fake_index import FakeIndex, make_sdist, make_wheel
+from tests.registries.fake_index import FakeIndex, make_sdist, make_wheel
 
 LINE = f"demo==1.0 --hash=sha256:{'0' * 64}"
 KEY = f"sha256:{'a' * 64}"

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import NetworkError, TaskError
-from groundup.environments.layer_store import LayerStore
+from groundup.environments.layers import LayerStore
 from groundup.environments.requests import SourceRequest
 from groundup.environments.sources import source_layer
-from groundup.gateways.cache import FetchCache
-from groundup.gateways.pypi_registry import PyPIRegistry
+from groundup.registries.cache import FetchCache
+from groundup.registries.pypi.client import PyPIRegistry
 from groundup.trees.digest import tree_digest
-from tests.gateways.fake_index import FakeIndex, make_sdist, sha256
+from tests.registries.fake_index import FakeIndex, make_sdist, sha256
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ from groundup.domain.limits import Limits
 from groundup.environments.builder import WorkbenchLender
 from groundup.environments.local import LocalBuilder
 from groundup.environments.toolchains import Toolchain, ToolchainName, find_toolchain
-from groundup.gateways.lending import RegistryLender, RegistrySet, Wanted, crates_opening, npm_opening
+from groundup.registries.lending import LendingRules, RegistryLending, RegistrySet, crates_opening, npm_opening
 from groundup.sandbox.protocol import Command, CommandResult, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import environment
-from tests.gateways.fake_crates import FakeCrates
-from tests.gateways.fake_npm import FakeNpm
-from tests.gateways.fake_site import Site
 from tests.needs import lack, need
+from tests.registries.fake_crates import FakeCrates
+from tests.registries.fake_npm import FakeNpm
+from tests.registries.fake_site import Site
 
 pytestmark = pytest.mark.end_to_end
 
@@ -82,8 +82,8 @@ async def test_npm_installs_and_installs_again_while_the_registry_is_down(
     work = tmp_path / "work"
     work.mkdir()
     (work / "package.json").write_text(json.dumps({"name": "app", "dependencies": {"tool": "^1.0.0"}}))
-    lender = RegistryLender({}, tmp_path / "cache", {"npm": npm_opening(npm.configuration())})
-    wanted = Wanted(kinds=("npm",), refused={"npm": ("original",)})
+    lender = RegistryLending({}, tmp_path / "cache", {"npm": npm_opening(npm.configuration())})
+    wanted = LendingRules(kinds=("npm",), refused={"npm": ("original",)})
     async with lender.lend(wanted) as lent, await provider.open(spec_of(node, work)) as sandbox:
         first = await run(sandbox, lent, "npm", "install")
         assert first.ok, first.stderr
@@ -109,7 +109,7 @@ async def test_cargo_builds_and_builds_again_while_the_index_is_down(
 ) -> None:
     """A lock file keeps the source that packages name, whatever served it; the second build needs no network."""
     rust = await installed("rust", tmp_path)
-    lender = RegistryLender({}, tmp_path / "cache", {"crates": crates_opening(crates.configuration())})
+    lender = RegistryLending({}, tmp_path / "cache", {"crates": crates_opening(crates.configuration())})
     lock = b""
     for turn in ("first", "second"):
         work = tmp_path / turn
@@ -120,7 +120,7 @@ async def test_cargo_builds_and_builds_again_while_the_index_is_down(
             (work / "Cargo.lock").write_bytes(lock)
             await crates.site.close()
         async with (
-            lender.lend(Wanted(kinds=("crates",))) as lent,
+            lender.lend(LendingRules(kinds=("crates",))) as lent,
             await provider.open(spec_of(rust, work)) as sandbox,
         ):
             result = await run(sandbox, lent, "cargo", "run", "-q", *(["--locked"] if lock else []))
@@ -136,9 +136,9 @@ async def test_a_yarn_lock_is_relocated(npm: FakeNpm, provider: SandboxProvider,
     work.mkdir()
     line = '  resolved "https://elsewhere.example/tool/-/tool-1.0.0.tgz#abc"\n'
     (work / "yarn.lock").write_text(line)
-    lender = RegistryLender({}, tmp_path / "cache", {"npm": npm_opening(npm.configuration())})
+    lender = RegistryLending({}, tmp_path / "cache", {"npm": npm_opening(npm.configuration())})
     async with (
-        lender.lend(Wanted(kinds=("npm",))) as lent,
+        lender.lend(LendingRules(kinds=("npm",))) as lent,
         await provider.open(SandboxSpec(workspace=work)) as sandbox,
     ):
         assert not await lent.relocate(sandbox, "/workspace/yarn.lock")  # nobody serves this sandbox yet
@@ -152,5 +152,5 @@ async def test_a_yarn_lock_is_relocated(npm: FakeNpm, provider: SandboxProvider,
 async def test_a_builder_is_a_workbench(builder: LocalBuilder) -> None:
     """What graders and agents ask for is there: they need only the builder."""
     assert isinstance(builder, WorkbenchLender)
-    async with builder.registries(Wanted(kinds=("pypi",))) as lent:
+    async with builder.registries(LendingRules(kinds=("pypi",))) as lent:
         assert lent.troubles == {"pypi": ()}

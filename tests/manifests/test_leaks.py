@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import UsageError
-from groundup.manifests.discovery import find_manifests
+from groundup.manifests.formats import find_manifests
 from groundup.manifests.leaks import mask_repository
-from groundup.manifests.records import Kind
+from groundup.manifests.records import DependencyKind
 
 FILES = {
     "pyproject.toml": '[project]\nname = "x"\ndynamic = ["version"]\ndependencies = ["requests>=2", "click"]\n',
@@ -81,7 +81,7 @@ def test_all_languages_in_place(repository: Path) -> None:
 
 def test_chosen_kinds(repository: Path) -> None:
     """Only the kinds that are named are masked."""
-    mask_repository(repository, None, "python", [Kind.DEV])
+    mask_repository(repository, None, "python", [DependencyKind.DEV])
     after = contents(repository)
     assert after["requirements-dev.txt"] == ""
     assert after["pyproject.toml"] == FILES["pyproject.toml"]
@@ -152,7 +152,7 @@ quickcheck = "1"
 def test_what_is_optional_goes_with_the_table_it_stands_in(tmp_path: Path) -> None:
     """`optional = true` is no hiding place: the published parser counts it, so a mask of runtime takes it out."""
     (tmp_path / "Cargo.toml").write_text(OPTIONAL_CRATE)
-    report = mask_repository(tmp_path, language="rust", kinds={Kind.RUNTIME})
+    report = mask_repository(tmp_path, language="rust", kinds={DependencyKind.RUNTIME})
     (masked,) = report.masked
     assert {item.name for item in masked.dependencies} == {"core", "difflib", "memchr", "regex", "libc"}
     left = tomllib.loads((tmp_path / "Cargo.toml").read_text())
@@ -164,7 +164,7 @@ def test_what_is_optional_goes_with_the_table_it_stands_in(tmp_path: Path) -> No
 def test_features_that_name_what_was_masked_are_told(tmp_path: Path) -> None:
     """A feature's items name optional crates; whoever curates hears of each line."""
     (tmp_path / "Cargo.toml").write_text(OPTIONAL_CRATE)
-    report = mask_repository(tmp_path, language="rust", kinds={Kind.RUNTIME})
+    report = mask_repository(tmp_path, language="rust", kinds={DependencyKind.RUNTIME})
     assert [(leak.line, leak.name) for leak in report.leaks] == [(5, "regex"), (6, "difflib"), (7, "core")]
     (note,) = report.masked[0].notes
     assert (note.topic, note.message) == ("kept", "features name dependencies: default, diff, std")
@@ -180,7 +180,7 @@ def test_what_is_optional_in_poetrys_table_goes_with_it(tmp_path: Path) -> None:
     (tmp_path / "other/pyproject.toml").write_text(
         '[project]\nname = "x"\ndependencies = ["a1"]\n[project.optional-dependencies]\nfast = ["b1"]\n'
     )
-    mask_repository(tmp_path, language="python", kinds={Kind.RUNTIME})
+    mask_repository(tmp_path, language="python", kinds={DependencyKind.RUNTIME})
     poetry = tomllib.loads((tmp_path / "pyproject.toml").read_text())["tool"]["poetry"]
     assert poetry["dependencies"] == {"python": "^3.9"}
     project = tomllib.loads((tmp_path / "other/pyproject.toml").read_text())["project"]
@@ -212,7 +212,7 @@ def test_requirements_beside_the_package_are_not_its_runtime(tmp_path: Path, pat
     file.write_text(text)
     (tmp_path / "requirements").mkdir(exist_ok=True)
     (tmp_path / "requirements/base.txt").write_text("click\n")
-    report = mask_repository(tmp_path, language="python", kinds={Kind.RUNTIME})
+    report = mask_repository(tmp_path, language="python", kinds={DependencyKind.RUNTIME})
     assert file.read_text() == text
     assert [item.name for one in report.masked for item in one.dependencies] == ["click"]
 
@@ -226,7 +226,7 @@ def test_a_file_is_what_the_manifest_that_reads_it_says(tmp_path: Path) -> None:
     (tmp_path / "bench/setup.py").write_text(
         "from setuptools import setup\nsetup(install_requires=open('requirements.txt').read().split())\n"
     )
-    mask_repository(tmp_path, language="python", kinds={Kind.RUNTIME})
+    mask_repository(tmp_path, language="python", kinds={DependencyKind.RUNTIME})
     assert (tmp_path / "bench/requirements.txt").read_text() == ""
     assert (tmp_path / "constraints.txt").read_text() == "numpy<3\n"
     assert (tmp_path / "requirements.txt").read_text() == "-c constraints.txt\n"

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.manifests.brackets import rearranged
 from groundup.manifests.editing import Text, apply
+from groundup.manifests.lines import rearranged
 from groundup.manifests.records import ManifestError
-from groundup.manifests.toml import Document, Table, Value, key, parse, quoted
+from groundup.manifests.toml import Table, TomlDocument, Value, key, parse, quoted
 
 HARD = """\
 a = \"\"\"x\"\"\"\"
@@ -29,7 +29,7 @@ t = inf
 """
 
 
-def rebuilt(document: Document) -> dict[str, object]:
+def rebuilt(document: TomlDocument) -> dict[str, object]:
     """Return the document's data, put together from spans alone."""
     out: dict[str, object] = {}
     for table in document.tables:

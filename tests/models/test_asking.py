@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from groundup.domain.conversations import ChatRequest, Message, TokenUsage, Tool, ToolCall
-from groundup.gateways.server import GatewayServer, Request, Response
 from groundup.models.asking import chat, messages
-from groundup.models.asking.replies import BrokenReplyError, Counted
-from groundup.models.naming import Provider, providers
+from groundup.models.asking.replies import BrokenReplyError, CountedTokens
 from groundup.models.opening import open_model
 from groundup.models.protocol import KeyRejectedError, RequestRejectedError
-from groundup.models.settings import ModelSettings
+from groundup.models.settings import ModelProvider, ModelSettings, providers
+from groundup.registries.server import GatewayServer, Request, Response
 from tests.models.conftest import saying
 
 TOOL = Tool(name="bash", description="run", parameters={"type": "object", "properties": {}})
@@ -190,11 +189,11 @@ def test_usage_in_all_dialects() -> None:
         "prompt_tokens_details": {"cached_tokens": 4},
         "completion_tokens_details": {"reasoning_tokens": 2},
     }
-    whole = Counted(input_tokens=10, output_tokens=5, cached_input_tokens=4, reasoning_tokens=2)
+    whole = CountedTokens(input_tokens=10, output_tokens=5, cached_input_tokens=4, reasoning_tokens=2)
     assert chat.parsed_reply(base | {"usage": usage | details}).counted == whole
     hit = chat.parsed_reply(base | {"usage": usage | {"prompt_cache_hit_tokens": 3}}).counted
     assert hit.cached_input_tokens == 3
-    assert chat.parsed_reply(base).counted == Counted()
+    assert chat.parsed_reply(base).counted == CountedTokens()
 
 
 def test_messages_of_several_shapes() -> None:
@@ -271,6 +270,6 @@ async def test_a_reply_in_the_messages_form(monkeypatch: pytest.MonkeyPatch) -> 
 def test_every_provider_is_complete() -> None:
     """Each shipped provider says where its key is; only those whose address is the user's have none."""
     for name, provider in providers().items():
-        assert isinstance(provider, Provider)
+        assert isinstance(provider, ModelProvider)
         assert provider.key.isupper()
         assert provider.base_url or name in {"azure", "compatible"}

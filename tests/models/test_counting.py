@@ -9,10 +9,10 @@ import pytest
 from pydantic import JsonValue
 
 from groundup.domain.conversations import ChatRequest, Tool
-from groundup.gateways.server import GatewayServer, Request, Response
 from groundup.models.counting import estimated_text_tokens, estimated_tokens
 from groundup.models.opening import open_model
 from groundup.models.settings import ModelSettings
+from groundup.registries.server import GatewayServer, Request, Response
 from tests.models.conftest import saying
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from groundup.models.failures import PASSING, Kind, failure_of, retry_after_s
+from groundup.models.failures import PASSING, CallFailureKind, failure_of, retry_after_s
 
 
 def told(message: str, **more: str) -> bytes:
@@ -36,7 +36,7 @@ OVERFLOWS = [
 def test_context_overflow_in_all_wordings(message: str, status: int) -> None:
     """A request that is too long is known as such by whoever says it, and is not sent again."""
     failure = failure_of(status, {}, told(message))
-    assert failure.kind is Kind.CONTEXT
+    assert failure.kind is CallFailureKind.CONTEXT
     assert failure.kind not in PASSING
 
 
@@ -58,32 +58,52 @@ def test_context_overflow_in_all_wordings(message: str, status: int) -> None:
 )
 def test_context_overflow_in_all_shapes(status: int, body: bytes) -> None:
     """Codes, types, lists and bare messages are read alike."""
-    assert failure_of(status, {}, body).kind is Kind.CONTEXT
+    assert failure_of(status, {}, body).kind is CallFailureKind.CONTEXT
 
 
 @pytest.mark.parametrize(
     ("status", "body", "kind"),
     [
-        (429, told("Rate limit reached for gpt in organization org-x on tokens per min (TPM)"), Kind.RATE_LIMIT),
-        (429, told("Request too large for gpt on tokens per min: Limit 30000, Requested 40000"), Kind.REQUEST),
-        (429, told("You exceeded your current quota", code="insufficient_quota"), Kind.QUOTA),
-        (402, told("Insufficient Balance"), Kind.QUOTA),
-        (400, told("Your credit balance is too low to access the API"), Kind.QUOTA),
-        (401, told("Incorrect API key provided"), Kind.KEY),
-        (403, told("Your key has no access to this model"), Kind.FORBIDDEN),
-        (400, told("filtered", code="content_filter"), Kind.REFUSAL),
-        (400, told("The response was filtered due to Azure OpenAI's content management policy."), Kind.REFUSAL),
-        (400, told("your prompt was flagged as potentially violating our usage policy."), Kind.REFUSAL),
-        (400, told("Content Exists Risk"), Kind.REFUSAL),
-        (404, told("The model `gpt-9` does not exist"), Kind.ABSENT),
-        (422, b'{"detail": [{"loc": ["body"], "msg": "field required"}]}', Kind.REQUEST),
-        (500, told("The server had an error"), Kind.OVERLOAD),
-        (500, told("7 validation errors:\n  {'msg': 'no', 'input': 'the prompt is too long'}"), Kind.REQUEST),
-        (503, b"<html>Service Unavailable</html>", Kind.OVERLOAD),
-        (529, b'{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}', Kind.OVERLOAD),
+        (
+            429,
+            told("Rate limit reached for gpt in organization org-x on tokens per min (TPM)"),
+            CallFailureKind.RATE_LIMIT,
+        ),
+        (
+            429,
+            told("Request too large for gpt on tokens per min: Limit 30000, Requested 40000"),
+            CallFailureKind.REQUEST,
+        ),
+        (429, told("You exceeded your current quota", code="insufficient_quota"), CallFailureKind.QUOTA),
+        (402, told("Insufficient Balance"), CallFailureKind.QUOTA),
+        (400, told("Your credit balance is too low to access the API"), CallFailureKind.QUOTA),
+        (401, told("Incorrect API key provided"), CallFailureKind.KEY),
+        (403, told("Your key has no access to this model"), CallFailureKind.FORBIDDEN),
+        (400, told("filtered", code="content_filter"), CallFailureKind.REFUSAL),
+        (
+            400,
+            told("The response was filtered due to Azure OpenAI's content management policy."),
+            CallFailureKind.REFUSAL,
+        ),
+        (400, told("your prompt was flagged as potentially violating our usage policy."), CallFailureKind.REFUSAL),
+        (400, told("Content Exists Risk"), CallFailureKind.REFUSAL),
+        (404, told("The model `gpt-9` does not exist"), CallFailureKind.ABSENT),
+        (422, b'{"detail": [{"loc": ["body"], "msg": "field required"}]}', CallFailureKind.REQUEST),
+        (500, told("The server had an error"), CallFailureKind.OVERLOAD),
+        (
+            500,
+            told("7 validation errors:\n  {'msg': 'no', 'input': 'the prompt is too long'}"),
+            CallFailureKind.REQUEST,
+        ),
+        (503, b"<html>Service Unavailable</html>", CallFailureKind.OVERLOAD),
+        (
+            529,
+            b'{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',
+            CallFailureKind.OVERLOAD,
+        ),
     ],
 )
-def test_what_is_to_be_done(status: int, body: bytes, kind: Kind) -> None:
+def test_what_is_to_be_done(status: int, body: bytes, kind: CallFailureKind) -> None:
     """Waiting, mending the key, paying, shortening and giving up are told apart."""
     assert failure_of(status, {}, body).kind is kind
 

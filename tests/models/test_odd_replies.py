@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from groundup.domain.conversations import ChatReply, ChatRequest
-from groundup.gateways.server import Request, Response
 from groundup.models.asking import chat, messages
-from groundup.models.failures import Kind, failure_of, hidden_status
+from groundup.models.failures import CallFailureKind, failure_of, hidden_status
 from groundup.models.opening import open_model
 from groundup.models.protocol import (
     BudgetSpentError,
@@ -19,8 +18,9 @@ from groundup.models.protocol import (
     ModelError,
     RequestRejectedError,
 )
-from groundup.models.scripted.model import ScriptedModel
+from groundup.models.scripted.server import ScriptedModel
 from groundup.models.settings import ModelSettings
+from groundup.registries.server import Request, Response
 from tests.models.conftest import Write, saying
 from tests.models.test_asking import Endpoint
 
@@ -197,7 +197,7 @@ def test_no_failure_is_seen_in_a_reply() -> None:
 )
 def test_endpoints_that_want_streams_are_understood(words: str) -> None:
     """In the words of those who give replies as streams only."""
-    assert failure_of(400, {}, json.dumps({"error": {"message": words}}).encode()).kind is Kind.STREAM
+    assert failure_of(400, {}, json.dumps({"error": {"message": words}}).encode()).kind is CallFailureKind.STREAM
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_endpoints_that_want_streams_are_understood(words: str) -> None:
 )
 def test_others_are_not(words: str) -> None:
     """Who gives no streams, or only uses the word, is not asked for one."""
-    assert failure_of(400, {}, json.dumps({"error": {"message": words}}).encode()).kind is Kind.REQUEST
+    assert failure_of(400, {}, json.dumps({"error": {"message": words}}).encode()).kind is CallFailureKind.REQUEST
 
 
 async def test_streaming_only_endpoints_work(scripted: Write) -> None:

@@ -17,7 +17,7 @@ from groundup.models.protocol import (
     RefusedError,
     RequestRejectedError,
 )
-from groundup.models.scripted.model import ScriptedModel
+from groundup.models.scripted.server import ScriptedModel
 from groundup.models.settings import ModelSettings
 from tests.models.conftest import Write, saying, user
 

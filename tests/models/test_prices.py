@@ -1,4 +1,4 @@
-"""Tests of groundup.models.prices and groundup.models.ledger: what calls cost, and that a budget holds."""
+"""Tests of groundup.models.prices and groundup.models.prices: what calls cost, and that a budget holds."""
 
 import asyncio
 from datetime import date
@@ -8,8 +8,7 @@ import pytest
 
 from groundup.domain.conversations import TokenUsage
 from groundup.domain.errors import UsageError
-from groundup.models.ledger import Ledger
-from groundup.models.prices import Price, price_of
+from groundup.models.prices import CostLedger, Price, price_of
 from groundup.models.protocol import BudgetSpentError
 from groundup.models.settings import ModelSettings
 
@@ -84,7 +83,7 @@ def test_price_files_that_are_none(text: str, tmp_path: Path) -> None:
 
 async def test_reservations_wait_for_each_other() -> None:
     """A call that fits only if another one turns out cheap waits for it, and is refused only then."""
-    ledger = Ledger(1.0)
+    ledger = CostLedger(1.0)
     await ledger.reserve(0.7)
     waiting = asyncio.ensure_future(ledger.reserve(0.7))
     await asyncio.sleep(0)
@@ -99,12 +98,12 @@ async def test_reservations_wait_for_each_other() -> None:
 async def test_what_earlier_starts_paid_counts() -> None:
     """A resumed run goes on with what is left."""
     with pytest.raises(BudgetSpentError):
-        await Ledger(1.0, spent_usd=1.0).reserve(0.01)
+        await CostLedger(1.0, spent_usd=1.0).reserve(0.01)
 
 
 async def test_without_a_limit_nothing_is_refused() -> None:
     """No limit, no reservations; what is paid is still summed."""
-    ledger = Ledger(None)
+    ledger = CostLedger(None)
     await ledger.reserve(1e9)
     ledger.settle(1e9, 2.5)
     assert ledger.spent_usd == 2.5

@@ -6,13 +6,12 @@ import json
 from rich.console import Console
 
 from groundup.domain.conversations import TokenUsage
-from groundup.domain.episodes import Effort
+from groundup.domain.limits import Effort
 from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import Reason, Stage
 from groundup.reports.document import Report
-from groundup.reports.markdown import markdown
+from groundup.reports.formats import markdown, show
 from groundup.reports.summary import report_of
-from groundup.reports.terminal import show
 from groundup.reports.views import percent, views_of
 from tests.reports.made import Word, run_of
 

@@ -3,7 +3,7 @@
 import pytest
 
 from groundup.domain.conversations import TokenUsage
-from groundup.domain.episodes import Effort
+from groundup.domain.limits import Effort
 from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import GraderIdentity
 from groundup.reports.document import Figure

@@ -18,9 +18,9 @@ from groundup.domain.subjects import Outcome
 from groundup.runs import api
 from groundup.runs.options import RunOptions
 from groundup.settings import Settings
+from groundup.store.attempts import read_trajectory
 from groundup.store.folder import RunFolder
 from groundup.store.records import Generated, RunConfiguration
-from groundup.store.trajectory import read_trajectory
 from tests.runs.toy_agent import BUILDER
 
 SUITE = "tests.runs.toy:create_eight_written"

@@ -7,18 +7,17 @@ import pytest
 from pydantic import JsonValue
 
 from groundup.cli.reporting import read_report
-from groundup.domain.episodes import EpisodeLimits, Feedback
 from groundup.domain.errors import UsageError
+from groundup.domain.limits import EpisodeLimits, Feedback
 from groundup.domain.subjects import AttemptKey, Outcome, Submission
 from groundup.domain.verdicts import Status
 from groundup.reports.views import views_of
 from groundup.runs import api
 from groundup.runs.progress import AttemptMade, Warned
 from groundup.settings import Settings
-from groundup.store.attempts import AttemptFolder
+from groundup.store.attempts import AttemptFolder, Step, read_trajectory
 from groundup.store.folder import RunFolder
 from groundup.store.records import EarlierRun, Generated, RunConfiguration
-from groundup.store.trajectory import Step, read_trajectory
 from tests.runs.configurations import PROVIDER, QUICK, TWO, Recorder
 from tests.runs.toy import BEHAVIOUR
 from tests.runs.toy_agent import AGENT, BUILDER

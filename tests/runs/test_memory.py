@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.runs.memory import machine_memory_mb
+from groundup.runs.scheduler import machine_memory_mb
 
 MIB = 1024 * 1024
 

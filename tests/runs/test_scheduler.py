@@ -7,7 +7,7 @@ import pytest
 
 from groundup.domain.errors import DiskFullError
 from groundup.domain.subjects import AttemptKey
-from groundup.runs.scheduler import Admission, Stage, work_off
+from groundup.runs.scheduler import Admission, WorkStage, work_off
 
 ROOMY = 1_000_000
 
@@ -111,7 +111,7 @@ async def test_nothing_to_do_is_done_at_once() -> None:
 
 async def test_a_stage_is_bounded_by_number_and_by_memory() -> None:
     """So many at once, and never more than its own share of the memory."""
-    stage = Stage(3, 100)
+    stage = WorkStage(3, 100)
     inside: list[int] = []
     most = [0, 0]
 

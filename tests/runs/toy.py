@@ -10,10 +10,10 @@ from groundup.domain.errors import InfrastructureError, MachineError, SandboxErr
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
 from groundup.environments.requests import Layer, PythonEnvironment, PythonRequest, SourceRequest
-from groundup.gateways.records import Trouble
-from groundup.gateways.registry_gateway import RegistryGateway, Supplies
-from groundup.gateways.server import Request, Response
 from groundup.grading.bench import Bench
+from groundup.registries.gateway import RegistryGateway, Supplies
+from groundup.registries.ledger import Trouble
+from groundup.registries.server import Request, Response
 from groundup.sandbox.protocol import Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import Settings
 from groundup.suites.protocol import Graded

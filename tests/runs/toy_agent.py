@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from groundup.agents.protocol import Assignment, Ended
+from groundup.agents.protocol import AgentResult, Assignment
 from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
@@ -42,7 +42,7 @@ class ToyAgent:
         """Return little."""
         return 16
 
-    async def attempt(self, assignment: Assignment) -> Ended:
+    async def attempt(self, assignment: Assignment) -> AgentResult:
         """Do it."""
         tries = len([step for step in assignment.trajectory.recorded() if step["kind"] == "began"])
         assignment.trajectory.append("note", withheld=list(assignment.withheld), tries=tries)
@@ -64,7 +64,7 @@ class ToyAgent:
             case "sleep":
                 await asyncio.sleep(600)
         behaviour.write_text(str(self._options.get("behaviour", "pass")))
-        return Ended(
+        return AgentResult(
             outcome=Outcome(str(self._options.get("outcome", "submitted"))), detail="as it was told", turns=2
         )
 

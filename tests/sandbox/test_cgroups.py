@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from groundup.sandbox.launcher.cgroups import Group, Places, find_places
+from groundup.sandbox.launcher.cgroups import CgroupFolders, SandboxGroups, find_places
 
 
 def test_version_2(tmp_path: Path) -> None:
     """Version 2 gets one folder, limits without swap, and counts what it refused."""
-    places = Places(2, dict.fromkeys(("memory", "pids", "cpu"), tmp_path))
-    group = Group.named(places, "box")
+    places = CgroupFolders(2, dict.fromkeys(("memory", "pids", "cpu"), tmp_path))
+    group = SandboxGroups.named(places, "box")
     group.make(memory_bytes=1000, processes=7, cpus=0.5)
     folder = tmp_path / "box"
     texts = {path.name: path.read_text() for path in folder.iterdir()}
@@ -28,10 +28,10 @@ def test_version_2(tmp_path: Path) -> None:
 
 def test_version_1(tmp_path: Path) -> None:
     """Version 1 gets a folder per controller; one that is missing limits and counts nothing."""
-    places = Places(1, {"memory": tmp_path / "memory", "cpu": tmp_path / "cpu"})
+    places = CgroupFolders(1, {"memory": tmp_path / "memory", "cpu": tmp_path / "cpu"})
     for folder in places.folders.values():
         folder.mkdir()
-    group = Group.named(places, "box")
+    group = SandboxGroups.named(places, "box")
     group.make(memory_bytes=1000, processes=7, cpus=0.25)
     assert (tmp_path / "memory" / "box" / "memory.limit_in_bytes").read_text() == "1000"
     assert (tmp_path / "cpu" / "box" / "cpu.cfs_quota_us").read_text() == "25000"
@@ -43,7 +43,7 @@ def test_version_1(tmp_path: Path) -> None:
 
 def test_without_any() -> None:
     """Where nothing can be made, a group limits nothing and knows nothing."""
-    group = Group.named(Places(), "box")
+    group = SandboxGroups.named(CgroupFolders(), "box")
     group.make(memory_bytes=1, processes=1, cpus=1)
     assert (group.memory_kills(), group.peak_memory_bytes(), group.cpu_s()) == (0, None, None)
     assert group.remove()
@@ -51,6 +51,6 @@ def test_without_any() -> None:
 
 def test_places_can_be_used() -> None:
     """What is found can be made and removed."""
-    group = Group.named(find_places(), "groundup-test-places")
+    group = SandboxGroups.named(find_places(), "groundup-test-places")
     group.make(memory_bytes=2**24, processes=10, cpus=1)
     assert group.remove()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import InfrastructureError
-from groundup.sandbox.capture import Capture
+from groundup.sandbox.pipes import Capture
 from groundup.sandbox.programs import OUTPUT_BYTES, run_program
 from tests.patience import patient
 

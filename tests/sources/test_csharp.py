@@ -1,7 +1,7 @@
 """C#."""
 
-from groundup.sources.csharp_imports import csharp_imports
-from groundup.sources.records import Kind
+from groundup.sources.csharp import csharp_imports
+from groundup.sources.records import InferredKind
 from tests.sources.trees import inferred, names
 
 
@@ -28,7 +28,7 @@ def test_known_namespaces_become_packages_and_others_are_listed() -> None:
             "tests/App.Tests/T.cs": "using Xunit;\nusing My.App;\nnamespace My.App.Tests;",
         },
     )
-    assert names(found, Kind.RUNTIME) == {"Newtonsoft.Json", "Microsoft.EntityFrameworkCore", "MudBlazor"}
-    assert names(found, Kind.DEV) == {"xunit"}
+    assert names(found, InferredKind.RUNTIME) == {"Newtonsoft.Json", "Microsoft.EntityFrameworkCore", "MudBlazor"}
+    assert names(found, InferredKind.DEV) == {"xunit"}
     assert found.unknown == ("Odd.Thing",)
     assert any("Analyzers" in sentence for sentence in found.cannot_know)

@@ -8,7 +8,7 @@ import pytest
 from groundup.domain.errors import UsageError
 from groundup.sources.files import as_utf8, from_diff, notebook_source, read_tree
 from groundup.sources.inference import infer
-from groundup.sources.records import Kind
+from groundup.sources.records import InferredKind
 
 
 def test_other_encodings_are_read(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_a_notebook_is_its_code_cells_without_magics(tmp_path: Path) -> None:
     path = tmp_path / "analysis.ipynb"
     path.write_text(json.dumps({"cells": cells}))
     (found,) = infer(path)
-    assert {item.name for item in found.of_kind(Kind.RUNTIME)} == {"pandas", "scikit-learn"}
+    assert {item.name for item in found.of_kind(InferredKind.RUNTIME)} == {"pandas", "scikit-learn"}
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"cells": 3}', b'{"cells": [1, {"cell_type": "code"}]}'])
@@ -92,9 +92,9 @@ def test_one_file_needs_no_repository(tmp_path: Path) -> None:
     )
     (found,) = infer(path)
     assert {item.name: item.kind for item in found.dependencies} == {
-        "requests": Kind.RUNTIME,
-        "numpy": Kind.OPTIONAL,
-        "ujson": Kind.OPTIONAL,
+        "requests": InferredKind.RUNTIME,
+        "numpy": InferredKind.OPTIONAL,
+        "ujson": InferredKind.OPTIONAL,
     }
 
 

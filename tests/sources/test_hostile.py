@@ -4,8 +4,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from groundup.sources.csharp_imports import csharp_imports
-from groundup.sources.files import SourceFile, Tree, as_utf8, from_diff, notebook_source
+from groundup.sources.csharp import csharp_imports
+from groundup.sources.files import SourceFile, SourceFiles, as_utf8, from_diff, notebook_source
 from groundup.sources.inference import infer_tree
 from groundup.sources.javascript_imports import javascript_imports
 from groundup.sources.python_imports import python_imports
@@ -82,7 +82,7 @@ def test_no_bytes_break_an_importer(data: bytes) -> None:
 )
 def test_no_repository_breaks_inference(files: dict[str, bytes], manifests: dict[str, bytes], whole: bool) -> None:
     """Every answer has evidence for each dependency, with a file that exists."""
-    tree = Tree(tuple(SourceFile(path, as_utf8(data)) for path, data in files.items()), manifests, whole)
+    tree = SourceFiles(tuple(SourceFile(path, as_utf8(data)) for path, data in files.items()), manifests, whole)
     for found in infer_tree(tree):
         assert all(item.evidence and item.name for item in found.dependencies)
         assert {evidence.path for item in found.dependencies for evidence in item.evidence} <= files.keys()

@@ -4,7 +4,7 @@ import pytest
 
 from groundup.sources.javascript_imports import javascript_imports
 from groundup.sources.javascript_inference import package_of
-from groundup.sources.records import Kind, Manner
+from groundup.sources.records import InferredKind, Manner
 from tests.sources.trees import inferred, names
 
 
@@ -98,7 +98,7 @@ def test_place_decides_what_a_package_is_for() -> None:
             "rollup.config.js": "import r from 'rollup'\n",
         },
     )
-    assert names(found, Kind.RUNTIME) == {"express", "vue", "@types/estree"}
-    assert names(found, Kind.OPTIONAL) == {"bufferutil"}
-    assert names(found, Kind.DEV) == {"vitest", "typings"}
-    assert names(found, Kind.BUILD) == {"rollup"}
+    assert names(found, InferredKind.RUNTIME) == {"express", "vue", "@types/estree"}
+    assert names(found, InferredKind.OPTIONAL) == {"bufferutil"}
+    assert names(found, InferredKind.DEV) == {"vitest", "typings"}
+    assert names(found, InferredKind.BUILD) == {"rollup"}

@@ -6,9 +6,9 @@ import pytest
 from benchmarks.inference_names import import_roots
 
 from groundup.sources.names import is_standard, python_provider
+from groundup.sources.python_imports import oldest_python
 from groundup.sources.python_layout import lay_out
-from groundup.sources.python_syntax import oldest_python
-from groundup.sources.records import Kind, Place
+from groundup.sources.records import InferredKind, SourcePlace
 from tests.sources.trees import inferred, names, tree_of
 
 PROJECT = "[project]\nname = 'demo-kit'\n[project.scripts]\ndemo = 'demo_kit.cli:main'\n"
@@ -31,9 +31,14 @@ PACKAGE = {
 def test_required_optional_and_development_are_kept_apart() -> None:
     """Imports on the way from root and entry points are required; guarded, plugin and test imports are not."""
     found = inferred("python", PACKAGE)
-    assert names(found, Kind.RUNTIME) == {"requests", "pyyaml", "attrs", "click"}
-    assert names(found, Kind.OPTIONAL) == {"pandas", "ujson"}
-    assert names(found, Kind.DEV, Kind.BUILD) == {"pytest", "sphinx-rtd-theme", "setuptools", "boto3"}
+    assert names(found, InferredKind.RUNTIME) == {"requests", "pyyaml", "attrs", "click"}
+    assert names(found, InferredKind.OPTIONAL) == {"pandas", "ujson"}
+    assert names(found, InferredKind.DEV, InferredKind.BUILD) == {
+        "pytest",
+        "sphinx-rtd-theme",
+        "setuptools",
+        "boto3",
+    }
 
 
 def test_every_dependency_says_why() -> None:
@@ -66,7 +71,7 @@ def test_the_projects_own_modules_are_no_dependencies() -> None:
             "lib/tools.py": "import requests\n",
         },
     )
-    assert names(found, Kind.RUNTIME) == {"flask", "requests"}
+    assert names(found, InferredKind.RUNTIME) == {"flask", "requests"}
     assert not found.unknown
 
 
@@ -88,7 +93,7 @@ def test_import_roots_are_found(files: dict[str, str], roots: tuple[str, ...], f
     """Flat, src, named folder, single module and namespace layouts are understood."""
     layout = lay_out(tree_of(files))
     assert layout.roots == roots
-    assert layout.places[folder_of_place] is Place.PACKAGE
+    assert layout.places[folder_of_place] is SourcePlace.PACKAGE
 
 
 @pytest.mark.parametrize(
@@ -174,7 +179,7 @@ AGENTS = {
 def test_a_folder_elsewhere_hides_no_package_of_its_name() -> None:
     """`src/agents/mcqclient` and a distribution `mcqclient` are two; what a path may lead to stays local."""
     found = inferred("python", AGENTS)
-    assert names(found, Kind.RUNTIME, Kind.OPTIONAL) == {"mcqclient"}
+    assert names(found, InferredKind.RUNTIME, InferredKind.OPTIONAL) == {"mcqclient"}
 
 
 def test_a_file_beside_the_importing_one_hides_it() -> None:
@@ -194,9 +199,11 @@ def test_a_namespace_hides_no_part_of_others() -> None:
         "acme/web/forms/__init__.py": "from acme.core import x\nimport acme.web.forms.fields\nimport acme.store\n",
         "acme/web/forms/fields.py": "",
     }
-    assert names(inferred("python", files), Kind.RUNTIME) == {"acme-core", "acme-store"}
+    assert names(inferred("python", files), InferredKind.RUNTIME) == {"acme-core", "acme-store"}
     declared = "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n"
-    assert names(inferred("python", {**files, "acme/__init__.py": declared}), Kind.RUNTIME, Kind.OPTIONAL) == {
+    assert names(
+        inferred("python", {**files, "acme/__init__.py": declared}), InferredKind.RUNTIME, InferredKind.OPTIONAL
+    ) == {
         "acme-core",
         "acme-store",
     }
@@ -211,7 +218,7 @@ def test_a_compiled_module_is_its_distributions(module: str, name: str) -> None:
     """No distribution is called `_jpype`: the name without `_` tells it, or it is the project's own."""
     assert python_provider(module).name == name
     found = inferred("python", {"pyproject.toml": "[project]\nname='a'\n", "a/__init__.py": f"import {module}\n"})
-    assert names(found, Kind.RUNTIME) == ({name} if name else set())
+    assert names(found, InferredKind.RUNTIME) == ({name} if name else set())
 
 
 def test_names_come_from_wheels_records() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from groundup.sources.records import Kind, Manner
+from groundup.sources.records import InferredKind, Manner
 from groundup.sources.rust_imports import rust_imports
 from tests.sources.trees import inferred, names
 
@@ -74,10 +74,10 @@ def test_kinds_follow_place_and_condition() -> None:
             "b/src/lib.rs": "",
         },
     )
-    assert names(found, Kind.RUNTIME) == {"serde_json", "clap"}
-    assert names(found, Kind.OPTIONAL) == {"flate2"}
-    assert names(found, Kind.DEV) == {"tempfile", "assert_cmd"}
-    assert names(found, Kind.BUILD) == {"cc"}
+    assert names(found, InferredKind.RUNTIME) == {"serde_json", "clap"}
+    assert names(found, InferredKind.OPTIONAL) == {"flate2"}
+    assert names(found, InferredKind.DEV) == {"tempfile", "assert_cmd"}
+    assert names(found, InferredKind.BUILD) == {"cc"}
     assert found.local == ("mine", "other_one")
 
 
@@ -97,7 +97,7 @@ def test_macros_of_a_macro_crate_write_code_for_others() -> None:
             "src/lib.rs": "use quote::quote; fn f() { quote! { serde::Serialize } }",
         },
     )
-    assert names(found, Kind.RUNTIME) == {"quote"}
+    assert names(found, InferredKind.RUNTIME) == {"quote"}
 
 
 def test_the_edition_of_2015_looks_in_the_crate_first() -> None:

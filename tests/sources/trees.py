@@ -3,12 +3,12 @@
 import tempfile
 from pathlib import Path
 
-from groundup.sources.files import Tree, read_tree
+from groundup.sources.files import SourceFiles, read_tree
 from groundup.sources.inference import infer_tree
-from groundup.sources.records import Inference, Kind
+from groundup.sources.records import Inference, InferredKind
 
 
-def tree_of(files: dict[str, str]) -> Tree:
+def tree_of(files: dict[str, str]) -> SourceFiles:
     """Read *files* as a repository."""
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
@@ -24,6 +24,6 @@ def inferred(language: str, files: dict[str, str]) -> Inference:
     return found
 
 
-def names(found: Inference, *kinds: Kind) -> set[str]:
+def names(found: Inference, *kinds: InferredKind) -> set[str]:
     """Return the names of the dependencies of these kinds."""
     return {item.name for item in found.of_kind(*kinds)}

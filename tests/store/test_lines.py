@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
-from groundup.store.lines import LINE_BYTES, encode, read_lines
+from groundup.store.folder import LINE_BYTES, encode, read_lines
 from groundup.store.records import VerdictLine
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)

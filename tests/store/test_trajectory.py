@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import UsageError
-from groundup.store.trajectory import TrajectoryFile, read_trajectory
+from groundup.store.attempts import TrajectoryFile, read_trajectory
 
 
 def test_a_step_is_there_at_once(tmp_path: Path) -> None:

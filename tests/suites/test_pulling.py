@@ -7,7 +7,7 @@ import pytest
 
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.settings import Settings
-from groundup.suites.pulling import Origin, PublishedRepository, data_folder, pull, take_folder
+from groundup.suites.pulling import DataOrigin, PublishedRepository, data_folder, pull, take_folder
 from tests.needs import need
 
 
@@ -42,7 +42,7 @@ async def test_only_the_data_folder_of_the_named_commit_arrives(
     assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*")) == ["one", "one/start.md"]
     assert origin.commit == repository.commit
     stored = (settings.data / "toy" / "origin.json").read_text()
-    assert Origin.model_validate_json(stored) == origin
+    assert DataOrigin.model_validate_json(stored) == origin
     assert sorted(path.name for path in settings.data.iterdir()) == ["toy"]
 
 

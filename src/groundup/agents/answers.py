@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from groundup.domain.errors import SubmissionError
-from groundup.sources.words import words
+from groundup.sources.names import words
 from groundup.trees.walking import FOLDER
 
 FORM = """Give each file as a fenced block whose first line names it, with its whole content:
@@ -109,7 +109,7 @@ class _Open:
         return Block(self.path, "".join(f"{line}\n" for line in self.lines), closed, self._language)
 
 
-class Answer(NamedTuple):
+class FileReply(NamedTuple):
     """The files of a reply."""
 
     files: Mapping[str, bytes]
@@ -117,7 +117,7 @@ class Answer(NamedTuple):
     """What was not taken, in words."""
 
 
-def read_files(text: str) -> Answer:
+def read_files(text: str) -> FileReply:
     """Return the files of a reply by relative path; one that is given twice counts as it was given last."""
     files: dict[str, bytes] = {}
     problems = []
@@ -131,7 +131,7 @@ def read_files(text: str) -> Answer:
             problems.append(f"{name} has no end and is left out")
         else:
             files[name] = block.content.encode(errors="replace")
-    return Answer(files, tuple(problems))
+    return FileReply(files, tuple(problems))
 
 
 def plain_path(text: str) -> str | None:

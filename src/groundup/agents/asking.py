@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable
 from typing import TypeVar
 
-from groundup.agents.protocol import Assignment, Ended
-from groundup.agents.steps import Paid, reply_fields, reply_of
+from groundup.agents.protocol import AgentResult, Assignment
+from groundup.agents.trajectories import Paid, reply_fields, reply_of
 from groundup.domain.conversations import ChatReply, ChatRequest, Message
 from groundup.domain.digests import digest_of
 from groundup.domain.subjects import Outcome
@@ -28,7 +28,7 @@ class Spent(Unanswerable):
     """One of the attempt's limits is reached: no question has an answer any more."""
 
 
-class Asking:
+class ModelQuestions:
     """One attempt's questions."""
 
     def __init__(self, assignment: Assignment, at_once: int = 1) -> None:
@@ -81,9 +81,9 @@ class Asking:
         except TimeoutError as error:
             raise Unanswerable(Outcome.LIMIT, f"longer than {seconds} s") from error
 
-    def ended(self, outcome: Outcome, detail: str = "") -> Ended:
+    def ended(self, outcome: Outcome, detail: str = "") -> AgentResult:
         """Return how the attempt ended, with what was paid."""
-        return Ended(outcome=outcome, detail=detail, **dict(self.paid))
+        return AgentResult(outcome=outcome, detail=detail, **dict(self.paid))
 
     async def _check_window(self, request: ChatRequest) -> None:
         window = self._model.context_tokens

@@ -13,9 +13,9 @@ from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.environments.builder import WorkbenchLender
 from groundup.environments.java_builder import JavaBuilding
-from groundup.environments.maven_sandbox import memory_options
+from groundup.environments.maven_layers import memory_options
 from groundup.environments.toolchains import ToolchainName
-from groundup.gateways.lending import RegistryKind, Wanted
+from groundup.registries.lending import LendingRules, RegistryKind
 from groundup.sandbox.protocol import Mount
 
 PYTHON = "python"
@@ -51,14 +51,14 @@ class LanguageTools(Record):
         """The programs that install packages, for a sentence."""
         return f"pip or {self.installer}" if self.installer else "pip"
 
-    def wanted(self, withheld: Collection[str]) -> Wanted | None:
+    def wanted(self, withheld: Collection[str]) -> LendingRules | None:
         """Return what to borrow besides the Python package index; it refuses *withheld* where that is possible."""
         if self.registry is None:
             return None
         refused: dict[RegistryKind, tuple[str, ...]] = {}
         if self.registry != "maven":  # whose repositories are lent without refusals
             refused[self.registry] = tuple(withheld)
-        return Wanted(kinds=(self.registry,), refused=refused)
+        return LendingRules(kinds=(self.registry,), refused=refused)
 
 
 @dataclass(frozen=True)

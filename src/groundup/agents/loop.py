@@ -12,14 +12,11 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from groundup.agents.calling import ByText, ByTools, Call, Calling
-from groundup.agents.clock import Clock
 from groundup.agents.condensing import Conversation
-from groundup.agents.options import read_options
-from groundup.agents.protocol import Assignment, Ended, EpisodeLimits
-from groundup.agents.replay import Replay
-from groundup.agents.shell import run_bash
-from groundup.agents.workplace import Furnishing, Workplace, open_workplace, task_python
+from groundup.agents.protocol import AgentResult, Assignment, EpisodeLimits, read_options
+from groundup.agents.resuming import Clock, Replay
+from groundup.agents.tools import ByText, ByTools, Call, Calling, run_bash
+from groundup.agents.workplace import AgentSandbox, Furnishing, open_workplace, task_python
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage, Tool
 from groundup.domain.digests import digest_of
 from groundup.domain.records import Record
@@ -108,7 +105,7 @@ class Loop:
         said = estimated_text_tokens(task.instruction or "") * turns + _TURN_TOKENS * turns * turns // 2
         return TokenUsage(input_tokens=said, output_tokens=turns * _REPLY_TOKENS)
 
-    async def attempt(self, assignment: Assignment) -> Ended:
+    async def attempt(self, assignment: Assignment) -> AgentResult:
         """Play the episode; a limit on the time ends it wherever it is."""
         async with open_workplace(assignment, Furnishing(python=self._options.python)) as place:
             timeout = asyncio.timeout(None)
@@ -119,13 +116,13 @@ class Loop:
                     outcome, detail = await episode.play()
             except TimeoutError:
                 outcome, detail = Outcome.LIMIT, f"longer than {assignment.limits.wall_clock_s:g} s"
-        return Ended(outcome=outcome, detail=detail, **dict(episode.replay.paid))
+        return AgentResult(outcome=outcome, detail=detail, **dict(episode.replay.paid))
 
 
 class Episode:
     """One attempt's conversation."""
 
-    def __init__(self, options: LoopOptions, assignment: Assignment, place: Workplace, clock: Clock) -> None:
+    def __init__(self, options: LoopOptions, assignment: Assignment, place: AgentSandbox, clock: Clock) -> None:
         assert assignment.model is not None, "the run checked that there is a model"
         self.replay = Replay(assignment.trajectory)
         self._options = options

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from groundup.agents.answers import FORM, fenced, put_file, read_files
-from groundup.agents.asking import Asking, Unanswerable
-from groundup.agents.options import read_options
-from groundup.agents.protocol import Assignment, Ended, EpisodeLimits
+from groundup.agents.asking import ModelQuestions, Unanswerable
+from groundup.agents.protocol import AgentResult, Assignment, EpisodeLimits, read_options
 from groundup.domain.conversations import Message, TokenUsage
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError
@@ -54,9 +53,9 @@ class Oneshot:
         """Return the question and the longest reply."""
         return TokenUsage(input_tokens=estimated_text_tokens(task.instruction or ""), output_tokens=8000)
 
-    async def attempt(self, assignment: Assignment) -> Ended:
+    async def attempt(self, assignment: Assignment) -> AgentResult:
         """Ask once and write what comes."""
-        asking = Asking(assignment)
+        asking = ModelQuestions(assignment)
         messages = (Message(role="system", content=_RULES), Message(role="user", content=_question(assignment)))
         try:
             reply = await asking.within_time(asking.ask("all", messages))

@@ -1,14 +1,17 @@
-"""What every agent can do, and what it gets. An agent sees no oracle, no grader and no run folder."""
+"""What every agent can do and gets, and how it reads its settings. It sees no oracle or grader."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from groundup.domain.conversations import TokenUsage
-from groundup.domain.episodes import EpisodeLimits as EpisodeLimits  # noqa: PLC0414 - part of this protocol
+from groundup.domain.errors import UsageError
+from groundup.domain.limits import EpisodeLimits as EpisodeLimits  # noqa: PLC0414 - part of this protocol
+from groundup.domain.names import unknown
+from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
@@ -64,7 +67,7 @@ class Assignment:
     """For messages and sandboxes' names."""
 
 
-class Ended(Record):
+class AgentResult(Record):
     """How an attempt ended."""
 
     outcome: Outcome
@@ -96,7 +99,7 @@ class Agent(Protocol):
         """Memory to keep for one attempt, most of which waits for the model most of the time."""
         ...
 
-    async def attempt(self, assignment: Assignment) -> Ended:
+    async def attempt(self, assignment: Assignment) -> AgentResult:
         """Work in the workspace.
 
         `InfrastructureError`, `TaskError` and `BudgetSpentError` (the run's money) are raised; all else is data.
@@ -107,7 +110,7 @@ class Agent(Protocol):
 
 
 @runtime_checkable
-class Estimating(Protocol):
+class UsageEstimating(Protocol):
     """An agent that can guess what an attempt takes. Optional."""
 
     def expected_usage(self, task: Task, limits: EpisodeLimits) -> TokenUsage:
@@ -121,3 +124,19 @@ class Preferring(Protocol):
 
     preferred: Mapping[str, JsonValue]
     """Model settings, such as `{"temperature": 0.0}`."""
+
+
+R = TypeVar("R", bound=Record)
+
+
+def read_options(kind: type[R], agent: str, options: Mapping[str, JsonValue]) -> R:
+    """Return the settings of *agent*; raises `UsageError` naming the option that is wrong."""
+    for name in options:
+        if name not in kind.model_fields:
+            raise UsageError(unknown(f"option of the agent {agent}", name, kind.model_fields))
+    try:
+        return kind.model_validate(dict(options))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise UsageError(f"option {place} of the agent {agent}: {plainly(first)}") from error

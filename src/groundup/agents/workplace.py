@@ -25,12 +25,8 @@ from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.environments.builder import RegistryLender, WorkbenchLender
-from groundup.environments.requests import (
-    ENVIRONMENT_TARGET,
-    PythonEnvironment,
-    PythonRequest,
-)
-from groundup.gateways.uv import uv_program
+from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment, PythonRequest
+from groundup.registries.uv import uv_program
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, Sandbox, SandboxSpec, Service
 
 HOME = "/home/user"
@@ -58,7 +54,7 @@ class Furnishing(Record):
     limits: Limits | None = Field(default=None, description="None: the task's")
 
 
-class Workplace:
+class AgentSandbox:
     """An open sandbox around the workspace. One that dies is opened again: what it had on disk is kept."""
 
     def __init__(
@@ -111,7 +107,7 @@ class Workplace:
 @asynccontextmanager
 async def open_workplace(
     assignment: Assignment, furnishing: Furnishing | None = None, *attach: Attach
-) -> AsyncIterator[Workplace]:
+) -> AsyncIterator[AgentSandbox]:
     """Yield the place where *assignment* is worked on; its sandbox opens with the first command.
 
     *attach* are further gateways. Raises `InfrastructureError` and `TaskError` as the environment builder does.
@@ -164,7 +160,7 @@ async def open_workplace(
         further = tools.wanted(assignment.withheld)
         if further is not None and isinstance(builder, WorkbenchLender):
             gateways.append((await stack.enter_async_context(builder.registries(further))).attach)
-        workplace = Workplace(assignment, spec, gateways, tools)
+        workplace = AgentSandbox(assignment, spec, gateways, tools)
         stack.push_async_callback(workplace.close)
         yield workplace
 

@@ -1,4 +1,4 @@
-"""`groundup curate locate` and `groundup curate instance`: from a repository to a task."""
+"""`groundup curate`: locate a repository's test job, make an instance of it, validate instances."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundup.cli.options import Examples, Json
+from groundup.cli.options import Examples, Json, names
 
 if TYPE_CHECKING:
-    from groundup.curation.records import Candidate, Located
-    from groundup.curation.tree import FolderTree
-    from groundup.manifests.records import Kind, Language
+    from groundup.curation.locating import JobCandidate, Located
+    from groundup.manifests.records import DependencyKind, Language
+    from groundup.settings import Settings
+    from groundup.suites.protocol import Validation
+    from groundup.workflows.tree import FolderTree
+
 
 LOCATE_EXAMPLES: Examples = (
     ("Which CI job runs the tests of this repository?", "groundup curate locate ."),
@@ -60,8 +63,8 @@ def locate(
 
     from groundup.cli.console import print_document, say
     from groundup.curation.locating import locate as located
-    from groundup.curation.tree import FolderTree
     from groundup.domain.errors import UsageError
+    from groundup.workflows.tree import FolderTree
 
     if not path.is_dir():
         raise UsageError(f"{path} is not a folder; name the root of a repository")
@@ -113,11 +116,11 @@ def _print(found: "Located") -> None:
         print_table("\nrunners-up", ("points", "workflow", "job", "leg", "what speaks against it"), rows)
 
 
-def _leg(candidate: "Candidate") -> str:
+def _leg(candidate: "JobCandidate") -> str:
     return ", ".join(f"{key}: {value}" for key, value in candidate.leg.items()) or "no matrix"
 
 
-def _why(candidate: "Candidate") -> str:
+def _why(candidate: "JobCandidate") -> str:
     return "; ".join(reason for reason in candidate.reasons if reason.startswith("-")) or "-"
 
 
@@ -148,9 +151,9 @@ def instance(
 
     from groundup.cli.console import print_document, say
     from groundup.cli.settings import settings_from
-    from groundup.curation.making import Wanted, add_instance
+    from groundup.curation.instances import InstanceRequest, add_instance
 
-    wanted = Wanted(
+    wanted = InstanceRequest(
         repository=repository,
         commit=commit,
         language=_language(language),
@@ -198,17 +201,98 @@ def _pairs(given: list[str]) -> dict[str, str] | None:
     return pairs or None
 
 
-def _kinds(given: list[str] | None) -> "frozenset[Kind] | None":
+def _kinds(given: list[str] | None) -> "frozenset[DependencyKind] | None":
     from groundup.cli.options import names
     from groundup.domain.errors import UsageError
     from groundup.domain.names import unknown
-    from groundup.manifests.records import Kind
+    from groundup.manifests.records import DependencyKind
 
     found = names(given, "--kinds")
     if found is None:
         return None
-    known = {kind.value: kind for kind in Kind}
+    known = {kind.value: kind for kind in DependencyKind}
     for one in found:
         if one not in known:
             raise UsageError(unknown("kind of dependency", one, known))
     return frozenset(known[one] for one in found)
+
+
+EXAMPLES: Examples = (
+    ("Which Python instances can be executed here?", "groundup curate validate dibench --tasks python"),
+    ("One of them, tried anew", "groundup curate validate dibench --tasks my-instance --again"),
+    ("Then run those that can", "groundup run dibench -a static --grader execution --tasks valid"),
+)
+
+
+def validate(
+    suite: Annotated[str, typer.Argument(metavar="SUITE", help="A suite that executes (dibench).")],
+    tasks: Annotated[
+        list[str] | None, typer.Option("--tasks", metavar="NAMES", help="Tasks or groups; can be repeated.")
+    ] = None,
+    times: Annotated[int, typer.Option("--times", "-k", min=1, help="Tries of each submission.")] = 3,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Tasks at once.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Also what is known.")] = False,
+    json: Json = False,
+) -> int:
+    """Execute each task's original, which must pass, and its empty submission, which must fail.
+
+    What is found is kept, and is the group `valid` of the suite's tasks. A failure of the machine or of the
+    network says nothing of a task: exit code 3, and the next call tries again.
+    """
+    import asyncio
+    from collections import Counter
+
+    from groundup.cli.console import print_document, say
+    from groundup.cli.settings import settings_from
+
+    found = asyncio.run(_validated(suite, names(tasks, "--tasks") or (), times, again, settings_from(jobs=jobs)))
+    counts = Counter(one.standing for one in found)
+    if json:
+        print_document({"counts": dict(counts), "tasks": [one.model_dump(mode="json") for one in found]})
+    say("groundup: " + ", ".join(f"{count} {standing}" for standing, count in sorted(counts.items())))
+    return 3 if counts["infrastructure"] else 0
+
+
+async def _validated(
+    name: str, wanted: tuple[str, ...], times: int, again: bool, settings: "Settings"
+) -> list["Validation"]:
+    import asyncio
+    import itertools
+    import tempfile
+    from pathlib import Path
+
+    from groundup import catalog
+    from groundup.cli.console import say
+    from groundup.domain.errors import UsageError
+    from groundup.domain.names import unknown
+    from groundup.grading.bench import Bench
+    from groundup.runs.equipment import equipment
+    from groundup.suites.protocol import Grouping, Suite, Validating
+
+    suite: Suite = catalog.find("suite", name)(settings)
+    if not isinstance(suite, Validating):
+        raise UsageError(f"{name} has nothing to validate; only suites that execute tasks of others have")
+    every = {task.id: task for task in suite.tasks()}
+    groups = suite.groups() if isinstance(suite, Grouping) else {}
+    for part in wanted:
+        if part not in every and part not in groups:
+            raise UsageError(unknown("task", part, [*every, *groups]))
+    chosen = sorted({task for part in wanted for task in groups.get(part, (part,))} or every)
+    turn = asyncio.Semaphore(settings.jobs)
+    numbers = itertools.count()
+
+    async with equipment(settings.sandbox, settings) as tools:
+        with tempfile.TemporaryDirectory(prefix="groundup-validate-", ignore_cleanup_errors=True) as folder:
+
+            def bench() -> Bench:
+                scratch = Path(folder) / str(next(numbers))
+                scratch.mkdir()
+                return tools.bench(scratch, None)
+
+            async def one(task: str) -> "Validation":
+                async with turn:
+                    found = await suite.validate(every[task], times, bench, again=again)
+                say(f"{task}: {found.standing}" + (f": {found.why}" if found.why else ""))
+                return found
+
+            return list(await asyncio.gather(*map(one, chosen)))

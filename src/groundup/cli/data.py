@@ -10,7 +10,7 @@ from groundup.cli.options import Examples, Json, Suite
 if TYPE_CHECKING:
     from groundup.settings import Settings
     from groundup.suites.protocol import Pullable
-    from groundup.suites.pulling import Origin
+    from groundup.suites.pulling import DataOrigin
 
 PULL_EXAMPLES: Examples = (
     ("The data that groundup knows best", "groundup data pull nl2repobench"),
@@ -139,5 +139,5 @@ def _pullable(name: str, settings: "Settings") -> "tuple[str, Pullable]":
     return suite.name, suite
 
 
-def _version(origin: "Origin") -> str:
+def _version(origin: "DataOrigin") -> str:
     return origin.version or (origin.commit or origin.digest)[:16]

@@ -24,11 +24,11 @@ def doctor(json: Json = False) -> int:
 
     from groundup.cli.console import print_document, print_table, say
     from groundup.cli.settings import settings_from
-    from groundup.sandbox.machine import Status
+    from groundup.sandbox.machine import FactStatus
 
     settings = settings_from()
     facts, suites = asyncio.run(_found(settings))
-    bad = [fact for fact in facts if fact.status is Status.BAD]
+    bad = [fact for fact in facts if fact.status is FactStatus.BAD]
     if json:
         documents = [fact.model_dump(mode="json") for fact in facts]
         suite_documents = [one.model_dump(mode="json") for one in suites]
@@ -51,27 +51,29 @@ def doctor(json: Json = False) -> int:
 
 async def _found(settings: "Settings") -> tuple[list["Fact"], "tuple[Gradable, ...]"]:
     from groundup.runs.gradable import git_advice, gradable, python_advice
-    from groundup.sandbox.machine import Fact, Status
+    from groundup.sandbox.machine import Fact, FactStatus
 
     host, suites = await gradable(settings)
     facts = await _facts(settings)
     for minor, found in host.interpreters.items():
         name = f"Python {minor}"
         if found:
-            facts.append(Fact(name=name, status=Status.GOOD, value=f"{found.version}, {found.executable}"))
+            facts.append(Fact(name=name, status=FactStatus.GOOD, value=f"{found.version}, {found.executable}"))
         else:
-            facts.append(Fact(name=name, status=Status.LIMITED, value="missing", advice=python_advice(minor)))
+            facts.append(Fact(name=name, status=FactStatus.LIMITED, value="missing", advice=python_advice(minor)))
     version = "here" if host.has_git else "missing"
     facts.append(
         Fact(
             name="git",
-            status=Status.GOOD if host.has_git else Status.LIMITED,
+            status=FactStatus.GOOD if host.has_git else FactStatus.LIMITED,
             value=version,
             advice="" if host.has_git else "install it, such as Debian's git; originals in repositories need it",
         )
     )
     for name, reached in host.git_hosts.items():
-        status, value = (Status.GOOD, "answers") if reached else (Status.LIMITED, "cannot be reached by Git")
+        status, value = (
+            (FactStatus.GOOD, "answers") if reached else (FactStatus.LIMITED, "cannot be reached by Git")
+        )
         facts.append(Fact(name=name, status=status, value=value, advice="" if reached else git_advice()))
     return facts, suites
 
@@ -83,24 +85,24 @@ async def _facts(settings: "Settings") -> list["Fact"]:
 
 
 def _admission(settings: "Settings") -> list["Fact"]:
-    from groundup.runs.memory import machine_memory_mb
-    from groundup.sandbox.machine import Fact, Status
+    from groundup.runs.scheduler import machine_memory_mb
+    from groundup.sandbox.machine import Fact, FactStatus
 
     memory_mb = machine_memory_mb()
     share = round(memory_mb * settings.memory_share)
     value = f"{settings.jobs} at once, together in {share} of {memory_mb} MB"
-    return [Fact(name="attempts", status=Status.GOOD, value=value)]
+    return [Fact(name="attempts", status=FactStatus.GOOD, value=value)]
 
 
 def _uv() -> "Fact":
     from groundup.domain.errors import GroundupError
-    from groundup.gateways.uv import uv_program, uv_version
-    from groundup.sandbox.machine import Fact, Status
+    from groundup.registries.uv import uv_program, uv_version
+    from groundup.sandbox.machine import Fact, FactStatus
 
     try:
-        return Fact(name="uv", status=Status.GOOD, value=f"{uv_version()}, {uv_program()}")
+        return Fact(name="uv", status=FactStatus.GOOD, value=f"{uv_version()}, {uv_program()}")
     except GroundupError as error:
-        return Fact(name="uv", status=Status.BAD, value="missing", advice=str(error))
+        return Fact(name="uv", status=FactStatus.BAD, value="missing", advice=str(error))
 
 
 async def _registry() -> "Fact":
@@ -109,10 +111,10 @@ async def _registry() -> "Fact":
     from pathlib import Path
 
     from groundup.domain.errors import GroundupError
-    from groundup.gateways.cache import FetchCache
-    from groundup.gateways.indexes import client_configuration
-    from groundup.gateways.pypi_registry import PyPIRegistry
-    from groundup.sandbox.machine import Fact, Status
+    from groundup.registries.cache import FetchCache
+    from groundup.registries.pypi.client import PyPIRegistry
+    from groundup.registries.pypi.settings import client_configuration
+    from groundup.sandbox.machine import Fact, FactStatus
     from groundup.settings import environment
 
     name = "package index"
@@ -126,30 +128,29 @@ async def _registry() -> "Fact":
                 await registry.close()
     except GroundupError as error:
         advice = "what is cached still works; environments that are not built yet cannot be built"
-        return Fact(name=name, status=Status.LIMITED, value=str(error), advice=advice)
+        return Fact(name=name, status=FactStatus.LIMITED, value=str(error), advice=advice)
     addresses = ", ".join(index.url for index in configuration.indexes)
-    return Fact(name=name, status=Status.GOOD, value=f"{addresses} (from {configuration.origin})")
+    return Fact(name=name, status=FactStatus.GOOD, value=f"{addresses} (from {configuration.origin})")
 
 
 def _java() -> list["Fact"]:
     """Look for what tasks in Java need; without it the others can be graded all the same."""
     from groundup.domain.errors import GroundupError
-    from groundup.environments.java_homes import jdks
-    from groundup.environments.maven_homes import find_maven
-    from groundup.gateways.maven_settings import maven_configuration
-    from groundup.sandbox.machine import Fact, Status
+    from groundup.environments.java_homes import find_maven, jdks
+    from groundup.registries.maven.settings import maven_configuration
+    from groundup.sandbox.machine import Fact, FactStatus
     from groundup.settings import environment
 
     advice = "only tasks in Java need it"
     found = ", ".join(f"{jdk.version} in {jdk.home}" for jdk in jdks(environment()))
     told = "install one, such as Debian's openjdk-17-jdk, or name its folder in JAVA_HOME"
-    facts = [Fact(name="JDK", status=Status.GOOD, value=found)]
+    facts = [Fact(name="JDK", status=FactStatus.GOOD, value=found)]
     if not found:
-        facts = [Fact(name="JDK", status=Status.LIMITED, value="missing", advice=f"{told}; {advice}")]
+        facts = [Fact(name="JDK", status=FactStatus.LIMITED, value="missing", advice=f"{told}; {advice}")]
     try:
         maven = find_maven(environment())
         addresses = ", ".join(index.url for index in maven_configuration(environment(), maven.home).indexes)
     except GroundupError as error:
-        return [*facts, Fact(name="Maven", status=Status.LIMITED, value=str(error), advice=advice)]
+        return [*facts, Fact(name="Maven", status=FactStatus.LIMITED, value=str(error), advice=advice)]
     value = f"{maven.version} in {maven.home}, from {addresses}"
-    return [*facts, Fact(name="Maven", status=Status.GOOD, value=value)]
+    return [*facts, Fact(name="Maven", status=FactStatus.GOOD, value=value)]

@@ -17,7 +17,7 @@ EXAMPLES: Examples = (
 
 
 @dataclass(frozen=True)
-class Origin:
+class PredictionOrigin:
     """Where predictions lie and who made them."""
 
     predictions: Annotated[
@@ -33,7 +33,7 @@ class Origin:
 
 def evaluate(
     suite: Suite,
-    origin: Origin,
+    origin: PredictionOrigin,
     selection: Selection,
     judging: Judging,
     work: Work,

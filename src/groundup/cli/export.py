@@ -18,7 +18,7 @@ EXAMPLES: Examples = (
 )
 
 
-class Form(StrEnum):
+class ExportForm(StrEnum):
     """What is written."""
 
     TREE = "tree"
@@ -30,8 +30,8 @@ def export(
     run: Run,
     destination: Annotated[Path, typer.Argument(metavar="DIR", help="An absent or empty folder.")],
     form: Annotated[
-        Form, typer.Option("--format", help="tree: repositories; patch: diffs; atif: trajectories.")
-    ] = Form.TREE,
+        ExportForm, typer.Option("--format", help="tree: repositories; patch: diffs; atif: trajectories.")
+    ] = ExportForm.TREE,
     json: Json = False,
     output: Output = None,
 ) -> int:

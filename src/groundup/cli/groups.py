@@ -25,7 +25,7 @@ class Member(NamedTuple):
         return " ".join(inspect.cleandoc(self.about).split("\n\n")[0].split())
 
 
-class Group(TyperGroup):
+class CommandPanel(TyperGroup):
     """Commands, listed under the jobs that they do."""
 
     members: Mapping[str, Member]
@@ -61,7 +61,7 @@ class Group(TyperGroup):
                 formatter.write_dl([(name.ljust(widest), self.members[name].summary) for name in names])
 
 
-def group(app: typer.Typer, members: Mapping[str, Member], jobs: Mapping[str, tuple[str, ...]]) -> Group:
+def group(app: typer.Typer, members: Mapping[str, Member], jobs: Mapping[str, tuple[str, ...]]) -> CommandPanel:
     """Return *app* with *members*; its class must be `Group`."""
     made: Any = typer.main.get_command(app) if app.registered_callback else typer.main.get_group(app)
     made.members, made.jobs = members, jobs

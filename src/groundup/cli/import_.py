@@ -21,7 +21,7 @@ EXAMPLES: Examples = (
 
 
 @dataclass(frozen=True)
-class Origin:
+class ImportOrigin:
     """Where repositories lie and what made them."""
 
     source: Annotated[
@@ -33,7 +33,7 @@ class Origin:
 
 def import_run(
     suite: Suite,
-    origin: Origin,
+    origin: ImportOrigin,
     selection: Selection,
     judging: Judging,
     work: Work,

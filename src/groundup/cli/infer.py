@@ -82,8 +82,8 @@ def _row(item: "InferredDependency") -> tuple[str, ...]:
 
 def _write(root: Path, found: "Sequence[Inference]", kinds: "Sequence[str]") -> tuple[list[str], list[str]]:
     """Add what is missing to each language's manifests; return sentences on what was done and what not."""
-    from groundup.manifests.discovery import find_manifests
-    from groundup.manifests.records import Kind
+    from groundup.manifests.formats import find_manifests
+    from groundup.manifests.records import DependencyKind
     from groundup.suites.dibench.inferred import WRITABLE, write_inferred
 
     done: list[str] = []
@@ -95,7 +95,7 @@ def _write(root: Path, found: "Sequence[Inference]", kinds: "Sequence[str]") -> 
         needed = [item.name for item in inference.dependencies if item.kind.value in kinds]
         if not paths and needed:
             failed.append(f"{language}: there is no manifest to write {', '.join(needed[:5])} to; make one first")
-        wanted = {Kind(kind) for kind in kinds}
+        wanted = {DependencyKind(kind) for kind in kinds}
         for file in write_inferred(root, language, paths, lambda path: _content(root / path), wanted):
             problem = file.problem or (_put(root / file.path, file.content) if file.added else "")
             if problem:

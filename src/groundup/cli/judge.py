@@ -11,7 +11,7 @@ from groundup.cli.options import Examples, Json, Output, Run, names
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from groundup.judging.consensus import Opinions
+    from groundup.judging.answers import Opinions
     from groundup.judging.work import Docketed
     from groundup.models.protocol import ChatModel
     from groundup.models.settings import ModelSettings
@@ -67,8 +67,8 @@ class Judges:
     def opened(self, *, asked: bool) -> "list[ChatModel]":
         """Return the judges, not yet entered, with one budget. Raises `UsageError`."""
         from groundup.domain.errors import UsageError
-        from groundup.models.ledger import Ledger
         from groundup.models.opening import open_model
+        from groundup.models.prices import CostLedger
 
         models, urls, settings = self.model or [], self.base_url or [], self.settings()
         if len(urls) not in (0, 1, len(models)):
@@ -77,7 +77,7 @@ class Judges:
             )
         if len(set(models)) < len(models):
             raise UsageError("the same judge twice is no second opinion; name each -m once")
-        ledger = Ledger(settings.max_cost_usd)
+        ledger = CostLedger(settings.max_cost_usd)
         addresses = urls if len(urls) > 1 else [urls[0] if urls else None] * len(models)
         return [
             open_model(name, settings.model_copy(update={"base_url": url}), ledger=ledger, asked=asked)
@@ -102,7 +102,7 @@ class Docket:
         from groundup import catalog
         from groundup.domain.errors import UsageError
         from groundup.domain.names import unknown
-        from groundup.judging.work import Wanted, owed_judgements
+        from groundup.judging.work import JudgingRequest, owed_judgements
         from groundup.settings import load
         from groundup.store.folder import RunFolder
         from groundup.suites.protocol import Suite
@@ -113,7 +113,7 @@ class Docket:
                 raise UsageError(unknown("matter to judge", matter, _MATTERS))
         suite: Suite = catalog.find("suite", RunFolder(folder).config().configuration.suite)(load())
         instructions = {task.id: task.instruction for task in suite.tasks()}
-        wanted = Wanted.model_validate({"of": matters, "tasks": names(self.tasks, "--tasks")})
+        wanted = JudgingRequest.model_validate({"of": matters, "tasks": names(self.tasks, "--tasks")})
         return owed_judgements(folder, wanted, judges, instructions)
 
 
@@ -202,8 +202,7 @@ def _ask(folder: Path, judges: "Sequence[ChatModel]", docket: Docket, jobs: int)
 def _print(folder: Path, json: bool) -> None:
     """Print what the judges of a run say together."""
     from groundup.cli.console import print_document, print_table
-    from groundup.judging.answers import CRITERIA
-    from groundup.judging.consensus import by_matter
+    from groundup.judging.answers import CRITERIA, by_matter
     from groundup.store.judgements import read_judgements
 
     found = by_matter(read_judgements(folder))

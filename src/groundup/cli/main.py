@@ -38,11 +38,10 @@ from groundup.cli import (
     show,
     suites,
     tasks,
-    validate,
 )
 from groundup.cli.console import forget_output, print_document, say
-from groundup.cli.groups import Group, Member, group
-from groundup.cli.options import Command, Examples, command
+from groundup.cli.groups import CommandPanel, Member, group
+from groundup.cli.options import Examples, StrictCommand, command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +73,7 @@ COMMANDS: dict[str, tuple[Callable[..., int], Examples]] = {
     "recipe check": (recipe.check, recipe.CHECK_EXAMPLES),
     "curate locate": (curate.locate, curate.LOCATE_EXAMPLES),
     "curate instance": (curate.instance, curate.INSTANCE_EXAMPLES),
-    "curate validate": (validate.validate, validate.EXAMPLES),
+    "curate validate": (curate.validate, curate.EXAMPLES),
     "runs": (runs.runs, runs.EXAMPLES),
     "init": (init.init, init.EXAMPLES),
     "clean": (clean.clean, clean.EXAMPLES),
@@ -114,10 +113,10 @@ READER_LEFT = 141
 MACHINE_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
-def create_app() -> Group:
+def create_app() -> CommandPanel:
     """Return the command line."""
     app = typer.Typer(
-        cls=Group,
+        cls=CommandPanel,
         help=ABOUT,
         add_completion=True,
         pretty_exceptions_enable=False,
@@ -132,8 +131,8 @@ def create_app() -> Group:
 
 
 def _group(name: str) -> Member:
-    def build() -> Group:
-        app = typer.Typer(name=name, cls=Group, help=GROUPS[name], context_settings=_HELP)
+    def build() -> CommandPanel:
+        app = typer.Typer(name=name, cls=CommandPanel, help=GROUPS[name], context_settings=_HELP)
         prefix = f"{name} "
         members = {known.removeprefix(prefix): _command(known) for known in COMMANDS if known.startswith(prefix)}
         return group(app, members, {"Commands": tuple(members)})
@@ -151,7 +150,7 @@ def _command(name: str) -> Member:
             rich_markup_mode="rich",
             context_settings=_HELP,
         )
-        app.command(name.rpartition(" ")[2], cls=Command)(command(function, examples))
+        app.command(name.rpartition(" ")[2], cls=StrictCommand)(command(function, examples))
         return typer.main.get_command(app)
 
     return Member(function.__doc__ or "", build)

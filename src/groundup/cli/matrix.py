@@ -22,8 +22,7 @@ from groundup.cli.run import named
 from groundup.cli.settings import run_options, settings_from
 from groundup.cli.working import BELOW, configured, print_plan
 from groundup.domain.errors import UsageError
-from groundup.domain.ids import checked_name
-from groundup.domain.names import unknown
+from groundup.domain.names import checked_name, unknown
 from groundup.domain.plainly import plainly
 from groundup.runs import api
 from groundup.runs.subjects import submissions_of
@@ -38,7 +37,7 @@ _OWN = ("suite", "name")
 
 
 @dataclass(frozen=True)
-class Entry:
+class MatrixEntry:
     """One run that the file asks for."""
 
     name: str
@@ -90,7 +89,7 @@ def run_matrix(config: Path, work: Work, talk: Talk, *, dry_run: bool) -> int:
     return 0
 
 
-def read_matrix(path: Path) -> list[Entry]:
+def read_matrix(path: Path) -> list[MatrixEntry]:
     """Return the runs of the file. Raises `UsageError` naming the table and the key that is wrong."""
     try:
         document = tomllib.loads(read_regular(path).decode(), parse_float=_Written)
@@ -113,7 +112,7 @@ def read_matrix(path: Path) -> list[Entry]:
     return entries
 
 
-def _entries(table: Mapping[str, object], place: str) -> Iterator[Entry]:
+def _entries(table: Mapping[str, object], place: str) -> Iterator[MatrixEntry]:
     known = ({field.name for group in _GROUPS for field in fields(group)} | set(_OWN)) - {"config"}
     given = {name.replace("-", "_"): value for name, value in table.items()}
     for name in _NAMES & given.keys():
@@ -135,7 +134,7 @@ def _entries(table: Mapping[str, object], place: str) -> Iterator[Entry]:
         one = {**given, **chosen}
         parts = [str(one.get(name)) for name in ("name", "suite", "agent", "model") if one.get(name)]
         parts += [str(value) for name, value in chosen.items() if name not in ("name", "suite", "agent", "model")]
-        yield Entry(
+        yield MatrixEntry(
             name=checked_name(re.sub(r"[^A-Za-z0-9.+-]+", "-", "-".join(parts)).strip("-.")[:120]),
             suite=str(one["suite"]),
             subject=_group(Subjects, one, place),
@@ -177,7 +176,7 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _configuration(entry: Entry, work: Work, config: Path) -> RunConfiguration:
+def _configuration(entry: MatrixEntry, work: Work, config: Path) -> RunConfiguration:
     settings = settings_from(output=work.output, sandbox=entry.judging.sandbox, config=config)
     submissions = submissions_of(entry.suite, named(entry.subject), settings)
     configuration = configured(entry.suite, submissions, (entry.selection, entry.judging), settings)

@@ -316,7 +316,7 @@ Examples = Sequence[tuple[str, str]]
 """What somebody wants, and the command line for it: shown in the help, parsed by a test."""
 
 
-class Command(TyperCommand):
+class StrictCommand(TyperCommand):
     """A command that takes no empty value, and that tells when an option given twice means its last value."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override] # typer's own

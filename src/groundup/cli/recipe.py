@@ -52,7 +52,7 @@ def build(
     from groundup.cli.console import say
     from groundup.cli.settings import settings_from
     from groundup.suites.nl2repobench.maker import build as making
-    from groundup.suites.nl2repobench.recipe_file import parse_recipe, recipe_text
+    from groundup.suites.nl2repobench.recipe import parse_recipe, recipe_text
     from groundup.trees.writer import disk_errors
 
     settings = settings_from()
@@ -147,8 +147,7 @@ def _published(from_data: Path | None, settings: "Settings") -> "PublishedData":
 def _recipe(name: str) -> "Recipe":
     from groundup.domain.errors import UsageError
     from groundup.domain.names import unknown
-    from groundup.suites.nl2repobench.recipe_file import parse_recipe
-    from groundup.suites.nl2repobench.shipped import shipped_recipes
+    from groundup.suites.nl2repobench.recipe import parse_recipe, shipped_recipes
 
     if name.endswith(".toml"):
         return parse_recipe(_read(Path(name)), name)

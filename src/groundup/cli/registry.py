@@ -10,7 +10,7 @@ from groundup.cli.options import Examples, Json
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from groundup.gateways.names import Ecosystem, Listing
+    from groundup.registries.names import Ecosystem, Listing
     from groundup.settings import Settings
     from groundup.suites.protocol import PackageName, Suite
 
@@ -41,7 +41,7 @@ def snapshot(
 
     from groundup.cli.console import print_document, say
     from groundup.cli.settings import settings_from
-    from groundup.gateways.names import read_snapshot, snapshot_lines
+    from groundup.registries.names import read_snapshot, snapshot_lines
     from groundup.store.files import write_atomically
 
     settings = settings_from()
@@ -73,7 +73,7 @@ def snapshot(
 async def _asked(names: "Collection[PackageName]", settings: "Settings") -> "tuple[list[Listing], int]":
     import asyncio
 
-    from groundup.gateways.names import ECOSYSTEMS, names_of
+    from groundup.registries.names import ECOSYSTEMS, names_of
     from groundup.settings import environment
 
     ecosystems: dict[str, Ecosystem] = {name: name for name in ECOSYSTEMS}

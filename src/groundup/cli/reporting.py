@@ -70,11 +70,11 @@ def print_views(report: "Report", views: "Iterable[View]", wanted: Format) -> No
         case Format.JSON:
             print_document(report)
         case Format.MARKDOWN:
-            from groundup.reports.markdown import markdown
+            from groundup.reports.formats import markdown
 
             sys.stdout.write(markdown(views))
         case Format.TABLE:
-            from groundup.reports.terminal import show
+            from groundup.reports.formats import show
 
             show(views, tables())
 

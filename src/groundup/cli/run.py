@@ -70,8 +70,8 @@ def run(
 def named(subject: Subjects) -> "Named":
     """Return the subject that the flags name. Raises `UsageError`."""
     from groundup.cli.settings import money
-    from groundup.domain.episodes import EpisodeLimits, Feedback
     from groundup.domain.errors import UsageError
+    from groundup.domain.limits import EpisodeLimits, Feedback
     from groundup.runs.subjects import Named, read_assignments
 
     if subject.hide_scores and subject.end_at_submit:

@@ -9,7 +9,7 @@ from groundup.cli.options import Examples, Output, Run, Trust
 
 if TYPE_CHECKING:
     from groundup.domain.subjects import AttemptKey
-    from groundup.runs.place import Place
+    from groundup.runs.place import AttemptSandbox
 
 EXAMPLES: Examples = (
     ("Why does it fail?", "groundup shell my-run sqlparse"),
@@ -77,7 +77,7 @@ def _standard_input() -> bytes:
     return content
 
 
-async def _script(place: "Place", text: str, given: bytes) -> int:
+async def _script(place: "AttemptSandbox", text: str, given: bytes) -> int:
     """Run *text* by a shell that reads *given*; pass on what it writes and return its exit code."""
     from groundup.sandbox.protocol import Command
 
@@ -96,7 +96,7 @@ async def _script(place: "Place", text: str, given: bytes) -> int:
     return result.exit_code if result.exit_code >= 0 else 128 - result.exit_code
 
 
-async def _interactive(place: "Place") -> int:
+async def _interactive(place: "AttemptSandbox") -> int:
     """Connect this terminal to a shell inside, over the sandbox's own loopback."""
     import shutil
 

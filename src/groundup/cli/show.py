@@ -32,8 +32,8 @@ def show(
     from groundup.cli.shell import attempt_key
     from groundup.domain.errors import UsageError
     from groundup.domain.names import unknown
+    from groundup.store.attempts import read_trajectory
     from groundup.store.folder import RunFolder
-    from groundup.store.trajectory import read_trajectory
 
     settings = settings_from(output=output)
     folder = RunFolder(run_folder(run, settings))
@@ -88,7 +88,7 @@ def _print_step(step: Mapping[str, object], *, full: bool) -> None:
 
 
 def _print_reply(step: Mapping[str, object], *, full: bool) -> None:
-    from groundup.agents.steps import reply_of
+    from groundup.agents.trajectories import reply_of
 
     reply = reply_of(step)  # type: ignore[arg-type] # what JSON gave
     if reply is None:

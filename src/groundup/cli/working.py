@@ -12,7 +12,7 @@ from groundup.runs import api
 from groundup.runs.api import RunResult
 from groundup.runs.estimates import estimate_of
 from groundup.runs.options import RunOptions
-from groundup.runs.plan import Plan, told_left_out
+from groundup.runs.plan import RunPlan, told_left_out
 from groundup.runs.progress import Progress
 from groundup.settings import Settings
 from groundup.store.records import RunConfiguration, SubmissionsFrom
@@ -91,7 +91,7 @@ def worked(begin: Callable[[Progress], RunResult], talk: Talk) -> int:
     return 0
 
 
-def print_plan(plan: Plan, wanted: Format, options: RunOptions | None = None) -> int:
+def print_plan(plan: RunPlan, wanted: Format, options: RunOptions | None = None) -> int:
     """Say what a run would do."""
     estimate = estimate_of(plan, options)
     missing = [str(key) for key in plan.missing]

@@ -1,25 +1,63 @@
-"""Making one DI-Bench instance of a repository: its dependencies taken out, and the patch that puts them back.
+"""Making DI-Bench instances of repositories: check out, locate, mask, and write the patch that restores.
+
+Only line feeds end lines, as diffs count them; carriage returns stay in the lines that have them.
 
 Knows nothing of how a job is found (`locating`) or executed (`grading`).
+
+<folder>/<subset>.jsonl                   one line per instance, sorted by id; the folder's name is the subset's
+<folder>/<subset>/<language>/<id>/        the masked repository
 """
 
+import difflib
+import re
 import shlex
-from collections.abc import Collection, Mapping
+import shutil
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from groundup.curation.diffs import file_diff
-from groundup.domain.errors import TaskError
+from groundup.curation.locating import locate
+from groundup.curation.repositories import RepositoryOrigin, check_out, has_commit
+from groundup.domain.errors import TaskError, UsageError
+from groundup.domain.names import checked_name
 from groundup.domain.records import Record
 from groundup.manifests.leaks import MaskedFile, MaskReport, mask_repository
-from groundup.manifests.records import Kind, Language
-from groundup.suites.dibench.instances import Instance, Metadata
+from groundup.manifests.records import DependencyKind, Language
+from groundup.settings import Settings
+from groundup.store.files import write_atomically
+from groundup.suites.dibench.instances import Instance, InstanceMetadata, as_lines, read_instances
 from groundup.suites.dibench.patches import PatchError, apply_to_file, parse_patch
+from groundup.trees.removal import remove_tree
+from groundup.workflows.matrix import pinned
+from groundup.workflows.tree import FolderTree
+from groundup.workflows.workflow import as_text, read_workflow
 
-MASKED_KINDS: Mapping[Language, frozenset[Kind]] = {
-    "python": frozenset({Kind.RUNTIME}),
-    "javascript": frozenset({Kind.RUNTIME}),
-    "rust": frozenset({Kind.RUNTIME, Kind.CONSTRAINT}),
-    "csharp": frozenset({Kind.RUNTIME, Kind.CONSTRAINT}),
+_NO_END = b"\n\\ No newline at end of file\n"
+
+
+def file_diff(path: str, old: bytes, new: bytes) -> bytes:
+    """Return the unified diff that turns *old* into *new*, both files at *path*; empty when they are the same."""
+    return b"".join(_lines_of(path, old, new)) if old != new else b""
+
+
+def _lines_of(path: str, old: bytes, new: bytes) -> Iterator[bytes]:
+    name = path.encode()
+    changes = difflib.diff_bytes(
+        difflib.unified_diff, _split(old), _split(new), b"a/" + name, b"b/" + name, lineterm=b"\n"
+    )
+    for line in changes:
+        yield line if line.endswith(b"\n") else line + _NO_END
+
+
+def _split(data: bytes) -> list[bytes]:
+    return re.findall(rb"[^\n]*\n|[^\n]+", data)
+
+
+MASKED_KINDS: Mapping[Language, frozenset[DependencyKind]] = {
+    "python": frozenset({DependencyKind.RUNTIME}),
+    "javascript": frozenset({DependencyKind.RUNTIME}),
+    "rust": frozenset({DependencyKind.RUNTIME, DependencyKind.CONSTRAINT}),
+    "csharp": frozenset({DependencyKind.RUNTIME, DependencyKind.CONSTRAINT}),
 }
 """What is taken out unless somebody says otherwise. `[workspace.dependencies]` and central package versions name
 what the members need, so they go with it; catalogs of pnpm also hold the tools that tests need, so they stay."""
@@ -27,7 +65,7 @@ what the members need, so they go with it; catalogs of pnpm also hold the tools 
 _SDK = {"python": "Python", "rust": "Rust", "javascript": "Node.js", "csharp": ".NET"}
 
 
-class Job(Record):
+class TestJob(Record):
     """Which job of which workflow file runs the tests, in which leg of its matrix."""
 
     workflow: str
@@ -52,11 +90,11 @@ def make_instance(  # a problem has this many sides, and they belong to nobody e
     original: Path,
     masked: Path,
     language: Language,
-    job: Job,
+    job: TestJob,
     *,
     name: str,
-    metadata: Metadata,
-    kinds: Collection[Kind] | None = None,
+    metadata: InstanceMetadata,
+    kinds: Collection[DependencyKind] | None = None,
     runner: str = "ubuntu-latest",
 ) -> Made:
     """Write the masked copy of the repository at *original* into the new folder *masked*; return its instance.
@@ -108,7 +146,7 @@ def _patch(original: Path, masked: Path, changed: Collection[MaskedFile], name: 
         ) from error
 
 
-def _specifications(language: Language, job: Job, runner: str) -> dict[str, str]:
+def _specifications(language: Language, job: TestJob, runner: str) -> dict[str, str]:
     """Return what the published data tell of the environment: operating system and SDK."""
     versions = [value for key, value in job.leg.items() if any(word in key for word in _VERSION_KEYS[language])]
     return {"OS": runner, "SDK": f"{_SDK[language]} {versions[0]}" if versions else _SDK[language]}
@@ -120,3 +158,114 @@ _VERSION_KEYS: Mapping[Language, tuple[str, ...]] = {
     "javascript": ("node", "version"),
     "csharp": ("dotnet", "framework", "version"),
 }
+
+
+class InstanceRequest(Record):
+    """What an instance is to be made of."""
+
+    repository: str
+    language: Language
+    commit: str | None = None
+    name: str | None = None
+    workflow: str | None = None
+    job: str | None = None
+    leg: dict[str, str] | None = None
+    kinds: frozenset[DependencyKind] | None = None
+
+
+async def add_instance(wanted: InstanceRequest, folder: Path, settings: Settings) -> Made:
+    """Make the instance and add it to *folder*, in the place of an earlier one of the same id.
+
+    An instance of another repository is never replaced. Raises `UsageError`, `TaskError` or `NetworkError`; then
+    *folder* is as it was.
+    """
+    subset = checked_name(folder.resolve().name)
+    lines = folder / f"{subset}.jsonl"
+    with tempfile.TemporaryDirectory(prefix="groundup-curate-") as name:
+        work = Path(name)
+        original = work / "original"
+        origin = await check_out(wanted.repository, wanted.commit, original, work, settings.git_mirror)
+        job, runner = chosen_job(wanted, original)
+        identity = wanted.name or _name_of(origin, wanted.repository)
+        place = folder / subset / wanted.language / checked_name(identity)
+        await _refuse_others(lines, place, wanted, origin, work, settings)
+        made = make_instance(
+            original,
+            work / "masked",
+            wanted.language,
+            job,
+            name=identity,
+            metadata=InstanceMetadata(
+                full_name=origin.full_name, commit_sha=origin.commit, commit_date=origin.commit_date
+            ),
+            kinds=wanted.kinds,
+            runner=runner,
+        )
+        if place.exists():
+            remove_tree(place)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(work / "masked", place)
+    _write(lines, made.instance)
+    return made
+
+
+async def _refuse_others(
+    lines: Path, place: Path, wanted: InstanceRequest, origin: RepositoryOrigin, work: Path, settings: Settings
+) -> None:
+    """Raise `UsageError` when what lies at *place* was made of another repository."""
+    advice = "give this one another --name, or choose another --output"
+    known = (one for one in (read_instances(lines) if lines.exists() else ()) if one.language == wanted.language)
+    earlier = next((one for one in known if one.instance_id == place.name), None)
+    if earlier is None:
+        if place.exists():
+            raise UsageError(f"{place} is there and belongs to no instance; {advice}")
+        return
+    there, here = earlier.metadata.full_name, origin.full_name
+    if there is not None and here is not None:
+        same = there.casefold() == here.casefold()
+    else:  # a folder has no name that tells repositories apart; their commits do
+        commit = earlier.metadata.commit_sha
+        same = commit is not None and await has_commit(wanted.repository, commit, work, settings.git_mirror)
+    if not same:
+        told = there or f"another repository (commit {(earlier.metadata.commit_sha or 'unknown')[:12]})"
+        raise UsageError(f"the instance {earlier.instance_id} in {lines} was made of {told}; {advice}")
+
+
+def chosen_job(wanted: InstanceRequest, original: Path) -> tuple[TestJob, str]:
+    """Return the job that is asked for or located, every key of its matrix pinned, and what it runs on."""
+    found = locate(FolderTree(original))
+    fitting = [
+        one
+        for one in found.candidates
+        if wanted.workflow in (None, one.workflow) and wanted.job in (None, one.job)
+    ]
+    if not fitting and (wanted.workflow is None or wanted.job is None):
+        raise TaskError(
+            f"no job of {wanted.repository} seems to run tests; name one with --workflow and --job "
+            f"({'; '.join(found.unread[:1]) or 'every workflow was read'})"
+        )
+    workflow = wanted.workflow or fitting[0].workflow
+    name = wanted.job or fitting[0].job
+    asked = wanted.leg if wanted.leg is not None else fitting[0].leg if fitting else {}
+    file = original / workflow
+    if not file.is_file():
+        raise UsageError(f"{wanted.repository} has no {workflow}; name a workflow file that it has")
+    job = read_workflow(file.read_bytes(), workflow).job(name)
+    leg = {} if job.matrix.dynamic else pinned(job, asked)
+    pins = {key: text for key, value in leg.items() if (text := as_text(value)) is not None}
+    runner = fitting[0].runner if fitting else ", ".join(job.runs_on)
+    return TestJob(workflow=workflow, name=name, leg=pins), runner
+
+
+def _name_of(origin: RepositoryOrigin, repository: str) -> str:
+    if origin.full_name is not None:
+        return origin.full_name.replace("/", "_")
+    return Path(repository).resolve().name.removesuffix(".git")
+
+
+def _write(file: Path, instance: Instance) -> None:
+    """Put the line of *instance* into the JSONL file, sorted by language and id."""
+    kept = list(read_instances(file)) if file.exists() else []
+    key = (instance.language, instance.instance_id)
+    others = [one for one in kept if (one.language, one.instance_id) != key]
+    write_atomically(file, as_lines(sorted([*others, instance], key=lambda one: (one.language, one.instance_id))))

@@ -1,4 +1,4 @@
-"""Which job of a repository's workflows runs its tests, by rules that say their reasons.
+"""Which job of a repository's workflows runs its tests, by rules that give their reasons.
 
 Every job is looked at in every leg of its matrix that is known; the best leg speaks for its job. Points are for
 what its commands run, for what starts it, for the machine it runs on, and against what makes it a special case.
@@ -9,14 +9,62 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from groundup.curation.jobs import Jobs, Look
-from groundup.curation.legs import flat, plainness, system_rating, version_rating, versions_told
-from groundup.curation.records import Candidate, Located
-from groundup.curation.runners import Meaning
-from groundup.curation.tree import Tree
 from groundup.domain.errors import TaskError
-from groundup.grading.ci.matrix import Leg, legs
-from groundup.grading.ci.workflow import Job, Workflow, read_workflow
+from groundup.domain.records import Record
+from groundup.workflows.jobs import Jobs, Look
+from groundup.workflows.matrix import Leg, flat, legs, plainness, system_rating, version_rating, versions_told
+from groundup.workflows.runners import Meaning
+from groundup.workflows.tree import RepositoryTree
+from groundup.workflows.workflow import Job, Workflow, read_workflow
+
+
+class JobCandidate(Record):
+    """One job that may be the one, in the leg of its matrix that would be taken."""
+
+    workflow: str
+    job: str
+    leg: dict[str, str] = {}
+    """Every key of the matrix with its value; a value below another has the key `outer.inner`."""
+    through: str | None = None
+    """The workflow file, and the job in it, that it calls."""
+    runner: str
+    """The label of the machine; with an expression where only a running workflow knows it."""
+    commands: tuple[str, ...] = ()
+    """What runs the tests, each with the names that lead to it."""
+    score: float
+    reasons: tuple[str, ...] = ()
+    hindrances: tuple[str, ...] = ()
+    """What running it elsewhere than on GitHub takes besides: services, containers, workflows of others."""
+
+    @property
+    def title(self) -> str:
+        """How a line names it."""
+        return f"{self.workflow}: {self.job}"
+
+
+class JobOpinion(Record):
+    """What a model says."""
+
+    model: str
+    workflow: str | None
+    job: str | None
+    reason: str
+    agrees: bool
+
+
+class Located(Record):
+    """Where the tests run, the best candidate first; empty where no job runs any."""
+
+    candidates: tuple[JobCandidate, ...] = ()
+    unread: tuple[str, ...] = ()
+    """Workflow files that could not be read: one sentence each."""
+    opinion: JobOpinion | None = None
+
+    @property
+    def best(self) -> JobCandidate | None:
+        """The job to take; None where no job seems to run tests."""
+        return self.candidates[0] if self.candidates else None
+
 
 _FOLDER = ".github/workflows/"
 _MOST_LEGS = 256
@@ -59,7 +107,7 @@ class _Points:
         self.reasons.append(f"{points:+.1f} {reason}")
 
 
-def locate(tree: Tree) -> Located:
+def locate(tree: RepositoryTree) -> Located:
     """Return the jobs of *tree* that run tests, the best one first."""
     workflows, unread = read_workflows(tree)
     jobs = Jobs(tree)
@@ -76,7 +124,7 @@ def locate(tree: Tree) -> Located:
     return Located(candidates=tuple(found), unread=tuple(unread))
 
 
-def read_workflows(tree: Tree) -> tuple[list[Workflow], list[str]]:
+def read_workflows(tree: RepositoryTree) -> tuple[list[Workflow], list[str]]:
     """Return the workflow files that can be read, and a sentence for each that cannot."""
     found: list[Workflow] = []
     unread: list[str] = []
@@ -95,7 +143,7 @@ def _local(called: str) -> str:
     return called.removeprefix("./").split("@")[0]
 
 
-def _candidate(jobs: Jobs, workflow: Workflow, job: Job) -> Candidate | None:
+def _candidate(jobs: Jobs, workflow: Workflow, job: Job) -> JobCandidate | None:
     chosen = _best_leg(jobs, workflow, job)
     tests = chosen.look.tests
     if not tests:
@@ -107,7 +155,7 @@ def _candidate(jobs: Jobs, workflow: Workflow, job: Job) -> Candidate | None:
     if _version(chosen.look, chosen.leg) < 0.4:
         points.add(-1.5, "no leg has a released version of the language that is common")
     _for_names(points, workflow, job)
-    return Candidate(
+    return JobCandidate(
         workflow=workflow.path,
         job=job.id,
         leg=dict(flat(chosen.leg)),

@@ -10,7 +10,7 @@ from groundup.domain.errors import TaskError, UsageError
 from groundup.environments.git import GitRepository, address_of
 
 
-class Origin(NamedTuple):
+class RepositoryOrigin(NamedTuple):
     """Where a tree came from."""
 
     full_name: str | None
@@ -22,7 +22,7 @@ class Origin(NamedTuple):
 
 async def check_out(
     repository: str, commit: str | None, destination: Path, work: Path, mirror: str | None
-) -> Origin:
+) -> RepositoryOrigin:
     """Write the tree of *repository* at *commit* (None: its HEAD) into the new folder *destination*.
 
     *repository* is a folder with a Git history, a Git directory, an address, or `host/owner/name`. *work* is a
@@ -39,7 +39,7 @@ async def check_out(
     if found is None:
         raise TaskError(f"{repository} has no commit {wanted}; name another one")
     await ours.export(found, destination, work)
-    return Origin(_full_name(repository, is_local=is_local), found, await ours.date(found))
+    return RepositoryOrigin(_full_name(repository, is_local=is_local), found, await ours.date(found))
 
 
 async def has_commit(repository: str, commit: str, work: Path, mirror: str | None) -> bool:

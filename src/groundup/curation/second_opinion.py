@@ -7,12 +7,11 @@ it names a job that exists.
 import json
 import re
 
-from groundup.curation.locating import read_workflows
-from groundup.curation.records import Located, Opinion
-from groundup.curation.tree import Tree, text_of
+from groundup.curation.locating import JobOpinion, Located, read_workflows
 from groundup.domain.conversations import ChatRequest, Message
-from groundup.grading.ci.workflow import Workflow
 from groundup.models.protocol import ChatModel
+from groundup.workflows.tree import RepositoryTree, text_of
+from groundup.workflows.workflow import Workflow
 
 _ASKED = """Below are the workflow files of a repository. Which job runs the project's own test suite, as it
 would be run for every change? Prefer a job that runs the whole suite on Ubuntu over partial, integration,
@@ -28,7 +27,7 @@ _LONGEST_FILE = 12_000
 _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 
 
-async def ask_model(tree: Tree, found: Located, model: ChatModel) -> Located:
+async def ask_model(tree: RepositoryTree, found: Located, model: ChatModel) -> Located:
     """Return *found* with the model's opinion. Raises what the model raises."""
     workflows, _ = read_workflows(tree)
     request = ChatRequest(messages=(Message(role="user", content=_question(tree, workflows)),), temperature=0.0)
@@ -36,7 +35,7 @@ async def ask_model(tree: Tree, found: Located, model: ChatModel) -> Located:
     return found.model_copy(update={"opinion": _opinion(model.name, reply.message.content, workflows, found)})
 
 
-def _question(tree: Tree, workflows: list[Workflow]) -> str:
+def _question(tree: RepositoryTree, workflows: list[Workflow]) -> str:
     parts = [_ASKED]
     room = _MOST_CHARACTERS
     for workflow in sorted(workflows, key=lambda one: not set(one.events) & {"push", "pull_request"}):
@@ -49,13 +48,13 @@ def _question(tree: Tree, workflows: list[Workflow]) -> str:
     return "\n\n".join(parts)
 
 
-def _opinion(name: str, answer: str, workflows: list[Workflow], found: Located) -> Opinion:
+def _opinion(name: str, answer: str, workflows: list[Workflow], found: Located) -> JobOpinion:
     """Read the answer; one that names nothing that exists is told as such, and agrees with nothing."""
     told = _object(answer)
     workflow, job, reason = (_text(told.get(key)) for key in ("workflow", "job", "reason"))
     best = found.best
     if told and workflow is None and job is None:
-        return Opinion(model=name, workflow=None, job=None, reason=reason or "", agrees=best is None)
+        return JobOpinion(model=name, workflow=None, job=None, reason=reason or "", agrees=best is None)
     known = {(one.path, item.id) for one in workflows for item in one.jobs}
     place = next(
         ((path, item) for path, item in known if item == job and path.endswith((workflow or "").lstrip("./"))),
@@ -63,9 +62,9 @@ def _opinion(name: str, answer: str, workflows: list[Workflow], found: Located) 
     )
     if place is None:
         wrong = f"it names no job that there is: {answer.strip()[:200]!r}"
-        return Opinion(model=name, workflow=None, job=None, reason=wrong, agrees=False)
+        return JobOpinion(model=name, workflow=None, job=None, reason=wrong, agrees=False)
     agrees = best is not None and (best.workflow, best.job) == place
-    return Opinion(model=name, workflow=place[0], job=place[1], reason=(reason or "")[:400], agrees=agrees)
+    return JobOpinion(model=name, workflow=place[0], job=place[1], reason=(reason or "")[:400], agrees=agrees)
 
 
 def _object(answer: str) -> dict[str, object]:

@@ -1,7 +1,13 @@
-"""Telling a user which names would have been right."""
+"""Names: checked identifiers that become file names, and suggestions for misspelt ones."""
 
 import difflib
+import re
 from collections.abc import Iterable
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from groundup.domain.errors import UsageError
 
 
 def unknown(kind: str, name: str, choices: Iterable[str]) -> str:
@@ -12,3 +18,27 @@ def unknown(kind: str, name: str, choices: Iterable[str]) -> str:
         return f"unknown {kind} {name!r}; did you mean {near[0]!r}?"
     listed = ", ".join(known[:30]) + (", ..." if len(known) > 30 else "")
     return f"unknown {kind} {name!r}; choose from: {listed or '(none)'}"
+
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,127}")
+
+
+def checked_name(value: str) -> str:
+    """Return *value* when it is safe as one path component; raise `UsageError` otherwise."""
+    if not _NAME.fullmatch(value) or value.endswith((".", ".lock")):
+        raise UsageError(
+            f"{value!r} is not a usable name: use up to 128 letters, digits, '.', '_', '+' and '-', "
+            "starting with a letter or digit"
+        )
+    return value
+
+
+def _validated(value: str) -> str:
+    try:
+        return checked_name(value)
+    except UsageError as error:
+        raise ValueError(str(error)) from error
+
+
+Name = Annotated[str, AfterValidator(_validated)]
+"""A string that is safe as one path component."""

@@ -5,8 +5,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from groundup.domain.episodes import Effort
-from groundup.domain.ids import Name
+from groundup.domain.limits import Effort
+from groundup.domain.names import Name
 from groundup.domain.records import Record
 
 

@@ -9,15 +9,15 @@ from pathlib import Path
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
-from groundup.environments.failures import Asker, Failure, as_error, classify
+from groundup.environments.failures import Asker, BuildFailure, as_error, classify
 from groundup.environments.interpreters import Interpreter, interpreter_mounts
-from groundup.environments.layer_store import LayerStore
+from groundup.environments.layers import LayerStore
 from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET
-from groundup.gateways.pypi import PyPIGateway
-from groundup.gateways.pypi_registry import PyPIRegistry
-from groundup.gateways.registry_gateway import RegistryGateway
-from groundup.gateways.simple_pages import cutoff_instant
-from groundup.gateways.uv import uv_program
+from groundup.registries.gateway import RegistryGateway
+from groundup.registries.pypi.client import PyPIRegistry
+from groundup.registries.pypi.gateway import PyPIGateway
+from groundup.registries.pypi.pages import cutoff_instant
+from groundup.registries.uv import uv_program
 from groundup.sandbox.protocol import (
     WORKSPACE,
     Command,
@@ -93,7 +93,7 @@ class BuildSandbox:
         await self.sandbox.write_file(path, "".join(f"{line}\n" for line in lines).encode())
         return path
 
-    def error(self, failure: Failure) -> Exception:
+    def error(self, failure: BuildFailure) -> Exception:
         """Return the error of *failure*, the log kept."""
         wheels = (".whl", ".metadata")
         files = [record.filename or "" for record in self.gateway.fetched if record.kind == "file"]

@@ -4,19 +4,13 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from groundup.environments.requests import (
-    AnySource,
-    Layer,
-    PythonEnvironment,
-    PythonRequest,
-    ResolvedRequest,
-)
+from groundup.environments.requests import AnySource, Layer, PythonEnvironment, PythonRequest, ResolvedRequest
 
 if TYPE_CHECKING:
     from groundup.environments.programs import InstalledProgram, ProgramRequest
     from groundup.environments.toolchains import Toolchain, ToolchainName
-    from groundup.gateways.lending import RegistrySet, Wanted
-    from groundup.gateways.pypi import PyPIGateway
+    from groundup.registries.lending import LendingRules, RegistrySet
+    from groundup.registries.pypi.gateway import PyPIGateway
 
 
 class EnvironmentBuilder(Protocol):
@@ -54,7 +48,7 @@ class RegistryLender(Protocol):
 class WorkbenchLender(Protocol):
     """A builder that lends registries of several kinds and the host's toolchains. Optional."""
 
-    def registries(self, wanted: "Wanted") -> AbstractAsyncContextManager["RegistrySet"]:
+    def registries(self, wanted: "LendingRules") -> AbstractAsyncContextManager["RegistrySet"]:
         """Yield registries for one sandbox: `attach` returns the variables that its commands need."""
         ...
 

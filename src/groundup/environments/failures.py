@@ -24,14 +24,14 @@ from groundup.domain.errors import (
 )
 from groundup.domain.records import Record
 from groundup.environments.work_time import OutOfTimeError, WorkTime
-from groundup.gateways.records import Trouble
+from groundup.registries.ledger import Trouble
 from groundup.sandbox.protocol import CommandResult, Ending
 
 Asker = Literal["recipe", "submission", "agent"]
 """`agent`: a program that the user named, to be installed as an agent."""
 
 
-class Kind(StrEnum):
+class BuildFailureKind(StrEnum):
     """What went wrong."""
 
     NETWORK = "network"
@@ -49,10 +49,10 @@ class Kind(StrEnum):
     BUDGET = "download limit"
 
 
-class Failure(Record):
+class BuildFailure(Record):
     """What went wrong, in one sentence without its end."""
 
-    kind: Kind
+    kind: BuildFailureKind
     message: str
 
 
@@ -74,43 +74,56 @@ _LOST = re.compile(
     re.IGNORECASE,
 )
 _ENDINGS = {
-    Ending.MEMORY: (Kind.MEMORY, "the build needed more memory than it may have"),
-    Ending.PROCESSES: (Kind.MEMORY, "the build started more processes than it may"),
-    Ending.DISK: (Kind.DISK, "the build wrote more to disk than it may"),
-    Ending.SANDBOX_DIED: (Kind.SANDBOX, "the build's sandbox died"),
+    Ending.MEMORY: (BuildFailureKind.MEMORY, "the build needed more memory than it may have"),
+    Ending.PROCESSES: (BuildFailureKind.MEMORY, "the build started more processes than it may"),
+    Ending.DISK: (BuildFailureKind.DISK, "the build wrote more to disk than it may"),
+    Ending.SANDBOX_DIED: (BuildFailureKind.SANDBOX, "the build's sandbox died"),
 }
-_TROUBLES = {"network": Kind.NETWORK, "refused": Kind.REFUSED, "budget": Kind.BUDGET}
+_TROUBLES = {
+    "network": BuildFailureKind.NETWORK,
+    "refused": BuildFailureKind.REFUSED,
+    "budget": BuildFailureKind.BUDGET,
+}
 _SAID = (
-    (Kind.HASH, re.compile(r"hash mismatch|in `--require-hashes` mode", re.IGNORECASE)),
-    (Kind.BUILD, re.compile(r"failed to (download and )?build|build backend|Call to `", re.IGNORECASE)),
-    (Kind.UNKNOWN, re.compile(r"not found in the package registry|there (is|are) no versions?|no usable wheels|"
-                              r"has no wheels|could not be found|HTTP status client error \(404", re.IGNORECASE)),
-    (Kind.CONFLICT, re.compile(r"no solution found", re.IGNORECASE)),
+    (BuildFailureKind.HASH, re.compile(r"hash mismatch|in `--require-hashes` mode", re.IGNORECASE)),
+    (
+        BuildFailureKind.BUILD,
+        re.compile(r"failed to (download and )?build|build backend|Call to `", re.IGNORECASE),
+    ),
+    (
+        BuildFailureKind.UNKNOWN,
+        re.compile(
+            r"not found in the package registry|there (is|are) no versions?|no usable wheels|"
+            r"has no wheels|could not be found|HTTP status client error \(404",
+            re.IGNORECASE,
+        ),
+    ),
+    (BuildFailureKind.CONFLICT, re.compile(r"no solution found", re.IGNORECASE)),
 )  # fmt: skip
 
 
 def classify(
     result: CommandResult, troubles: Iterable[Trouble], *, waiting_s: float, host_free_bytes: int
-) -> Failure:
+) -> BuildFailure:
     """Say why a build command failed. *waiting_s*: how long a registry already owed an answer when it ended."""
     if host_free_bytes < 64 * 1024 * 1024:
-        return Failure(kind=Kind.HOST_DISK, message="no room is left on the disk of the cache")
+        return BuildFailure(kind=BuildFailureKind.HOST_DISK, message="no room is left on the disk of the cache")
     if result.ending in {Ending.TIMEOUT, Ending.WALL_CLOCK}:
         if waiting_s > _SILENCE_S:
-            return Failure(kind=Kind.NETWORK, message="the package index did not answer in time")
-        return Failure(kind=Kind.TIMEOUT, message="the build did not end in time")
+            return BuildFailure(kind=BuildFailureKind.NETWORK, message="the package index did not answer in time")
+        return BuildFailure(kind=BuildFailureKind.TIMEOUT, message="the build did not end in time")
     if result.ending in _ENDINGS:
         kind, message = _ENDINGS[result.ending]
-        return Failure(kind=kind, message=message)
+        return BuildFailure(kind=kind, message=message)
     by_kind = {trouble.kind: trouble for trouble in reversed(list(troubles))}
     for name, kind in _TROUBLES.items():
         if name in by_kind:
-            return Failure(kind=kind, message=by_kind[name].message)
+            return BuildFailure(kind=kind, message=by_kind[name].message)
     text = (result.stdout + result.stderr).decode(errors="replace")
     if _GATEWAY.search(text) and _LOST.search(text):
-        return Failure(kind=Kind.LOST, message=condensed(text))
-    found = next((kind for kind, pattern in _SAID if pattern.search(text)), Kind.BUILD)
-    return Failure(kind=found, message=condensed(text))
+        return BuildFailure(kind=BuildFailureKind.LOST, message=condensed(text))
+    found = next((kind for kind, pattern in _SAID if pattern.search(text)), BuildFailureKind.BUILD)
+    return BuildFailure(kind=found, message=condensed(text))
 
 
 class LostConnectionError(NetworkError):
@@ -147,25 +160,29 @@ def out_of_time(error: OutOfTimeError, troubles: Iterable[Trouble], waiting_s: f
     return NetworkError(f"{error}: {told}; check the network and resume")
 
 
-def as_error(failure: Failure, asker: Asker, what: str, log: Path, *, forgeable: bool = True) -> GroundupError:
+def as_error(
+    failure: BuildFailure, asker: Asker, what: str, log: Path, *, forgeable: bool = True
+) -> GroundupError:
     """Return the error to raise: its class says who is to blame, its text what to do and where the log is.
 
     *forgeable*: whether code of whoever asks could have had a say in what was printed.
     """
     where = f"the log is {log}"
-    if failure.kind is Kind.LOST:
+    if failure.kind is BuildFailureKind.LOST:
         told = f"{what}: the connection to our own gateway was lost: {failure.message}; resume ({where})"
         own = SubmissionError(f"{what}: {failure.kind}: {failure.message} ({where})")
         return LostConnectionError(told, own if asker == "submission" and forgeable else None)
-    if failure.kind is Kind.NETWORK:
+    if failure.kind is BuildFailureKind.NETWORK:
         return NetworkError(f"{what}: {failure.message}; check the network and resume ({where})")
-    if failure.kind is Kind.HOST_DISK:
+    if failure.kind is BuildFailureKind.HOST_DISK:
         return DiskFullError(f"{what}: {failure.message}; free some and resume ({where})")
-    if failure.kind is Kind.SANDBOX:
+    if failure.kind is BuildFailureKind.SANDBOX:
         return SandboxError(f"{what}: {failure.message}; try `groundup doctor` and resume ({where})")
     if asker == "submission":
         return SubmissionError(f"{what}: {failure.kind}: {failure.message} ({where})")
-    if asker == "agent" and failure.kind is Kind.TIMEOUT:  # a version that was installed once can be again
+    if (
+        asker == "agent" and failure.kind is BuildFailureKind.TIMEOUT
+    ):  # a version that was installed once can be again
         return InfrastructureError(f"{what}: {failure.message}; resume when the machine is less busy ({where})")
     if asker == "agent":
         return UsageError(f"{what}: {failure.kind}: {failure.message}; pin another version ({where})")

@@ -13,7 +13,7 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, SubmissionError
 from groundup.domain.limits import Limits
 from groundup.environments.failures import as_error, out_of_time, repeated
-from groundup.environments.java_homes import find_jdk
+from groundup.environments.java_homes import find_jdk, find_maven
 from groundup.environments.java_requests import (
     JAVA_TARGET,
     MAVEN_TARGET,
@@ -21,29 +21,30 @@ from groundup.environments.java_requests import (
     MavenRepository,
     MavenRequest,
 )
-from groundup.environments.layer_store import Built, LayerStore
-from groundup.environments.maven_homes import find_maven
+from groundup.environments.layers import Built, LayerStore
 from groundup.environments.maven_layers import (
+    BUILD_LIMITS,
     KIND,
+    MavenSandbox,
     as_built,
     as_repository,
     classpath_of,
     lay_out,
     layer_key,
     local_place,
+    maven_sandbox,
     resolve,
     runner_jars,
     write_stand_in,
 )
-from groundup.environments.maven_sandbox import BUILD_LIMITS, MavenSandbox, maven_sandbox
 from groundup.environments.requests import Layer
 from groundup.environments.work_time import OutOfTimeError, WorkTime
-from groundup.gateways.cache import FetchCache
-from groundup.gateways.indexes import ClientConfiguration
-from groundup.gateways.maven import MavenGateway
-from groundup.gateways.maven_registry import MavenFile, MavenRegistry, is_metadata
-from groundup.gateways.maven_settings import maven_configuration
-from groundup.gateways.shared_work import SharedWork
+from groundup.registries.cache import FetchCache
+from groundup.registries.maven.client import MavenFile, MavenRegistry, is_metadata
+from groundup.registries.maven.gateway import MavenGateway
+from groundup.registries.maven.settings import maven_configuration
+from groundup.registries.pypi.settings import ClientConfiguration
+from groundup.registries.shared_work import SharedWork
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.settings import environment
 from groundup.trees.copy import copy_tree

@@ -13,17 +13,14 @@ from groundup.domain.errors import InfrastructureError, MachineError, Submission
 from groundup.domain.limits import Limits
 from groundup.environments.build_sandbox import LIMITS, Ask, BuildSandbox, build_sandbox
 from groundup.environments.failures import out_of_time, repeated
-from groundup.environments.git_sources import git_layer
-from groundup.environments.interpreters import Interpreter, interpreter_mounts
+from groundup.environments.interpreters import Interpreter, interpreter_mounts, known_interpreter
 from groundup.environments.java_builder import JavaBuilder
-from groundup.environments.known_interpreters import known_interpreter
-from groundup.environments.layer_store import Built, layer_store
-from groundup.environments.locking import named_requirements
-from groundup.environments.maven_homes import find_maven
-from groundup.environments.npm_programs import npm_program
+from groundup.environments.java_homes import find_maven
+from groundup.environments.layers import Built, layer_store
+from groundup.environments.locking import Resolutions, named_requirements, resolution_key
+from groundup.environments.program_layers import npm_program, python_program
 from groundup.environments.programs import InstalledProgram, ProgramRequest, Workshop
 from groundup.environments.python_layers import KIND, fill_environment, layer_key, resolve
-from groundup.environments.python_programs import python_program
 from groundup.environments.requests import (
     ENVIRONMENT_TARGET,
     AnySource,
@@ -34,27 +31,26 @@ from groundup.environments.requests import (
     Resolution,
     ResolvedRequest,
 )
-from groundup.environments.resolutions import Resolutions, resolution_key
-from groundup.environments.sources import source_key, source_layer
+from groundup.environments.sources import git_layer, source_key, source_layer
 from groundup.environments.toolchains import Toolchain, ToolchainName, find_toolchain
 from groundup.environments.work_time import OutOfTimeError, WorkTime
-from groundup.gateways.cache import FetchCache
-from groundup.gateways.indexes import ClientConfiguration, client_configuration
-from groundup.gateways.lending import (
+from groundup.registries.cache import FetchCache
+from groundup.registries.lending import (
+    LendingRules,
     Opening,
     RegistryKind,
-    RegistryLender,
+    RegistryLending,
     RegistrySet,
-    Wanted,
     maven_opening,
     pypi_opening,
 )
-from groundup.gateways.maven_settings import maven_configuration
-from groundup.gateways.pypi import PyPIGateway
-from groundup.gateways.pypi_registry import PyPIRegistry
-from groundup.gateways.shared_work import SharedWork
-from groundup.gateways.simple_pages import cutoff_instant
-from groundup.gateways.uv import uv_version
+from groundup.registries.maven.settings import maven_configuration
+from groundup.registries.pypi.client import PyPIRegistry
+from groundup.registries.pypi.gateway import PyPIGateway
+from groundup.registries.pypi.pages import cutoff_instant
+from groundup.registries.pypi.settings import ClientConfiguration, client_configuration
+from groundup.registries.shared_work import SharedWork
+from groundup.registries.uv import uv_version
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.settings import Settings, environment
 from groundup.trees.removal import remove_tree
@@ -84,7 +80,7 @@ class LocalBuilder:
         self._store = layer_store(settings)
         self._registry: PyPIRegistry | None = None
         self._users = 0
-        self._lender: RegistryLender | None = None
+        self._lender: RegistryLending | None = None
         self._toolchains: dict[ToolchainName, Toolchain] = {}
         self._interpreters: dict[str, Interpreter] = {}
         self._missing: dict[str, MachineError] = {}
@@ -226,14 +222,14 @@ class LocalBuilder:
             yield gateway
 
     @asynccontextmanager
-    async def registries(self, wanted: Wanted) -> AsyncIterator[RegistrySet]:
+    async def registries(self, wanted: LendingRules) -> AsyncIterator[RegistrySet]:
         """Yield registries of several kinds for one sandbox, with these rules."""
         if self._lender is None:
             known: dict[RegistryKind, Opening] = {}
             if self._configuration:
                 known["pypi"] = pypi_opening(self._configuration)
             root = self._settings.cache_dir / "registry" if self._settings.registry_cache else None
-            self._lender = RegistryLender(environment(), root, known, {"maven": _maven})
+            self._lender = RegistryLending(environment(), root, known, {"maven": _maven})
         async with self._lender.lend(wanted) as lent:
             yield lent
 

@@ -13,9 +13,9 @@ from pydantic import Field
 
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
-from groundup.environments.layer_store import LayerStore
+from groundup.environments.layers import LayerStore
 from groundup.environments.requests import PROGRAM_TARGET
-from groundup.gateways.lending import RegistrySet, Wanted
+from groundup.registries.lending import LendingRules, RegistrySet
 from groundup.sandbox.protocol import Mount, SandboxProvider
 
 LIMITS = Limits(cpus=2.0, memory_mb=6144, disk_mb=24 * 1024, wall_clock_s=3600.0, command_s=3000.0)
@@ -50,7 +50,7 @@ class Workshop:
 
     provider: SandboxProvider
     store: LayerStore
-    registries: Callable[[Wanted], AbstractAsyncContextManager[RegistrySet]]
+    registries: Callable[[LendingRules], AbstractAsyncContextManager[RegistrySet]]
 
 
 ENVIRONMENT = f"{PROGRAM_TARGET}/env"

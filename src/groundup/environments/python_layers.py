@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from groundup.domain.digests import digest_of
 from groundup.environments.build_sandbox import ENVIRONMENT_PYTHON, BuildSandbox
 from groundup.environments.interpreters import BUNDLED, Interpreter
-from groundup.environments.layer_store import Built, LayerStore
+from groundup.environments.layers import Built, LayerStore
 from groundup.environments.locking import locked_lines
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonRequest, ResolvedRequest
-from groundup.gateways.simple_pages import normalised
-from groundup.gateways.uv import uv_version
+from groundup.registries.pypi.pages import normalised
+from groundup.registries.uv import uv_version
 
 KIND = "python"
 _FORMAT = 1

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from groundup.environments.builder import EnvironmentBuilder
-from groundup.gateways.records import Trouble
-from groundup.gateways.registry_gateway import RegistryGateway
 from groundup.grading.turns import Turns
+from groundup.registries.gateway import RegistryGateway
+from groundup.registries.ledger import Trouble
 from groundup.sandbox.protocol import SandboxProvider
 
 

@@ -1,21 +1,144 @@
-"""What a judge is asked: the task and the material, fenced by a code word that its author could not know."""
+"""What a judge is asked and shown: criteria, and a submission's files fenced by a secret code word.
 
+The tree is a stranger's: links are not followed, names are made printable, and texts are cut.
+"""
+
+import re
 import secrets
+from collections.abc import Iterator
 from importlib.resources import files
+from pathlib import Path
 
 from groundup.domain.conversations import ChatRequest, Message
 from groundup.domain.digests import digest_of
 from groundup.domain.records import Record
-from groundup.judging.material import Material
 from groundup.models.counting import estimated_text_tokens
 from groundup.store.judgements import Matter
+from groundup.trees.limits import printable
+
+_FILE_BYTES = 200_000
+_LISTED = 400
+_SKIPPED = frozenset(
+    {".git", "node_modules", "__pycache__", ".venv", "venv", "target", "dist", "build", ".pytest_cache", ".idea"}
+)
+_README = re.compile(r"(?i)readme(\.(md|rst|txt|adoc))?")
+_TESTS = re.compile(r"(?i)(^|/)(tests?|spec|__tests__)/|(^|/)(test_[^/]*|[^/]*(_test|\.test|\.spec|Tests?))\.\w+$")
+_CODE = re.compile(r"\.(py|js|mjs|cjs|ts|tsx|jsx|java|kt|rs|go|cs|rb|php|c|h|cc|cpp|hpp|sh|sql|html|css)$")
+_DECLARATIONS = re.compile(
+    r"(^|/)(pyproject\.toml|setup\.(py|cfg)|requirements[^/]*\.txt|package\.json|pom\.xml|Cargo\.toml"
+    r"|[^/]*\.csproj|start\.sh|Dockerfile)$"
+)
+
+
+class Material(Record):
+    """What is shown."""
+
+    text: str
+    shown: int
+    files: int
+    """All files of the submission that are not left out as made by tools."""
+    present: bool
+    """Whether there is anything to judge."""
+
+
+class _File(Record):
+    name: str
+    path: Path
+    bytes: int
+
+
+def material_of(tree: Path, of: Matter, tokens: int) -> Material:
+    """Return what a judge of the matter *of* is shown of the submission in *tree*, in about *tokens*."""
+    files = list(_files(tree, tree))
+    wanted = sorted((file for file in files if _shows(of, file.name)), key=lambda file: _order(file.name))
+    listing = _listing(files)
+    left = tokens - estimated_text_tokens(listing)
+    parts: list[str] = []
+    for file in wanted:
+        text = _text(file)
+        if text is None:
+            continue
+        part = f"--- file: {printable(file.name)}\n{text}\n"
+        size = estimated_text_tokens(part)
+        if size > left:
+            part = _cut(part, left)
+            if not part:
+                continue
+            size = left
+        left -= size
+        parts.append(part)
+    return Material(text="\n".join([listing, *parts]), shown=len(parts), files=len(files), present=bool(wanted))
+
+
+def _files(folder: Path, top: Path) -> Iterator[_File]:
+    for entry in sorted(folder.iterdir()):
+        if entry.is_symlink():
+            continue
+        if entry.is_dir():
+            if entry.name not in _SKIPPED:
+                yield from _files(entry, top)
+        elif entry.is_file():
+            yield _File(name=entry.relative_to(top).as_posix(), path=entry, bytes=entry.stat().st_size)
+
+
+def _shows(of: Matter, name: str) -> bool:
+    match of:
+        case "readme":
+            return "/" not in name and _README.fullmatch(name) is not None
+        case "tests":
+            return _TESTS.search(name) is not None
+        case "repository":
+            return True
+
+
+def _order(name: str) -> tuple[int, int, str]:
+    """Return what is read first: README and declarations, code near the top, tests, and then the rest."""
+    if "/" not in name and _README.fullmatch(name):
+        rank = 0
+    elif _DECLARATIONS.search(name):
+        rank = 1
+    elif _TESTS.search(name):
+        rank = 3
+    elif _CODE.search(name):
+        rank = 2
+    else:
+        rank = 4
+    return rank, name.count("/"), name
+
+
+def _listing(files: list[_File]) -> str:
+    lines = [f"{printable(file.name)} ({file.bytes} bytes)" for file in files[:_LISTED]]
+    if len(files) > _LISTED:
+        lines.append(f"... and {len(files) - _LISTED} more")
+    return "--- all files\n" + "\n".join(lines or ["(none)"]) + "\n"
+
+
+def _text(file: _File) -> str | None:
+    """Return the text of *file*, None when it holds something else."""
+    with file.path.open("rb") as stream:
+        content = stream.read(_FILE_BYTES)
+    if b"\0" in content:
+        return None
+    text = content.decode(errors="replace")
+    return text + f"\n[... {file.bytes - len(content)} bytes more]" if file.bytes > len(content) else text
+
+
+def _cut(part: str, tokens: int) -> str:
+    """Return the beginning of *part* that fits, nothing when that would say too little."""
+    if tokens < 200:
+        return ""
+    length = len(part)
+    while estimated_text_tokens(part[:length]) > tokens - 10:
+        length = length * 9 // 10
+    return f"{part[:length]}\n[... the rest of this file is left out]\n"
+
 
 OUTPUT_TOKENS = 4000
 """Models that think before they answer need more than the answer."""
 _NO_TASK = "(The task's text is not at hand; judge what was handed in by what it says of itself.)"
 
 
-class Question(Record):
+class JudgeQuestion(Record):
     """What is asked, without the code word: two questions with one digest are the same."""
 
     of: Matter

@@ -15,8 +15,7 @@ from groundup.domain.names import unknown
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.judging.answers import UnusableAnswerError, parsed_answer
-from groundup.judging.material import material_of
-from groundup.judging.questions import OUTPUT_TOKENS, Question, shortened_task
+from groundup.judging.questions import OUTPUT_TOKENS, JudgeQuestion, material_of, shortened_task
 from groundup.models.cache import for_attempt
 from groundup.models.counting import estimated_text_tokens
 from groundup.models.protocol import BudgetSpentError, ChatModel
@@ -35,12 +34,12 @@ class Owed(Record):
     """One judgement that is wanted and not there."""
 
     attempt: AttemptKey
-    question: Question
+    question: JudgeQuestion
     judge: int
     """Which of the judges."""
 
 
-class Wanted(Record):
+class JudgingRequest(Record):
     """What is to be judged."""
 
     of: tuple[Matter, ...]
@@ -59,7 +58,7 @@ class Docketed(Record):
 
 
 def owed_judgements(
-    folder: Path, wanted: Wanted, judges: Sequence[ChatModel], instructions: Mapping[str, str | None]
+    folder: Path, wanted: JudgingRequest, judges: Sequence[ChatModel], instructions: Mapping[str, str | None]
 ) -> Docketed:
     """Return what is still to be asked.
 
@@ -94,12 +93,12 @@ def owed_judgements(
     return Docketed(owed=tuple(owed), done=done, absent={of: tuple(keys) for of, keys in absent.items()})
 
 
-def _question(tree: Path, of: Matter, instruction: str | None, judge: ChatModel) -> Question:
+def _question(tree: Path, of: Matter, instruction: str | None, judge: ChatModel) -> JudgeQuestion:
     """Return what *judge* is asked: half of its window at most for the task, the rest for the material."""
     room = max(1000, (judge.context_tokens or _WINDOW) - OUTPUT_TOKENS - _OWN_TOKENS)
     task = shortened_task(instruction, room // 2)
     left = room - estimated_text_tokens(task)
-    return Question(of=of, task=task, material=material_of(tree, of, left))
+    return JudgeQuestion(of=of, task=task, material=material_of(tree, of, left))
 
 
 async def judge(

@@ -11,10 +11,9 @@ from pathlib import Path, PurePosixPath
 
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
-from groundup.manifests.discovery import SKIPPED_FOLDERS, files_of
-from groundup.manifests.formats import FORMATS, format_of
+from groundup.manifests.formats import FORMATS, SKIPPED_FOLDERS, files_of, format_of
 from groundup.manifests.protocol import ManifestFormat
-from groundup.manifests.records import Dependency, Kind, Language, Manifest, ManifestError, Note
+from groundup.manifests.records import Dependency, DependencyKind, Language, Manifest, ManifestError, Note
 from groundup.trees.reading import read_regular
 from groundup.trees.removal import remove_tree
 
@@ -112,7 +111,7 @@ def mask_repository(
     root: Path,
     destination: Path | None = None,
     language: Language | None = None,
-    kinds: Collection[Kind] | None = None,
+    kinds: Collection[DependencyKind] | None = None,
 ) -> MaskReport:
     """Take the declarations of *kinds* (None: what each format masks) out of the repository at *root*.
 
@@ -131,7 +130,7 @@ def mask_repository(
 
 
 class _Masking:
-    def __init__(self, root: Path, language: Language | None, kinds: Collection[Kind] | None) -> None:
+    def __init__(self, root: Path, language: Language | None, kinds: Collection[DependencyKind] | None) -> None:
         self.root = root
         self.language = language
         self.kinds = kinds
@@ -177,7 +176,7 @@ class _Masking:
         (self.root / path).unlink()
         self.removed.append(path)
 
-    def _mask(self, known: ManifestFormat, path: str, kinds: Collection[Kind] | None) -> None:
+    def _mask(self, known: ManifestFormat, path: str, kinds: Collection[DependencyKind] | None) -> None:
         file = self.root / path
         try:
             data = read_regular(file)

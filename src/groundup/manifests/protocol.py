@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 from typing import Protocol
 
-from groundup.manifests.records import Dependency, Kind, Language, Manifest
+from groundup.manifests.records import Dependency, DependencyKind, Language, Manifest
 
 
 class ManifestFormat(Protocol):
@@ -29,7 +29,7 @@ class ManifestFormat(Protocol):
         ...
 
     @property
-    def masked_kinds(self) -> frozenset[Kind]:
+    def masked_kinds(self) -> frozenset[DependencyKind]:
         """The kinds that `mask` removes unless told otherwise."""
         ...
 
@@ -41,12 +41,16 @@ class ManifestFormat(Protocol):
         """Return what the file declares. Raises `ManifestError`."""
         ...
 
-    def mask(self, data: bytes, path: str, kinds: Collection[Kind] | None = None) -> bytes:
+    def mask(self, data: bytes, path: str, kinds: Collection[DependencyKind] | None = None) -> bytes:
         """Remove all declarations of *kinds* (None: `masked_kinds`), leaving sections empty."""
         ...
 
     def write(
-        self, data: bytes, dependencies: Sequence[Dependency], path: str, kinds: Collection[Kind] | None = None
+        self,
+        data: bytes,
+        dependencies: Sequence[Dependency],
+        path: str,
+        kinds: Collection[DependencyKind] | None = None,
     ) -> bytes:
         """Make *dependencies* what the file declares of *kinds* (None: all kinds).
 

@@ -12,7 +12,7 @@ Language = Literal["python", "rust", "javascript", "csharp"]
 """The languages whose manifests are understood."""
 
 
-class Kind(StrEnum):
+class DependencyKind(StrEnum):
     """What a dependency is needed for."""
 
     RUNTIME = "runtime"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
     """A forced version: npm `overrides` and `resolutions`, uv `override-dependencies`, Cargo `[patch]`."""
 
 
-class Source(StrEnum):
+class DependencySource(StrEnum):
     """Where a dependency comes from. Only `registry` can be looked up by name and version."""
 
     REGISTRY = "registry"
@@ -64,9 +64,9 @@ class Dependency(Record):
         default=(), description="extras (Python) or features (Rust), as written, in order"
     )
     marker: str = Field(default="", description="environment marker, target or Condition, as written")
-    kind: Kind = Kind.RUNTIME
+    kind: DependencyKind = DependencyKind.RUNTIME
     group: str = Field(default="", description="name of the extra, group or target framework; empty: none")
-    source: Source = Source.REGISTRY
+    source: DependencySource = DependencySource.REGISTRY
     origin: str = Field(default="", description="URL, path or registry address; empty for the default registry")
     alias: str = Field(default="", description="the name the code uses, where the declaration renames the package")
     details: tuple[tuple[str, str], ...] = Field(
@@ -103,7 +103,9 @@ class Note(Record):
     message: str
     line: int | None = Field(default=None, ge=1)
     target: str = Field(default="", description="path of the file referred to, as written")
-    kind: Kind = Field(default=Kind.RUNTIME, description="of the dependencies that the note is about")
+    kind: DependencyKind = Field(
+        default=DependencyKind.RUNTIME, description="of the dependencies that the note is about"
+    )
     group: str = ""
 
 
@@ -123,7 +125,7 @@ class Manifest(Record):
 class SectionKey(NamedTuple):
     """Which section of a manifest a dependency belongs to."""
 
-    kind: Kind
+    kind: DependencyKind
     group: str = ""
     marker: str = ""
     """Set only where sections are per target (Cargo `[target.….dependencies]`, conditional ItemGroups)."""

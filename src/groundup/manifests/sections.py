@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from groundup.manifests.editing import Edit, Span, Text, edited
-from groundup.manifests.records import Dependency, Kind, Language, Manifest, Note, SectionKey
+from groundup.manifests.records import Dependency, DependencyKind, Language, Manifest, Note, SectionKey
 
 
 @dataclass(frozen=True)
-class Entry:
+class ManifestEntry:
     """One declaration and its span: what stands for it and nothing around it."""
 
     dependency: Dependency
@@ -27,7 +27,7 @@ class Section(ABC):
     """A place in a file that holds declarations of one key."""
 
     key: SectionKey
-    entries: Sequence[Entry]
+    entries: Sequence[ManifestEntry]
 
     @abstractmethod
     def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
@@ -56,9 +56,9 @@ class Scan:
     companions: Sequence[Companion] = ()
 
 
-def _is_masked(entry: Entry, section: Section, kinds: frozenset[Kind]) -> bool:
+def _is_masked(entry: ManifestEntry, section: Section, kinds: frozenset[DependencyKind]) -> bool:
     kind = entry.dependency.kind
-    return kind in kinds or (kind is Kind.OPTIONAL and section.key.kind in kinds)
+    return kind in kinds or (kind is DependencyKind.OPTIONAL and section.key.kind in kinds)
 
 
 class SpanFormat(ABC):
@@ -66,7 +66,7 @@ class SpanFormat(ABC):
 
     name: str
     language: Language
-    masked_kinds: frozenset[Kind] = frozenset(Kind)
+    masked_kinds: frozenset[DependencyKind] = frozenset(DependencyKind)
 
     @abstractmethod
     def recognises(self, path: PurePosixPath) -> bool:
@@ -95,7 +95,7 @@ class SpanFormat(ABC):
         found = (entry.dependency for section in scan.sections for entry in section.entries)
         return Manifest(format=self.name, dependencies=tuple(found), notes=tuple(scan.notes))
 
-    def mask(self, data: bytes, path: str, kinds: Collection[Kind] | None = None) -> bytes:
+    def mask(self, data: bytes, path: str, kinds: Collection[DependencyKind] | None = None) -> bytes:
         """Remove all declarations of *kinds* (None: `masked_kinds`). Raises `ManifestError`.
 
         An optional declaration that stands among those of a masked kind goes with them, as `optional = true` does
@@ -117,7 +117,11 @@ class SpanFormat(ABC):
         return edited(scan.source, edits)
 
     def write(
-        self, data: bytes, dependencies: Sequence[Dependency], path: str, kinds: Collection[Kind] | None = None
+        self,
+        data: bytes,
+        dependencies: Sequence[Dependency],
+        path: str,
+        kinds: Collection[DependencyKind] | None = None,
     ) -> bytes:
         """Make *dependencies* what the file declares of *kinds* (None: all kinds). Raises `ManifestError`."""
         scan = self.scan(Text.decode(data, path))

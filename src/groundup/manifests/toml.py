@@ -36,7 +36,7 @@ class Value:
     """The text of a string; None for everything else."""
     items: tuple["Value", ...] | None = None
     """The elements of an array; None for everything else."""
-    members: tuple["Member", ...] | None = None
+    members: tuple["TomlMember", ...] | None = None
     """The members of an inline table; None for everything else."""
 
     @property
@@ -46,7 +46,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Member:
+class TomlMember:
     """`key = value`, or `dotted.key = value`."""
 
     keys: Path
@@ -61,7 +61,7 @@ class Table:
     path: Path
     header: Span | None
     array: bool = False
-    members: list[Member] = field(default_factory=list)
+    members: list[TomlMember] = field(default_factory=list)
     end: int = 0
     """Offset of the next header's line, or of the end of the text."""
 
@@ -78,7 +78,7 @@ class Child:
     """One key directly below a table, and all the places that say something about it."""
 
     name: str
-    members: tuple[Member, ...]
+    members: tuple[TomlMember, ...]
     """Assignments whose key is `name` or starts with it, relative to the table asked about."""
     tables: tuple[Table, ...]
     """Tables of their own, and tables below them."""
@@ -105,7 +105,7 @@ class Child:
 
 
 @dataclass(frozen=True)
-class Document:
+class TomlDocument:
     """A parsed file."""
 
     source: Text
@@ -127,7 +127,7 @@ class Document:
 
     def children(self, *path: str) -> list[Child]:
         """Return what stands directly below *path*, in file order. Tables inside arrays of tables are left out."""
-        members: dict[tuple[str, int], list[Member]] = {}
+        members: dict[tuple[str, int], list[TomlMember]] = {}
         owners: dict[int, Value | None] = {}
         for member, owner in self._members_below(path):
             mark = -1 if owner is None else owner.span.start
@@ -151,22 +151,24 @@ class Document:
         child = next((item for item in self.children(*path[:-1]) if item.name == path[-1]), None)
         return child.value if child else None
 
-    def _members_below(self, path: Path) -> Iterator[tuple[Member, Value | None]]:
+    def _members_below(self, path: Path) -> Iterator[tuple[TomlMember, Value | None]]:
         for table in self.tables:
             if not table.array and path[: len(table.path)] == table.path:
                 yield from _matching(table.members, path[len(table.path) :], None)
 
 
-def _matching(members: list[Member], rest: Path, owner: Value | None) -> Iterator[tuple[Member, Value | None]]:
+def _matching(
+    members: list[TomlMember], rest: Path, owner: Value | None
+) -> Iterator[tuple[TomlMember, Value | None]]:
     """Yield the members below the relative path *rest*, with keys relative to it."""
     for member in members:
         if len(member.keys) > len(rest) and member.keys[: len(rest)] == rest:
-            yield Member(member.keys[len(rest) :], member.span, member.value), owner
+            yield TomlMember(member.keys[len(rest) :], member.span, member.value), owner
         elif rest[: len(member.keys)] == member.keys and member.value.members is not None:
             yield from _matching(list(member.value.members), rest[len(member.keys) :], member.value)
 
 
-def parse(source: Text) -> Document:
+def parse(source: Text) -> TomlDocument:
     """Parse *source*. Raises `ManifestError` that names the line."""
     try:
         data = tomllib.loads(source.text)
@@ -178,7 +180,7 @@ def parse(source: Text) -> Document:
         raise source.error(f"is not valid TOML: {reason}; mend the file", offset) from error
     except RecursionError as error:
         raise source.error("is nested too deeply to be read as TOML") from error
-    return Document(source, data, tuple(_Scanner(source.text).tables()))
+    return TomlDocument(source, data, tuple(_Scanner(source.text).tables()))
 
 
 def quoted(text: str) -> str:
@@ -232,13 +234,13 @@ class _Scanner:
         self.at = self.text.index("]", self.at) + (2 if array else 1)
         return Table(path, Span(start, self.at), array)
 
-    def _member(self) -> Member:
+    def _member(self) -> TomlMember:
         start = self.at
         keys = self._keys()
         self.at = self.text.index("=", self.at) + 1
         self._skip(_BLANK)
         value = self._value()
-        return Member(keys, Span(start, self.at), value)
+        return TomlMember(keys, Span(start, self.at), value)
 
     def _keys(self) -> Path:
         keys = []

@@ -4,18 +4,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from groundup.manifests import toml
-from groundup.manifests.brackets import rearranged
 from groundup.manifests.editing import Edit, Span, Text
 from groundup.manifests.lines import (
     deletions,
     inserted_lines,
+    rearranged,
     whole_lines,
     with_blank_lines_below,
     with_touching_comments,
 )
 from groundup.manifests.records import Dependency, SectionKey
-from groundup.manifests.sections import Companion, Entry, Section
-from groundup.manifests.toml import Child, Document, Member, Table, Value
+from groundup.manifests.sections import Companion, ManifestEntry, Section
+from groundup.manifests.toml import Child, Table, TomlDocument, TomlMember, Value
 
 Assignment = tuple[str, str]
 """A key, unquoted, and the text of its value."""
@@ -25,10 +25,10 @@ Assignment = tuple[str, str]
 class KeySection(Section):
     """A table whose keys are dependencies: `[dependencies]`, `[tool.poetry.dependencies]`, `[packages]`."""
 
-    document: Document
+    document: TomlDocument
     path: toml.Path
     key: SectionKey
-    entries: Sequence[Entry]
+    entries: Sequence[ManifestEntry]
     children: Sequence[Child]
     """One for each entry; an array of alternatives gives one child for several entries."""
     render: Callable[[Sequence[Dependency]], Assignment]
@@ -59,7 +59,7 @@ class KeySection(Section):
 class KeyCompanion(Companion):
     """A table that says more about dependencies declared elsewhere, by name: `[tool.uv.sources]`."""
 
-    document: Document
+    document: TomlDocument
     path: toml.Path
     children: Mapping[str, Child]
     """By normalised name."""
@@ -71,12 +71,12 @@ class KeyCompanion(Companion):
 
 
 def removal(
-    document: Document, gone: Sequence[Child], added: Sequence[Assignment], path: toml.Path, *, comments: bool
+    document: TomlDocument, gone: Sequence[Child], added: Sequence[Assignment], path: toml.Path, *, comments: bool
 ) -> list[Edit]:
     """Return the edits that take children out of the table at *path*, with *comments* on request, and add keys."""
     source = document.source
     spans: list[Span] = []
-    owners: dict[int, tuple[Value, set[Member]]] = {}
+    owners: dict[int, tuple[Value, set[TomlMember]]] = {}
     for child in gone:
         if child.owner is not None:
             owners.setdefault(child.owner.span.start, (child.owner, set()))[1].update(child.members)
@@ -107,13 +107,13 @@ def child_spans(source: Text, child: Child, *, comments: bool) -> list[Span]:
     return spans
 
 
-def inline_home(document: Document, path: toml.Path) -> Value | None:
+def inline_home(document: TomlDocument, path: toml.Path) -> Value | None:
     """Return the inline table that is the value at *path*, or None."""
     value = document.value(*path) if path else None
     return value if value is not None and value.members is not None else None
 
 
-def assignments(document: Document, path: toml.Path, added: Sequence[Assignment]) -> list[Edit]:
+def assignments(document: TomlDocument, path: toml.Path, added: Sequence[Assignment]) -> list[Edit]:
     """Return the edits that set new keys in the table at *path*, wherever that is, made when it is missing."""
     source = document.source
     inline = inline_home(document, path)
@@ -141,7 +141,7 @@ def _in_newlines(source: Text, lines: Sequence[str]) -> list[str]:
     return [line.replace("\n", source.newline) for line in lines]
 
 
-def _dotted_home(document: Document, path: toml.Path) -> tuple[Table, toml.Path, int] | None:
+def _dotted_home(document: TomlDocument, path: toml.Path) -> tuple[Table, toml.Path, int] | None:
     """Return the table, the relative key and the offset where dotted keys below *path* stand, if any do."""
     for table in document.tables:
         rest = path[len(table.path) :]
@@ -153,7 +153,7 @@ def _dotted_home(document: Document, path: toml.Path) -> tuple[Table, toml.Path,
     return None
 
 
-def _new_table(document: Document, path: toml.Path, added: Sequence[Assignment]) -> list[Edit]:
+def _new_table(document: TomlDocument, path: toml.Path, added: Sequence[Assignment]) -> list[Edit]:
     source = document.source
     lines = ["[" + ".".join(map(toml.key, path)) + "]", *(f"{toml.key(name)} = {value}" for name, value in added)]
     siblings = [table for table in document.tables if path[:-1] and table.path[: len(path) - 1] == path[:-1]]

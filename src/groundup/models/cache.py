@@ -14,8 +14,8 @@ from pydantic import JsonValue
 
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.digests import digest_of
-from groundup.gateways.cache import FetchCache
 from groundup.models.protocol import ChatModel
+from groundup.registries.cache import FetchCache
 
 _KIND = "replies"
 

@@ -12,11 +12,9 @@ from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.models.asking import chat, messages
 from groundup.models.asking.replies import Parsed
 from groundup.models.counting import counted_tokens, estimated_reply_tokens, estimated_tokens
-from groundup.models.endpoint import Endpoint
-from groundup.models.ledger import Ledger
-from groundup.models.naming import ModelName, Provider
-from groundup.models.prices import Price
-from groundup.models.settings import ModelSettings
+from groundup.models.endpoint import ModelEndpoint
+from groundup.models.prices import CostLedger, Price
+from groundup.models.settings import ModelName, ModelProvider, ModelSettings
 
 _OUTPUT_TOKENS = 8192
 """What a reply is taken to have at most when neither the request nor the settings say."""
@@ -28,11 +26,11 @@ class EndpointModel:
     def __init__(
         self,
         name: ModelName,
-        provider: Provider,
-        endpoint: Endpoint,
+        provider: ModelProvider,
+        endpoint: ModelEndpoint,
         settings: ModelSettings,
         price: Price | None,
-        ledger: Ledger,
+        ledger: CostLedger,
     ) -> None:
         self.name = str(name)
         self.context_tokens = settings.context_tokens

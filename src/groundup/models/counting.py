@@ -13,8 +13,8 @@ from pydantic import JsonValue
 
 from groundup.domain.conversations import ChatRequest, Message
 from groundup.models.asking.chat import message_document, request_document
-from groundup.models.endpoint import Endpoint
-from groundup.models.naming import Provider
+from groundup.models.endpoint import ModelEndpoint
+from groundup.models.settings import ModelProvider
 
 _PIECES = re.compile(r"[A-Z]?[a-z]{1,4}|[A-Z]{1,4}|[0-9]|[!-/:-@\[-`{-~]|\n[\n ]{0,7}|[ \t]{2,8}")
 """A token each. A single blank is nearly always part of the word after it."""
@@ -55,7 +55,9 @@ def estimated_reply_tokens(message: Message) -> int:
     return estimated_text_tokens(message.content + (message.reasoning or "") + calls)
 
 
-async def counted_tokens(endpoint: Endpoint, provider: Provider, model: str, request: ChatRequest) -> int | None:
+async def counted_tokens(
+    endpoint: ModelEndpoint, provider: ModelProvider, model: str, request: ChatRequest
+) -> int | None:
     """Return what the server counts, None when it cannot."""
     if provider.tokenizer is None:
         return None
@@ -67,7 +69,7 @@ async def counted_tokens(endpoint: Endpoint, provider: Provider, model: str, req
     return await _counted_by_llamacpp(endpoint, root, model, request)
 
 
-async def _counted_by_llamacpp(endpoint: Endpoint, root: str, model: str, request: ChatRequest) -> int | None:
+async def _counted_by_llamacpp(endpoint: ModelEndpoint, root: str, model: str, request: ChatRequest) -> int | None:
     """Ask llama.cpp's own server, then the one of llama-cpp-python, which counts texts but applies no template."""
     messages: JsonValue = [message_document(message) for message in request.messages]
     tools: JsonValue = [tool.model_dump(mode="json") for tool in request.tools]

@@ -20,10 +20,9 @@ from pydantic import JsonValue, SecretStr
 
 from groundup import __version__
 from groundup.domain.records import Record
-from groundup.models.asking.replies import BrokenReplyError, Form, Parsed
-from groundup.models.failures import PASSING, Failure, Kind, failure_of, hidden_status
+from groundup.models.asking.replies import BrokenReplyError, Parsed, ReplyForm
+from groundup.models.failures import PASSING, CallFailure, CallFailureKind, failure_of, hidden_status
 from groundup.models.json_text import parsed
-from groundup.models.naming import Provider
 from groundup.models.protocol import (
     ContextOverflowError,
     KeyRejectedError,
@@ -33,6 +32,7 @@ from groundup.models.protocol import (
     RefusedError,
     RequestRejectedError,
 )
+from groundup.models.settings import ModelProvider
 
 if TYPE_CHECKING:
     import httpx
@@ -60,15 +60,15 @@ class Patience(Record):
 
 
 class _FailedError(Exception):
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: CallFailure) -> None:
         super().__init__(failure.message)
         self.failure = failure
 
 
-class Endpoint:
+class ModelEndpoint:
     """Sends JSON, returns JSON; retries what may pass. Belongs to one event loop; used as a context."""
 
-    def __init__(self, name: str, provider: Provider, key: SecretStr | None, patience: Patience) -> None:
+    def __init__(self, name: str, provider: ModelProvider, key: SecretStr | None, patience: Patience) -> None:
         assert provider.base_url is not None  # naming.provider_of has seen to it
         self.name = name
         self.base_url = provider.base_url.rstrip("/")
@@ -84,7 +84,7 @@ class Endpoint:
         """Whether replies are asked for as streams: on request, or because the endpoint gives no others."""
         self._answered = False
 
-    async def post(self, path: str, document: Mapping[str, JsonValue], form: Form) -> tuple[Parsed, int]:
+    async def post(self, path: str, document: Mapping[str, JsonValue], form: ReplyForm) -> tuple[Parsed, int]:
         """Return the reply, and how many tries it took. Raises the errors of `groundup.models.protocol`."""
 
         async def attempt() -> Parsed:
@@ -130,7 +130,7 @@ class Endpoint:
                     return await attempt(), tries
             except _FailedError as error:
                 failure = error.failure
-            if failure.kind is Kind.STREAM and not self._streams:
+            if failure.kind is CallFailureKind.STREAM and not self._streams:
                 self._streams = True
                 continue
             now = time.monotonic()
@@ -138,7 +138,7 @@ class Endpoint:
             pause = self._pause(failure, tries)
             if failure.kind not in PASSING or now + pause > gives_up_at:
                 self._raise(failure, tries)
-            if failure.kind is Kind.RATE_LIMIT:
+            if failure.kind is CallFailureKind.RATE_LIMIT:
                 self._not_before = max(self._not_before, now + pause)
             await asyncio.sleep(pause)
 
@@ -147,7 +147,7 @@ class Endpoint:
         while (wait := self._not_before - time.monotonic()) > 0:  # noqa: ASYNC110  # a time, not an event
             await asyncio.sleep(wait * random.uniform(1.0, 1.1))  # noqa: S311  # no secret hangs on it
 
-    def _pause(self, failure: Failure, tries: int) -> float:
+    def _pause(self, failure: CallFailure, tries: int) -> float:
         longest = min(_LONGEST_PAUSE_S, self._patience.first_pause_s * 2.0 ** (tries - 1))
         if failure.retry_after_s:  # "after 0 s" says nothing that could be heeded by all who wait
             return max(failure.retry_after_s, _SHORTEST_PAUSE_S)
@@ -160,18 +160,20 @@ class Endpoint:
             async with asyncio.timeout(self._patience.timeout_s):
                 response = await self._client().post(url, content=body, headers=self._headers())
         except TimeoutError as error:
-            failure = Failure(kind=Kind.NETWORK, message=f"no answer within {self._patience.timeout_s:g} s")
+            failure = CallFailure(
+                kind=CallFailureKind.NETWORK, message=f"no answer within {self._patience.timeout_s:g} s"
+            )
             raise _FailedError(failure) from error
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-            raise _FailedError(Failure(kind=Kind.REQUEST, message=str(error))) from error
+            raise _FailedError(CallFailure(kind=CallFailureKind.REQUEST, message=str(error))) from error
         except httpx.HTTPError as error:
             message = str(error) or type(error).__name__
-            raise _FailedError(Failure(kind=Kind.NETWORK, message=message)) from error
+            raise _FailedError(CallFailure(kind=CallFailureKind.NETWORK, message=message)) from error
         if response.status_code != 200:
             raise self._failed(response.status_code, dict(response.headers), response.content)
         return read(dict(response.headers), response.content)
 
-    def _reply(self, form: Form, headers: Mapping[str, str], content: bytes) -> Parsed:
+    def _reply(self, form: ReplyForm, headers: Mapping[str, str], content: bytes) -> Parsed:
         """Read a reply, whole or as a stream, whichever came. Raises `_FailedError`."""
         try:
             streamed = headers.get("content-type", "").startswith("text/event-stream")
@@ -188,28 +190,28 @@ class Endpoint:
         failure = failure_of(status, headers, body)
         return _FailedError(failure.model_copy(update={"message": f"HTTP {status}: {failure.message}"}))
 
-    def _raise(self, failure: Failure, tries: int) -> NoReturn:
+    def _raise(self, failure: CallFailure, tries: int) -> NoReturn:
         """Raise what *failure* is for callers, with what to do next."""
         said = self._redacted(failure.message)
         what = f"{self.name} at {shown(self.base_url)}"
         match failure.kind:
-            case Kind.CONTEXT:
+            case CallFailureKind.CONTEXT:
                 raise ContextOverflowError(f"{what}: the request is too long for the model: {said}")
-            case Kind.REFUSAL:
+            case CallFailureKind.REFUSAL:
                 raise RefusedError(f"{what} will not answer this: {said}")
-            case Kind.KEY:
+            case CallFailureKind.KEY:
                 raise KeyRejectedError(f"{what} rejects the key in {self._provider.key}; set a valid one ({said})")
-            case Kind.FORBIDDEN if not self._answered:
+            case CallFailureKind.FORBIDDEN if not self._answered:
                 raise KeyRejectedError(
                     f"{what} does not let the key in {self._provider.key} ask this model; set another ({said})"
                 )
-            case Kind.ABSENT:
+            case CallFailureKind.ABSENT:
                 raise ModelAbsentError(f"{what} is not there; check the model's name and the address ({said})")
-            case Kind.QUOTA:
+            case CallFailureKind.QUOTA:
                 raise KeyRejectedError(f"{what}: the account of {self._provider.key} has no money left ({said})")
-            case Kind.REQUEST | Kind.STREAM | Kind.FORBIDDEN:
+            case CallFailureKind.REQUEST | CallFailureKind.STREAM | CallFailureKind.FORBIDDEN:
                 raise RequestRejectedError(f"{what} rejects the request; check model and settings ({said})")
-            case Kind.RATE_LIMIT | Kind.OVERLOAD:
+            case CallFailureKind.RATE_LIMIT | CallFailureKind.OVERLOAD:
                 raise RateLimitedError(
                     f"{what} still answers with {failure.kind} after {tries} tries; resume later or with fewer "
                     f"calls at once ({said})"
@@ -277,7 +279,7 @@ def _events(content: bytes) -> Iterator[dict[str, JsonValue]]:
 
 def _broken(why: str) -> _FailedError:
     message = f"an answer that is not as agreed ({why[:200]})"
-    return _FailedError(Failure(kind=Kind.BROKEN, message=message))
+    return _FailedError(CallFailure(kind=CallFailureKind.BROKEN, message=message))
 
 
 def shown(url: str) -> str:

@@ -5,7 +5,7 @@ import json
 
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage
 from groundup.domain.digests import canonical_json, digest_of
-from groundup.domain.episodes import EpisodeLimits
+from groundup.domain.limits import EpisodeLimits
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 

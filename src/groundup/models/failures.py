@@ -12,7 +12,7 @@ from pydantic import Field, JsonValue
 from groundup.domain.records import Record
 
 
-class Kind(StrEnum):
+class CallFailureKind(StrEnum):
     """What is to be done about a failure."""
 
     RATE_LIMIT = "rate limit"
@@ -29,14 +29,16 @@ class Kind(StrEnum):
     REQUEST = "request"
 
 
-PASSING = frozenset({Kind.RATE_LIMIT, Kind.OVERLOAD, Kind.NETWORK, Kind.BROKEN})
+PASSING = frozenset(
+    {CallFailureKind.RATE_LIMIT, CallFailureKind.OVERLOAD, CallFailureKind.NETWORK, CallFailureKind.BROKEN}
+)
 """Another try may go well."""
 
 
-class Failure(Record):
+class CallFailure(Record):
     """One failed call."""
 
-    kind: Kind
+    kind: CallFailureKind
     message: str
     retry_after_s: float | None = Field(default=None, ge=0, description="as the endpoint asks")
 
@@ -94,12 +96,12 @@ class _Described(Record):
     """Everything that tells the kind: codes, types and the message."""
 
 
-def failure_of(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
+def failure_of(status: int, headers: Mapping[str, str], body: bytes) -> CallFailure:
     """Return what an answer with an error *status* means. Header names are lower case."""
     told = _described(body)
     malformed = status in {400, 422, 500} and _MALFORMED.search(told.signs)
-    kind = Kind.REQUEST if malformed else _kind(status, told.signs)
-    return Failure(kind=kind, message=told.message, retry_after_s=retry_after_s(headers))
+    kind = CallFailureKind.REQUEST if malformed else _kind(status, told.signs)
+    return CallFailure(kind=kind, message=told.message, retry_after_s=retry_after_s(headers))
 
 
 def hidden_status(document: Mapping[str, JsonValue]) -> int | None:
@@ -121,38 +123,38 @@ def hidden_status(document: Mapping[str, JsonValue]) -> int | None:
     return next((status for status, sign in _CODES if sign.search(json.dumps(error))), 500)
 
 
-def _kind(status: int, signs: str) -> Kind:
+def _kind(status: int, signs: str) -> CallFailureKind:
     if status == 402 or (status in {400, 403, 429} and _NO_MONEY.search(signs)):
-        return Kind.QUOTA
+        return CallFailureKind.QUOTA
     if status == 429:
-        return Kind.REQUEST if _NEVER_FITS.search(signs) else Kind.RATE_LIMIT
+        return CallFailureKind.REQUEST if _NEVER_FITS.search(signs) else CallFailureKind.RATE_LIMIT
     if status == 401:
-        return Kind.KEY
+        return CallFailureKind.KEY
     kind = _said(signs) if status < 500 or status in {500, 501} else None
     if kind is not None:  # some servers answer 500 to a prompt that is too long
         return kind
     if status == 413:
-        return Kind.CONTEXT
+        return CallFailureKind.CONTEXT
     return _by_status(status, signs)
 
 
-def _said(signs: str) -> Kind | None:
+def _said(signs: str) -> CallFailureKind | None:
     """Return what the words mean, whatever the status."""
     if _REFUSED.search(signs):
-        return Kind.REFUSAL
-    return Kind.CONTEXT if _OVERFLOW.search(signs) else None
+        return CallFailureKind.REFUSAL
+    return CallFailureKind.CONTEXT if _OVERFLOW.search(signs) else None
 
 
-def _by_status(status: int, signs: str) -> Kind:
+def _by_status(status: int, signs: str) -> CallFailureKind:
     if status == 403:
-        return Kind.FORBIDDEN
+        return CallFailureKind.FORBIDDEN
     if status == 404 or (status in {400, 422} and _ABSENT.search(signs)):
-        return Kind.ABSENT
+        return CallFailureKind.ABSENT
     if status in {400, 405, 422} and _WANTS_STREAM.search(signs):
-        return Kind.STREAM
+        return CallFailureKind.STREAM
     if status >= 500 or status in {408, 409, 425}:
-        return Kind.OVERLOAD
-    return Kind.REQUEST
+        return CallFailureKind.OVERLOAD
+    return CallFailureKind.REQUEST
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:

@@ -15,13 +15,11 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from groundup.domain.conversations import ChatReply, ChatRequest
-from groundup.domain.episodes import EpisodeLimits
 from groundup.domain.errors import GroundupError
+from groundup.domain.limits import EpisodeLimits
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
-from groundup.gateways.listening import listen_at
-from groundup.gateways.server import GatewayServer, Request, Response, ServerLimits
-from groundup.models.answering import chat, messages, responses, responses_replies
+from groundup.models.answering import chat, messages, responses
 from groundup.models.answering.forms import Asked, BadRequestError, Document, fresh_id
 from groundup.models.exchanges import Account, Exchange, Stop, Threads
 from groundup.models.protocol import (
@@ -32,6 +30,8 @@ from groundup.models.protocol import (
     RequestRejectedError,
     UnusableModelError,
 )
+from groundup.registries.listening import listen_at
+from groundup.registries.server import GatewayServer, Request, Response, ServerLimits
 from groundup.sandbox.protocol import Sandbox
 
 _PORT = 29110
@@ -91,10 +91,10 @@ FORMS: Mapping[str, _Form] = {
     responses.PATH: _Form(
         "responses",
         responses.asked,
-        lambda reply, asked: responses_replies.reply_document(reply, asked.model, asked.free_text),
-        lambda reply, asked: responses_replies.reply_events(reply, asked.model, asked.free_text),
+        lambda reply, asked: responses.reply_document(reply, asked.model, asked.free_text),
+        lambda reply, asked: responses.reply_events(reply, asked.model, asked.free_text),
         chat.error_document,
-        responses_replies.error_event,
+        responses.error_event,
     ),
     messages.PATH: _Form(
         "messages",

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 
-from groundup.reports.document import AttemptRow, Comparison, PairedFigure, RunReport, TaskPair, Unpaired
+from groundup.reports.document import AttemptRow, PairedFigure, RunComparison, RunReport, TaskPair, Unpaired
 from groundup.reports.intervals import bootstrap, sign_flips
 from groundup.reports.views import percent
 
@@ -12,7 +12,7 @@ Means = Mapping[str, float]
 _ABSENT = "not in the run"
 
 
-def compare(base: RunReport, other: RunReport) -> Comparison:
+def compare(base: RunReport, other: RunReport) -> RunComparison:
     """Compare *other* with *base* by the tasks that both have a score for: one mean per task and run."""
     left, right = _means(base, _counted), _means(other, _counted)
     every = dict.fromkeys(row.task for report in (base, other) for row in report.attempts)
@@ -24,7 +24,7 @@ def compare(base: RunReport, other: RunReport) -> Comparison:
     paired = {pair.task for pair in pairs}
     left_out = tuple(task for task in every if task not in paired)
     main = _figure("score", left, right)
-    return Comparison(
+    return RunComparison(
         base=base.run_id,
         other=other.run_id,
         tasks=len(pairs),

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from groundup.domain.episodes import Effort
+from groundup.domain.limits import Effort
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome, Subject
 from groundup.domain.verdicts import GraderIdentity, Reason, Score
@@ -46,7 +46,7 @@ class AttemptRow(Record):
         return self.scores[name].value if self.standing == "graded" and name in self.scores else None
 
 
-class Counts(Record):
+class AttemptCounts(Record):
     """How many attempts stand where. The first is the sum of the others."""
 
     planned: int
@@ -82,7 +82,7 @@ class RunReport(Record):
     subject: Subject
     sandbox: str
     graders: tuple[GraderIdentity, ...] = Field(description="of all verdicts; more than one is told in warnings")
-    counts: Counts
+    counts: AttemptCounts
     figures: tuple[Figure, ...] = Field(description="the headline first")
     lost_at: dict[str, int] = Field(description="attempts below full score by the stage they name first")
     cut_short: dict[str, int] = Field(
@@ -137,7 +137,7 @@ class Unpaired(Record):
     other: str
 
 
-class Comparison(Record):
+class RunComparison(Record):
     """A run against the first one, by tasks that both have a score for."""
 
     base: str
@@ -161,4 +161,4 @@ class Report(Record):
     format: Literal[1] = 1
     groundup: str = Field(description="version that made the report")
     runs: tuple[RunReport, ...]
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[RunComparison, ...] = ()

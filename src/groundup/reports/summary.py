@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from groundup import __version__
 from groundup.domain.conversations import TokenUsage
-from groundup.domain.episodes import Effort
+from groundup.domain.limits import Effort
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.reports.comparison import compare
-from groundup.reports.document import ATTEMPTED, AttemptRow, Counts, Figure, Report, RunReport
+from groundup.reports.document import ATTEMPTED, AttemptCounts, AttemptRow, Figure, Report, RunReport
 from groundup.reports.intervals import bootstrap, wilson
 from groundup.store.records import ConfigFile, VerdictLine
 from groundup.suites.protocol import Results, Summary
@@ -144,9 +144,9 @@ def _verdict_row(key: AttemptKey, verdict: Verdict | None, seconds: float | None
     )
 
 
-def _counts(rows: Sequence[AttemptRow]) -> Counts:
+def _counts(rows: Sequence[AttemptRow]) -> AttemptCounts:
     standing = Counter(row.standing for row in rows)
-    return Counts(
+    return AttemptCounts(
         planned=len(rows),
         graded=standing["graded"],
         tampered=standing["tampered"],

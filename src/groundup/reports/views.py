@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from groundup.domain.episodes import Effort
+from groundup.domain.limits import Effort
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import GraderIdentity, Score
-from groundup.reports.document import ATTEMPTED, AttemptRow, Comparison, Figure, Report, RunReport
+from groundup.reports.document import ATTEMPTED, AttemptRow, Figure, Report, RunComparison, RunReport
 from groundup.reports.intervals import SIGN_FLIPS, Interval
 from groundup.suites.protocol import Summary
 from groundup.trees.limits import printable
@@ -214,7 +214,7 @@ def _cell(run: RunReport, task: str) -> str:
     return ", ".join(share(row.score) if row.standing == "graded" else _standing(row) for row in rows)
 
 
-def _comparisons(comparisons: tuple[Comparison, ...]) -> View:
+def _comparisons(comparisons: tuple[RunComparison, ...]) -> View:
     rows = []
     notes = []
     for one in comparisons:
@@ -237,7 +237,7 @@ def _comparisons(comparisons: tuple[Comparison, ...]) -> View:
     )
 
 
-def _compared(one: Comparison) -> View:
+def _compared(one: RunComparison) -> View:
     """Return a row per figure, over the tasks that have it in both runs."""
     rows = tuple(
         (
@@ -270,7 +270,7 @@ def _points(difference: float, interval: Interval | None) -> str:
     return f"{difference * 100:+.1f} points{between}"
 
 
-def _pairs(one: Comparison) -> Iterator[View]:
+def _pairs(one: RunComparison) -> Iterator[View]:
     differing = sorted((pair for pair in one.pairs if pair.difference), key=lambda pair: pair.difference)
     equal = [pair.task for pair in one.pairs if not pair.difference]
     yield View(

@@ -14,16 +14,15 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from groundup.domain.errors import UsageError
-from groundup.domain.ids import checked_name
-from groundup.domain.names import unknown
+from groundup.domain.names import checked_name, unknown
 from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.runs.equipment import check_trust
-from groundup.runs.execution import Finish, Job, execute, refuse
+from groundup.runs.execution import Finish, RunJob, execute, refuse
 from groundup.runs.generation import GeneratedSource
 from groundup.runs.interrupts import EXIT_CODE
 from groundup.runs.options import RunOptions
-from groundup.runs.plan import Plan, changed_fields, make_plan, told_left_out
+from groundup.runs.plan import RunPlan, changed_fields, make_plan, told_left_out
 from groundup.runs.progress import Progress, Standing, Warned, silent
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
@@ -50,7 +49,7 @@ class RunResult(Record):
         return 3 if self.owed else 0
 
 
-def plan(configuration: RunConfiguration, settings: Settings) -> Plan:
+def plan(configuration: RunConfiguration, settings: Settings) -> RunPlan:
     """Decide what a run would do, without doing it. Raises `UsageError`, naming the nearest task."""
     return make_plan(configuration, settings)
 
@@ -70,7 +69,7 @@ def run(
     if made.left_out:
         progress(Warned(message=told_left_out(made)))
     name = checked_name(run_id) if run_id else _free_name(settings.output, _named_after(made))
-    return _work(Job(made, settings.output / name, options, settings, progress, finish, resumed=False))
+    return _work(RunJob(made, settings.output / name, options, settings, progress, finish, resumed=False))
 
 
 def resume(
@@ -95,7 +94,7 @@ def resume(
     check_trust(earlier.sandbox, trusted=options.trusted)
     made = make_plan(earlier, settings)
     kept = _as_begun(options, RunFolder(folder))
-    return _work(Job(made, folder, kept, settings, progress, finish, resumed=True))
+    return _work(RunJob(made, folder, kept, settings, progress, finish, resumed=True))
 
 
 def regrade(
@@ -141,7 +140,7 @@ def _as_begun(options: RunOptions, run: RunFolder) -> RunOptions:
     return RunOptions.model_validate({**dict(options), **money, **given, "use_cache": use_cache})
 
 
-def _work(job: Job) -> RunResult:
+def _work(job: RunJob) -> RunResult:
     standing, interrupted = execute(job)
     return RunResult(folder=job.path, standing=standing, interrupted=interrupted)
 
@@ -159,7 +158,7 @@ def _with(configuration: RunConfiguration, changes: Mapping[str, object] | None)
         raise UsageError(f"{'.'.join(map(str, first['loc']))}: {plainly(first)}") from error
 
 
-def _named_after(made: Plan) -> str:
+def _named_after(made: RunPlan) -> str:
     subject = made.configuration.subject
     agent = made.source.agent.name if isinstance(made.source, GeneratedSource) else subject.agent
     parts = [made.suite.name, agent, *([subject.model] if subject.model else [])]

@@ -11,7 +11,6 @@ from itertools import count
 from pathlib import Path
 
 from groundup.domain.digests import digest_of
-from groundup.domain.episodes import Effort
 from groundup.domain.errors import (
     DiskFullError,
     InfrastructureError,
@@ -21,6 +20,7 @@ from groundup.domain.errors import (
     TaskError,
     UsageError,
 )
+from groundup.domain.limits import Effort
 from groundup.domain.subjects import AttemptKey, Outcome, Submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Stage, Status, Verdict
@@ -31,7 +31,7 @@ from groundup.runs.fairness import fairly_graded
 from groundup.runs.generation import Generation
 from groundup.runs.interrupts import in_thread
 from groundup.runs.options import RunOptions
-from groundup.runs.plan import Plan
+from groundup.runs.plan import RunPlan
 from groundup.runs.scheduler import Stages
 from groundup.runs.submissions import SubmissionSource
 from groundup.store.folder import RunWriter
@@ -42,10 +42,10 @@ from groundup.trees.removal import remove_tree
 
 
 @dataclass(frozen=True)
-class Workplace:
+class RunContext:
     """What every attempt of one start of a run has in common."""
 
-    plan: Plan
+    plan: RunPlan
     writer: RunWriter
     equipment: Equipment
     cache: VerdictCache | None
@@ -58,10 +58,10 @@ class Workplace:
     """Where making and grading wait for their turn; None where whole attempts do."""
 
 
-class Trial:
+class AttemptTry:
     """One try at settling one attempt."""
 
-    def __init__(self, workplace: Workplace, key: AttemptKey, try_number: int) -> None:
+    def __init__(self, workplace: RunContext, key: AttemptKey, try_number: int) -> None:
         self._at = workplace
         self._key = key
         self._try = try_number

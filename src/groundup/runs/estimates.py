@@ -1,11 +1,11 @@
 """What a run may cost, guessed before it begins: from tokens that agents expect, and the model's price."""
 
-from groundup.agents.protocol import Estimating
+from groundup.agents.protocol import UsageEstimating
 from groundup.domain.conversations import TokenUsage
 from groundup.domain.records import Record
 from groundup.runs.generation import GeneratedSource, model_settings
 from groundup.runs.options import RunOptions
-from groundup.runs.plan import Plan
+from groundup.runs.plan import RunPlan
 from groundup.settings import Settings
 
 
@@ -23,10 +23,10 @@ class Estimate(Record):
         return f"a guess for {self.attempts} attempts: {tokens}, {cost}"
 
 
-def estimate_of(plan: Plan, options: RunOptions | None) -> Estimate | None:
+def estimate_of(plan: RunPlan, options: RunOptions | None) -> Estimate | None:
     """Return what making the submissions of *plan* may take; None where nobody can guess."""
     source = plan.source
-    if not isinstance(source, GeneratedSource) or not isinstance(source.agent, Estimating):
+    if not isinstance(source, GeneratedSource) or not isinstance(source.agent, UsageEstimating):
         return None
     if source.spec.model is None:
         return None

@@ -12,13 +12,12 @@ from pathlib import Path
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.models.protocol import BudgetSpentError, UnusableModelError
-from groundup.runs.attempt import Trial, Workplace
+from groundup.runs.attempt import AttemptTry, RunContext
 from groundup.runs.equipment import Equipment, equipment
 from groundup.runs.generation import Generation, generation, paid_so_far
 from groundup.runs.interrupts import Interrupted, interruptible
-from groundup.runs.memory import machine_memory_mb
 from groundup.runs.options import RunOptions
-from groundup.runs.plan import Plan, changed
+from groundup.runs.plan import RunPlan, changed
 from groundup.runs.progress import (
     AttemptBegan,
     AttemptEnded,
@@ -27,10 +26,10 @@ from groundup.runs.progress import (
     RunBegan,
     RunEnded,
     Standing,
+    Tally,
     Warned,
 )
-from groundup.runs.scheduler import Admission, Stage, Stages, work_off
-from groundup.runs.tally import Tally
+from groundup.runs.scheduler import Admission, Stages, WorkStage, machine_memory_mb, work_off
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder, RunWriter
 from groundup.store.records import ConfigFile, Start
@@ -42,10 +41,10 @@ Finish = Callable[[Path], None]
 
 
 @dataclass(frozen=True)
-class Job:
+class RunJob:
     """A plan with the folder it goes to and the ways of working on it."""
 
-    plan: Plan
+    plan: RunPlan
     path: Path
     options: RunOptions
     settings: Settings
@@ -54,7 +53,7 @@ class Job:
     resumed: bool
 
 
-def execute(job: Job) -> tuple[Standing, bool]:
+def execute(job: RunJob) -> tuple[Standing, bool]:
     """Work on a run until nothing is owed; return how it stands and whether it was interrupted."""
 
     def stopping() -> None:
@@ -63,7 +62,7 @@ def execute(job: Job) -> tuple[Standing, bool]:
     return interruptible(lambda interrupted: _execute(job, interrupted), stopping)
 
 
-async def _execute(job: Job, interrupted: Interrupted) -> tuple[Standing, bool]:
+async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, bool]:
     async with (
         equipment(job.plan.configuration.sandbox, job.settings) as tools,
         generation(job.plan.source, job.options, job.settings, lambda: _paid_usd(job)) as made_by,
@@ -88,11 +87,11 @@ async def _execute(job: Job, interrupted: Interrupted) -> tuple[Standing, bool]:
             return tally.standing(), interrupted()
 
 
-def _paid_usd(job: Job) -> float:
+def _paid_usd(job: RunJob) -> float:
     return paid_so_far(RunFolder(job.path)) if job.resumed else 0.0
 
 
-def _writer(job: Job, tools: Equipment) -> RunWriter:
+def _writer(job: RunJob, tools: Equipment) -> RunWriter:
     plan = job.plan
     identity = tools.provider.identity()
     pinned = {**plan.pinned, "sandbox": " ".join(f"{name} {identity[name]}" for name in sorted(identity))}
@@ -114,7 +113,7 @@ def _writer(job: Job, tools: Equipment) -> RunWriter:
     return RunWriter.create(job.path, config)
 
 
-def refuse_changes(earlier: ConfigFile, plan: Plan, pinned: Mapping[str, str]) -> None:
+def refuse_changes(earlier: ConfigFile, plan: RunPlan, pinned: Mapping[str, str]) -> None:
     """Raise `UsageError` naming what differs from the run that *earlier* describes."""
     if keys := changed(earlier, plan, pinned):
         refuse(earlier.run_id, keys)
@@ -150,7 +149,7 @@ class _Owed:
     """The attempts without a verdict, and what happens to each."""
 
     def __init__(
-        self, job: Job, writer: RunWriter, means: tuple[Equipment, Generation | None], tally: Tally, start: int
+        self, job: RunJob, writer: RunWriter, means: tuple[Equipment, Generation | None], tally: Tally, start: int
     ) -> None:
         tools, self._generation = means
         self._options = job.options
@@ -159,7 +158,7 @@ class _Owed:
         self._tasks = job.plan.tasks
         self._grader = job.plan.grader
         cache = VerdictCache(job.settings.cache_dir / "verdicts", self._warn)
-        self._workplace = Workplace(
+        self._workplace = RunContext(
             plan=job.plan,
             writer=writer,
             equipment=tools,
@@ -210,22 +209,23 @@ class _Owed:
         largest_mb = max((self._grader.reservation_mb(task) for task in self._tasks.values()), default=0)
         grading_mb = min(jobs * largest_mb, budget_mb // 2)
         return Stages(
-            making=Stage(self._options.agent_jobs or jobs, budget_mb - grading_mb), grading=Stage(jobs, grading_mb)
+            making=WorkStage(self._options.agent_jobs or jobs, budget_mb - grading_mb),
+            grading=WorkStage(jobs, grading_mb),
         )
 
     def _is_made(self, key: AttemptKey) -> bool:
-        made = Trial(self._workplace, key, 1).taken_in() is not None
+        made = AttemptTry(self._workplace, key, 1).taken_in() is not None
         if made:
             self._tally.made(key, now=False)
         return made
 
     async def _attempt(self, key: AttemptKey) -> float | None:
-        if self._stopped and Trial(self._workplace, key, 1).taken_in() is None:
+        if self._stopped and AttemptTry(self._workplace, key, 1).taken_in() is None:
             return None
         number = self._tries.get(key, 0) + 1
         self._tally.began()
         self._progress(AttemptBegan(attempt=key, standing=self._tally.standing()))
-        trial = Trial(self._workplace, key, number)
+        trial = AttemptTry(self._workplace, key, number)
         try:
             line = await trial.settle()
         except (BudgetSpentError, UnusableModelError, UsageError) as error:

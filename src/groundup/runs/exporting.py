@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Literal
 
 from groundup import catalog
-from groundup.agents.atif import as_atif
+from groundup.agents.trajectories import as_atif
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.settings import Settings
-from groundup.store.attempts import AttemptFolder
+from groundup.store.attempts import AttemptFolder, read_trajectory
 from groundup.store.folder import RunFolder
-from groundup.store.trajectory import read_trajectory
 from groundup.suites.protocol import PATCH_FILE, PatchTaking, SeedWriting, Suite
 from groundup.trees.copy import copy_tree
 from groundup.trees.digest import entry_digests

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from groundup import catalog
-from groundup.agents.protocol import Agent, Assignment, Ended, Preferring, SubmitResult
-from groundup.agents.steps import paid_for
+from groundup.agents.protocol import Agent, AgentResult, Assignment, Preferring, SubmitResult
+from groundup.agents.trajectories import paid_for
 from groundup.domain.digests import digest_of
-from groundup.domain.episodes import Effort, Feedback
 from groundup.domain.errors import UsageError
+from groundup.domain.limits import Effort, Feedback
 from groundup.domain.plainly import plainly
 from groundup.domain.subjects import AttemptKey, Provenance, Submission
 from groundup.domain.tasks import Task
@@ -28,13 +28,12 @@ from groundup.models.cache import for_attempt
 from groundup.models.protocol import ChatModel
 from groundup.runs.interrupts import in_thread
 from groundup.runs.options import RunOptions
-from groundup.runs.submissions import Source
+from groundup.runs.submissions import SubmissionOrigin
 from groundup.runs.workspaces import Workspace
 from groundup.settings import Settings
-from groundup.store.attempts import AttemptFolder
+from groundup.store.attempts import AttemptFolder, read_trajectory
 from groundup.store.folder import RunFolder
 from groundup.store.records import Generated
-from groundup.store.trajectory import read_trajectory
 from groundup.suites.protocol import Suite, Withholding
 
 if TYPE_CHECKING:
@@ -118,7 +117,9 @@ class Generation:
             trajectory.append("ended", outcome=ended.outcome.value, detail=ended.detail)
         return await self._taken_in(workspace, destination, ended, time.monotonic() - began)
 
-    async def _taken_in(self, workspace: Workspace, destination: Path, ended: Ended, seconds: float) -> Submission:
+    async def _taken_in(
+        self, workspace: Workspace, destination: Path, ended: AgentResult, seconds: float
+    ) -> Submission:
         spec = self.source.spec
         taken = await in_thread(lambda: workspace.take_in(destination))
         return Submission(
@@ -151,7 +152,7 @@ class Generation:
 
 @asynccontextmanager
 async def generation(
-    source: Source, options: RunOptions, settings: Settings, paid_usd: Callable[[], float]
+    source: SubmissionOrigin, options: RunOptions, settings: Settings, paid_usd: Callable[[], float]
 ) -> AsyncIterator[Generation | None]:
     """Yield what makes submissions, with the model open; None for a source that brings them.
 
@@ -162,9 +163,8 @@ async def generation(
     elif source.spec.model is None:
         yield Generation(source, None)
     else:
-        from groundup.models.ledger import Ledger
         from groundup.models.opening import open_model
-        from groundup.models.prices import price_of
+        from groundup.models.prices import CostLedger, price_of
 
         asked = model_settings(source, options, settings)
         limited = options.max_cost_usd is not None or source.spec.limits.cost_usd is not None
@@ -173,7 +173,7 @@ async def generation(
                 f"a limit on the cost needs a price, and {source.spec.model} has none; give --price INPUT:OUTPUT "
                 "(USD per million tokens) or a --prices file"
             )
-        ledger = Ledger(options.max_cost_usd, paid_usd() if options.max_cost_usd is not None else 0.0)
+        ledger = CostLedger(options.max_cost_usd, paid_usd() if options.max_cost_usd is not None else 0.0)
         async with open_model(source.spec.model, asked, ledger=ledger) as model:
             yield Generation(source, model)
 

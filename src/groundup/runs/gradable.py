@@ -14,7 +14,7 @@ from groundup.domain.records import Record
 from groundup.environments.git import answers
 from groundup.environments.interpreters import Interpreter, present_interpreter
 from groundup.environments.java_homes import jdks
-from groundup.environments.layer_store import LayerStore, layer_store
+from groundup.environments.layers import LayerStore, layer_store
 from groundup.environments.python_layers import has_layer
 from groundup.environments.requests import GitSource
 from groundup.environments.sources import has_source

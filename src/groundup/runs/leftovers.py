@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from groundup.domain.records import Record
-from groundup.environments.layer_store import layer_store
+from groundup.environments.layers import layer_store
 from groundup.sandbox.host_state import clean_stale_state, stale_state
 from groundup.settings import Settings
 from groundup.store.holding import is_held

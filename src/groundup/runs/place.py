@@ -23,7 +23,7 @@ from groundup.trees.removal import remove_tree
 
 
 @dataclass(frozen=True)
-class Place:
+class AttemptSandbox:
     """An attempt's sandbox, ready to be opened."""
 
     provider: SandboxProvider
@@ -33,7 +33,7 @@ class Place:
 @asynccontextmanager
 async def place_of(
     folder: Path, attempt: AttemptKey, settings: Settings, *, trusted: bool = False
-) -> AsyncIterator[Place]:
+) -> AsyncIterator[AttemptSandbox]:
     """Yield what `groundup shell` opens: a copy of the submission in its task's environment, later removed."""
     run = RunFolder(folder)
     config = run.config()
@@ -59,7 +59,7 @@ async def place_of(
                 spec = await plan.grader.sandbox_spec(task, workspace, bench)
             else:
                 spec = SandboxSpec(workspace=workspace, limits=task.limits, system="host", label=str(attempt))
-            yield Place(tools.provider, spec)
+            yield AttemptSandbox(tools.provider, spec)
     finally:
         hold.close()
         remove_tree(copy)

@@ -11,10 +11,8 @@ from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
-from groundup.runs.earlier import EarlierRunSource
 from groundup.runs.generation import GeneratedSource, check_instructions
-from groundup.runs.references import ReferenceSource
-from groundup.runs.submissions import Source
+from groundup.runs.submissions import EarlierRunSource, ReferenceSource, SubmissionOrigin
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import (
@@ -33,7 +31,7 @@ Groups = Mapping[str, Collection[str]]
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """Everything that is decided before a run starts. `groundup run --dry-run` shows it."""
 
     configuration: RunConfiguration
@@ -41,7 +39,7 @@ class Plan:
     grader: Grader
     tasks: Mapping[str, Task]
     planned: Planned
-    source: Source
+    source: SubmissionOrigin
     pinned: dict[str, str]
     left_out: tuple[str, ...] = ()
     """Tasks that nobody named and that the suite cannot grade, or for which it has no oracle."""
@@ -52,7 +50,7 @@ class Plan:
         return tuple(key for key in self.planned.keys if not self.source.holds(key))
 
 
-def make_plan(configuration: RunConfiguration, settings: Settings) -> Plan:
+def make_plan(configuration: RunConfiguration, settings: Settings) -> RunPlan:
     """Decide what a run would do; raises `UsageError`, with the nearest name where one is unknown."""
     suite: Suite = catalog.find("suite", configuration.suite)(settings)
     grader = _grader(suite, configuration.grader)
@@ -66,7 +64,7 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> Plan:
     if isinstance(source, GeneratedSource):
         check_instructions(suite.name, tasks)
     planned = Planned(tasks=tuple(tasks), attempts=configuration.attempts or source.attempts())
-    return Plan(
+    return RunPlan(
         configuration=configuration,
         suite=suite,
         grader=grader,
@@ -78,7 +76,7 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> Plan:
     )
 
 
-def told_left_out(plan: Plan) -> str:
+def told_left_out(plan: RunPlan) -> str:
     """Return a sentence about the tasks that a run leaves out because they lack what it needs."""
     lack = "cannot be graded yet"
     if isinstance(plan.source, ReferenceSource) and isinstance(plan.suite, PartlyReferenced):
@@ -88,7 +86,7 @@ def told_left_out(plan: Plan) -> str:
     return f"{are} left out, such as {plan.left_out[0]}; see `groundup tasks {plan.suite.name}`"
 
 
-def changed(earlier: ConfigFile, plan: Plan, pinned: Mapping[str, str]) -> list[str]:
+def changed(earlier: ConfigFile, plan: RunPlan, pinned: Mapping[str, str]) -> list[str]:
     """Return the keys in which *plan* differs from the run that *earlier* describes."""
     before = {
         **{name: str(value) for name, value in earlier.planned},
@@ -174,7 +172,7 @@ def _named(configuration: RunConfiguration) -> tuple[str, ...] | None:
             return configuration.tasks
 
 
-def _source(configuration: RunConfiguration, suite: Suite, tasks: Sequence[str]) -> Source:
+def _source(configuration: RunConfiguration, suite: Suite, tasks: Sequence[str]) -> SubmissionOrigin:
     match configuration.submissions:
         case References(which=which):
             return ReferenceSource(suite, which)
@@ -183,14 +181,18 @@ def _source(configuration: RunConfiguration, suite: Suite, tasks: Sequence[str])
         case Generated() as generated:
             return GeneratedSource(generated, suite)
         case Predictions() as predictions:
-            from groundup.runs.predictions import Layout, open_predictions
+            from groundup.runs.predictions import PredictionLayout, open_predictions
 
-            layout = Layout(suite.prediction_groups, patches=True) if isinstance(suite, PatchTaking) else Layout()
+            layout = (
+                PredictionLayout(suite.prediction_groups, patches=True)
+                if isinstance(suite, PatchTaking)
+                else PredictionLayout()
+            )
             return open_predictions(predictions, tasks, layout=layout)
 
 
 def _pinned(
-    suite: Suite, grader: Grader, tasks: Mapping[str, Task], planned: Planned, source: Source
+    suite: Suite, grader: Grader, tasks: Mapping[str, Task], planned: Planned, source: SubmissionOrigin
 ) -> dict[str, str]:
     pinned = {
         "suite": f"{suite.name} {suite.version}",

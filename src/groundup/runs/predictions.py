@@ -41,7 +41,7 @@ _PATCHES = (".diff", ".patch")
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundPrediction:
     """One prediction: where it lies (links resolved), or why it cannot be used."""
 
     name: str
@@ -54,7 +54,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Layout:
+class PredictionLayout:
     """What a suite allows besides `<predictions>/<task>/` with a tree in it."""
 
     groups: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class Layout:
 class PredictionSource:
     """Implements `SubmissionSource` for what `open_predictions` found."""
 
-    def __init__(self, spec: Predictions, found: Mapping[AttemptKey, Found], limits: TreeLimits) -> None:
+    def __init__(self, spec: Predictions, found: Mapping[AttemptKey, FoundPrediction], limits: TreeLimits) -> None:
         self._spec = spec
         self._found = found
         self._limits = limits
@@ -109,7 +109,7 @@ class PredictionSource:
             dropped=told_dropped(taken),
         )
 
-    def _digest(self, found: Found) -> str:
+    def _digest(self, found: FoundPrediction) -> str:
         if found.patch is not None:
             return digest_bytes(found.patch)
         if found.place is None:
@@ -120,14 +120,18 @@ class PredictionSource:
 
 
 def open_predictions(
-    spec: Predictions, tasks: Sequence[str], limits: TreeLimits | None = None, *, layout: Layout | None = None
+    spec: Predictions,
+    tasks: Sequence[str],
+    limits: TreeLimits | None = None,
+    *,
+    layout: PredictionLayout | None = None,
 ) -> PredictionSource:
     """Find the predictions that *spec* names. *tasks* are all ids of the suite, not only the run's.
 
     Raises `UsageError` when the whole cannot be read, names no task, or names an unknown one.
     """
     path = Path(spec.path)
-    layout = layout or Layout()
+    layout = layout or PredictionLayout()
     if spec.task is not None and spec.task not in tasks:
         raise UsageError(unknown("task", spec.task, tasks))
     try:
@@ -155,7 +159,7 @@ def model_named_in(path: Path) -> str | None:
     return next((line.model_name_or_path for _, line in _lines(path) if line.model_name_or_path), None)
 
 
-def _of_one_task(path: Path, task: str, layout: Layout) -> Iterator[tuple[AttemptKey, Found]]:
+def _of_one_task(path: Path, task: str, layout: PredictionLayout) -> Iterator[tuple[AttemptKey, FoundPrediction]]:
     """Treat *path* as if it were `<predictions>/<task>`, except that it may be an archive and may be a link."""
     if not path.exists():
         raise UsageError(f"{path}: no such folder or archive; give one with -p")
@@ -163,12 +167,14 @@ def _of_one_task(path: Path, task: str, layout: Layout) -> Iterator[tuple[Attemp
     if place.is_dir():
         yield from _attempts(place, task, place, path.name, layout)
     elif path.name.endswith(layout.packed) and place.is_file():
-        yield AttemptKey(task=task), Found(path.name, place)
+        yield AttemptKey(task=task), FoundPrediction(path.name, place)
     else:
         raise UsageError(f"{path} is neither a folder nor an archive ({', '.join(ARCHIVES)})")
 
 
-def _of_folder(path: Path, tasks: Sequence[str], layout: Layout) -> Iterator[tuple[AttemptKey, Found]]:
+def _of_folder(
+    path: Path, tasks: Sequence[str], layout: PredictionLayout
+) -> Iterator[tuple[AttemptKey, FoundPrediction]]:
     root = path.resolve()
     for entry in sorted(root.iterdir()):
         name = entry.name
@@ -177,7 +183,7 @@ def _of_folder(path: Path, tasks: Sequence[str], layout: Layout) -> Iterator[tup
         elif name.startswith("."):
             continue
         elif name in layout.groups and entry.is_dir():
-            yield from _of_folder(entry, tasks, Layout(patches=layout.patches))
+            yield from _of_folder(entry, tasks, PredictionLayout(patches=layout.patches))
         elif name.endswith(ARCHIVES):
             task = name[: -len(next(ending for ending in ARCHIVES if name.endswith(ending)))]
             hint = task if task in tasks else "<task>"
@@ -190,20 +196,22 @@ def _of_folder(path: Path, tasks: Sequence[str], layout: Layout) -> Iterator[tup
             )
 
 
-def _of_task_entry(root: Path, entry: Path, task: str, layout: Layout) -> Iterator[tuple[AttemptKey, Found]]:
+def _of_task_entry(
+    root: Path, entry: Path, task: str, layout: PredictionLayout
+) -> Iterator[tuple[AttemptKey, FoundPrediction]]:
     found = _resolved(root, entry, task)
     if found.place is not None and found.place.is_dir():
         yield from _attempts(root, task, found.place, task, layout)
     elif found.place is not None:
         refusal = f"{task} is a file; a prediction is a folder {task}/ or an archive {task}/submission.tar.gz"
-        yield AttemptKey(task=task), Found(task, refusal=refusal)
+        yield AttemptKey(task=task), FoundPrediction(task, refusal=refusal)
     else:
         yield AttemptKey(task=task), found
 
 
 def _attempts(
-    root: Path, task: str, folder: Path, name: str, layout: Layout
-) -> Iterator[tuple[AttemptKey, Found]]:
+    root: Path, task: str, folder: Path, name: str, layout: PredictionLayout
+) -> Iterator[tuple[AttemptKey, FoundPrediction]]:
     """Yield `<index>/` folders when there is nothing else, otherwise the folder itself."""
     entries = [entry for entry in sorted(folder.iterdir()) if not entry.name.startswith(".")]
     if entries and all(_INDEX.fullmatch(entry.name) and not _is_plain_file(entry) for entry in entries):
@@ -217,7 +225,7 @@ def _attempts(
         yield AttemptKey(task=task), _packed_or_tree(root, folder, name, layout)
 
 
-def _packed_or_tree(root: Path, folder: Path, name: str, layout: Layout) -> Found:
+def _packed_or_tree(root: Path, folder: Path, name: str, layout: PredictionLayout) -> FoundPrediction:
     """Return `submission.<archive>` in *folder* when there is one, otherwise the folder, or the diff in it."""
     if layout.patches and os.path.lexists(folder / PATCH_FILE):
         return _resolved(root, folder / PATCH_FILE, f"{name}/{PATCH_FILE}")
@@ -225,28 +233,30 @@ def _packed_or_tree(root: Path, folder: Path, name: str, layout: Layout) -> Foun
     packed = [path for path in packed if os.path.lexists(path)]
     if len(packed) > 1:
         both = " and ".join(path.name for path in packed)
-        return Found(name, refusal=f"{name} holds {both}; leave one of them")
+        return FoundPrediction(name, refusal=f"{name} holds {both}; leave one of them")
     if packed:
         return _resolved(root, packed[0], f"{name}/{packed[0].name}")
-    return Found(name, folder)
+    return FoundPrediction(name, folder)
 
 
-def _resolved(root: Path, path: Path, name: str) -> Found:
+def _resolved(root: Path, path: Path, name: str) -> FoundPrediction:
     """Follow links as long as they stay below *root*, and refuse what is neither folder nor file."""
     try:
         place = path.resolve(strict=True)
     except FileNotFoundError:
-        return Found(name, refusal=f"{name} is a link to nothing; put the repository there")
+        return FoundPrediction(name, refusal=f"{name} is a link to nothing; put the repository there")
     except (OSError, RuntimeError):
-        return Found(name, refusal=f"{name} is a link in a circle; put the repository there")
+        return FoundPrediction(name, refusal=f"{name} is a link in a circle; put the repository there")
     if not place.is_relative_to(root):
-        return Found(name, refusal=f"{name} is a link that leads out of the predictions; put a copy there")
+        return FoundPrediction(
+            name, refusal=f"{name} is a link that leads out of the predictions; put a copy there"
+        )
     mode = place.stat().st_mode
     if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
-        return Found(name, refusal=f"{name} is neither a folder nor a file; a prediction is a folder")
+        return FoundPrediction(name, refusal=f"{name} is neither a folder nor a file; a prediction is a folder")
     if not os.access(place, os.R_OK | (os.X_OK if stat.S_ISDIR(mode) else 0)):
-        return Found(name, refusal=f"{name} cannot be read: permission denied")
-    return Found(name, place)
+        return FoundPrediction(name, refusal=f"{name} cannot be read: permission denied")
+    return FoundPrediction(name, place)
 
 
 def _is_plain_file(path: Path) -> bool:
@@ -263,8 +273,8 @@ class _Line(BaseModel):
 
 
 def _of_lines(
-    path: Path, tasks: Sequence[str], model_name: str | None, layout: Layout
-) -> Iterator[tuple[AttemptKey, Found]]:
+    path: Path, tasks: Sequence[str], model_name: str | None, layout: PredictionLayout
+) -> Iterator[tuple[AttemptKey, FoundPrediction]]:
     if path.name.endswith(ARCHIVES):
         raise UsageError(f"{path} is one archive; name its task with --task")
     root = path.resolve().parent
@@ -290,24 +300,24 @@ def _of_lines(
             data = line.model_patch.encode(errors="surrogatepass")
             yield (
                 AttemptKey(task=line.instance_id, index=index),
-                Found(f"{path.name}, line {number}", model_name=line.model_name_or_path, patch=data),
+                FoundPrediction(f"{path.name}, line {number}", model_name=line.model_name_or_path, patch=data),
             )
     if not seen:
         raise UsageError(f"{path} holds no predictions; expected one JSON object on each line")
 
 
-def _of_line(root: Path, given: str, model: str | None, layout: Layout) -> Found:
+def _of_line(root: Path, given: str, model: str | None, layout: PredictionLayout) -> FoundPrediction:
     """Resolve a line's path: a relative one must stay in the file's folder, an absolute one is the user's word."""
     name = printable(given)
     path = Path(given)
     if not _is_a_path(given):
-        return Found(name, refusal=f"{name} is no path")
+        return FoundPrediction(name, refusal=f"{name} is no path")
     found = _resolved(Path("/") if path.is_absolute() else root, root / path, name)
     if found.place is not None and found.place.is_dir():
         found = _packed_or_tree(found.place, found.place, name, layout)
     elif found.place is not None and not path.name.endswith(layout.packed):
-        found = Found(name, refusal=f"{name} is a file; a prediction is a folder or an archive")
-    return Found(found.name, found.place, found.refusal, model)
+        found = FoundPrediction(name, refusal=f"{name} is a file; a prediction is a folder or an archive")
+    return FoundPrediction(found.name, found.place, found.refusal, model)
 
 
 def _is_a_path(text: str) -> bool:
@@ -342,13 +352,13 @@ def _parsed(data: bytes, place: str) -> _Line:
         raise UsageError(f"{place}: {field}: {plainly(first)}") from error
 
 
-def _is_patch(found: Found) -> bool:
+def _is_patch(found: FoundPrediction) -> bool:
     if found.patch is not None:
         return True
     return found.place is not None and found.place.name.endswith(_PATCHES) and found.place.is_file()
 
 
-def _take(found: Found, destination: Path, limits: TreeLimits) -> TakenIn:
+def _take(found: FoundPrediction, destination: Path, limits: TreeLimits) -> TakenIn:
     place = found.place
     if found.patch is not None or _is_patch(found):
         data = found.patch if place is None else _patch_bytes(place)

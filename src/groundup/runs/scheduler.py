@@ -1,14 +1,16 @@
-"""Doing many things at once on one machine: so many at a time, within a memory budget, some of them again.
+"""Doing many things at once on one machine, within its memory: first come, first served.
 
 Knows attempts only as keys. Strictly first come, first served, so that a large one is never overtaken for ever.
 """
 
 import asyncio
+import os
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from groundup.domain.subjects import AttemptKey
 
@@ -43,7 +45,7 @@ class Admission:
             self._left.set()
 
 
-class Stage:
+class WorkStage:
     """A part of an attempt's work: so many at once, within a memory budget of its own."""
 
     def __init__(self, at_once: int, budget_mb: int) -> None:
@@ -63,8 +65,8 @@ class Stages:
     `making`, so the two never wait for the same room.
     """
 
-    making: Stage
-    grading: Stage
+    making: WorkStage
+    grading: WorkStage
 
 
 class _Owed:
@@ -130,3 +132,49 @@ def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+def machine_memory_mb(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
+    """Return the memory in MiB that this process and its children can have at most."""
+    limits = [limit for limit in _cgroup_limits(proc, cgroups) if limit is not None]
+    return min([_total_bytes(proc), *limits]) // (1024 * 1024)
+
+
+def _total_bytes(proc: Path) -> int:
+    try:
+        for line in (proc / "meminfo").read_text().splitlines():
+            if line.startswith("MemTotal:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass  # not Linux: ask the C library
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _cgroup_limits(proc: Path, cgroups: Path) -> Iterator[int | None]:
+    """Yield the limits of this process's groups and of all groups above them, in both versions' hierarchies."""
+    try:
+        memberships = (proc / "self" / "cgroup").read_text().splitlines()
+    except OSError:
+        return
+    for membership in memberships:
+        number, controllers, group = (*membership.split(":", 2), "", "")[:3]
+        if number == "0" and not controllers:
+            root, name = cgroups, "memory.max"
+        elif "memory" in controllers.split(","):
+            root, name = cgroups / "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        # In a container the path can be the host's: then only the root of what is mounted exists.
+        folder = root / group.lstrip("/")
+        while True:
+            yield _limit(folder / name)
+            if folder == root or root not in folder.parents:
+                break
+            folder = folder.parent
+
+
+def _limit(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):  # absent, or "max"
+        return None

@@ -7,12 +7,12 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue, ValidationError
 
 from groundup import catalog
-from groundup.domain.episodes import EpisodeLimits, Feedback
 from groundup.domain.errors import UsageError
+from groundup.domain.limits import EpisodeLimits, Feedback
 from groundup.domain.names import unknown
 from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
-from groundup.runs.references import reference_names
+from groundup.runs.submissions import reference_names
 from groundup.settings import Settings
 from groundup.store.records import Generated, References
 from groundup.suites.protocol import Suite

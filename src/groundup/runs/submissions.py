@@ -1,4 +1,4 @@
-"""Where submissions come from, as `runs` sees it. One sibling file per source.
+"""Where submissions come from: the suite's references, an earlier run, predictions, or an agent.
 
 `runs/predictions.py` offers `open_predictions(spec: Predictions, tasks: Sequence[str]) -> SubmissionSource`, which
 raises `UsageError` for what cannot be read at all.
@@ -8,12 +8,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from groundup.domain.subjects import AttemptKey, Submission
+from groundup.domain.errors import InfrastructureError, SubmissionError, UsageError
+from groundup.domain.names import unknown
+from groundup.domain.subjects import AttemptKey, Outcome, Provenance, Submission
 from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
+from groundup.runs.interrupts import in_thread
+from groundup.store.folder import RunFolder
+from groundup.store.records import VerdictLine
+from groundup.suites.protocol import SubjectOffering, Suite
+from groundup.trees.copy import copy_tree
+from groundup.trees.digest import tree_digest
 
 
-class Source(Protocol):
+class SubmissionOrigin(Protocol):
     """Says for which attempts a run has submissions, or makes some (`generation`)."""
 
     def attempts(self) -> int:
@@ -34,7 +42,7 @@ class Source(Protocol):
 
 
 @runtime_checkable
-class SubmissionSource(Source, Protocol):
+class SubmissionSource(SubmissionOrigin, Protocol):
     """Hands out the submissions of a run."""
 
     async def take_in(self, task: Task, attempt: AttemptKey, destination: Path, bench: Bench) -> Submission:
@@ -45,3 +53,89 @@ class SubmissionSource(Source, Protocol):
         error is removed by the caller. Blocking work goes to a thread.
         """
         ...
+
+
+def reference_names(suite: Suite) -> tuple[str, ...]:
+    """Return the subjects that *suite* plays itself."""
+    return ("oracle", "nop", *(suite.further_subjects if isinstance(suite, SubjectOffering) else ()))
+
+
+class ReferenceSource:
+    """Asks the suite; nothing is pinned, for tasks and graders are."""
+
+    def __init__(self, suite: Suite, which: str) -> None:
+        """Raises `UsageError` for a subject that *suite* does not play."""
+        if which not in reference_names(suite):
+            raise UsageError(unknown("agent", which, reference_names(suite)))
+        self._suite = suite
+        self._which = which
+
+    def attempts(self) -> int:
+        """Return 1."""
+        return 1
+
+    def identity(self) -> Mapping[str, str]:
+        """Return nothing."""
+        return {}
+
+    def holds(self, attempt: AttemptKey) -> bool:
+        """Every task has its references."""
+        return True
+
+    async def take_in(self, task: Task, attempt: AttemptKey, destination: Path, bench: Bench) -> Submission:
+        """Have the suite write it."""
+        provenance = await self._write(task, destination, bench)
+        tree = await in_thread(lambda: tree_digest(destination))
+        return Submission(digest=tree.digest, files=tree.files, bytes=tree.bytes, provenance=provenance)
+
+    async def _write(self, task: Task, destination: Path, bench: Bench) -> Provenance:
+        if self._which == "oracle":
+            await self._suite.reference(task, "oracle", destination, bench)
+            return Provenance(source="oracle")
+        if self._which == "nop":
+            await self._suite.reference(task, "nop", destination, bench)
+            return Provenance(source="nop")
+        assert isinstance(self._suite, SubjectOffering)
+        await self._suite.submit_as(self._which, task, destination, bench)
+        return Provenance(source="agent", agent_name=self._which)
+
+
+class EarlierRunSource:
+    """Copies what an earlier run took in. What it could not take in stays refused, with the same words."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+        self._planned = folder.config().planned
+        self._lines = folder.latest()
+
+    def attempts(self) -> int:
+        """Return as many as the earlier run had."""
+        return self._planned.attempts
+
+    def identity(self) -> Mapping[str, str]:
+        """Return the digests of its submissions."""
+        return {str(key): line.submission or line.outcome for key, line in self._lines.items()}
+
+    def holds(self, attempt: AttemptKey) -> bool:
+        """Whether the earlier run had a submission, or owes to look for one."""
+        line = self._lines.get(attempt)
+        if line is None:
+            return self._planned.holds(attempt)
+        return line.outcome is not Outcome.NOT_ATTEMPTED
+
+    async def take_in(self, task: Task, attempt: AttemptKey, destination: Path, bench: Bench) -> Submission:
+        """Copy it."""
+        earlier = self._folder.attempt(attempt)
+        record = earlier.record()
+        if record is None:
+            raise self._why_absent(self._lines.get(attempt))
+        # It was taken in under the limits for strangers' trees once, so it is within them.
+        await in_thread(lambda: copy_tree(earlier.submission, destination))
+        return record
+
+    def _why_absent(self, line: VerdictLine | None) -> Exception:
+        if line is not None and line.verdict is not None and line.verdict.settles:
+            return SubmissionError(line.verdict.reasons[0].message if line.verdict.reasons else "it was refused")
+        return InfrastructureError(
+            f"the run {self._folder.path} has not taken this attempt in; finish it with `groundup resume` first"
+        )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Self
 
 from groundup.domain.errors import SandboxError
-from groundup.sandbox.places import Places
+from groundup.sandbox.places import GuestPlaces
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Enforcement, SandboxSpec, Usage
 from groundup.sandbox.stopwatch import Reading, Stopwatch
 from groundup.settings import Settings
@@ -131,7 +131,7 @@ class FakeSandbox:
     async def read_file(self, path: str, max_bytes: int = 16 * 1024 * 1024) -> bytes:
         """Read a file."""
         self._check()
-        place = Places(self.spec).host(path)
+        place = GuestPlaces(self.spec).host(path)
         if place is None and path not in self.files:
             raise FileNotFoundError(path)
         if place is not None and not place.is_file():
@@ -146,7 +146,7 @@ class FakeSandbox:
     async def write_file(self, path: str, content: bytes, mode: int = 0o644) -> None:
         """Write a file, making its folders."""
         self._check()
-        place = Places(self.spec).host(path)
+        place = GuestPlaces(self.spec).host(path)
         if place is None:
             self.files[path] = content
             return

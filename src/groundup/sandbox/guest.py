@@ -15,7 +15,7 @@ from groundup.domain.errors import NoSandboxesError, SandboxError
 from groundup.sandbox.composition import base_environment
 from groundup.sandbox.deadlines import Meter, is_done_within, limited, note, silence_of
 from groundup.sandbox.launcher import wire
-from groundup.sandbox.launcher.cgroups import Group
+from groundup.sandbox.launcher.cgroups import SandboxGroups
 from groundup.sandbox.launcher_link import Event, LauncherLink
 from groundup.sandbox.pipes import Drain, close_all, drained_pipe, fed_pipe, settle
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec, Usage
@@ -59,7 +59,7 @@ class BubblewrapSandbox:
         self._placed: asyncio.Future[None] = loop.create_future()
         self._ended: asyncio.Future[Event] = loop.create_future()
         self._closed: asyncio.Future[None] = loop.create_future()
-        self._group = Group(0, {})
+        self._group = SandboxGroups(0, {})
         self.neighbours: list[BubblewrapSandbox] = [self]
         """All of its pod, itself included: what they use is not the machine's fault."""
         self._meter = Meter(self._own_s, lambda: max(one.spec.limits.cpus for one in self.neighbours))
@@ -383,7 +383,7 @@ class BubblewrapSandbox:
     def _hear(self, event: Event) -> None:
         """Take an event from the launcher."""
         if event.event == "opening":
-            self._group = Group(event.version, {name: Path(path) for name, path in event.groups.items()})
+            self._group = SandboxGroups(event.version, {name: Path(path) for name, path in event.groups.items()})
             self._uid = event.uid
         elif event.event == "placed":
             settle(self._placed, None)

@@ -18,7 +18,7 @@ from pathlib import Path
 from groundup.domain.errors import SandboxError
 from groundup.sandbox import supervisor
 from groundup.sandbox.composition import write_host_etc
-from groundup.sandbox.launcher.cgroups import Group
+from groundup.sandbox.launcher.cgroups import SandboxGroups
 from groundup.sandbox.launcher.workspaces import take_back
 
 
@@ -88,7 +88,7 @@ def _undo(record: Path) -> bool:
         entry = json.loads(record.read_text())
     except ValueError:  # killed while it was written: nothing had been done yet
         return True
-    if not Group(0, {path: Path(path) for path in entry["groups"]}).remove():
+    if not SandboxGroups(0, {path: Path(path) for path in entry["groups"]}).remove():
         return False
     for path, uid, gid in entry["folders"]:
         with contextlib.suppress(OSError):  # the folder is gone

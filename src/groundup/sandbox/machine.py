@@ -28,7 +28,7 @@ _SYSCTLS = {
 """Kernel settings below /proc/sys: the value that forbids user namespaces, and what to do then."""
 
 
-class Status(StrEnum):
+class FactStatus(StrEnum):
     """What a fact means for sandboxes."""
 
     GOOD = "good"
@@ -40,7 +40,7 @@ class Fact(Record):
     """One thing that was looked at."""
 
     name: str
-    status: Status
+    status: FactStatus
     value: str
     advice: str = ""
 
@@ -51,7 +51,7 @@ async def examine(cache_dir: Path) -> list[Fact]:
         return [
             Fact(
                 name="system",
-                status=Status.BAD,
+                status=FactStatus.BAD,
                 value=platform.system(),
                 advice="sandboxes need Linux: run groundup inside a Linux virtual machine or container "
                 "(on macOS and Windows, Docker Desktop, Lima, Colima or WSL 2 bring one)",
@@ -71,26 +71,26 @@ async def examine(cache_dir: Path) -> list[Fact]:
 
 
 def _kernel() -> Fact:
-    return Fact(name="kernel", status=Status.GOOD, value=f"{platform.release()} {platform.machine()}")
+    return Fact(name="kernel", status=FactStatus.GOOD, value=f"{platform.release()} {platform.machine()}")
 
 
 def _user() -> Fact:
     if os.geteuid() != 0:
-        return Fact(name="user", status=Status.GOOD, value="ordinary")
-    return Fact(name="user", status=Status.GOOD, value="root; each sandbox runs as an unused user of its own")
+        return Fact(name="user", status=FactStatus.GOOD, value="ordinary")
+    return Fact(name="user", status=FactStatus.GOOD, value="root; each sandbox runs as an unused user of its own")
 
 
 def _container() -> Fact:
     inside = next((name for name in ("/.dockerenv", "/run/.containerenv") if Path(name).exists()), None)
     filtered = "2" in _status_line("Seccomp")
     if not inside and not filtered:
-        return Fact(name="container", status=Status.GOOD, value="none seen")
+        return Fact(name="container", status=FactStatus.GOOD, value="none seen")
     value = "inside one" + (", with a seccomp filter" if filtered else ", without a seccomp filter")
     if not filtered:
-        return Fact(name="container", status=Status.GOOD, value=value)
+        return Fact(name="container", status=FactStatus.GOOD, value=value)
     return Fact(
         name="container",
-        status=Status.LIMITED,
+        status=FactStatus.LIMITED,
         value=value,
         advice="if no sandbox opens, start the container with `--security-opt seccomp=unconfined "
         "--security-opt apparmor=unconfined --security-opt systempaths=unconfined`; it needs no --privileged",
@@ -102,12 +102,14 @@ def _bubblewrap() -> Fact:
     if path is None:
         return Fact(
             name="bubblewrap",
-            status=Status.BAD,
+            status=FactStatus.BAD,
             value="not found",
             advice="no wheel for this platform: install the system's package `bubblewrap`",
         )
     return Fact(
-        name="bubblewrap", status=Status.GOOD, value="the wheel's" if "site-packages" in path.parts else str(path)
+        name="bubblewrap",
+        status=FactStatus.GOOD,
+        value="the wheel's" if "site-packages" in path.parts else str(path),
     )
 
 
@@ -115,10 +117,10 @@ def _programs() -> Fact:
     """Say which programs of guests' systems are lacking: submissions that need them cannot run here."""
     missing = missing_programs()
     if not missing:
-        return Fact(name="guests' programs", status=Status.GOOD, value="all that are listed")
+        return Fact(name="guests' programs", status=FactStatus.GOOD, value="all that are listed")
     return Fact(
         name="guests' programs",
-        status=Status.LIMITED,
+        status=FactStatus.LIMITED,
         value=f"missing: {', '.join(name for names in missing.values() for name in names)}",
         advice=f"submissions that use them fail here; install them (Debian's packages: {', '.join(missing)})",
     )
@@ -136,7 +138,7 @@ def _namespaces() -> list[Fact]:
         facts.append(
             Fact(
                 name=name.replace("/", "."),
-                status=Status.GOOD if not forbidden else Status.LIMITED if system else Status.BAD,
+                status=FactStatus.GOOD if not forbidden else FactStatus.LIMITED if system else FactStatus.BAD,
                 value=value,
                 advice=advice if forbidden else "",
             )
@@ -154,7 +156,7 @@ def _limits() -> list[Fact]:
     facts = [
         Fact(
             name=f"limit of {limit}",
-            status=Status.GOOD if places.has(controller) else Status.LIMITED,
+            status=FactStatus.GOOD if places.has(controller) else FactStatus.LIMITED,
             value=value,
             advice="" if places.has(controller) else advice,
         )
@@ -164,7 +166,7 @@ def _limits() -> list[Fact]:
             ("processes", "pids", enforcement.processes),
         )
     ]
-    return [*facts, Fact(name="limit of disk", status=Status.GOOD, value=enforcement.disk)]
+    return [*facts, Fact(name="limit of disk", status=FactStatus.GOOD, value=enforcement.disk)]
 
 
 def _disk(cache_dir: Path) -> Fact:
@@ -173,14 +175,14 @@ def _disk(cache_dir: Path) -> Fact:
     if not os.access(folder, os.W_OK):
         return Fact(
             name="cache",
-            status=Status.BAD,
+            status=FactStatus.BAD,
             value=f"{cache_dir} cannot be written",
             advice="set GROUNDUP_CACHE_DIR to a folder of yours",
         )
     low = free_mb < _ROOM_MB
     return Fact(
         name="cache",
-        status=Status.LIMITED if low else Status.GOOD,
+        status=FactStatus.LIMITED if low else FactStatus.GOOD,
         value=f"{cache_dir}, {free_mb} MB free",
         advice="free some space, or set GROUNDUP_CACHE_DIR to a larger disk" if low else "",
     )
@@ -193,10 +195,10 @@ async def _trial() -> Fact:
                 sandbox = await provider.open(SandboxSpec(workspace=Path(folder), label="doctor"))
                 result = await sandbox.run(Command(argv=("true",)))
         except SandboxError as error:
-            return Fact(name="a sandbox", status=Status.BAD, value=str(error), advice=_what_now())
+            return Fact(name="a sandbox", status=FactStatus.BAD, value=str(error), advice=_what_now())
     return Fact(
         name="a sandbox",
-        status=Status.GOOD if result.ok else Status.BAD,
+        status=FactStatus.GOOD if result.ok else FactStatus.BAD,
         value="opened and ran a command" if result.ok else result.stderr.decode(errors="replace"),
         advice="" if result.ok else _what_now(),
     )

@@ -18,7 +18,7 @@ _USAGE = "usage: nc [-46klnNuvz] [-p port] [-q seconds] [-s address] [-w seconds
 _CHUNK = 64 * 1024
 
 
-class Options:
+class NetcatOptions:
     """What the command line asks for."""
 
     def __init__(self, argv: "list[str]") -> None:
@@ -37,7 +37,7 @@ class Options:
         return socket.SOCK_DGRAM if self.datagrams else socket.SOCK_STREAM
 
 
-def say(options: Options, text: str) -> None:
+def say(options: NetcatOptions, text: str) -> None:
     """Tell people, when they asked for it."""
     if options.verbose:
         sys.stderr.write(f"{text}\n")
@@ -52,7 +52,7 @@ def ports_of(text: str) -> "list[int]":
     return list(range(int(first), int(last or first) + 1))
 
 
-def connect(options: Options, host: str, port: int) -> "socket.socket | None":
+def connect(options: NetcatOptions, host: str, port: int) -> "socket.socket | None":
     """Return a connected socket, or None."""
     problem: OSError | None = None
     try:
@@ -85,7 +85,7 @@ def connect(options: Options, host: str, port: int) -> "socket.socket | None":
     return None
 
 
-def relay(options: Options, connection: socket.socket) -> None:
+def relay(options: NetcatOptions, connection: socket.socket) -> None:
     """Copy standard input to *connection*, and what comes back to standard output."""
     connection.setblocking(True)
     sources: list[int] = [connection.fileno()] if options.no_input else [0, connection.fileno()]
@@ -112,7 +112,7 @@ def relay(options: Options, connection: socket.socket) -> None:
                 return
 
 
-def serve(options: Options) -> int:
+def serve(options: NetcatOptions) -> int:
     """Listen, and relay one connection, or with -k one after another."""
     name = options.rest[0] if len(options.rest) > 1 else options.source or ""
     port = int(options.rest[-1] if options.rest else options.port or 0)
@@ -140,7 +140,7 @@ def serve(options: Options) -> int:
 def main(argv: "list[str]") -> int:
     """Return the exit code."""
     try:
-        options = Options(argv)
+        options = NetcatOptions(argv)
         if options.listens:
             return serve(options)
         host, wanted = options.rest

@@ -17,7 +17,7 @@ from groundup.domain.errors import SandboxError, UsageError
 from groundup.sandbox.deadlines import Meter, Silence, is_done_within, limited, note, silence_of
 from groundup.sandbox.launcher.watching import take_census
 from groundup.sandbox.pipes import Drain, Feed, close_all, drained_pipe, fed_pipe
-from groundup.sandbox.places import Places
+from groundup.sandbox.places import GuestPlaces
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Enforcement, SandboxSpec, Usage
 from groundup.sandbox.stopwatch import Stopwatch
 from groundup.settings import Settings
@@ -82,7 +82,7 @@ class HostFolder:
 
     def __init__(self, spec: SandboxSpec) -> None:
         self.spec = spec
-        self._places = Places(spec)
+        self._places = GuestPlaces(spec)
         self._sessions: set[int] = set()
         self._drains: list[Drain] = []
         self._closed = False

@@ -7,7 +7,7 @@ from pathlib import Path
 from groundup.sandbox.protocol import WORKSPACE, SandboxSpec
 
 
-class Places:
+class GuestPlaces:
     """The workspace and mounts of one specification."""
 
     def __init__(self, spec: SandboxSpec) -> None:

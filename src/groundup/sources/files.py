@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from groundup.domain.errors import UsageError
-from groundup.sources.words import words
+from groundup.sources.names import words
 from groundup.trees.reading import read_regular
 
 SUFFIXES = {
@@ -43,7 +43,7 @@ class SourceFile(NamedTuple):
         return PurePosixPath(self.path).suffix.lower()
 
 
-class Tree(NamedTuple):
+class SourceFiles(NamedTuple):
     """Everything that inference looks at."""
 
     sources: tuple[SourceFile, ...]
@@ -71,7 +71,7 @@ def as_utf8(data: bytes) -> bytes:
     return data
 
 
-def read_tree(path: Path) -> Tree:
+def read_tree(path: Path) -> SourceFiles:
     """Read a repository, a source file, a notebook or a diff. Raises `UsageError`."""
     if path.is_dir():
         return _read_folder(path)
@@ -82,13 +82,13 @@ def read_tree(path: Path) -> Tree:
             f"{path} cannot be read: {error.strerror}; name a folder, a source file or a diff"
         ) from error
     if path.suffix.lower() in {".diff", ".patch"} or looks_like_diff(data):
-        return Tree(tuple(from_diff(data)), {}, whole=False)
+        return SourceFiles(tuple(from_diff(data)), {}, whole=False)
     if not any(path.suffix.lower() in suffixes for suffixes in SUFFIXES.values()):
         raise UsageError(f"{path}: neither a folder, a diff, nor a source file of a known language")
-    return Tree(tuple(_source(path.name, data)), {}, whole=False)
+    return SourceFiles(tuple(_source(path.name, data)), {}, whole=False)
 
 
-def _read_folder(root: Path) -> Tree:
+def _read_folder(root: Path) -> SourceFiles:
     sources: list[SourceFile] = []
     manifests: dict[str, bytes] = {}
     wanted = {suffix for suffixes in SUFFIXES.values() for suffix in suffixes}
@@ -108,7 +108,7 @@ def _read_folder(root: Path) -> Tree:
             sources.extend(_source(relative, data))
         if len(sources) > MOST_FILES:
             raise UsageError(f"{root}: more than {MOST_FILES} source files; name a smaller folder")
-    return Tree(tuple(sources), manifests, whole=True)
+    return SourceFiles(tuple(sources), manifests, whole=True)
 
 
 def _read_small(path: Path) -> bytes | None:

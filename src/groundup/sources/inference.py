@@ -3,14 +3,14 @@
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from groundup.sources.csharp_inference import infer_csharp
-from groundup.sources.files import SUFFIXES, Tree, read_tree
+from groundup.sources.csharp import infer_csharp
+from groundup.sources.files import SUFFIXES, SourceFiles, read_tree
 from groundup.sources.javascript_inference import infer_javascript
 from groundup.sources.python_inference import infer_python
 from groundup.sources.records import Inference, Language
 from groundup.sources.rust_inference import infer_rust
 
-INFERERS: dict[Language, Callable[[Tree], Inference]] = {
+INFERERS: dict[Language, Callable[[SourceFiles], Inference]] = {
     "python": infer_python,
     "rust": infer_rust,
     "javascript": infer_javascript,
@@ -27,7 +27,7 @@ def infer(path: Path, languages: Collection[str] | None = None) -> tuple[Inferen
     return infer_tree(read_tree(path), languages)
 
 
-def infer_tree(tree: Tree, languages: Collection[str] | None = None) -> tuple[Inference, ...]:
+def infer_tree(tree: SourceFiles, languages: Collection[str] | None = None) -> tuple[Inference, ...]:
     """Infer from files that are already read."""
     present = {
         language for language, suffixes in SUFFIXES.items() if any(s.suffix in suffixes for s in tree.sources)

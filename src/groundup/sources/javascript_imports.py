@@ -6,8 +6,8 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from groundup.sources.grammars import Grammar, ancestors, captures, line_of, parse, text_of
+from groundup.sources.names import words
 from groundup.sources.records import Manner
-from groundup.sources.words import words
 
 _JAVASCRIPT = """
 (import_statement source: (string) @static)
@@ -33,7 +33,7 @@ _FUNCTIONS = words(
 )
 
 
-class Specifier(NamedTuple):
+class ImportedSpecifier(NamedTuple):
     """One imported specifier, as written."""
 
     text: str
@@ -48,13 +48,13 @@ def grammar_of(suffix: str) -> Grammar:
     return "typescript" if suffix in {".ts", ".mts", ".cts", ".vue", ".svelte"} else "javascript"
 
 
-def javascript_imports(source: bytes, suffix: str) -> list[Specifier]:
+def javascript_imports(source: bytes, suffix: str) -> list[ImportedSpecifier]:
     """Return what UTF-8 *source* imports, in order. Never fails: what cannot be parsed is left out."""
     grammar = grammar_of(suffix)
     if not any(word in source for word in (b"require", b"import", b"export", b"from")):
         return []
     query = _JAVASCRIPT if grammar == "javascript" else _TYPESCRIPT
-    found: list[Specifier] = []
+    found: list[ImportedSpecifier] = []
     function = ""
     for name, node in captures(grammar, query, parse(grammar, source).root_node):
         if name == "function":
@@ -64,7 +64,7 @@ def javascript_imports(source: bytes, suffix: str) -> list[Specifier]:
             continue
         text = text_of(node)[1:-1]
         if text and "\n" not in text:
-            found.append(Specifier(text, line_of(node), _manners(name, node, function)))
+            found.append(ImportedSpecifier(text, line_of(node), _manners(name, node, function)))
     return found
 
 

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from groundup.sources.files import SUFFIXES, SourceFile, Tree, as_utf8
-from groundup.sources.javascript_imports import Specifier, javascript_imports
+from groundup.sources.files import SUFFIXES, SourceFile, SourceFiles, as_utf8
+from groundup.sources.javascript_imports import ImportedSpecifier, javascript_imports
+from groundup.sources.names import words
 from groundup.sources.records import (
     EVIDENCE_KEPT,
     Evidence,
     Inference,
     InferredDependency,
-    Kind,
+    InferredKind,
     Manner,
-    Place,
+    SourcePlace,
 )
-from groundup.sources.words import words
 
 BUILT_IN = words(
     """
@@ -68,12 +68,12 @@ _LIMITS = (
 )
 
 
-class Use(NamedTuple):
+class PackageUse(NamedTuple):
     """One import of a package."""
 
     path: str
-    item: Specifier
-    place: Place
+    item: ImportedSpecifier
+    place: SourcePlace
 
 
 def package_of(specifier: str) -> str | None:
@@ -96,20 +96,20 @@ def package_of(specifier: str) -> str | None:
     return name
 
 
-def place_of(path: str, whole: bool = True) -> Place:
+def place_of(path: str, whole: bool = True) -> SourcePlace:
     """Decide by folder and file name."""
     if not whole:
-        return Place.PACKAGE
+        return SourcePlace.PACKAGE
     if _TEST.search(path):
-        return Place.TEST
+        return SourcePlace.TEST
     if _EXAMPLE.search(path):
-        return Place.EXAMPLE
+        return SourcePlace.EXAMPLE
     if _BUILD.search(path):
-        return Place.BUILD
-    return Place.PACKAGE
+        return SourcePlace.BUILD
+    return SourcePlace.PACKAGE
 
 
-class Project(NamedTuple):
+class JavaScriptProject(NamedTuple):
     """What package.json and tsconfig say, apart from dependencies."""
 
     names: frozenset[str]
@@ -118,7 +118,7 @@ class Project(NamedTuple):
     """Names that a `baseUrl` makes importable without a dot."""
 
 
-def read_project(tree: Tree) -> Project:
+def read_project(tree: SourceFiles) -> JavaScriptProject:
     """Read names of the workspace's own packages, path aliases and base folders."""
     names: set[str] = set()
     aliases: list[str] = []
@@ -141,7 +141,9 @@ def read_project(tree: Tree) -> Project:
         for source in tree.sources
         if source.suffix in SUFFIXES["javascript"] and PurePosixPath(source.path).is_relative_to(base)
     }
-    return Project(frozenset(names - {""}), tuple(alias for alias in aliases if alias), frozenset(folders))
+    return JavaScriptProject(
+        frozenset(names - {""}), tuple(alias for alias in aliases if alias), frozenset(folders)
+    )
 
 
 def _json(data: bytes) -> Mapping[str, object]:
@@ -155,37 +157,39 @@ def _json(data: bytes) -> Mapping[str, object]:
     return {}
 
 
-def infer_javascript(tree: Tree) -> Inference:
+def infer_javascript(tree: SourceFiles) -> Inference:
     """Infer the packages that the JavaScript and TypeScript part of *tree* needs."""
     project = read_project(tree)
     sources = [source for source in tree.sources if source.suffix in SUFFIXES["javascript"]]
-    grouped: dict[str, list[Use]] = defaultdict(list)
+    grouped: dict[str, list[PackageUse]] = defaultdict(list)
     for source in sources:
         for item in _counted(source):
             name = package_of(item.text)
             local = name is None or name in project.names or name in project.folders
             if not local and name and not any(item.text.startswith(alias) for alias in project.aliases):
                 grouped[_TYPES_ALONE.get(name, name)].append(
-                    Use(source.path, item, place_of(source.path, tree.whole))
+                    PackageUse(source.path, item, place_of(source.path, tree.whole))
                 )
     dependencies = [_judge(name, uses) for name, uses in grouped.items()]
     return Inference(
         language="javascript",
-        dependencies=tuple(sorted(dependencies, key=lambda item: (list(Kind).index(item.kind), item.name))),
+        dependencies=tuple(
+            sorted(dependencies, key=lambda item: (list(InferredKind).index(item.kind), item.name))
+        ),
         local=tuple(sorted(project.names)),
         files=len(sources),
         cannot_know=_LIMITS,
     )
 
 
-def _counted(source: SourceFile) -> list[Specifier]:
+def _counted(source: SourceFile) -> list[ImportedSpecifier]:
     items = javascript_imports(source.data, source.suffix)
     return items if source.lines is None else [item for item in items if item.line in source.lines]
 
 
-def _strength(use: Use) -> tuple[int, int, bool, str, int]:
+def _strength(use: PackageUse) -> tuple[int, int, bool, str, int]:
     return (
-        list(Place).index(use.place),
+        list(SourcePlace).index(use.place),
         len(use.item.manners),
         bool(_GENERATED.search(use.path)),
         use.path,
@@ -193,7 +197,7 @@ def _strength(use: Use) -> tuple[int, int, bool, str, int]:
     )
 
 
-def _judge(name: str, uses: list[Use]) -> InferredDependency:
+def _judge(name: str, uses: list[PackageUse]) -> InferredDependency:
     uses = sorted(uses, key=_strength)
     return InferredDependency(
         name=name,
@@ -216,16 +220,16 @@ def _judge(name: str, uses: list[Use]) -> InferredDependency:
 _SOFT = frozenset({Manner.GUARDED, Manner.FALLBACK})
 
 
-def _kind(uses: list[Use]) -> Kind:
-    package = [use for use in uses if use.place is Place.PACKAGE]
+def _kind(uses: list[PackageUse]) -> InferredKind:
+    package = [use for use in uses if use.place is SourcePlace.PACKAGE]
     if not package:
-        return Kind.BUILD if all(use.place is Place.BUILD for use in uses) else Kind.DEV
+        return InferredKind.BUILD if all(use.place is SourcePlace.BUILD for use in uses) else InferredKind.DEV
     real = [
         use
         for use in package
         if not use.item.manners & {Manner.TYPING, Manner.TEST} or _DECLARATIONS.search(use.path)
     ]
     if not real:
-        return Kind.DEV
+        return InferredKind.DEV
     firm = [use for use in real if not use.item.manners & _SOFT]
-    return Kind.RUNTIME if firm else Kind.OPTIONAL
+    return InferredKind.RUNTIME if firm else InferredKind.OPTIONAL

@@ -1,4 +1,4 @@
-"""From the name that code imports to the name that a registry knows."""
+"""From imported names to registry names, and word lists."""
 
 import json
 import re
@@ -7,7 +7,11 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from groundup.sources.words import words
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of *text*."""
+    return frozenset(text.split())
+
 
 _OLD_STANDARD = words(
     """
@@ -43,7 +47,7 @@ def is_standard(module: str) -> bool:
     return top in sys.stdlib_module_names or top in _OLD_STANDARD
 
 
-class Provider(NamedTuple):
+class ModuleProvider(NamedTuple):
     """Who provides an imported module."""
 
     name: str
@@ -68,7 +72,7 @@ def companions() -> dict[str, list[str]]:
     return loaded
 
 
-def python_provider(module: str, *, shared: bool = False) -> Provider:
+def python_provider(module: str, *, shared: bool = False) -> ModuleProvider:
     """Return the distribution that provides *module*: the longest known prefix decides.
 
     *shared*: other distributions have the top of it, too. A compiled module with `_` before a known name is that
@@ -79,7 +83,7 @@ def python_provider(module: str, *, shared: bool = False) -> Provider:
     for length in range(len(parts), 0, -1):
         found = known.get(".".join(parts[:length]))
         if found:
-            return Provider(found, known=True)
+            return ModuleProvider(found, known=True)
     if parts[0].startswith("_"):
-        return Provider(known.get(parts[0].lstrip("_"), ""), known=parts[0].lstrip("_") in known)
-    return Provider(normalised(".".join(parts[: 2 if shared or parts[0] in NAMESPACES else 1])), known=False)
+        return ModuleProvider(known.get(parts[0].lstrip("_"), ""), known=parts[0].lstrip("_") in known)
+    return ModuleProvider(normalised(".".join(parts[: 2 if shared or parts[0] in NAMESPACES else 1])), known=False)

@@ -7,20 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from groundup.sources.names import normalised
+from groundup.sources.names import normalised, words
 from groundup.sources.python_imports import Import
-from groundup.sources.python_layout import Layout
+from groundup.sources.python_layout import PythonLayout
 from groundup.sources.reachability import Reach, Reached, is_eager
-from groundup.sources.records import Manner, Place
-from groundup.sources.words import words
+from groundup.sources.records import Manner, SourcePlace
 
 
-class Use(NamedTuple):
+class ImportUse(NamedTuple):
     """One import of something that the repository does not provide."""
 
     path: str
     item: Import
-    place: Place
+    place: SourcePlace
     reach: Reach
     depth: int
 
@@ -28,7 +27,7 @@ class Use(NamedTuple):
 class Setting(NamedTuple):
     """What all candidates of one repository share."""
 
-    layout: Layout
+    layout: PythonLayout
     package_files: int
     reached_share: float
     """Of the package's modules, how many are reached eagerly."""
@@ -60,10 +59,10 @@ def optional_words(sources: Iterable[bytes]) -> frozenset[str]:
 
 
 def setting_of(
-    layout: Layout, reached: Reached, words: frozenset[str], brought: Mapping[str, frozenset[str]]
+    layout: PythonLayout, reached: Reached, words: frozenset[str], brought: Mapping[str, frozenset[str]]
 ) -> Setting:
     """Summarise a repository."""
-    modules = [name for name, path in layout.modules.items() if layout.places.get(path) is Place.PACKAGE]
+    modules = [name for name, path in layout.modules.items() if layout.places.get(path) is SourcePlace.PACKAGE]
     eager = sum(1 for name in modules if reached.reach.get(name, Reach.NEVER) >= Reach.ENTRY)
     return Setting(layout, len(modules), eager / len(modules) if modules else 0.0, words, brought)
 
@@ -147,9 +146,11 @@ NAMES = (
 """One per column of `row`."""
 
 
-def row(name: str, known: bool, uses: Sequence[Use], setting: Setting, priors: Mapping[str, float]) -> list[float]:
+def row(
+    name: str, known: bool, uses: Sequence[ImportUse], setting: Setting, priors: Mapping[str, float]
+) -> list[float]:
     """Return the features of distribution *name*, in the order of `NAMES`."""
-    package = [use for use in uses if use.place is Place.PACKAGE]
+    package = [use for use in uses if use.place is SourcePlace.PACKAGE]
     real = [use for use in package if Manner.TYPING not in use.item.manners]
     eager = [use for use in real if is_eager(use.item)]
     reach = Counter(use.reach for use in eager)
@@ -187,7 +188,7 @@ def row(name: str, known: bool, uses: Sequence[Use], setting: Setting, priors: M
         "dynamic": manners[Manner.DYNAMIC] > 0 and not eager,
         "only_outside": not package,
         "outside_too": bool(package) and len(package) < len(uses),
-        "script": any(use.place is Place.SCRIPT for use in uses) and not package,
+        "script": any(use.place is SourcePlace.SCRIPT for use in uses) and not package,
         "log_files": math.log1p(len(files)),
         "log_eager_uses": math.log1p(len(eager)),
         "share_files": len(eager_files) / max(setting.package_files, 1),
@@ -205,7 +206,7 @@ def row(name: str, known: bool, uses: Sequence[Use], setting: Setting, priors: M
         "later_eager_open": opening * (reach[Reach.LATER] > 0 and not hard),
         "single_file_never": len(eager_files) == 1 and not hard,
         "no_package": setting.package_files == 0,
-        "build_only": bool(uses) and all(use.place is Place.BUILD for use in uses),
+        "build_only": bool(uses) and all(use.place is SourcePlace.BUILD for use in uses),
         "tested_for": bool(setting.optional_words & spellings),
         "brought": bool(setting.brought.get(name)),
         "brought_hard": bool(setting.brought.get(name)) and hard,
@@ -218,7 +219,7 @@ def row(name: str, known: bool, uses: Sequence[Use], setting: Setting, priors: M
     return [float(values[key]) for key in NAMES]
 
 
-def _namesake(name: str, files: set[str], uses: Sequence[Use]) -> bool:
+def _namesake(name: str, files: set[str], uses: Sequence[ImportUse]) -> bool:
     """Whether every file that imports it is named after it: an integration, not a foundation."""
     plain = {
         re.sub(r"[^a-z0-9]", "", word.lower()) for word in (name, *(use.item.module.split(".")[0] for use in uses))

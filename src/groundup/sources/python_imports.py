@@ -1,7 +1,7 @@
-"""Every import of one Python file, and how it is made."""
+"""Every import of one Python file and how it is made, and the oldest Python that its syntax runs on."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tree_sitter import Node
@@ -232,3 +232,33 @@ def _platform_marker(text: str, negated: bool) -> str:
     operator = test.group(2) if not negated else {"==": "!=", "!=": "=="}[test.group(2)]
     name = {"sys.platform": "sys_platform", "os.name": "os_name"}[test.group(1)]
     return f'{name} {operator} "{test.group(3)}"'
+
+
+_SIMPLE = (
+    ("3.12", re.compile(rb"^\s*type \w+(\[[^\]]*\])? = ", re.MULTILINE)),
+    ("3.11", re.compile(rb"^\s*except\s*\*", re.MULTILINE)),
+    ("3.10", re.compile(rb"^\s*match .+:\s*(#.*)?\n\s+case .+:", re.MULTILINE)),
+    ("3.8", re.compile(rb"[(\s]\w+ := ")),
+)
+_CONFIRMING = {"3.12": "type_alias_statement", "3.10": "match_statement", "3.8": "named_expression"}
+
+
+def oldest_python(sources: Iterable[bytes]) -> str | None:
+    """Return `>=3.x` for the newest syntax found, or None when none newer than 3.7 is seen."""
+    best: tuple[int, ...] = (3, 7)
+    for source in sources:
+        for version, pattern in _SIMPLE:
+            number = tuple(map(int, version.split(".")))
+            if number > best and pattern.search(source) and _confirmed(source, version):
+                best = number
+    return f">={best[0]}.{best[1]}" if best > (3, 7) else None
+
+
+def _confirmed(source: bytes, version: str) -> bool:
+    """Whether the syntax tree agrees: the text may stand in a string."""
+    kind = _CONFIRMING.get(version)
+    root = parse("python", source).root_node
+    if kind is None:
+        clauses = captures("python", "(except_clause) @found", root)
+        return any(re.match(r"except\s*\*", text_of(clause)) for _, clause in clauses)
+    return bool(captures("python", f"({kind}) @found", root))

@@ -9,21 +9,20 @@ from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from groundup.sources.files import SourceFile, Tree
-from groundup.sources.names import NAMESPACES, Provider, companions, is_standard, python_provider
-from groundup.sources.python_features import NAMES, Use, optional_words, row, setting_of
-from groundup.sources.python_imports import Import, python_imports
-from groundup.sources.python_layout import Layout, lay_out
-from groundup.sources.python_syntax import oldest_python
+from groundup.sources.files import SourceFile, SourceFiles
+from groundup.sources.names import NAMESPACES, ModuleProvider, companions, is_standard, python_provider
+from groundup.sources.python_features import NAMES, ImportUse, optional_words, row, setting_of
+from groundup.sources.python_imports import Import, oldest_python, python_imports
+from groundup.sources.python_layout import PythonLayout, lay_out
 from groundup.sources.reachability import Reach, Reached, is_eager, local_targets, walk
 from groundup.sources.records import (
     EVIDENCE_KEPT,
     Evidence,
     Inference,
     InferredDependency,
-    Kind,
+    InferredKind,
     Manner,
-    Place,
+    SourcePlace,
 )
 
 
@@ -35,20 +34,20 @@ class Weights(NamedTuple):
     threshold: float
 
 
-class Candidate(NamedTuple):
+class DistributionCandidate(NamedTuple):
     """A distribution that some import speaks for."""
 
     name: str
     known: bool
-    uses: tuple[Use, ...]
+    uses: tuple[ImportUse, ...]
     features: list[float]
 
 
 class Candidates(NamedTuple):
     """All that is known of a repository before any decision."""
 
-    layout: Layout
-    candidates: tuple[Candidate, ...]
+    layout: PythonLayout
+    candidates: tuple[DistributionCandidate, ...]
     requires_python: str | None
     files: int
 
@@ -69,14 +68,16 @@ def weights() -> Weights:
     return Weights(loaded["weights"], loaded["priors"], loaded["threshold"])
 
 
-def infer_python(tree: Tree) -> Inference:
+def infer_python(tree: SourceFiles) -> Inference:
     """Infer the dependencies of the Python part of *tree*."""
     fitted = weights()
     found = collect(tree, fitted.priors)
     dependencies = [_judge(candidate, fitted, tree.whole) for candidate in found.candidates]
     return Inference(
         language="python",
-        dependencies=tuple(sorted(dependencies, key=lambda item: (list(Kind).index(item.kind), item.name))),
+        dependencies=tuple(
+            sorted(dependencies, key=lambda item: (list(InferredKind).index(item.kind), item.name))
+        ),
         unknown=tuple(sorted({module for item in dependencies if not item.known for module in item.imported})),
         local=found.layout.roots,
         requires_python=found.requires_python,
@@ -85,13 +86,13 @@ def infer_python(tree: Tree) -> Inference:
     )
 
 
-def collect(tree: Tree, priors: Mapping[str, float]) -> Candidates:
+def collect(tree: SourceFiles, priors: Mapping[str, float]) -> Candidates:
     """Read all imports and describe every distribution behind them."""
     layout = lay_out(tree)
     sources = [source for source in tree.sources if source.path in layout.places]
     imports = {source.path: _counted(source) for source in sources}
     reached = walk(layout, imports)
-    grouped: dict[str, list[Use]] = defaultdict(list)
+    grouped: dict[str, list[ImportUse]] = defaultdict(list)
     known: dict[str, bool] = {}
     for path, items in imports.items():
         for item in items:
@@ -104,19 +105,19 @@ def collect(tree: Tree, priors: Mapping[str, float]) -> Candidates:
     words = optional_words(source.data for source in sources)
     setting = setting_of(layout, reached, words, _brought(grouped))
     candidates = [
-        Candidate(name, known[name], tuple(uses), row(name, known[name], uses, setting, priors))
+        DistributionCandidate(name, known[name], tuple(uses), row(name, known[name], uses, setting, priors))
         for name, uses in sorted(grouped.items())
     ]
-    package = [source.data for source in sources if layout.places[source.path] is Place.PACKAGE]
+    package = [source.data for source in sources if layout.places[source.path] is SourcePlace.PACKAGE]
     return Candidates(layout, tuple(candidates), oldest_python(package), len(sources))
 
 
-def _brought(grouped: Mapping[str, list[Use]]) -> dict[str, frozenset[str]]:
+def _brought(grouped: Mapping[str, list[ImportUse]]) -> dict[str, frozenset[str]]:
     """Tell which distributions come along with others that the package imports eagerly."""
     eager = {
         name
         for name, uses in grouped.items()
-        if any(use.place is Place.PACKAGE and is_eager(use.item) for use in uses)
+        if any(use.place is SourcePlace.PACKAGE and is_eager(use.item) for use in uses)
     }
     bringers: dict[str, set[str]] = defaultdict(set)
     for name in eager:
@@ -130,7 +131,7 @@ def _counted(source: SourceFile) -> list[Import]:
     return items if source.lines is None else [item for item in items if item.line in source.lines]
 
 
-def _foreign(path: str, item: Import, layout: Layout) -> Iterator[tuple[Provider, str]]:
+def _foreign(path: str, item: Import, layout: PythonLayout) -> Iterator[tuple[ModuleProvider, str]]:
     """Yield who provides what *item* imports, unless Python or the repository itself does."""
     top = item.module.partition(".")[0]
     if item.level or not top or is_standard(top):
@@ -151,7 +152,7 @@ def _foreign(path: str, item: Import, layout: Layout) -> Iterator[tuple[Provider
             yield provider, module
 
 
-def _is_local(path: str, top: str, provider: Provider, layout: Layout) -> bool:
+def _is_local(path: str, top: str, provider: ModuleProvider, layout: PythonLayout) -> bool:
     """Whether *top* is more likely a file of the repository than a distribution.
 
     A folder deep in the package, or among its tests, does not hide a distribution of its name from the package.
@@ -166,34 +167,34 @@ def _is_local(path: str, top: str, provider: Provider, layout: Layout) -> bool:
     return beside in layout.places or top in layout.loose
 
 
-def _is_beside(path: str, top: str, layout: Layout) -> bool:
+def _is_beside(path: str, top: str, layout: PythonLayout) -> bool:
     """Whether a script finds *top* in its own folder; modules of a package look in the import roots alone."""
     beside = (PurePosixPath(path).parent / f"{top}.py").as_posix()
     return path not in layout.names and beside != path and beside in layout.places
 
 
-def _use(path: str, item: Import, layout: Layout, reached: Reached, whole: bool) -> Use:
+def _use(path: str, item: Import, layout: PythonLayout, reached: Reached, whole: bool) -> ImportUse:
     module = layout.names.get(path)
     if not whole:
-        return Use(path, item, Place.PACKAGE, Reach.ROOT, 0)
+        return ImportUse(path, item, SourcePlace.PACKAGE, Reach.ROOT, 0)
     if module is None:
-        return Use(path, item, layout.places[path], Reach.NEVER, 0)
-    return Use(
+        return ImportUse(path, item, layout.places[path], Reach.NEVER, 0)
+    return ImportUse(
         path, item, layout.places[path], reached.reach.get(module, Reach.NEVER), reached.depth.get(module, 9)
     )
 
 
-def _judge(candidate: Candidate, fitted: Weights, whole: bool) -> InferredDependency:
+def _judge(candidate: DistributionCandidate, fitted: Weights, whole: bool) -> InferredDependency:
     score = sum(
         fitted.values.get(name, 0.0) * value for name, value in zip(NAMES, candidate.features, strict=True)
     )
     confidence = 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))
     uses = sorted(candidate.uses, key=_strength)
-    markers = {use.item.marker for use in uses if use.place is Place.PACKAGE}
+    markers = {use.item.marker for use in uses if use.place is SourcePlace.PACKAGE}
     if whole:
-        kind = Kind.RUNTIME if confidence >= fitted.threshold else _lesser(uses)
+        kind = InferredKind.RUNTIME if confidence >= fitted.threshold else _lesser(uses)
     else:
-        kind = Kind.RUNTIME if any(is_eager(use.item) for use in uses) else Kind.OPTIONAL
+        kind = InferredKind.RUNTIME if any(is_eager(use.item) for use in uses) else InferredKind.OPTIONAL
     return InferredDependency(
         name=candidate.name,
         kind=kind,
@@ -206,30 +207,30 @@ def _judge(candidate: Candidate, fitted: Weights, whole: bool) -> InferredDepend
     )
 
 
-def _lesser(uses: list[Use]) -> Kind:
+def _lesser(uses: list[ImportUse]) -> InferredKind:
     places = {use.place for use in uses}
-    if Place.PACKAGE in places:
-        typing_only = all(Manner.TYPING in use.item.manners for use in uses if use.place is Place.PACKAGE)
-        return Kind.DEV if typing_only else Kind.OPTIONAL
-    if Place.SCRIPT in places:
-        return Kind.OPTIONAL
-    return Kind.BUILD if places == {Place.BUILD} else Kind.DEV
+    if SourcePlace.PACKAGE in places:
+        typing_only = all(Manner.TYPING in use.item.manners for use in uses if use.place is SourcePlace.PACKAGE)
+        return InferredKind.DEV if typing_only else InferredKind.OPTIONAL
+    if SourcePlace.SCRIPT in places:
+        return InferredKind.OPTIONAL
+    return InferredKind.BUILD if places == {SourcePlace.BUILD} else InferredKind.DEV
 
 
-_PLACES = list(Place)
+_PLACES = list(SourcePlace)
 
 
-def _strength(use: Use) -> tuple[int, int, int, int, str, int]:
+def _strength(use: ImportUse) -> tuple[int, int, int, int, str, int]:
     eager = 0 if is_eager(use.item) else 1
     return (_PLACES.index(use.place), eager, -use.reach, use.depth, use.path, use.item.line)
 
 
-def _evidence(use: Use) -> Evidence:
+def _evidence(use: ImportUse) -> Evidence:
     return Evidence(
         path=use.path,
         line=use.item.line,
         imported=use.item.module,
         place=use.place,
         manners=tuple(sorted(use.item.manners)),
-        reached=use.reach >= Reach.ENTRY if use.place is Place.PACKAGE else None,
+        reached=use.reach >= Reach.ENTRY if use.place is SourcePlace.PACKAGE else None,
     )

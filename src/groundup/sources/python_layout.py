@@ -12,10 +12,9 @@ from configparser import Error as ConfigError
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from groundup.sources.files import Tree, as_utf8
-from groundup.sources.names import normalised
-from groundup.sources.records import Place
-from groundup.sources.words import words
+from groundup.sources.files import SourceFiles, as_utf8
+from groundup.sources.names import normalised, words
+from groundup.sources.records import SourcePlace
 
 _TEST_FOLDERS = words("test tests testing_tests unit_tests integration_tests e2e testdata test_data")
 _DOCS_FOLDERS = words("doc docs documentation website site_docs")
@@ -40,13 +39,13 @@ _SOURCE_FOLDERS = ("src", "lib", "python", "source", "py", "Lib", "lib3")
 _SETUP_ENTRY = re.compile(
     r"[\"']\s*[\w.\- ]+?\s*=\s*([A-Za-z_][\w.]*)\s*(?::\s*[\w.]+)?\s*(?:\[[^\]\"']*\])?\s*[\"']"
 )
-_BESIDE = (Place.TEST, Place.DOCS, Place.EXAMPLE)
+_BESIDE = (SourcePlace.TEST, SourcePlace.DOCS, SourcePlace.EXAMPLE)
 _SHARED_ROOT = re.compile(rb"extend_path\(|declare_namespace\(")
 _SETUP_NAME = re.compile(r"\bname\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
 _SETUP_FOLDER = re.compile(r"package_dir\s*=\s*\{[^}]*[\"'][\"']\s*:\s*[\"']([\w./-]+)[\"']")
 
 
-class Project(NamedTuple):
+class PythonProject(NamedTuple):
     """What the project files say, apart from dependencies."""
 
     name: str
@@ -58,11 +57,11 @@ class Project(NamedTuple):
     """Modules behind other entry points."""
 
 
-class Layout(NamedTuple):
+class PythonLayout(NamedTuple):
     """Every Python file's place, and the module names of the package's files."""
 
-    project: Project
-    places: dict[str, Place]
+    project: PythonProject
+    places: dict[str, SourcePlace]
     modules: dict[str, str]
     """Dotted name -> path, of files that can be imported from an import root."""
     names: dict[str, str]
@@ -82,7 +81,7 @@ class Layout(NamedTuple):
     """Import roots that other distributions may share: they have no module of their own, or one that says so."""
 
 
-def read_project(tree: Tree) -> Project:
+def read_project(tree: SourceFiles) -> PythonProject:
     """Read names, layout and entry points from the project files at the top."""
     folders: list[str] = []
     scripts: list[str] = []
@@ -122,7 +121,9 @@ def read_project(tree: Tree) -> Project:
         entries = setup.partition("entry_points")[2] if "entry_points" in setup else ""
         scripts += _targets(_SETUP_ENTRY.findall(entries))
     clean = [folder.strip("./") for folder in folders]
-    return Project(normalised(name) if name else "", tuple(dict.fromkeys(clean)), tuple(scripts), tuple(plugins))
+    return PythonProject(
+        normalised(name) if name else "", tuple(dict.fromkeys(clean)), tuple(scripts), tuple(plugins)
+    )
 
 
 def _toml(data: bytes) -> dict[str, object]:
@@ -171,7 +172,7 @@ def _declared_folders(document: dict[str, object]) -> list[str]:
     return [str(folder) for folder in folders if folder]
 
 
-def lay_out(tree: Tree) -> Layout:
+def lay_out(tree: SourceFiles) -> PythonLayout:
     """Find import roots and give each Python file its place."""
     project = read_project(tree)
     paths = [source.path for source in tree.sources if source.suffix in {".py", ".pyi", ".pyw", ".ipynb"}]
@@ -186,7 +187,7 @@ def lay_out(tree: Tree) -> Layout:
             modules.setdefault(dotted, path)
     names = {path: dotted for dotted, path in modules.items()}
     places = {path: _place(path, names, tree.whole) for path in paths}
-    return Layout(
+    return PythonLayout(
         project=project,
         places=places,
         modules=modules,
@@ -201,7 +202,7 @@ def lay_out(tree: Tree) -> Layout:
     )
 
 
-def _namespaces(tree: Tree, roots: Iterable[str], modules: Mapping[str, str]) -> Iterator[str]:
+def _namespaces(tree: SourceFiles, roots: Iterable[str], modules: Mapping[str, str]) -> Iterator[str]:
     data = {source.path: source.data for source in tree.sources}
     for root in roots:
         path = modules.get(root)
@@ -210,7 +211,7 @@ def _namespaces(tree: Tree, roots: Iterable[str], modules: Mapping[str, str]) ->
             yield root
 
 
-def _source_folder(project: Project, paths: list[str]) -> str:
+def _source_folder(project: PythonProject, paths: list[str]) -> str:
     """Return the folder that holds the import roots; empty: the top. Other than `src`, it must hold packages."""
     known = set(paths)
     for candidate in (*project.source_folders, *_SOURCE_FOLDERS):
@@ -250,7 +251,7 @@ def _top_names(paths: list[str], folder: str) -> dict[str, int]:
     return dict(count)
 
 
-def _installed(project: Project, tops: dict[str, int], paths: list[str], folder: str) -> set[str]:
+def _installed(project: PythonProject, tops: dict[str, int], paths: list[str], folder: str) -> set[str]:
     """Choose which top-level names the project installs, rather than keeps beside."""
     prefix = f"{folder}/" if folder else ""
     known = set(paths)
@@ -283,23 +284,25 @@ def _installed(project: Project, tops: dict[str, int], paths: list[str], folder:
     return namespaces or candidates
 
 
-def _place(path: str, names: dict[str, str], whole: bool) -> Place:
+def _place(path: str, names: dict[str, str], whole: bool) -> SourcePlace:
     """Decide by folder and file name; tests inside the package are tests."""
     parts = PurePosixPath(path).parts
     lowered = [part.lower() for part in parts[:-1]]
     if not whole:
-        return Place.PACKAGE
+        return SourcePlace.PACKAGE
     if any(part in _TEST_FOLDERS for part in lowered) or _TEST_FILES.match(parts[-1]):
-        return Place.TEST
+        return SourcePlace.TEST
     if path in names:
-        return Place.PACKAGE if not (len(parts) == 1 and _BUILD_FILES.match(parts[-1])) else Place.BUILD
+        return (
+            SourcePlace.PACKAGE if not (len(parts) == 1 and _BUILD_FILES.match(parts[-1])) else SourcePlace.BUILD
+        )
     if any(part in _DOCS_FOLDERS for part in lowered):
-        return Place.DOCS
+        return SourcePlace.DOCS
     if any(part in _EXAMPLE_FOLDERS for part in lowered) or path.endswith(".ipynb"):
-        return Place.EXAMPLE
+        return SourcePlace.EXAMPLE
     if any(part in _BUILD_FOLDERS for part in lowered) or _BUILD_FILES.match(parts[-1]):
-        return Place.BUILD
-    return Place.SCRIPT
+        return SourcePlace.BUILD
+    return SourcePlace.SCRIPT
 
 
 def _siblings(paths: list[str]) -> Iterator[str]:

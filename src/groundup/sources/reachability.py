@@ -6,8 +6,8 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from groundup.sources.python_imports import Import
-from groundup.sources.python_layout import Layout
-from groundup.sources.records import Manner, Place
+from groundup.sources.python_layout import PythonLayout
+from groundup.sources.records import Manner, SourcePlace
 
 
 class Reach(IntEnum):
@@ -65,7 +65,7 @@ def _tops(modules: Mapping[str, str], top: str) -> Iterable[str]:
     return (top,) if top in modules else (name for name in modules if name.startswith(f"{top}."))
 
 
-def walk(layout: Layout, imports: Mapping[str, list[Import]]) -> Reached:
+def walk(layout: PythonLayout, imports: Mapping[str, list[Import]]) -> Reached:
     """Walk from the package roots, then from entry points, then along everything that is not typing-only.
 
     A package that loads its names lazily by a stub (`lazy_loader.attach_stub`) offers what its stub imports.
@@ -89,7 +89,7 @@ def walk(layout: Layout, imports: Mapping[str, list[Import]]) -> Reached:
     return known
 
 
-def _roots(layout: Layout) -> list[str]:
+def _roots(layout: PythonLayout) -> list[str]:
     roots = [name for name in layout.roots if name in layout.modules]
     if roots:
         return roots
@@ -114,7 +114,7 @@ def _spread(known: Reached, level: Reach, starts: list[str], edges: Mapping[str,
                 queue.append((target, distance + 1))
 
 
-def _with_parents(names: Iterable[str], layout: Layout) -> list[str]:
+def _with_parents(names: Iterable[str], layout: PythonLayout) -> list[str]:
     result: dict[str, None] = {}
     for name in names:
         pieces = name.split(".")
@@ -125,17 +125,17 @@ def _with_parents(names: Iterable[str], layout: Layout) -> list[str]:
     return list(result)
 
 
-def _is_package(name: str, layout: Layout) -> bool:
+def _is_package(name: str, layout: PythonLayout) -> bool:
     return layout.modules[name].endswith("__init__.py")
 
 
-def _entries(layout: Layout) -> list[str]:
+def _entries(layout: PythonLayout) -> list[str]:
     entries = [*layout.project.scripts, *layout.project.plugins]
     entries += [f"{root}.__main__" for root in layout.roots]
     return [name for name in entries if name in layout.modules]
 
 
-def _edges(name: str, path: str, items: list[Import], layout: Layout) -> list[tuple[str, bool]]:
+def _edges(name: str, path: str, items: list[Import], layout: PythonLayout) -> list[tuple[str, bool]]:
     found: list[tuple[str, bool]] = []
     for item in items:
         if Manner.TYPING in item.manners:
@@ -143,6 +143,8 @@ def _edges(name: str, path: str, items: list[Import], layout: Layout) -> list[tu
         eager = is_eager(item)
         targets = local_targets(item, name, _is_package(name, layout), layout.modules)
         found += [
-            (target, eager) for target in targets if layout.places.get(layout.modules[target]) is not Place.TEST
+            (target, eager)
+            for target in targets
+            if layout.places.get(layout.modules[target]) is not SourcePlace.TEST
         ]
     return found

@@ -11,7 +11,7 @@ Language = Literal["python", "rust", "javascript", "csharp"]
 """The languages whose imports are understood."""
 
 
-class Kind(StrEnum):
+class InferredKind(StrEnum):
     """What a dependency is needed for. The words are those of `manifests`."""
 
     RUNTIME = "runtime"
@@ -22,7 +22,7 @@ class Kind(StrEnum):
     """Imported only by tests, documentation, examples or tools."""
 
 
-class Place(StrEnum):
+class SourcePlace(StrEnum):
     """Which part of a repository a file belongs to."""
 
     PACKAGE = "package"
@@ -63,7 +63,7 @@ class Evidence(Record):
     path: str
     line: int = Field(ge=1)
     imported: str = Field(description="as the source names it: module, crate, specifier or namespace")
-    place: Place = Place.PACKAGE
+    place: SourcePlace = SourcePlace.PACKAGE
     manners: tuple[Manner, ...] = ()
     reached: bool | None = Field(
         default=None, description="whether loading the package runs it; None where that is not examined"
@@ -71,7 +71,7 @@ class Evidence(Record):
 
     def __str__(self) -> str:
         words = [str(manner) for manner in self.manners] or ["eager"]
-        if self.place is not Place.PACKAGE:
+        if self.place is not SourcePlace.PACKAGE:
             words.append(f"in {self.place}")
         elif self.reached is False:
             words.append("not reached on import")
@@ -82,7 +82,7 @@ class InferredDependency(Record):
     """One dependency that the source speaks for."""
 
     name: str = Field(description="of the distribution, crate or package")
-    kind: Kind
+    kind: InferredKind
     constraint: str = Field(default="", description="what the code shows; empty: nothing")
     marker: str = Field(default="", description="Python: environment marker that the code's own test implies")
     imported: tuple[str, ...] = Field(description="the names that the code uses for it")
@@ -109,6 +109,6 @@ class Inference(Record):
     files: int = Field(ge=0, description="source files read")
     cannot_know: tuple[str, ...] = Field(default=(), description="limits of this answer, one sentence each")
 
-    def of_kind(self, *kinds: Kind) -> tuple[InferredDependency, ...]:
+    def of_kind(self, *kinds: InferredKind) -> tuple[InferredDependency, ...]:
         """Return the dependencies of these kinds."""
         return tuple(dependency for dependency in self.dependencies if dependency.kind in kinds)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from groundup.sources.grammars import ancestors, captures, line_of, parse, text_of
+from groundup.sources.names import words
 from groundup.sources.records import Manner
-from groundup.sources.words import words
 
 _QUERY = """
 (use_declaration argument: (_) @use)

@@ -5,16 +5,16 @@ from collections import defaultdict
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from groundup.sources.files import SourceFile, Tree, as_utf8
+from groundup.sources.files import SourceFile, SourceFiles, as_utf8
 from groundup.sources.names import table
 from groundup.sources.records import (
     EVIDENCE_KEPT,
     Evidence,
     Inference,
     InferredDependency,
-    Kind,
+    InferredKind,
     Manner,
-    Place,
+    SourcePlace,
 )
 from groundup.sources.rust_imports import KEYWORDS, Certainty, Root, RustFile, rust_imports
 
@@ -27,12 +27,12 @@ _LIMITS = (
 )
 
 
-class Use(NamedTuple):
+class CrateUse(NamedTuple):
     """One occurrence of a crate."""
 
     path: str
     item: Root
-    place: Place
+    place: SourcePlace
 
 
 class Crate(NamedTuple):
@@ -48,7 +48,7 @@ class Crate(NamedTuple):
 _NO_CRATE = Crate("", frozenset(), edition_2015=False, makes_macros=False)
 
 
-def crates_of(tree: Tree) -> list[Crate]:
+def crates_of(tree: SourceFiles) -> list[Crate]:
     """Return the packages of the repository, innermost folders first."""
     found = []
     for path, data in tree.manifests.items():
@@ -71,23 +71,23 @@ def crates_of(tree: Tree) -> list[Crate]:
     return sorted(found, key=lambda crate: -len(crate.folder))
 
 
-def place_of(inside: str, whole: bool) -> Place:
+def place_of(inside: str, whole: bool) -> SourcePlace:
     """Decide by the path inside the package."""
     parts = PurePosixPath(inside).parts
     if not whole or not parts:
-        return Place.PACKAGE
+        return SourcePlace.PACKAGE
     if inside == "build.rs" or parts[0] == "build":
-        return Place.BUILD
+        return SourcePlace.BUILD
     if parts[0] in {"tests", "benches", "fuzz", "test", "bench", "testing"}:
-        return Place.TEST
+        return SourcePlace.TEST
     if parts[0] in {"examples", "docs", "example", "ci"}:
-        return Place.EXAMPLE
+        return SourcePlace.EXAMPLE
     if parts[-1] in {"tests.rs", "test.rs"} or "tests" in parts[1:-1]:
-        return Place.TEST
-    return Place.PACKAGE
+        return SourcePlace.TEST
+    return SourcePlace.PACKAGE
 
 
-def infer_rust(tree: Tree) -> Inference:
+def infer_rust(tree: SourceFiles) -> Inference:
     """Infer the crates that the Rust part of *tree* needs."""
     crates = crates_of(tree)
     own = frozenset().union(*(crate.names for crate in crates)) if crates else frozenset[str]()
@@ -96,7 +96,7 @@ def infer_rust(tree: Tree) -> Inference:
     by_folder = {crate.folder: crate for crate in crates}
     for source in sources:
         owners[next((c.folder for c in crates if _inside(source.path, c.folder) is not None), "")].append(source)
-    grouped: dict[str, list[Use]] = defaultdict(list)
+    grouped: dict[str, list[CrateUse]] = defaultdict(list)
     for folder, members in owners.items():
         for use in _uses(members, by_folder.get(folder, _NO_CRATE), tree.whole):
             if use.item.crate not in own:
@@ -107,7 +107,9 @@ def infer_rust(tree: Tree) -> Inference:
     dependencies = [_judge(name, uses, known) for name, uses in grouped.items() if _counts(name, uses, known)]
     return Inference(
         language="rust",
-        dependencies=tuple(sorted(dependencies, key=lambda item: (list(Kind).index(item.kind), item.name))),
+        dependencies=tuple(
+            sorted(dependencies, key=lambda item: (list(InferredKind).index(item.kind), item.name))
+        ),
         unknown=tuple(
             sorted(name for name, uses in grouped.items() if name not in known and _counts(name, uses, known))
         ),
@@ -123,7 +125,7 @@ def _inside(path: str, folder: str) -> str | None:
     return path[len(folder) + 1 :] if path.startswith(f"{folder}/") else None
 
 
-def _uses(members: list[SourceFile], crate: Crate, whole: bool) -> list[Use]:
+def _uses(members: list[SourceFile], crate: Crate, whole: bool) -> list[CrateUse]:
     """Return the crates that the files of one package name, minus its own modules."""
     files = {source.path: rust_imports(source.data) for source in members}
     counted = {source.path: source.lines for source in members}
@@ -151,7 +153,7 @@ def _uses(members: list[SourceFile], crate: Crate, whole: bool) -> list[Use]:
             lines = counted[path]
             if name not in KEYWORDS and (lines is None or item.line in lines):
                 meant = item._replace(crate=name, certainty=certainty, manners=item.manners | extra)
-                found.append(Use(path, meant, place_of(inside, whole)))
+                found.append(CrateUse(path, meant, place_of(inside, whole)))
     return found
 
 
@@ -169,15 +171,15 @@ def _gates(files: dict[str, RustFile]) -> dict[str, frozenset[Manner]]:
     return found
 
 
-def _counts(name: str, uses: list[Use], known: dict[str, str]) -> bool:
+def _counts(name: str, uses: list[CrateUse], known: dict[str, str]) -> bool:
     return name in known or any(use.item.certainty < Certainty.HINT for use in uses)
 
 
-def _strength(use: Use) -> tuple[int, int, int, str, int]:
-    return (list(Place).index(use.place), use.item.certainty, len(use.item.manners), use.path, use.item.line)
+def _strength(use: CrateUse) -> tuple[int, int, int, str, int]:
+    return (list(SourcePlace).index(use.place), use.item.certainty, len(use.item.manners), use.path, use.item.line)
 
 
-def _judge(name: str, uses: list[Use], known: dict[str, str]) -> InferredDependency:
+def _judge(name: str, uses: list[CrateUse], known: dict[str, str]) -> InferredDependency:
     uses = sorted(uses, key=_strength)
     return InferredDependency(
         name=known.get(name, name.replace("_", "-")),
@@ -198,9 +200,9 @@ def _judge(name: str, uses: list[Use], known: dict[str, str]) -> InferredDepende
     )
 
 
-def _kind(uses: list[Use]) -> Kind:
-    package = [use for use in uses if use.place is Place.PACKAGE and Manner.TEST not in use.item.manners]
+def _kind(uses: list[CrateUse]) -> InferredKind:
+    package = [use for use in uses if use.place is SourcePlace.PACKAGE and Manner.TEST not in use.item.manners]
     if not package:
-        return Kind.BUILD if all(use.place is Place.BUILD for use in uses) else Kind.DEV
+        return InferredKind.BUILD if all(use.place is SourcePlace.BUILD for use in uses) else InferredKind.DEV
     firm = [use for use in package if Manner.FEATURE not in use.item.manners]
-    return Kind.RUNTIME if firm else Kind.OPTIONAL
+    return InferredKind.RUNTIME if firm else InferredKind.OPTIONAL

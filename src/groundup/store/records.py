@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from groundup.domain.digests import digest_of
-from groundup.domain.episodes import Effort, EpisodeLimits, Feedback
-from groundup.domain.ids import Name
+from groundup.domain.limits import Effort, EpisodeLimits, Feedback
+from groundup.domain.names import Name
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey, Outcome, Subject
 from groundup.domain.verdicts import Verdict

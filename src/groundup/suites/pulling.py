@@ -15,9 +15,9 @@ from pydantic import Field, ValidationError
 from groundup.domain.errors import InfrastructureError, NetworkError, SubmissionError, UsageError
 from groundup.domain.records import Record
 from groundup.environments.git import GitRepository
-from groundup.gateways.cache import FetchCache
-from groundup.gateways.registry_clients import direct
-from groundup.gateways.upstream import Upstream, shown
+from groundup.registries.cache import FetchCache
+from groundup.registries.registry_clients import direct
+from groundup.registries.upstream import Upstream, shown
 from groundup.settings import Settings, environment
 from groundup.trees.archives import extract_archive
 from groundup.trees.copy import copy_tree
@@ -66,7 +66,7 @@ class PublishedRelease(Record):
     licence: str = Field(description="as its publishers state it, for the user to read")
 
 
-class Origin(Record):
+class DataOrigin(Record):
     """Where the data at hand came from."""
 
     source: str
@@ -82,7 +82,7 @@ Check = Callable[[Path], str]
 
 async def pull(
     suite: str, published: PublishedRepository, settings: Settings, check: Check | None = None
-) -> Origin:
+) -> DataOrigin:
     """Fetch *published* and put its folder in place of the suite's data, once *check* has read it.
 
     Raises `NetworkError` when the repository cannot be fetched, `UsageError` when it lacks the commit or folder.
@@ -108,7 +108,7 @@ async def pull(
 
 async def pull_release(
     suite: str, release: PublishedRelease, settings: Settings, check: Check | None = None
-) -> Origin:
+) -> DataOrigin:
     """Fetch all files of *release*, unpack its archives, and put them in place of the suite's data.
 
     Raises `NetworkError` for a file that cannot be fetched or does not have the hash that is known of it.
@@ -159,7 +159,7 @@ async def _download(release: PublishedRelease, data: Path, cache: FetchCache) ->
 
 def take_folder(
     suite: str, folder: Path, settings: Settings, check: Check | None = None, *, unpack: bool = False
-) -> Origin:
+) -> DataOrigin:
     """Copy *folder* (somebody's checkout or download) in place of the suite's data, once *check* has read it.
 
     With *unpack*, archives in it are unpacked, and *folder* may itself be one.
@@ -182,11 +182,11 @@ def take_folder(
         remove_tree(work)
 
 
-def origin_of(suite: str, settings: Settings) -> Origin | None:
+def origin_of(suite: str, settings: Settings) -> DataOrigin | None:
     """Return where the suite's data came from, or None when it was never pulled. Raises `UsageError`."""
     path = settings.data / suite / ORIGIN_FILE
     try:
-        return Origin.model_validate_json(path.read_bytes())
+        return DataOrigin.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, ValidationError) as error:
@@ -235,16 +235,16 @@ def _copy(folder: Path, data: Path) -> None:
         raise UsageError(f"{folder}: {error}; --from takes a folder or an archive") from error
 
 
-def _origin(data: Path, source: str, commit: str | None, check: Check | None) -> Origin:
+def _origin(data: Path, source: str, commit: str | None, check: Check | None) -> DataOrigin:
     try:
         version = None if check is None else check(data)
     except UsageError as error:  # name what the user knows, not the folder of the moment
         raise UsageError(str(error).replace(str(data), source)) from error
     digest, files, _ = tree_digest(data)
-    return Origin(source=source, commit=commit, version=version, digest=digest, files=files)
+    return DataOrigin(source=source, commit=commit, version=version, digest=digest, files=files)
 
 
-def _put_in_place(suite: str, data: Path, origin: Origin, settings: Settings) -> None:
+def _put_in_place(suite: str, data: Path, origin: DataOrigin, settings: Settings) -> None:
     fresh = data.parent / "fresh"
     fresh.mkdir()
     data.rename(fresh / "data")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from groundup.domain.errors import InfrastructureError
 from groundup.trees.limits import TakenIn, TreeLimits
-from groundup.trees.walking import FOLDER, Entry, read_chunks, walk
+from groundup.trees.walking import FOLDER, TreeEntry, read_chunks, walk
 from groundup.trees.writer import TreeWriter
 
 
@@ -31,7 +31,7 @@ def copy_tree(source: Path, destination: Path, limits: TreeLimits | None = None)
         os.close(root)
 
 
-def _copy(entry: Entry, writer: TreeWriter) -> None:
+def _copy(entry: TreeEntry, writer: TreeWriter) -> None:
     writer.admit(entry.parts)
     if entry.kind == "file":
         _copy_file(entry, writer)
@@ -48,7 +48,7 @@ def _copy(entry: Entry, writer: TreeWriter) -> None:
         writer.drop(entry.parts, entry.kind)
 
 
-def _copy_file(entry: Entry, writer: TreeWriter) -> None:
+def _copy_file(entry: TreeEntry, writer: TreeWriter) -> None:
     try:
         descriptor = entry.open()
     except OSError:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from groundup.domain.digests import ALGORITHM
 from groundup.domain.errors import InfrastructureError
 from groundup.trees.limits import TreeLimits
-from groundup.trees.walking import FOLDER, Entry, read_chunks, walk
+from groundup.trees.walking import FOLDER, TreeEntry, read_chunks, walk
 
 _MAX_DEPTH = 500  # deeper than any tree that was taken in
 
@@ -92,7 +92,7 @@ def _digest(lines: list[bytes]) -> str:
     return f"{ALGORITHM}:{whole.hexdigest()}"
 
 
-def _line(entry: Entry) -> tuple[bytes, int]:
+def _line(entry: TreeEntry) -> tuple[bytes, int]:
     """Return an entry's part of the digest, and how many bytes its content has."""
     name = os.fsencode("/".join(entry.parts)) + b"\0"
     if entry.kind == "folder":

@@ -1,12 +1,49 @@
-"""Looking through a tree without following a link: every folder is opened by its descriptor."""
+"""Looking through a tree by descriptors, and where links lead by their text. Nothing follows a link."""
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from groundup.trees.links import Parts
+Parts = tuple[str, ...]
+
+_MAX_HOPS = 40
+"""What Linux follows before it answers ELOOP."""
+
+
+def why_refused(link: Parts, links: Mapping[Parts, str]) -> str | None:
+    """Say why the link at *link* must not be kept in a tree with these *links*; None when it stays inside.
+
+    A link to something inside that does not exist is kept: it cannot lead anywhere else.
+    """
+    if links[link].startswith("/"):
+        return "absolute link"
+    at: list[str] = list(link[:-1])
+    todo = links[link].split("/")[::-1]
+    hops = 1
+    while todo:
+        part = todo.pop()
+        if part in ("", "."):
+            continue
+        if part == "..":
+            if not at:
+                return "link leads outside"
+            at.pop()
+            continue
+        at.append(part)
+        target = links.get(tuple(at))
+        if target is None:
+            continue
+        hops += 1
+        if hops > _MAX_HOPS:
+            return "link in a circle"
+        if target.startswith("/"):
+            return "link leads to an absolute link"
+        at.pop()
+        todo.extend(target.split("/")[::-1])
+    return None
+
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 CHUNK = 1024 * 1024
@@ -15,7 +52,7 @@ Kind = Literal["file", "folder", "link", "device", "fifo", "socket", "unreadable
 
 
 @dataclass(frozen=True)
-class Entry:
+class TreeEntry:
     """Something found in a tree. `parent` is a folder's descriptor, open until the walk goes on."""
 
     parts: Parts
@@ -39,7 +76,7 @@ class Entry:
         return os.readlink(self.parts[-1], dir_fd=self.parent)
 
 
-def walk(root: int, max_depth: int, parts: Parts = ()) -> Iterator[Entry]:
+def walk(root: int, max_depth: int, parts: Parts = ()) -> Iterator[TreeEntry]:
     """Yield everything below the open folder *root*, sorted by name, a folder before what is in it.
 
     Folders at *max_depth* are yielded and not entered, so descriptors and stack stay bounded.
@@ -54,17 +91,17 @@ def walk(root: int, max_depth: int, parts: Parts = ()) -> Iterator[Entry]:
         if kind == "folder":
             yield from _folder(root, here, max_depth)
         else:
-            yield Entry(here, kind, root, found.st_size, bool(found.st_mode & stat.S_IXUSR))
+            yield TreeEntry(here, kind, root, found.st_size, bool(found.st_mode & stat.S_IXUSR))
 
 
-def _folder(parent: int, parts: Parts, max_depth: int) -> Iterator[Entry]:
+def _folder(parent: int, parts: Parts, max_depth: int) -> Iterator[TreeEntry]:
     try:
         descriptor = os.open(parts[-1], FOLDER, dir_fd=parent)
     except OSError:
-        yield Entry(parts, "unreadable", parent, 0, executable=False)
+        yield TreeEntry(parts, "unreadable", parent, 0, executable=False)
         return
     try:
-        yield Entry(parts, "folder", parent, 0, executable=True)
+        yield TreeEntry(parts, "folder", parent, 0, executable=True)
         if len(parts) < max_depth:
             yield from walk(descriptor, max_depth, parts)
     finally:

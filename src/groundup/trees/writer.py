@@ -15,9 +15,8 @@ from typing import Self
 
 from groundup.domain.errors import DiskFullError, InfrastructureError, MachineError, SubmissionError
 from groundup.trees.limits import DROPPED_SHOWN, TakenIn, TreeLimits, printable
-from groundup.trees.links import Parts, why_refused
 from groundup.trees.removal import remove_tree
-from groundup.trees.walking import FOLDER
+from groundup.trees.walking import FOLDER, Parts, why_refused
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from groundup.agents.cli.agent import create
-from groundup.agents.protocol import Assignment, Ended
-from groundup.domain.episodes import EpisodeLimits
+from groundup.agents.protocol import AgentResult, Assignment
 from groundup.domain.errors import UsageError
+from groundup.domain.limits import EpisodeLimits
 from groundup.domain.subjects import Outcome
 from groundup.environments.local import LocalBuilder
 from groundup.models.protocol import ModelError, RefusedError
@@ -18,8 +18,8 @@ from groundup.sandbox.protocol import SandboxProvider
 from tests.agents.cli.programs import ASKING, NOSY, preset
 from tests.agents.fakes import FakeModel, Memory, assignment, says
 from tests.environments.conftest import MINOR
-from tests.gateways.fake_index import FakeIndex, make_wheel
 from tests.needs import lack
+from tests.registries.fake_index import FakeIndex, make_wheel
 
 pytestmark = pytest.mark.end_to_end
 
@@ -47,7 +47,7 @@ class Stage:
 
     async def play(
         self, program: str, *arguments: str, model: FakeModel, limits: EpisodeLimits | None = None, **more: object
-    ) -> Ended:
+    ) -> AgentResult:
         """Run *program* on an attempt."""
         agent = create({"preset": preset(self.root, program, *arguments, **more)})
         return await agent.attempt(self.assignment(model, limits))

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from groundup.agents.cli.kept import kept_files
+from groundup.agents.cli.results import kept_files
 
 
 def test_matching_files_are_kept_by_name(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.settings import environment
+from groundup.store.attempts import Step, read_trajectory
 from groundup.store.folder import RunFolder
-from groundup.store.trajectory import Step, read_trajectory
 
 pytestmark = pytest.mark.end_to_end
 

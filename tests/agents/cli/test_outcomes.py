@@ -2,10 +2,10 @@
 
 import pytest
 
-from groundup.agents.cli.outcomes import Finished, outcome_of
 from groundup.agents.cli.preset import Preset
+from groundup.agents.cli.results import Finished, outcome_of
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage
-from groundup.domain.episodes import EpisodeLimits
+from groundup.domain.limits import EpisodeLimits
 from groundup.domain.subjects import Outcome
 from groundup.models.exchanges import Account, Exchange, Stop
 from groundup.models.protocol import BudgetSpentError, ModelError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from groundup.agents.dependencies.statements import import_statements
+from groundup.agents.dependencies.repository import import_statements
 from groundup.sources.files import SourceFile
 from groundup.sources.records import Language
 

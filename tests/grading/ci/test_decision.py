@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pydantic import JsonValue
 
 from groundup.grading.ci.act_log import read_act_log
-from groundup.grading.ci.decision import decide
-from groundup.grading.ci.records import Outcome, RunCommand
-from groundup.grading.ci.workflow import Job, read_workflow
+from groundup.grading.ci.job import decide
+from groundup.grading.ci.records import JobOutcome, RunCommand
 from groundup.sandbox.protocol import CommandResult, Ending
+from groundup.workflows.workflow import Job, read_workflow
 
 LEG: dict[str, JsonValue] = {"v": 1}
 
@@ -45,7 +45,7 @@ def decided(
     ending: Ending = Ending.EXITED,
     commands: Sequence[RunCommand] | None = None,
     of: Job | None = None,
-) -> tuple[Outcome, str]:
+) -> tuple[JobOutcome, str]:
     """Return what is decided from these lines."""
     data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
     ended = CommandResult(exit_code=code, ending=ending, stdout=data, stderr=b"", duration_s=1)
@@ -64,42 +64,42 @@ GREEN = (step("0", "success"), step("1", "success"), end("success"))
 
 def test_a_green_job_with_tests_passes() -> None:
     """Exit code 0, success of the wanted leg, and a step with tests that ran: all three."""
-    assert decided(GREEN) == (Outcome.PASSED, "")
+    assert decided(GREEN) == (JobOutcome.PASSED, "")
 
 
 def test_exit_code_0_alone_is_nothing() -> None:
     """act ends with 0 when nothing ran; that is not a pass."""
-    assert decided(())[0] is Outcome.NOT_RUN
-    assert decided((end("success", name="lint"),))[0] is Outcome.NOT_RUN
-    assert decided((end("success", matrix={"v": 2}),))[0] is Outcome.NOT_RUN
+    assert decided(())[0] is JobOutcome.NOT_RUN
+    assert decided((end("success", name="lint"),))[0] is JobOutcome.NOT_RUN
+    assert decided((end("success", matrix={"v": 2}),))[0] is JobOutcome.NOT_RUN
 
 
 def test_any_other_exit_code_fails() -> None:
     """A job that reports success while act fails is not believed."""
-    assert decided(GREEN, code=1)[0] is Outcome.FAILED
+    assert decided(GREEN, code=1)[0] is JobOutcome.FAILED
 
 
 def test_skipped_tests_show_nothing() -> None:
     """A step with tests that was skipped, or that started nothing, is no pass."""
     skipped = (step("0", "success"), step("1", "skipped"), end("success"))
-    assert decided(skipped)[0] is Outcome.NOT_RUN
-    assert decided(GREEN, commands=())[0] is Outcome.NOT_RUN
+    assert decided(skipped)[0] is JobOutcome.NOT_RUN
+    assert decided(GREEN, commands=())[0] is JobOutcome.NOT_RUN
 
 
 def test_conditions_may_leave_out_some_tests() -> None:
     """Of several steps with tests those with a condition may be skipped, as long as one ran."""
     both = job({"run": "pytest"}, {"run": "pytest --bench", "if": "matrix.bench == env.X"})
     lines = (step("0", "success"), step("1", "skipped"), end("success"))
-    assert decided(lines, of=both, commands=[command("0")])[0] is Outcome.PASSED
+    assert decided(lines, of=both, commands=[command("0")])[0] is JobOutcome.PASSED
     lines = (step("0", "skipped"), step("1", "success"), end("success"))
-    assert decided(lines, of=both, commands=[command("1")])[0] is Outcome.NOT_RUN
+    assert decided(lines, of=both, commands=[command("1")])[0] is JobOutcome.NOT_RUN
 
 
 def test_a_failure_names_its_step() -> None:
     """The reason holds step and exit code, or the limit that ended it."""
     red = (step("0", "success"), step("1", "failure"), end("failure"))
     assert decided(red, code=1, commands=[command("1", 5)]) == (
-        Outcome.FAILED,
+        JobOutcome.FAILED,
         "step 'pytest' failed with exit code 5",
     )
     assert "memory" in decided(red, code=1, commands=[command("1", -9, "memory")])[1]
@@ -107,14 +107,14 @@ def test_a_failure_names_its_step() -> None:
 
 def test_time_that_is_up_is_told_apart() -> None:
     """A job that was ended at its deadline timed out, whoever noticed first."""
-    assert decided((), code=None, ending=Ending.TIMEOUT)[0] is Outcome.TIMEOUT
-    assert decided((end("failure"),), code=1, commands=[command("1", -9, "timeout")])[0] is Outcome.TIMEOUT
+    assert decided((), code=None, ending=Ending.TIMEOUT)[0] is JobOutcome.TIMEOUT
+    assert decided((end("failure"),), code=1, commands=[command("1", -9, "timeout")])[0] is JobOutcome.TIMEOUT
 
 
 def test_what_steps_print_is_never_act_s_word() -> None:
     """Lines that act marks as a step's output, and lines that are no records, say nothing."""
     forged = {**end("success"), "raw_output": True}
-    assert decided((forged,))[0] is Outcome.NOT_RUN
+    assert decided((forged,))[0] is JobOutcome.NOT_RUN
     data = b'{"jobID": 1}\nnot json\n[1]\n"x"\n' + json.dumps(end("success")).encode()
     assert len(read_act_log(data, "test").jobs) == 1
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from groundup.grading.ci.derived import derived_workflow
-from groundup.grading.ci.workflow import read_workflow, read_yaml
+from groundup.grading.ci.act_sandbox import derived_workflow
+from groundup.workflows.workflow import read_workflow, read_yaml
 
 
 @pytest.mark.parametrize("name", ["tests \N{PACKAGE}", "\\ud83d\\ude00", "a\\\N{PACKAGE}", 'é "q"', "\x07"])

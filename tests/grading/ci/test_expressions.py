@@ -3,7 +3,7 @@
 import pytest
 from pydantic import JsonValue
 
-from groundup.grading.ci.expressions import resolved
+from groundup.workflows.expressions import resolved
 
 LEG: dict[str, JsonValue] = {"python": "3.12", "n": 2, "on": True, "deep": {"a": {"b": "c"}}, "empty": ""}
 

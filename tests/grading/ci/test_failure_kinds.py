@@ -3,7 +3,7 @@
 import pytest
 
 from groundup.grading.ci.failure_kinds import FailureKind, explained, failure_of
-from groundup.grading.ci.records import JobResult, Outcome, StepRecord
+from groundup.grading.ci.records import JobOutcome, JobResult, StepRecord
 
 BUILD = [
     ("ERROR: Could not find a version that satisfies the requirement nope-x (from versions: none)", "NOT_FOUND"),
@@ -76,12 +76,12 @@ def test_the_evidence_is_one_line() -> None:
 def test_other_outcomes_explain_themselves() -> None:
     """A pass has no failure; time, skipped tests and limits are not read from logs."""
     red = StepRecord(key="1", title="pytest", tests=True, result="failure")
-    assert failure_of(JobResult(outcome=Outcome.PASSED)) is None
-    assert _kind(JobResult(outcome=Outcome.TIMEOUT)) is FailureKind.TIMEOUT
-    assert _kind(JobResult(outcome=Outcome.NOT_RUN)) is FailureKind.NOT_RUN
-    ended = JobResult(outcome=Outcome.FAILED, reason="step 'x' was ended: memory", failed_output="E0432")
+    assert failure_of(JobResult(outcome=JobOutcome.PASSED)) is None
+    assert _kind(JobResult(outcome=JobOutcome.TIMEOUT)) is FailureKind.TIMEOUT
+    assert _kind(JobResult(outcome=JobOutcome.NOT_RUN)) is FailureKind.NOT_RUN
+    ended = JobResult(outcome=JobOutcome.FAILED, reason="step 'x' was ended: memory", failed_output="E0432")
     assert _kind(ended) is FailureKind.LIMIT
-    strange = JobResult(outcome=Outcome.FAILED, steps=(red,), failed_output="a\nlast words\n")
+    strange = JobResult(outcome=JobOutcome.FAILED, steps=(red,), failed_output="a\nlast words\n")
     found = failure_of(strange)
     assert found is not None
     assert (found.kind, found.evidence) == (FailureKind.OTHER, "last words")
@@ -147,7 +147,7 @@ def _kind(result: JobResult) -> FailureKind:
 def test_the_true_cause_is_named(output: str, kind: str, evidence: str) -> None:
     """A program of the machine's is no dependency; hints, log files' paths and backtraces are no evidence."""
     step = StepRecord(key="0", title="test", tests=True, result="failure")
-    result = JobResult(outcome=Outcome.FAILED, reason="step failed", steps=(step,), failed_output=output)
+    result = JobResult(outcome=JobOutcome.FAILED, reason="step failed", steps=(step,), failed_output=output)
     failure = failure_of(result)
     assert failure is not None
     assert (failure.kind, failure.evidence) == (FailureKind[kind], evidence)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from groundup.grading.ci.files import RepositoryFiles
-from groundup.grading.ci.place import job_of, translated
+from groundup.grading.ci.records import job_of, translated
 
 
 def test_nothing_outside_is_read(tmp_path: Path) -> None:

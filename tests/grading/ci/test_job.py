@@ -7,7 +7,7 @@ import pytest
 
 from groundup.domain.errors import TaskError
 from groundup.grading.ci.failure_kinds import FailureKind, failure_of
-from groundup.grading.ci.records import Outcome, UnsupportedJobError
+from groundup.grading.ci.records import JobOutcome, UnsupportedJobError
 from tests.grading.ci.bench import log_of, needs_sandbox, run, steps
 
 pytestmark = [pytest.mark.end_to_end, needs_sandbox]
@@ -18,7 +18,7 @@ TEST = "{name: Run tests, run: 'test -f marker && echo all green'}"
 async def test_a_green_job_passes(tmp_path: pathlib.Path) -> None:
     """Files of the repository are there, the step with tests ran, and its record holds the exit code."""
     result = await run(tmp_path, steps(CHECKOUT, TEST), {"marker": ""})
-    assert (result.outcome, result.reason) == (Outcome.PASSED, "")
+    assert (result.outcome, result.reason) == (JobOutcome.PASSED, "")
     checkout, test = result.steps
     assert (checkout.result, test.result, test.exit_codes) == ("success", "success", (0,))
     assert "all green" in log_of(result)
@@ -27,7 +27,7 @@ async def test_a_green_job_passes(tmp_path: pathlib.Path) -> None:
 async def test_a_red_job_fails_with_its_step(tmp_path: pathlib.Path) -> None:
     """The failed step and its output are told, and later steps are not reached."""
     result = await run(tmp_path, steps(CHECKOUT, TEST, "run: echo never"))
-    assert result.outcome is Outcome.FAILED
+    assert result.outcome is JobOutcome.FAILED
     assert result.reason == "step 'Run tests' failed with exit code 1"
     assert result.steps[2].result in ("not reached", "skipped")
     assert "never" not in log_of(result).replace("echo never", "")
@@ -50,7 +50,7 @@ async def test_steps_speak_to_each_other(tmp_path: pathlib.Path) -> None:
     workflow = workflow.replace('echo "B<<E\\ntwo\\nE"', 'printf "B<<E\\ntwo\\nE\\n"')
     workflow = workflow.replace('"#!/bin/sh\necho four\n"', '"#!/bin/sh\\necho four\\n"')
     result = await run(tmp_path, workflow, {"sub/file": ""})
-    assert result.outcome is Outcome.PASSED, log_of(result)
+    assert result.outcome is JobOutcome.PASSED, log_of(result)
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
@@ -58,7 +58,7 @@ async def test_nvm_answers_with_the_node_that_is_here(tmp_path: pathlib.Path) ->
     """Runners have nvm: sourced or called, it gives the machine's Node.js, which is told as a substitute."""
     script = r'. "$NVM_DIR/nvm.sh"; nvm install 4.2; nvm use 4.2; nvm exec 4.2 node --version | grep "^v"'
     result = await run(tmp_path, steps(f"{{name: test, run: '{script}'}}"))
-    assert result.outcome is Outcome.PASSED, log_of(result)
+    assert result.outcome is JobOutcome.PASSED, log_of(result)
     assert any("for 4.2" in one for one in result.substitutes)
 
 
@@ -73,7 +73,7 @@ async def test_cargo_tools_are_installed_or_missed_aloud(tmp_path: pathlib.Path)
     )
     workflow = steps(CHECKOUT, f"{{name: test, run: '{script}'}}")
     result = await run(tmp_path, workflow, {"bin/cargo": cargo})
-    assert result.outcome is Outcome.PASSED, log_of(result)
+    assert result.outcome is JobOutcome.PASSED, log_of(result)
 
 
 async def test_needed_jobs_run_first_and_apart(tmp_path: pathlib.Path) -> None:
@@ -84,9 +84,9 @@ async def test_needed_jobs_run_first_and_apart(tmp_path: pathlib.Path) -> None:
         "  test:\n    needs: pre\n    runs-on: ubuntu-latest\n    steps:\n"
         "      - {name: test, run: 'test ${{ needs.pre.outputs.word }} = hello && test ! -e left'}\n"
     )
-    assert (await run(tmp_path / "a", workflow)).outcome is Outcome.PASSED
+    assert (await run(tmp_path / "a", workflow)).outcome is JobOutcome.PASSED
     failed = await run(tmp_path / "b", workflow.replace("|| 0", "|| 3"))
-    assert failed.outcome is not Outcome.PASSED
+    assert failed.outcome is not JobOutcome.PASSED
 
 
 async def test_one_leg_runs(tmp_path: pathlib.Path) -> None:
@@ -94,7 +94,7 @@ async def test_one_leg_runs(tmp_path: pathlib.Path) -> None:
     matrix = "    strategy: {matrix: {word: [one, two], n: [1, 2]}}\n"
     workflow = steps("{name: test, run: 'echo leg ${{ matrix.word }} ${{ matrix.n }}'}", head=matrix)
     result = await run(tmp_path, workflow, matrix={"word": "two"})
-    assert result.outcome is Outcome.PASSED
+    assert result.outcome is JobOutcome.PASSED
     assert result.leg == {"word": "two", "n": 1}
     assert log_of(result).count("\nleg ") == 1
 
@@ -102,15 +102,15 @@ async def test_one_leg_runs(tmp_path: pathlib.Path) -> None:
 async def test_skipped_tests_are_no_pass(tmp_path: pathlib.Path) -> None:
     """A green job whose tests were skipped shows nothing."""
     result = await run(tmp_path, steps("run: echo hello", "{name: test, if: 'false', run: pytest}"))
-    assert result.outcome is Outcome.NOT_RUN
+    assert result.outcome is JobOutcome.NOT_RUN
     skipped = await run(tmp_path / "job", steps("{name: test, run: echo}", head="    if: false\n"))
-    assert skipped.outcome is Outcome.NOT_RUN
+    assert skipped.outcome is JobOutcome.NOT_RUN
 
 
 async def test_time_ends_a_job(tmp_path: pathlib.Path) -> None:
     """A job that hangs is ended at its deadline and told as such."""
     result = await run(tmp_path, steps("{name: test, run: sleep 600}"), timeout_s=6.0)
-    assert result.outcome is Outcome.TIMEOUT
+    assert result.outcome is JobOutcome.TIMEOUT
 
 
 async def test_stand_ins_do_their_part(tmp_path: pathlib.Path) -> None:
@@ -127,7 +127,7 @@ async def test_stand_ins_do_their_part(tmp_path: pathlib.Path) -> None:
     )
     own = "runs: {using: composite, steps: [{shell: bash, run: 'touch own'}]}"
     result = await run(tmp_path, workflow, {"a.lock": "1", ".github/actions/own/action.yml": own})
-    assert result.outcome is Outcome.PASSED, log_of(result)
+    assert result.outcome is JobOutcome.PASSED, log_of(result)
 
 
 async def test_there_is_no_network(tmp_path: pathlib.Path) -> None:

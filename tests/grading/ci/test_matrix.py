@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from groundup.grading.ci.matrix import legs, pinned
-from groundup.grading.ci.workflow import Job, WorkflowError, read_workflow
+from groundup.workflows.matrix import legs, pinned
+from groundup.workflows.workflow import Job, WorkflowError, read_workflow
 
 
 def job(matrix: object) -> Job:

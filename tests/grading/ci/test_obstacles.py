@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
+from groundup.grading.ci.act_sandbox import derived_workflow, event_of
 from groundup.grading.ci.actions import (
     Action,
     parse_uses,
@@ -15,9 +16,8 @@ from groundup.grading.ci.actions import (
     unsupported_actions,
     write_stubs,
 )
-from groundup.grading.ci.derived import derived_workflow, event_of
-from groundup.grading.ci.obstacles import Needs, needs_of, only_uploads
-from groundup.grading.ci.workflow import Step, Workflow, read_workflow
+from groundup.grading.ci.obstacles import JobNeeds, needs_of, only_uploads
+from groundup.workflows.workflow import Step, Workflow, read_workflow
 
 CHECKOUT = {"uses": "actions/checkout@v4"}
 
@@ -31,7 +31,7 @@ def needs(
     job: Mapping[str, object],
     leg: Mapping[str, JsonValue] | None = None,
     files: Mapping[str, str] | None = None,
-) -> Needs:
+) -> JobNeeds:
     """Return what a job consists of, in a repository of these files."""
     one = workflow({"test": {"runs-on": "ubuntu-latest", **job}})
     texts = files or {}

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from groundup.grading.ci.test_steps import test_commands as commands_of
-from groundup.grading.ci.test_steps import test_steps as steps_of
-from groundup.grading.ci.workflow import Job, read_workflow
+from groundup.workflows.test_steps import test_commands as commands_of
+from groundup.workflows.test_steps import test_steps as steps_of
+from groundup.workflows.workflow import Job, read_workflow
 
 
 def job(*steps: Mapping[str, object]) -> Job:

@@ -7,7 +7,7 @@ import pytest
 
 from groundup.grading.ci.records import Obstacle
 from groundup.grading.ci.tools import DEFAULT_PYTHON, python_asked_by_file, python_minors, substitute, tools_of
-from groundup.grading.ci.workflow import Step, read_workflow
+from groundup.workflows.workflow import Step, read_workflow
 
 
 def steps(*found: Mapping[str, object]) -> tuple[Step, ...]:

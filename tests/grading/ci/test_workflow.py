@@ -2,7 +2,7 @@
 
 import pytest
 
-from groundup.grading.ci.workflow import WorkflowError, read_workflow
+from groundup.workflows.workflow import WorkflowError, read_workflow
 
 WHOLE = b"""
 name: CI

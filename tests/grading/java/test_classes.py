@@ -1,9 +1,9 @@
-"""Tests of groundup.grading.java.classes: what tests get to see of a submission."""
+"""Tests of groundup.grading.java.testing: what tests get to see of a submission."""
 
 import zipfile
 from pathlib import Path
 
-from groundup.grading.java.classes import shown_classes
+from groundup.grading.java.testing import shown_classes
 
 
 def test_nothing_stands_in_for_a_library_and_nothing_listens(tmp_path: Path) -> None:

@@ -5,19 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundup.domain.errors import TaskError
-from groundup.grading.library.composition import Found, Plan, plan
+from groundup.grading.library.composition import CompositionPlan, FoundEntry, plan
 from groundup.grading.library.hidden import HiddenTests
 from groundup.trees.walking import Kind
 
 HIDDEN = HiddenTests(packages=("calc",), arguments=("tests",), protected=("tests",))
-ORIGINAL = [Found(path="tests", kind="folder"), Found(path="tests/test_a.py", kind="file")]
+ORIGINAL = [FoundEntry(path="tests", kind="folder"), FoundEntry(path="tests/test_a.py", kind="file")]
 
 
-def _plan(*paths: str, hidden: HiddenTests = HIDDEN, occupied: frozenset[str] = frozenset()) -> Plan:
+def _plan(*paths: str, hidden: HiddenTests = HIDDEN, occupied: frozenset[str] = frozenset()) -> CompositionPlan:
     """Compose a submission of files; their folders are added."""
     folders = {"/".join(path.split("/")[:depth]) for path in paths for depth in range(1, path.count("/") + 1)}
-    found = [Found(path=path, kind="folder") for path in folders] + [
-        Found(path=path, kind="file") for path in paths
+    found = [FoundEntry(path=path, kind="folder") for path in folders] + [
+        FoundEntry(path=path, kind="file") for path in paths
     ]
     return plan(sorted(found, key=lambda entry: entry.path), ORIGINAL, hidden, occupied)
 
@@ -89,18 +89,21 @@ def test_the_names_of_the_environment_are_taken() -> None:
 @pytest.mark.parametrize("path", ["tests.py", "helper.py", "helper/__init__.py", "test_a.py"])
 def test_modules_of_the_hidden_tests_cannot_be_stood_in_for(path: str) -> None:
     """What hidden tests import from each other is theirs, wherever pytest puts their folder on the path."""
-    original = [*ORIGINAL, Found(path="tests/helper.py", kind="file")]
+    original = [*ORIGINAL, FoundEntry(path="tests/helper.py", kind="file")]
     top, _, below = path.partition("/")
-    found = [Found(path=top, kind="folder" if below else "file"), Found(path="calc/helper.py", kind="file")]
+    found = [
+        FoundEntry(path=top, kind="folder" if below else "file"),
+        FoundEntry(path="calc/helper.py", kind="file"),
+    ]
 
     assert plan(found, original, HIDDEN).kept == {"calc/helper.py"}
 
 
 def test_modules_of_a_package_of_tests_take_no_names() -> None:
     """Where the hidden tests are a package, a submission's module that is named like a helper of theirs stays."""
-    original = [*ORIGINAL, *(Found(path=f"tests/{name}.py", kind="file") for name in ("__init__", "helper"))]
+    original = [*ORIGINAL, *(FoundEntry(path=f"tests/{name}.py", kind="file") for name in ("__init__", "helper"))]
 
-    assert plan([Found(path="helper.py", kind="file")], original, HIDDEN).kept == {"helper.py"}
+    assert plan([FoundEntry(path="helper.py", kind="file")], original, HIDDEN).kept == {"helper.py"}
 
 
 def test_shadows_are_looked_for_in_every_import_root() -> None:
@@ -116,8 +119,8 @@ def test_shadows_are_looked_for_in_every_import_root() -> None:
 def test_nothing_stands_in_the_way_of_a_protected_folder(kind: Kind) -> None:
     """A link or file where a protected path needs a folder is left out, so no mount can be led elsewhere."""
     hidden = HIDDEN.model_copy(update={"protected": ("calc/tests",), "arguments": ("calc/tests",)})
-    original = [Found(path="calc/tests/test_a.py", kind="file")]
-    composed = plan([Found(path="calc", kind=kind)], original, hidden)
+    original = [FoundEntry(path="calc/tests/test_a.py", kind="file")]
+    composed = plan([FoundEntry(path="calc", kind=kind)], original, hidden)
 
     assert not composed.kept
 
@@ -125,7 +128,7 @@ def test_nothing_stands_in_the_way_of_a_protected_folder(kind: Kind) -> None:
 @pytest.mark.parametrize("kind", ["device", "fifo", "socket", "unreadable"])
 def test_special_files_are_left_out(kind: Kind) -> None:
     """Only files, folders and links are ever composed."""
-    assert not plan([Found(path="x", kind=kind)], ORIGINAL, HIDDEN).kept
+    assert not plan([FoundEntry(path="x", kind=kind)], ORIGINAL, HIDDEN).kept
 
 
 def test_what_was_left_out_is_told_once_per_folder() -> None:
@@ -140,7 +143,11 @@ def test_what_was_left_out_is_told_once_per_folder() -> None:
 
 def test_only_protected_paths_of_the_original_are_restored() -> None:
     """The original's library never reaches a submission's sandbox."""
-    original = [*ORIGINAL, Found(path="calc/__init__.py", kind="file"), Found(path="testsuite.py", kind="file")]
+    original = [
+        *ORIGINAL,
+        FoundEntry(path="calc/__init__.py", kind="file"),
+        FoundEntry(path="testsuite.py", kind="file"),
+    ]
 
     assert plan([], original, HIDDEN).restored == {"tests", "tests/test_a.py"}
 

@@ -7,7 +7,7 @@ from groundup.domain.verdicts import Stage, Status
 from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import Decision, decide
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
-from groundup.grading.library.report import ImportCheck, Report, Result
+from groundup.grading.library.report import ImportCheck, Result, RunnerReport
 from groundup.sandbox.protocol import CommandResult, Ending
 
 HIDDEN = HiddenTests(packages=("calc",), arguments=("tests",), protected=("tests",))
@@ -17,19 +17,19 @@ SINGING = {canary.key: Result(outcome="failed") for canary in CANARIES}
 FROM_SUBMISSION = {"calc": ImportCheck(file="/workspace/calc/__init__.py", error=None)}
 
 
-def _report(results: dict[str, str], **fields: object) -> Report:
+def _report(results: dict[str, str], **fields: object) -> RunnerReport:
     said = {
         NumberedTest.parse(name): Result.model_validate({"outcome": outcome}) for name, outcome in results.items()
     }
     whole = {"results": {**SINGING, **said}, "imports": FROM_SUBMISSION, "exit_code": 1, **fields}
-    return Report.model_validate(whole)
+    return RunnerReport.model_validate(whole)
 
 
 def _result(exit_code: int | None = 0, ending: Ending = Ending.EXITED) -> CommandResult:
     return CommandResult(exit_code=exit_code, ending=ending, stdout=b"", stderr=b"", duration_s=1.0)
 
 
-def _decide(report: Report, result: CommandResult | None = None) -> Decision:
+def _decide(report: RunnerReport, result: CommandResult | None = None) -> Decision:
     return decide(EXPECTED, HIDDEN, CANARIES, report, result or _result())
 
 
@@ -77,7 +77,7 @@ ALL_PASSED = {"t::a": "passed", "t::b": "passed", "t::c": "passed"}
     ],
     ids=["left", "signal", "gave up", "SystemExit", "timeout", "wall clock", "memory", "disk", "processes"],
 )
-def test_a_run_without_an_end_is_worth_nothing(report: Report, result: CommandResult, stage: Stage) -> None:
+def test_a_run_without_an_end_is_worth_nothing(report: RunnerReport, result: CommandResult, stage: Stage) -> None:
     """What was said before a crash, a timeout or a limit does not count, and the kinds are told apart."""
     decision = _decide(report, result)
 
@@ -187,7 +187,7 @@ def test_a_canary_that_is_silent_in_a_whole_run_gives_a_forger_away() -> None:
 
 def test_a_canary_below_a_package_that_cannot_be_imported_is_excused() -> None:
     """When the folder of the tests cannot be collected, its canary cannot be either: a zero, not a forgery."""
-    report = Report(
+    report = RunnerReport(
         collection_errors={CANARIES[0].path: "ImportError: x", CANARIES[1].path: "ImportError: x"},
         imports=FROM_SUBMISSION,
         exit_code=1,

@@ -7,7 +7,7 @@ import pytest
 
 from groundup.domain.errors import TaskError
 from groundup.grading.library.hidden import Distribution
-from groundup.grading.library.metadata import metadata_files, script_files
+from groundup.grading.library.staging import metadata_files, script_files
 
 CALC = Distribution(
     name="my.calc-lib",

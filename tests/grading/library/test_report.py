@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundup.grading.library.hidden import NumberedTest
-from groundup.grading.library.report import MAX_LINE_BYTES, Report, parse_report
+from groundup.grading.library.report import MAX_LINE_BYTES, RunnerReport, parse_report
 
 TOKEN = "f" * 32
 
@@ -78,7 +78,7 @@ def test_a_line_that_is_no_event_of_this_run_counts_for_nothing(data: bytes) -> 
     """What somebody else wrote, or wrote wrongly, is counted as foreign and otherwise ignored."""
     report = parse_report(data, TOKEN)
 
-    assert report == Report(foreign=1)
+    assert report == RunnerReport(foreign=1)
 
 
 @pytest.mark.parametrize("order", [("passed", "failed"), ("failed", "passed")])

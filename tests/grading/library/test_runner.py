@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from groundup.grading import library
-from groundup.grading.library.report import Report, parse_report
+from groundup.grading.library.report import RunnerReport, parse_report
 
 TOKEN = "0123456789abcdef" * 2
 RUNNER = Path(library.__file__).with_name("runner.py")
 
 
-def _run(tree: Path, files: dict[str, str], **changes: object) -> tuple[Report, int]:
+def _run(tree: Path, files: dict[str, str], **changes: object) -> tuple[RunnerReport, int]:
     """Write *files* and run the hidden tests among them; return what was told, and the exit code."""
     for name, text in files.items():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ def _run(tree: Path, files: dict[str, str], **changes: object) -> tuple[Report, 
         return parse_report(data, TOKEN), process.wait()
 
 
-def _outcomes(report: Report) -> dict[str, str]:
+def _outcomes(report: RunnerReport) -> dict[str, str]:
     return {str(test): said.outcome for test, said in report.results.items()}
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.grading.services.declared import read_declared
+from groundup.grading.services.install import read_declared
 from tests.grading.library.laboratory import write_tree
 
 

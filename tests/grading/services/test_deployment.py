@@ -10,7 +10,7 @@ from typing import cast
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.java_requests import JavaToolchain
 from groundup.grading.bench import Bench
-from groundup.grading.services.deployment import Deployment, deployed
+from groundup.grading.services.deployment import ServicePod, deployed
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.start import StartCommand
 from groundup.grading.turns import Turns
@@ -27,7 +27,7 @@ NEEDS = JavaToolchain(java="17", maven="3", mounts=(), path=())
 @asynccontextmanager
 async def deployment_in(
     folder: Path, turns: Turns, lifecycle: Lifecycle
-) -> AsyncIterator[tuple[Deployment, FakeProvider]]:
+) -> AsyncIterator[tuple[ServicePod, FakeProvider]]:
     """Yield a service that nothing has started yet, and the provider that says what was opened for it."""
     (folder / "submission").mkdir()
     (folder / "scratch").mkdir()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.grading.services.probing import Presence, Route, probe_routes
+from groundup.grading.services.probing import Presence, ProbedRoute, probe_routes
 from tests.grading.services.answering import Respond, http, serving
 
 ROUTES = {
@@ -79,7 +79,7 @@ def plain(method: str, path: str) -> bytes:
 async def presences(respond: Respond, folder: Path, *routes: str) -> list[Presence]:
     """Return what is found of *routes*; a third word is the body that they should take."""
     words = [route.split(maxsplit=2) for route in routes]
-    asked = [Route(method=one[0], path=one[1], body="".join(one[2:]).encode()) for one in words]
+    asked = [ProbedRoute(method=one[0], path=one[1], body="".join(one[2:]).encode()) for one in words]
     async with serving(respond, folder) as caller:
         return [one.presence for one in await probe_routes(caller, asked, 30.0)]
 
@@ -214,6 +214,6 @@ async def test_an_id_that_was_only_repeated_is_none(tmp_path: Path) -> None:
 async def test_no_time_is_no_evidence(tmp_path: Path) -> None:
     """What could not be asked is unclear, never missing."""
     async with serving(flask, tmp_path) as caller:
-        found = await probe_routes(caller, [Route(method="GET", path="/health")], -1.0)
+        found = await probe_routes(caller, [ProbedRoute(method="GET", path="/health")], -1.0)
 
     assert [one.presence for one in found] == [Presence.UNCLEAR]

@@ -4,7 +4,7 @@ import pytest
 
 from groundup.manifests.csharp.msbuild import MsBuild
 from groundup.manifests.formats import format_of
-from groundup.manifests.records import Dependency, Kind, ManifestError, Source
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource, ManifestError
 from tests.manifests.span_laws import assert_laws
 
 MSBUILD = MsBuild()
@@ -74,9 +74,9 @@ def test_reads_every_form_of_package_reference() -> None:
         (("PrivateAssets", "all"),),
     )
     assert found["Child"].constraint == "1.0"
-    assert found["Given"].kind is Kind.CONSTRAINT
+    assert found["Given"].kind is DependencyKind.CONSTRAINT
     assert ("VersionOverride", "2") in found["Given"].details
-    assert found["Taken"].kind is Kind.OVERRIDE
+    assert found["Taken"].kind is DependencyKind.OVERRIDE
     assert {found[name].constraint for name in ("One", "Two", "Three")} == {"4"}
     assert (found["Cases"].constraint, found["Cases"].marker) == ("1", " '$(A)' != '' ")
 
@@ -85,17 +85,20 @@ def test_tells_apart_what_references_refer_to() -> None:
     """Packages, projects, assemblies by path and what ships with the platform have their own sources."""
     found = declared(EVERYTHING)
     assert (found["System.Web"].source, found["System.Web"].marker) == (
-        Source.FRAMEWORK,
+        DependencySource.FRAMEWORK,
         "'$(TargetFramework)' == 'net48'",
     )
-    assert (found["Lib"].source, found["Lib"].origin) == (Source.PATH, "..\\packages\\Lib.1.0.0\\lib\\Lib.dll")
+    assert (found["Lib"].source, found["Lib"].origin) == (
+        DependencySource.PATH,
+        "..\\packages\\Lib.1.0.0\\lib\\Lib.dll",
+    )
     assert (found["..\\B\\B.csproj"].source, found["..\\B\\B.csproj"].normalised) == (
-        Source.PROJECT,
+        DependencySource.PROJECT,
         "../B/B.csproj",
     )
     assert found["../C/./C.csproj"].normalised == "../C/C.csproj"
-    assert found["AspNetCore"].source is Source.FRAMEWORK
-    assert (found["Tool"].kind, found["Tool"].marker) == (Kind.BUILD, "'$(X)' == 'true'")
+    assert found["AspNetCore"].source is DependencySource.FRAMEWORK
+    assert (found["Tool"].kind, found["Tool"].marker) == (DependencyKind.BUILD, "'$(X)' == 'true'")
 
 
 def test_comments_and_defaults_declare_nothing() -> None:
@@ -150,7 +153,7 @@ def test_adds_beside_items_of_the_same_type_and_condition() -> None:
             language="csharp",
             name="../E.csproj",
             normalised="../E.csproj",
-            source=Source.PROJECT,
+            source=DependencySource.PROJECT,
             origin="../E.csproj",
         ),
     ]
@@ -185,7 +188,7 @@ def test_central_versions() -> None:
         b'  <GlobalPackageReference Include="B" Version="2" />\n </ItemGroup>\n</Project>\n'
     )
     found = declared(data)
-    assert (found["A"].kind, found["B"].kind) == (Kind.CONSTRAINT, Kind.RUNTIME)
+    assert (found["A"].kind, found["B"].kind) == (DependencyKind.CONSTRAINT, DependencyKind.RUNTIME)
     assert (
         MSBUILD.mask(data, "Directory.Packages.props") == b"<Project>\n <ItemGroup>\n </ItemGroup>\n</Project>\n"
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from groundup.manifests.csharp.nuget import Nuspec, PackagesConfig
-from groundup.manifests.records import Dependency, Kind, ManifestError
+from groundup.manifests.records import Dependency, DependencyKind, ManifestError
 from tests.manifests.span_laws import assert_laws
 
 CONFIG = (
@@ -33,8 +33,8 @@ def test_packages_config() -> None:
     """Development dependencies, target frameworks and further attributes are read; the laws hold."""
     found = PackagesConfig().read(CONFIG, "packages.config").dependencies
     assert [(item.name, item.kind, item.group) for item in found] == [
-        ("NUnit", Kind.DEV, "net48"),
-        ("Newtonsoft.Json", Kind.RUNTIME, ""),
+        ("NUnit", DependencyKind.DEV, "net48"),
+        ("Newtonsoft.Json", DependencyKind.RUNTIME, ""),
     ]
     assert found[1].details == (("allowedVersions", "[13,14)"),)
     assert_laws(PackagesConfig(), CONFIG, "packages.config")

@@ -4,7 +4,7 @@ import pytest
 
 from groundup.manifests.formats import format_of
 from groundup.manifests.javascript.package_json import PackageJson
-from groundup.manifests.records import Dependency, Kind, ManifestError, Source
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource, ManifestError
 from tests.manifests.span_laws import assert_laws
 
 NPM = PackageJson()
@@ -48,21 +48,21 @@ def test_reads_every_form() -> None:
     found = declared(EVERYTHING)
     sources = {name: item.source for (kind, name), item in found.items() if kind == "runtime"}
     assert sources == {
-        "react": Source.REGISTRY,
-        "@scope/real": Source.REGISTRY,
-        "near": Source.PATH,
-        "linked": Source.PATH,
-        "sibling": Source.WORKSPACE,
-        "shared": Source.WORKSPACE,
-        "forked": Source.GIT,
-        "hosted": Source.GIT,
-        "tarball": Source.URL,
+        "react": DependencySource.REGISTRY,
+        "@scope/real": DependencySource.REGISTRY,
+        "near": DependencySource.PATH,
+        "linked": DependencySource.PATH,
+        "sibling": DependencySource.WORKSPACE,
+        "shared": DependencySource.WORKSPACE,
+        "forked": DependencySource.GIT,
+        "hosted": DependencySource.GIT,
+        "tarball": DependencySource.URL,
     }
     assert (found["runtime", "@scope/real"].alias, found["runtime", "@scope/real"].constraint) == ("alias", "~1.2")
     assert found["runtime", "sibling"].constraint == "^1.0"
     assert found["dev", "typescript"].constraint == ""
     assert found["peer", "vue"].details == (("optional", "true"),)
-    assert found["optional", "fsevents"].kind is Kind.OPTIONAL
+    assert found["optional", "fsevents"].kind is DependencyKind.OPTIONAL
 
 
 def test_reads_what_names_packages_besides() -> None:
@@ -71,9 +71,9 @@ def test_reads_what_names_packages_besides() -> None:
     assert found["overrides", "foo"].details == (("value", '{".":"1","bar":"$react"}'),)
     assert found["overrides", "baz"].details == (("selector", "baz@1"),)
     assert found["resolutions", "@scope/qux"].constraint == "1"
-    assert found["pnpm.overrides", "b"].kind is Kind.OVERRIDE
-    assert found["workspaces.catalogs.old", "zod"].kind is Kind.CONSTRAINT
-    assert found["bundledDependencies", "near"].kind is Kind.GROUP
+    assert found["pnpm.overrides", "b"].kind is DependencyKind.OVERRIDE
+    assert found["workspaces.catalogs.old", "zod"].kind is DependencyKind.CONSTRAINT
+    assert found["bundledDependencies", "near"].kind is DependencyKind.GROUP
     assert [note.target for note in NPM.read(EVERYTHING, PATH).notes] == ["packages/*"]
 
 
@@ -112,9 +112,9 @@ def test_adds_in_the_style_of_the_file() -> None:
     data = b'{\r\n\t"name": "a",\r\n\t"dependencies": {\r\n\t\t"b": "1"\r\n\t}\r\n}\r\n'
     new = [
         Dependency(language="javascript", name="c", normalised="c", constraint="^2"),
-        Dependency(language="javascript", name="d", normalised="d", constraint="^3", kind=Kind.DEV),
+        Dependency(language="javascript", name="d", normalised="d", constraint="^3", kind=DependencyKind.DEV),
         Dependency(
-            language="javascript", name="e", normalised="e", constraint="4", kind=Kind.PEER,
+            language="javascript", name="e", normalised="e", constraint="4", kind=DependencyKind.PEER,
             details=(("optional", "true"),),
         ),
     ]  # fmt: skip
@@ -175,7 +175,7 @@ def test_malformed_files_name_file_and_line(data: bytes, line: int, text: str) -
 
 def test_a_kind_without_a_place_is_refused() -> None:
     """package.json has no build dependencies: said, not silently dropped."""
-    new = Dependency(language="javascript", name="a", normalised="a", kind=Kind.BUILD)
+    new = Dependency(language="javascript", name="a", normalised="a", kind=DependencyKind.BUILD)
     with pytest.raises(ManifestError, match="no place for 'a'"):
         NPM.write(b"{}", [new], PATH)
 

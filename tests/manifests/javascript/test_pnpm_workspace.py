@@ -3,7 +3,7 @@
 import pytest
 
 from groundup.manifests.javascript.pnpm_workspace import PnpmWorkspace
-from groundup.manifests.records import Dependency, Kind, ManifestError
+from groundup.manifests.records import Dependency, DependencyKind, ManifestError
 from tests.manifests.span_laws import assert_laws
 
 PNPM = PnpmWorkspace()
@@ -40,11 +40,11 @@ def test_reads_catalogs_and_overrides() -> None:
     """A catalog's entries are constraints, everything that forces versions is an override."""
     found = {(item.group, item.name): item for item in PNPM.read(EVERYTHING, PATH).dependencies}
     assert found["catalog", "@x/y"].constraint == "1"
-    assert found["catalogs.old", "react"].kind is Kind.CONSTRAINT
+    assert found["catalogs.old", "react"].kind is DependencyKind.CONSTRAINT
     assert found["overrides", "b"].details == (("selector", "a>b"),)
-    assert found["packageExtensions", "foo"].kind is Kind.OVERRIDE
-    assert found["onlyBuiltDependencies", "esbuild"].kind is Kind.OVERRIDE
-    assert found["peerDependencyRules.ignoreMissing", "vue"].kind is Kind.OVERRIDE
+    assert found["packageExtensions", "foo"].kind is DependencyKind.OVERRIDE
+    assert found["onlyBuiltDependencies", "esbuild"].kind is DependencyKind.OVERRIDE
+    assert found["peerDependencyRules.ignoreMissing", "vue"].kind is DependencyKind.OVERRIDE
     assert [note.target for note in PNPM.read(EVERYTHING, PATH).notes] == ["packages/*"]
 
 
@@ -64,7 +64,12 @@ def test_makes_missing_sections() -> None:
     """A catalog that is not there yet is made at the end."""
     new = [
         Dependency(
-            language="javascript", name="a", normalised="a", constraint="^1", kind=Kind.CONSTRAINT, group=group
+            language="javascript",
+            name="a",
+            normalised="a",
+            constraint="^1",
+            kind=DependencyKind.CONSTRAINT,
+            group=group,
         )
         for group in ("catalog", "catalogs.next")
     ]
@@ -76,7 +81,12 @@ def test_makes_missing_sections() -> None:
 def test_an_empty_section_in_brackets_is_filled() -> None:
     """`catalog: {}` declares nothing, and gives way to lines."""
     new = Dependency(
-        language="javascript", name="a", normalised="a", constraint="^1", kind=Kind.CONSTRAINT, group="catalog"
+        language="javascript",
+        name="a",
+        normalised="a",
+        constraint="^1",
+        kind=DependencyKind.CONSTRAINT,
+        group="catalog",
     )
     assert PNPM.write(b"catalog: {} # none\npackages: []\n", [new], PATH) == (
         b"catalog: # none\n  a: ^1\npackages: []\n"

@@ -6,7 +6,7 @@ from groundup.manifests.protocol import ManifestFormat
 from groundup.manifests.python.environment_yml import CONDA, EnvironmentYml
 from groundup.manifests.python.pipfile import Pipfile
 from groundup.manifests.python.setup_cfg import SetupCfg
-from groundup.manifests.records import Dependency, Kind, ManifestError
+from groundup.manifests.records import Dependency, DependencyKind, ManifestError
 from tests.manifests.span_laws import assert_laws
 
 SETUP_CFG = b"""\
@@ -83,10 +83,10 @@ def test_setup_cfg() -> None:
     """Lists on lines and between semicolons, extras, `file:` and build requirements are told apart."""
     manifest = SetupCfg().read(SETUP_CFG, "setup.cfg")
     found = {(item.kind, item.group, item.name): item for item in manifest.dependencies}
-    assert found[Kind.RUNTIME, "", "requests"].marker == 'python_version < "3.9"'
-    assert found[Kind.TEST, "", "mock"].marker == 'python_version < "3"'
-    assert (Kind.OPTIONAL, "dev", "black") in found
-    assert (Kind.BUILD, "", "setuptools_scm") in found
+    assert found[DependencyKind.RUNTIME, "", "requests"].marker == 'python_version < "3.9"'
+    assert found[DependencyKind.TEST, "", "mock"].marker == 'python_version < "3"'
+    assert (DependencyKind.OPTIONAL, "dev", "black") in found
+    assert (DependencyKind.BUILD, "", "setuptools_scm") in found
     assert [(note.topic, note.target) for note in manifest.notes] == [("reference", "docs/requirements.txt")]
     masked = SetupCfg().mask(SETUP_CFG, "setup.cfg").decode()
     assert "six" not in masked
@@ -96,7 +96,7 @@ def test_setup_cfg() -> None:
 
 def test_setup_cfg_sections_are_made() -> None:
     """A new extra gets an option, and the section for it."""
-    new = Dependency(language="python", name="a", normalised="a", kind=Kind.OPTIONAL, group="b")
+    new = Dependency(language="python", name="a", normalised="a", kind=DependencyKind.OPTIONAL, group="b")
     written = SetupCfg().write(b"[metadata]\nname = x\n", [new], "setup.cfg")
     assert written == b"[metadata]\nname = x\n\n[options.extras_require]\nb =\n    a\n"
 
@@ -111,9 +111,9 @@ def test_setup_cfg_malformed(data: bytes, line: int) -> None:
 def test_pipfile() -> None:
     """Packages, dev-packages and further categories are read; pipenv's own tables are none."""
     found = {(item.kind, item.group, item.name): item for item in Pipfile().read(PIPFILE, "Pipfile").dependencies}
-    assert found[Kind.RUNTIME, "", "requests"].extras == ("socks",)
-    assert dict(found[Kind.RUNTIME, "", "mine"].details) == {"editable": "true", "ref": "main"}
-    assert set(found) >= {(Kind.DEV, "dev", "pytest"), (Kind.GROUP, "docs", "sphinx")}
+    assert found[DependencyKind.RUNTIME, "", "requests"].extras == ("socks",)
+    assert dict(found[DependencyKind.RUNTIME, "", "mine"].details) == {"editable": "true", "ref": "main"}
+    assert set(found) >= {(DependencyKind.DEV, "dev", "pytest"), (DependencyKind.GROUP, "docs", "sphinx")}
     assert len(found) == 5
 
 

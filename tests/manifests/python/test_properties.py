@@ -11,7 +11,7 @@ from groundup.manifests.python.requirement import normalised, parse_requirement,
 from groundup.manifests.python.requirements_txt import RequirementsTxt
 from groundup.manifests.python.setup_cfg import SetupCfg
 from groundup.manifests.python.setup_py import SetupPy
-from groundup.manifests.records import Kind, ManifestError
+from groundup.manifests.records import DependencyKind, ManifestError
 from groundup.manifests.sections import SpanFormat
 from tests.manifests.python.test_other_formats import ENVIRONMENT, PIPFILE, SETUP_CFG
 from tests.manifests.python.test_pyproject import POETRY, STANDARD
@@ -41,7 +41,7 @@ def test_requirements_agree_with_packaging(text: str) -> None:
     assert set(ours.extras) == theirs.extras
     assert bool(ours.constraint) == bool(str(theirs.specifier))
     assert bool(ours.marker) == bool(theirs.marker)
-    assert parse_requirement(render_requirement(ours.dependency(Kind.RUNTIME))) == ours
+    assert parse_requirement(render_requirement(ours.dependency(DependencyKind.RUNTIME))) == ours
 
 
 @given(st.text(max_size=40))

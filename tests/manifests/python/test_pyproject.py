@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from groundup.manifests.python.pyproject import Pyproject
-from groundup.manifests.records import Dependency, Kind, ManifestError, Source
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource, ManifestError
 from tests.manifests.span_laws import assert_laws
 
 FORMAT = Pyproject()
@@ -114,10 +114,10 @@ def test_pep_621() -> None:
     assert requests.location.line == 9
     assert found["runtime", "", "foo-bar"].name == "Foo.Bar"
     local = found["runtime", "", "local"]
-    assert (local.source, local.origin) == (Source.GIT, "https://example.org/local.git")
+    assert (local.source, local.origin) == (DependencySource.GIT, "https://example.org/local.git")
     assert dict(local.details) == {"rev": "v1", "subdirectory": "py"}
     assert found["optional", "test", "pytest"].constraint == ">=7"
-    assert found["build", "", "hatch-vcs"].kind is Kind.BUILD
+    assert found["build", "", "hatch-vcs"].kind is DependencyKind.BUILD
 
 
 def test_dependency_groups() -> None:
@@ -139,7 +139,7 @@ def test_a_mask_touches_nothing_else() -> None:
         b"[project.optional-dependencies]\ntest = []\ndocs = []\n\n"
         b'[dependency-groups]\ndev = [{include-group = "test"}]\ntest = []\ntyping = []\n'
     )
-    assert b"hatchling" not in FORMAT.mask(STANDARD, PATH, kinds=set(Kind))
+    assert b"hatchling" not in FORMAT.mask(STANDARD, PATH, kinds=set(DependencyKind))
 
 
 def test_poetry() -> None:
@@ -147,7 +147,7 @@ def test_poetry() -> None:
     found = declared(POETRY)
     assert found["runtime", "", "requests"].extras == ("socks",)
     assert found["runtime", "", "click"].constraint == ""
-    assert found["runtime", "", "mine"].source is Source.GIT
+    assert found["runtime", "", "mine"].source is DependencySource.GIT
     assert found["runtime", "", "beside"].origin == "../beside"
     assert found["optional", "pg", "psycopg2"].marker == "sys_platform == 'linux'"
     assert found["dev", "dev", "black"].constraint == "^22"
@@ -193,7 +193,7 @@ def test_dynamic_poetry_2_declares() -> None:
 def test_tools() -> None:
     """uv's sources, constraints and overrides, PDM's groups and Hatch's environments are read and masked."""
     found = declared(TOOLS)
-    assert found["runtime", "", "sibling"].source is Source.WORKSPACE
+    assert found["runtime", "", "sibling"].source is DependencySource.WORKSPACE
     assert dict(found["runtime", "", "torch"].details) == {"index": "pytorch"}
     assert ("constraint", "", "grpcio") in found
     assert ("override", "", "werkzeug") in found
@@ -209,9 +209,9 @@ def test_new_sections_are_made() -> None:
     """What has no section yet gets one where the project's tool expects it."""
     new = [
         Dependency(language="python", name="click", normalised="click", constraint=">=8"),
-        Dependency(language="python", name="rich", normalised="rich", kind=Kind.OPTIONAL, group="cli"),
-        Dependency(language="python", name="trio", normalised="trio", kind=Kind.OPTIONAL, group="io"),
-        Dependency(language="python", name="ruff", normalised="ruff", kind=Kind.DEV, group="dev"),
+        Dependency(language="python", name="rich", normalised="rich", kind=DependencyKind.OPTIONAL, group="cli"),
+        Dependency(language="python", name="trio", normalised="trio", kind=DependencyKind.OPTIONAL, group="io"),
+        Dependency(language="python", name="ruff", normalised="ruff", kind=DependencyKind.DEV, group="dev"),
     ]
     standard = tomllib.loads(FORMAT.write(b'[project]\nname = "x"\n', new, PATH).decode())
     assert standard["project"]["dependencies"] == ["click>=8"]

@@ -6,7 +6,7 @@ import pytest
 from pip_requirements_parser import RequirementsFile  # type: ignore[import-untyped]  # it ships no types
 
 from groundup.manifests.python.requirements_txt import RequirementsTxt, key_of_file
-from groundup.manifests.records import Kind, Source
+from groundup.manifests.records import DependencyKind, DependencySource
 from tests.manifests.span_laws import assert_laws
 
 FORMAT = RequirementsTxt()
@@ -60,9 +60,9 @@ def test_all_forms() -> None:
     assert dict(found["attrs"].details)["options"] == "--hash=sha256:aaaa --hash=sha256:bbbb"
     assert found["requests"].constraint == ">= 2.8.1, == 2.8.*"
     assert dict(found["bb"].details) == {"editable": "true", "rev": "master", "subdirectory": "x"}
-    assert found["./libs/foo"].source is Source.PATH
-    assert found["numpy"].source is Source.PATH
-    assert found["foo"].source is Source.URL
+    assert found["./libs/foo"].source is DependencySource.PATH
+    assert found["numpy"].source is DependencySource.PATH
+    assert found["foo"].source is DependencySource.URL
     assert found["SomeProject"].marker == "python_version < '3.8'"
     assert len(found) == 9
     assert [note.target for note in manifest.notes] == ["base.txt", "constraints.txt"]
@@ -89,17 +89,17 @@ def test_names_agree_with_another_parser(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "kind", "group"),
     [
-        ("requirements.txt", Kind.RUNTIME, ""),
-        ("requirements/base.txt", Kind.RUNTIME, ""),
-        ("requirements-dev.txt", Kind.DEV, "requirements-dev"),
-        ("test_requirements.in", Kind.TEST, "test_requirements"),
-        ("requirements/tests.txt", Kind.TEST, "tests"),
-        ("requirements/extras/redis.txt", Kind.GROUP, "redis"),
-        ("constraints.txt", Kind.CONSTRAINT, "constraints"),
-        ("docs/requirements.txt", Kind.GROUP, "docs"),
+        ("requirements.txt", DependencyKind.RUNTIME, ""),
+        ("requirements/base.txt", DependencyKind.RUNTIME, ""),
+        ("requirements-dev.txt", DependencyKind.DEV, "requirements-dev"),
+        ("test_requirements.in", DependencyKind.TEST, "test_requirements"),
+        ("requirements/tests.txt", DependencyKind.TEST, "tests"),
+        ("requirements/extras/redis.txt", DependencyKind.GROUP, "redis"),
+        ("constraints.txt", DependencyKind.CONSTRAINT, "constraints"),
+        ("docs/requirements.txt", DependencyKind.GROUP, "docs"),
     ],
 )
-def test_the_name_says_the_kind(path: str, kind: Kind, group: str) -> None:
+def test_the_name_says_the_kind(path: str, kind: DependencyKind, group: str) -> None:
     """A file's name, or its folder, says what its requirements are for."""
     assert FORMAT.recognises(PurePosixPath(path))
     assert key_of_file(PurePosixPath(path))[:2] == (kind, group)
@@ -114,7 +114,7 @@ def test_other_files_are_not_recognised(path: str) -> None:
 def test_odd_addresses() -> None:
     """An address that no URL parser would take is still an address."""
     (found,) = FORMAT.read(b"https://[x/y-1.0.tar.gz\n", PATH).dependencies
-    assert (found.name, found.source) == ("y", Source.URL)
+    assert (found.name, found.source) == ("y", DependencySource.URL)
 
 
 def test_nonsense_is_kept_as_invalid() -> None:

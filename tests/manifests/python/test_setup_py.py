@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from groundup.manifests.python.setup_py import SetupPy
-from groundup.manifests.records import Dependency, Kind, ManifestError, Source
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource, ManifestError
 from tests.manifests.span_laws import assert_laws
 
 FORMAT = SetupPy()
@@ -32,7 +32,7 @@ CASES = {
 }
 
 
-def names(data: bytes, kind: Kind = Kind.RUNTIME) -> list[str]:
+def names(data: bytes, kind: DependencyKind = DependencyKind.RUNTIME) -> list[str]:
     """Return the names that a file declares of one kind."""
     return [item.name for item in FORMAT.read(data, PATH).dependencies if item.kind is kind]
 
@@ -61,9 +61,9 @@ def test_laws_with_comments_and_extras() -> None:
     assert_laws(FORMAT, data, PATH, most_removed=20)
     assert_laws(FORMAT, data.replace(b"\n", b"\r\n"), PATH)
     found = {(item.kind, item.group, item.name): item for item in FORMAT.read(data, PATH).dependencies}
-    assert found[Kind.OPTIONAL, "io", "enum34"].marker == 'python_version<"3"'
-    assert found[Kind.OPTIONAL, "all", "x"].extras == ("y",)
-    assert found[Kind.TEST, "", "pytest"].location is not None
+    assert found[DependencyKind.OPTIONAL, "io", "enum34"].marker == 'python_version<"3"'
+    assert found[DependencyKind.OPTIONAL, "all", "x"].extras == ("y",)
+    assert found[DependencyKind.TEST, "", "pytest"].location is not None
     masked = FORMAT.mask(data, PATH)
     assert b"the web" not in masked
     assert b"lint" not in masked
@@ -124,7 +124,7 @@ def test_formatted_requirements_keep_their_names() -> None:
 def test_build_requirements_stay() -> None:
     """setup_requires is of kind build, and a mask leaves it."""
     data = b"setup(setup_requires=['setuptools_scm'], install_requires=['a'])\n"
-    assert names(data, Kind.BUILD) == ["setuptools_scm"]
+    assert names(data, DependencyKind.BUILD) == ["setuptools_scm"]
     assert FORMAT.mask(data, PATH) == b"setup(setup_requires=['setuptools_scm'], install_requires=[])\n"
 
 
@@ -134,7 +134,7 @@ def test_new_arguments_and_extras() -> None:
     new = [
         *FORMAT.read(data, PATH).dependencies,
         Dependency(language="python", name="click", normalised="click"),
-        Dependency(language="python", name="rich", normalised="rich", kind=Kind.OPTIONAL, group="cli"),
+        Dependency(language="python", name="rich", normalised="rich", kind=DependencyKind.OPTIONAL, group="cli"),
     ]
     written = FORMAT.write(data, new, PATH)
     ast.parse(written)
@@ -160,7 +160,7 @@ def test_direct_references() -> None:
     """A git requirement keeps its address and revision."""
     (found,) = FORMAT.read(b"setup(install_requires=['a @ git+https://example.org/a@v1'])", PATH).dependencies
     assert (found.source, found.origin, dict(found.details)) == (
-        Source.GIT,
+        DependencySource.GIT,
         "https://example.org/a",
         {"rev": "v1"},
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from groundup.manifests.formats import format_of
-from groundup.manifests.records import Dependency, Kind, ManifestError, Source
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource, ManifestError
 from groundup.manifests.rust.cargo_toml import CargoToml
 from tests.manifests.span_laws import assert_laws
 
@@ -67,24 +67,24 @@ def declared(data: bytes) -> dict[str, Dependency]:
 def test_reads_every_form() -> None:
     """Tables, dotted keys, inline tables, targets, renames, workspaces, patches: each is one typed record."""
     found = declared(EVERYTHING.replace(b"[patch.crates-io]\nlog", b"[patch.crates-io]\nlog-patched"))
-    assert found["serde"].kind is Kind.OPTIONAL
+    assert found["serde"].kind is DependencyKind.OPTIONAL
     assert found["serde"].extras == ("derive", "rc")
     assert found["serde"].details == (("default-features", "false"),)
-    assert (found["log"].constraint, found["log"].kind) == ("0.4", Kind.RUNTIME)
+    assert (found["log"].constraint, found["log"].kind) == ("0.4", DependencyKind.RUNTIME)
     assert (found["serde_json"].alias, found["serde_json"].normalised) == ("json", "serde-json")
-    assert (found["shared"].source, found["shared"].extras) == (Source.WORKSPACE, ("a",))
+    assert (found["shared"].source, found["shared"].extras) == (DependencySource.WORKSPACE, ("a",))
     assert (found["local"].source, found["local"].origin, found["local"].constraint) == (
-        Source.PATH,
+        DependencySource.PATH,
         "../local",
         "0.2",
     )
-    assert (found["forked"].source, found["forked"].details) == (Source.GIT, (("branch", "main"),))
+    assert (found["forked"].source, found["forked"].details) == (DependencySource.GIT, (("branch", "main"),))
     assert found["libc"].marker == "cfg(unix)"
-    assert (found["winres"].kind, found["winres"].marker) == (Kind.BUILD, "cfg(windows)")
-    assert found["proptest"].kind is Kind.DEV
+    assert (found["winres"].kind, found["winres"].marker) == (DependencyKind.BUILD, "cfg(windows)")
+    assert found["proptest"].kind is DependencyKind.DEV
     assert found["cc"].details == (("optional", "true"),)
-    assert found["anyhow"].kind is Kind.CONSTRAINT
-    assert (found["log-patched"].kind, found["log-patched"].group) == (Kind.OVERRIDE, "patch.crates-io")
+    assert found["anyhow"].kind is DependencyKind.CONSTRAINT
+    assert (found["log-patched"].kind, found["log-patched"].group) == (DependencyKind.OVERRIDE, "patch.crates-io")
     assert (found["foo"].alias, found["foo"].group) == ("foo:0.1.0", "replace")
 
 
@@ -122,7 +122,7 @@ def test_mask_leaves_everything_else() -> None:
 
 def test_mask_of_one_kind() -> None:
     """Masking one kind leaves the declarations of all others byte for byte."""
-    masked = CARGO.mask(EVERYTHING, PATH, {Kind.DEV})
+    masked = CARGO.mask(EVERYTHING, PATH, {DependencyKind.DEV})
     assert masked == EVERYTHING.replace(b'proptest = "1"\n', b"")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from groundup.cli.main import main
 from groundup.settings import Settings
-from groundup.suites.dibench.dataset import Dataset, read_dataset
+from groundup.suites.dibench.dataset import InstanceSet, read_dataset
 from groundup.suites.pulling import take_folder
 from tests.suites.dibench.made import write_dataset, write_snapshot
 
@@ -31,7 +31,7 @@ Groundup = Callable[..., Ended]
 
 
 @pytest.fixture
-def dataset(tmp_path: Path) -> Dataset:
+def dataset(tmp_path: Path) -> InstanceSet:
     """The tiny dataset, read from where it was written."""
     return read_dataset(write_dataset(tmp_path / "source"))
 

@@ -5,16 +5,18 @@ from pathlib import Path
 import pytest
 
 from groundup.suites.dibench.answers import answer, submitted
-from groundup.suites.dibench.dataset import Dataset, Problem, read_dataset
+from groundup.suites.dibench.dataset import InstanceProblem, InstanceSet, read_dataset
 from groundup.suites.dibench.instances import Instance
-from groundup.suites.dibench.metrics import Counts, score_instance
+from groundup.suites.dibench.metrics import MatchCounts, score_instance
 from tests.suites.dibench.made import PYTHON_ORIGINAL, diff, instance, write_tree
 
 
-def problem(tmp_path: Path, masked: dict[str, str], original: dict[str, str], language: str = "python") -> Problem:
+def problem(
+    tmp_path: Path, masked: dict[str, str], original: dict[str, str], language: str = "python"
+) -> InstanceProblem:
     """Return a problem of its own."""
     fields = instance("one_alpha", language=language, patch=diff(masked, original), build_files=list(original))
-    return Problem(
+    return InstanceProblem(
         id="own",
         subset="regular",
         instance=Instance.model_validate(fields),
@@ -22,7 +24,7 @@ def problem(tmp_path: Path, masked: dict[str, str], original: dict[str, str], la
     )
 
 
-def names(found: Problem, submission: Path) -> tuple[Counts, dict[str, str]]:
+def names(found: InstanceProblem, submission: Path) -> tuple[MatchCounts, dict[str, str]]:
     """Return the counts by name and what could not be read."""
     compared, broken = answer(found, submitted(found, submission))
     return score_instance(compared).total.name_only, broken
@@ -40,7 +42,7 @@ def test_one_malformed_file_leaves_the_others_alone(tmp_path: Path) -> None:
         tmp_path / "s", {"a/package.json": '{"dependencies": {"x": ', "package.json": full["package.json"]}
     )
     counts, broken = names(found, submission)
-    assert counts == Counts(true_positives=1, false_negatives=2)
+    assert counts == MatchCounts(true_positives=1, false_negatives=2)
     assert list(broken) == ["a/package.json"]
 
 
@@ -51,16 +53,16 @@ def test_a_hunk_that_does_not_fit_breaks_its_file_only(tmp_path: Path) -> None:
     found = problem(tmp_path, masked, full, "javascript")
     patch = diff(masked, full).replace('-{"dependencies": {}}', "-something else", 1)
     counts, broken = names(found, write_tree(tmp_path / "s", {"patch.diff": patch}))
-    assert counts == Counts(true_positives=1, false_negatives=1)
+    assert counts == MatchCounts(true_positives=1, false_negatives=1)
     assert "does not fit" in broken["a/package.json"]
 
 
-def test_what_the_mask_left_is_given(tmp_path: Path, dataset: Dataset) -> None:
+def test_what_the_mask_left_is_given(tmp_path: Path, dataset: InstanceSet) -> None:
     """A development dependency that is still declared is neither right nor wrong; to drop it changes nothing."""
     found = next(one for one in dataset.problems if one.id == "one_alpha")
     without = PYTHON_ORIGINAL.replace('dev = ["pytest"]', "dev = []")
     counts, _ = names(found, write_tree(tmp_path / "s", {"pyproject.toml": without}))
-    assert counts == Counts(true_positives=2)
+    assert counts == MatchCounts(true_positives=2)
 
 
 def test_referred_requirements_are_read(tmp_path: Path) -> None:
@@ -72,13 +74,13 @@ def test_referred_requirements_are_read(tmp_path: Path) -> None:
         update={"instance": found.instance.model_copy(update={"build_files": ("setup.cfg",)})}
     )
     submission = write_tree(tmp_path / "s", {"patch.diff": diff(masked, full)})
-    assert names(found, submission)[0] == Counts(true_positives=2)
+    assert names(found, submission)[0] == MatchCounts(true_positives=2)
     expected, _ = answer(alone, None)
     assert {item.name for item in expected.files[0].expected} == {"a", "b"}
 
 
 @pytest.mark.parametrize("name", ["one_alpha", "two_beta", "three_gamma", "four_delta"])
-def test_an_empty_submission_declares_nothing_new(name: str, dataset: Dataset, tmp_path: Path) -> None:
+def test_an_empty_submission_declares_nothing_new(name: str, dataset: InstanceSet, tmp_path: Path) -> None:
     """The masked repository alone is worth nothing in any language."""
     found = next(one for one in dataset.problems if one.id == name)
     (tmp_path / "empty").mkdir()
@@ -88,13 +90,13 @@ def test_an_empty_submission_declares_nothing_new(name: str, dataset: Dataset, t
     assert broken == {}
 
 
-def test_a_build_file_that_is_a_link_is_not_read(dataset: Dataset, tmp_path: Path) -> None:
+def test_a_build_file_that_is_a_link_is_not_read(dataset: InstanceSet, tmp_path: Path) -> None:
     """Links in a submission are not followed."""
     found = next(one for one in dataset.problems if one.id == "one_alpha")
     (tmp_path / "s").mkdir()
     (tmp_path / "s/pyproject.toml").symlink_to("/etc/hostname")
     counts, _ = names(found, tmp_path / "s")
-    assert counts == Counts(false_negatives=2)
+    assert counts == MatchCounts(false_negatives=2)
 
 
 def test_dataset_is_lazy(tmp_path: Path) -> None:

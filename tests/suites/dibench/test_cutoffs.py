@@ -3,7 +3,7 @@
 import pytest
 
 from groundup.suites.dibench.execution import ExecutionGrader
-from groundup.suites.dibench.instances import Instance, Metadata
+from groundup.suites.dibench.instances import Instance, InstanceMetadata
 
 DAY = "2024-03-01"
 
@@ -12,7 +12,7 @@ def instance(**dates: str) -> Instance:
     """Return an instance of which these dates are known."""
     return Instance(
         instance_id="demo",
-        metadata=Metadata(full_name="owner/demo", **dates),
+        metadata=InstanceMetadata(full_name="owner/demo", **dates),
         language="python",
         act_command="act -j test",
         ci_file=".github/workflows/ci.yml",

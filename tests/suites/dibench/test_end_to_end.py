@@ -320,7 +320,7 @@ def test_the_older_schema_is_converted_only_when_asked(groundup: Groundup, tmp_p
 
 async def test_a_release_is_fetched_and_checked(tmp_path: Path) -> None:
     """Files arrive unpacked; one whose hash is not the one that is known stops everything."""
-    from tests.gateways.files_served import served
+    from tests.registries.files_served import served
 
     downloads = packed(write_dataset(tmp_path / "plain"), tmp_path / "downloads")
     settings = Settings(cache_dir=tmp_path / "cache")

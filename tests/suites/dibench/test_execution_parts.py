@@ -10,9 +10,8 @@ from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Statu
 from groundup.sandbox.deadlines import note
 from groundup.sandbox.stopwatch import Reading, Stopwatch
 from groundup.suites.dibench.answers import Edited, original, submitted
-from groundup.suites.dibench.dataset import Dataset, Problem, read_dataset
-from groundup.suites.dibench.execution_command import job_command
-from groundup.suites.dibench.execution_files import executed_files
+from groundup.suites.dibench.dataset import InstanceProblem, InstanceSet, read_dataset
+from groundup.suites.dibench.execution_files import executed_files, job_command
 from groundup.suites.dibench.execution_validity import (
     Which,
     assess,
@@ -56,13 +55,13 @@ def test_other_commands_are_the_task_s_fault(command: str) -> None:
         job_command(asked(command))
 
 
-def problem(dataset: Dataset, name: str) -> Problem:
+def problem(dataset: InstanceSet, name: str) -> InstanceProblem:
     """Return a problem of the tiny dataset."""
     return next(one for one in dataset.problems if one.id == name)
 
 
 @pytest.mark.parametrize("name", INSTANCES)
-def test_originals_are_executed_as_they_are(dataset: Dataset, name: str) -> None:
+def test_originals_are_executed_as_they_are(dataset: InstanceSet, name: str) -> None:
     """The original's build files are executed byte for byte, and so are the masked ones."""
     one = problem(dataset, name)
     whole = original(one)
@@ -72,7 +71,7 @@ def test_originals_are_executed_as_they_are(dataset: Dataset, name: str) -> None
     assert not executed_files(one, Edited(one.read)).taken_back
 
 
-def test_layout_is_free(dataset: Dataset, tmp_path: Path) -> None:
+def test_layout_is_free(dataset: InstanceSet, tmp_path: Path) -> None:
     """A file that declares other things in another layout is executed as it was handed in."""
     text = json.dumps({"devDependencies": {"jest": "^29.0.0"}, "name": "gamma", "dependencies": {"x": "1"}})
     write_tree(tmp_path / "s", {"package.json": text})
@@ -91,7 +90,7 @@ def test_layout_is_free(dataset: Dataset, tmp_path: Path) -> None:
     ],
 )
 def test_only_declarations_are_taken(
-    dataset: Dataset, tmp_path: Path, name: str, path: str, before: str, after: str
+    dataset: InstanceSet, tmp_path: Path, name: str, path: str, before: str, after: str
 ) -> None:
     """What a prediction changes besides declarations is taken back; what it declares stays."""
     one = problem(dataset, name)
@@ -129,7 +128,7 @@ def graded(passed: bool | None) -> Verdict:
     ],
 )
 async def test_validity_is_three_times_each(
-    dataset: Dataset, oracle: list[bool | None], nop: list[bool | None], standing: str, tries: int
+    dataset: InstanceSet, oracle: list[bool | None], nop: list[bool | None], standing: str, tries: int
 ) -> None:
     """One pass of the masked repository, or one failure of the original, disproves an instance and ends it."""
     answers = {"oracle": iter(oracle), "nop": iter(nop)}
@@ -142,7 +141,7 @@ async def test_validity_is_three_times_each(
     assert bool(found.why) is (standing != "valid")
 
 
-async def test_machine_faults_say_nothing_of_a_task(dataset: Dataset, tmp_path: Path) -> None:
+async def test_machine_faults_say_nothing_of_a_task(dataset: InstanceSet, tmp_path: Path) -> None:
     """A failure of the machine or the network is kept apart, and looked at again the next time."""
 
     async def try_once(which: Which, number: int) -> Verdict:
@@ -168,7 +167,7 @@ async def test_machine_faults_say_nothing_of_a_task(dataset: Dataset, tmp_path: 
     ],
 )
 async def test_a_busy_machine_disproves_nothing(
-    dataset: Dataset, tmp_path: Path, subject: Which, kind: str, idle_s: float, standing: str
+    dataset: InstanceSet, tmp_path: Path, subject: Which, kind: str, idle_s: float, standing: str
 ) -> None:
     """A job that others kept from the processors is owed again; one that is slow by itself is told so."""
 
@@ -186,7 +185,7 @@ async def test_a_busy_machine_disproves_nothing(
     assert (known_validity(tmp_path / "v.jsonl", one) is None) is (standing == "infrastructure")
 
 
-async def test_results_hold_for_the_very_instance(dataset: Dataset, tmp_path: Path) -> None:
+async def test_results_hold_for_the_very_instance(dataset: InstanceSet, tmp_path: Path) -> None:
     """A changed repository is not valid because an earlier one was; torn and strange lines are passed over."""
 
     async def try_once(which: Which, number: int) -> Verdict:

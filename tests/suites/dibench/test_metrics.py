@@ -2,14 +2,14 @@
 
 from groundup.manifests.csharp.msbuild import MsBuild
 from groundup.manifests.javascript.package_json import PackageJson
-from groundup.manifests.records import Dependency, Kind, Source
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource
 from groundup.manifests.rust.cargo_toml import CargoToml
 from groundup.suites.dibench.metrics import (
-    Comparison,
-    Counts,
+    DependencyCounts,
     FileAnswer,
     InstanceAnswer,
     InstanceScore,
+    MatchCounts,
     aggregate,
     aggregate_by,
     aggregate_by_kind,
@@ -20,7 +20,7 @@ from groundup.suites.dibench.metrics import (
 )
 
 
-def npm(name: str, constraint: str = "^1", kind: Kind = Kind.RUNTIME) -> Dependency:
+def npm(name: str, constraint: str = "^1", kind: DependencyKind = DependencyKind.RUNTIME) -> Dependency:
     """Return a dependency of a package.json."""
     return Dependency(language="javascript", name=name, normalised=name, constraint=constraint, kind=kind)
 
@@ -38,8 +38,8 @@ def test_counts_per_file_and_sums_them() -> None:
             FileAnswer(path="b", expected=(npm("z"),), predicted=(npm("x"),)),
         )
     )
-    assert score.total.exact == Counts(true_positives=1, false_positives=2, false_negatives=2)
-    assert score.total.name_only == Counts(true_positives=2, false_positives=1, false_negatives=1)
+    assert score.total.exact == MatchCounts(true_positives=1, false_positives=2, false_negatives=2)
+    assert score.total.name_only == MatchCounts(true_positives=2, false_positives=1, false_negatives=1)
     assert score.expected == 3
 
 
@@ -48,7 +48,7 @@ def test_a_missing_prediction_counts_as_missing_everything() -> None:
     missing = FileAnswer(path="a", expected=(npm("x"), npm("y")), predicted=None)
     there = FileAnswer(path="b", expected=(npm("z"),), predicted=(npm("z"),))
     score = score_instance(answer(missing, there))
-    assert score.total.exact == Counts(true_positives=1, false_negatives=2)
+    assert score.total.exact == MatchCounts(true_positives=1, false_negatives=2)
     assert score_instance(answer(missing)).total.exact.precision.value is None
     assert aggregate([score_instance(answer(missing)).total]).exact_macro.precision.value == 0
 
@@ -56,33 +56,33 @@ def test_a_missing_prediction_counts_as_missing_everything() -> None:
 def test_kinds_are_counted_apart() -> None:
     """The right name under the wrong kind is wrong in one and missing in the other, yet the right name."""
     score = score_instance(
-        answer(FileAnswer(path="a", expected=(npm("x"),), predicted=(npm("x", kind=Kind.DEV),)))
+        answer(FileAnswer(path="a", expected=(npm("x"),), predicted=(npm("x", kind=DependencyKind.DEV),)))
     )
-    assert score.kinds[Kind.RUNTIME].name_only == Counts(false_negatives=1)
-    assert score.kinds[Kind.DEV].name_only == Counts(false_positives=1)
-    assert score.total.name_only == Counts(true_positives=1)
-    assert score.total.exact == Counts(false_positives=1, false_negatives=1)
-    assert set(aggregate_by_kind([score])) == {Kind.RUNTIME, Kind.DEV}
+    assert score.kinds[DependencyKind.RUNTIME].name_only == MatchCounts(false_negatives=1)
+    assert score.kinds[DependencyKind.DEV].name_only == MatchCounts(false_positives=1)
+    assert score.total.name_only == MatchCounts(true_positives=1)
+    assert score.total.exact == MatchCounts(false_positives=1, false_negatives=1)
+    assert set(aggregate_by_kind([score])) == {DependencyKind.RUNTIME, DependencyKind.DEV}
 
 
 def test_kinds_can_be_left_out() -> None:
     """Only the kinds asked for are counted."""
-    file = FileAnswer(path="a", expected=(npm("x"),), predicted=(npm("x"), npm("y", kind=Kind.DEV)))
-    assert score_instance(answer(file), {Kind.RUNTIME}).total.exact == Counts(true_positives=1)
+    file = FileAnswer(path="a", expected=(npm("x"),), predicted=(npm("x"), npm("y", kind=DependencyKind.DEV)))
+    assert score_instance(answer(file), {DependencyKind.RUNTIME}).total.exact == MatchCounts(true_positives=1)
 
 
 def test_duplicates_count_once() -> None:
     """A prediction gains and loses nothing by saying a thing twice."""
     file = FileAnswer(path="a", expected=(npm("x"),), predicted=(npm("x"), npm("x"), npm("y"), npm("y")))
-    assert score_instance(answer(file)).total.exact == Counts(true_positives=1, false_positives=1)
+    assert score_instance(answer(file)).total.exact == MatchCounts(true_positives=1, false_positives=1)
 
 
 def test_micro_and_macro() -> None:
     """Micro rates sum counts; macro rates average instances, without those that have no rate."""
     rows = [
-        Comparison(exact=Counts(true_positives=9, false_positives=1)),
-        Comparison(exact=Counts(true_positives=0, false_positives=0, false_negatives=1)),
-        Comparison(),
+        DependencyCounts(exact=MatchCounts(true_positives=9, false_positives=1)),
+        DependencyCounts(exact=MatchCounts(true_positives=0, false_positives=0, false_negatives=1)),
+        DependencyCounts(),
     ]
     found = aggregate(rows)
     assert found.instances == 3
@@ -133,7 +133,7 @@ def test_equal_csharp_references_are_equal() -> None:
     )
     assert [*map(exact_key, one)] == [*map(exact_key, two)]
     assert name_key(one[1]) == "../B/B.csproj"
-    assert one[1].source is Source.PROJECT
+    assert one[1].source is DependencySource.PROJECT
 
 
 def test_javascript_names_and_ranges() -> None:

@@ -6,14 +6,12 @@ import pytest
 
 from groundup.domain.errors import TaskError
 from groundup.manifests.records import Language
-from groundup.suites.dibench.metrics import Counts
-from groundup.suites.dibench.published import PublishedFailureError, official_comparison
-from groundup.suites.dibench.published_poetry import specifier
-from groundup.suites.dibench.published_python import Reader
+from groundup.suites.dibench.metrics import MatchCounts
+from groundup.suites.dibench.published import PublishedFailureError, Reader, official_comparison, specifier
 
-RIGHT = Counts(true_positives=1)
-WRONG = Counts(false_positives=1, false_negatives=1)
-NOTHING = Counts()
+RIGHT = MatchCounts(true_positives=1)
+WRONG = MatchCounts(false_positives=1, false_negatives=1)
+NOTHING = MatchCounts()
 
 
 def reader(files: Mapping[str, bytes]) -> Reader:
@@ -27,7 +25,7 @@ def reader(files: Mapping[str, bytes]) -> Reader:
     return read
 
 
-def official(language: Language, path: str, original: bytes, predicted: bytes) -> Counts:
+def official(language: Language, path: str, original: bytes, predicted: bytes) -> MatchCounts:
     """Return the exact counts of one build file."""
     found = official_comparison(language, [path], reader({path: original}), reader({path: predicted}))
     assert found is not None
@@ -45,14 +43,14 @@ def test_one_malformed_file_zeroes_every_file() -> None:
     predicted = {**original, "package.json": b'{"dependencies": {"y": "1",}}'}
     found = official_comparison("javascript", list(original), reader(original), reader(predicted))
     assert found is not None
-    assert found.exact == Counts(false_negatives=2)
+    assert found.exact == MatchCounts(false_negatives=2)
 
 
 def test_one_invalid_requirement_zeroes_the_file() -> None:
     """A single requirement that is none makes all others count as missing."""
     original = b'[project]\ndependencies = ["a", "b"]\n'
     predicted = b'[project]\ndependencies = ["a", "b", "c !"]\n'
-    assert official("python", "pyproject.toml", original, predicted) == Counts(false_negatives=2)
+    assert official("python", "pyproject.toml", original, predicted) == MatchCounts(false_negatives=2)
 
 
 def test_poetry_hides_pep_621() -> None:
@@ -82,20 +80,20 @@ def test_pipfile_cannot_be_scored() -> None:
 def test_what_the_other_parsers_refuse_counts_as_empty() -> None:
     """Malformed XML, TOML and Python in a prediction zero it, as malformed JSON does."""
     project = csharp(b'<PackageReference Include="A"/>')
-    assert official("csharp", "A.csproj", project, b"<Project>") == Counts(false_negatives=1)
-    assert official("rust", "Cargo.toml", b'[dependencies]\na = "1"', b"[dependencies") == Counts(
+    assert official("csharp", "A.csproj", project, b"<Project>") == MatchCounts(false_negatives=1)
+    assert official("rust", "Cargo.toml", b'[dependencies]\na = "1"', b"[dependencies") == MatchCounts(
         false_negatives=1
     )
-    assert official("python", "setup.py", b'setup(install_requires=["a"])', b"setup(install_requires=R") == Counts(
-        false_negatives=1
-    )
+    assert official(
+        "python", "setup.py", b'setup(install_requires=["a"])', b"setup(install_requires=R"
+    ) == MatchCounts(false_negatives=1)
 
 
 def test_mixed_arrays_fail() -> None:
     """An array of several types, which TOML allows, makes the whole prediction count as empty."""
     original = b'[project]\ndependencies = ["a"]\n'
     predicted = original + b'[tool.x]\nlist = ["a", {b = 1}]\n'
-    assert official("python", "pyproject.toml", original, predicted) == Counts(false_negatives=1)
+    assert official("python", "pyproject.toml", original, predicted) == MatchCounts(false_negatives=1)
 
 
 def test_only_the_first_python_file_is_read() -> None:
@@ -126,15 +124,15 @@ def test_groups_and_optional_dependencies_are_not_seen() -> None:
 def test_setup_py_is_a_literal_or_one_name(code: bytes, seen: bool) -> None:
     """Only a list literal, or a name that got one, is understood; everything else is an empty list."""
     expected = b'setup(install_requires=["a"])'
-    assert official("python", "setup.py", expected, code) == (RIGHT if seen else Counts(false_negatives=1))
+    assert official("python", "setup.py", expected, code) == (RIGHT if seen else MatchCounts(false_negatives=1))
 
 
 def test_setup_cfg_does_not_follow_files() -> None:
     """`file:` is no requirement, and lines that are none are dropped."""
     original = b"[options]\ninstall_requires =\n    a>=1\n"
-    assert official("python", "setup.cfg", original, b"[options]\ninstall_requires = file: r.txt\n") == Counts(
-        false_negatives=1
-    )
+    assert official(
+        "python", "setup.cfg", original, b"[options]\ninstall_requires = file: r.txt\n"
+    ) == MatchCounts(false_negatives=1)
 
 
 def test_requirements_follow_includes_and_drop_the_rest() -> None:
@@ -147,7 +145,7 @@ def test_requirements_follow_includes_and_drop_the_rest() -> None:
         "python", ["r/base.txt"], reader(files), reader({"r/base.txt": b'A == 1\nc; python_version>"3"\n'})
     )
     assert found is not None
-    assert found.exact == Counts(true_positives=2)
+    assert found.exact == MatchCounts(true_positives=2)
 
 
 def test_rust_sees_one_table_only() -> None:
@@ -183,7 +181,7 @@ def test_javascript_sees_dependencies_only() -> None:
     original = b'{"dependencies": {"a": "1"}, "devDependencies": {"b": "1"}}'
     assert official("javascript", "package.json", original, b'{"dependencies": {"a": "1"}}') == RIGHT
     bom = b"\xef\xbb\xbf" + original
-    assert official("javascript", "package.json", original, bom) == Counts(false_negatives=1)
+    assert official("javascript", "package.json", original, bom) == MatchCounts(false_negatives=1)
 
 
 def csharp(items: bytes) -> bytes:
@@ -257,4 +255,4 @@ def test_poetry_constraints_that_fail(constraint: str) -> None:
 def test_an_unknown_option_zeroes_a_requirements_file() -> None:
     """pip stops at an option that it does not know, and the published code with it."""
     found = official("python", "requirements.txt", b"a\n", b"a\n--allow-external b\n")
-    assert found == Counts(false_negatives=1)
+    assert found == MatchCounts(false_negatives=1)

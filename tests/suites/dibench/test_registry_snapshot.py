@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateways.files_served import served
+from tests.registries.files_served import served
 from tests.suites.dibench.conftest import Groundup
 from tests.suites.dibench.made import JAVASCRIPT_ORIGINAL, write_prediction
 

@@ -21,10 +21,10 @@ from groundup.environments.requests import (
 from groundup.grading.bench import Bench
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.sandbox.protocol import Mount, SandboxProvider
-from groundup.suites.nl2repobench.official import OfficialGrader
+from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
 from groundup.suites.nl2repobench.official_environment import Installs
-from groundup.suites.nl2repobench.recipe import Environment, Frozen, PublishedRun, Recipe, Source
-from groundup.suites.nl2repobench.strict import StrictGrader
+from groundup.suites.nl2repobench.recipe import Frozen, PublishedRun, Recipe, RecipeEnvironment, RecipeSource
+from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
 from groundup.suites.protocol import Graded
 from groundup.trees.removal import remove_tree
 from tests.grading.library.laboratory import write_tree
@@ -115,8 +115,8 @@ class Published:
         """The recipe that both graders take."""
         return Recipe(
             task="calc",
-            source=Source(name="calc-lab", version="1.2.3", sha256="0" * 64, licence="MIT"),
-            environment=Environment(
+            source=RecipeSource(name="calc-lab", version="1.2.3", sha256="0" * 64, licence="MIT"),
+            environment=RecipeEnvironment(
                 python="3.11",
                 exclude_newer="2025-01-01T00:00:00Z",
                 wants=("pytest",),
@@ -153,12 +153,12 @@ class Laboratory:
         installs: Installs = "none",
     ) -> Graded:
         """Grade as published; pip fetches nothing unless the test says so."""
-        grader = OfficialGrader({"calc": published.recipe}, {}, installs)
+        grader = NL2RepoOfficialGrader({"calc": published.recipe}, {}, installs)
         return await grader.grade(published.task, submission, self._bench(published, timeout_s))
 
     async def strict(self, published: Published, submission: Path) -> Graded:
         """Grade strictly."""
-        grader = StrictGrader({"calc": published.recipe})
+        grader = NL2RepoStrictGrader({"calc": published.recipe})
         return await grader.grade(published.task, submission, self._bench(published))
 
     def submission(self, files: Mapping[str, str], links: Mapping[str, str] | None = None) -> Path:

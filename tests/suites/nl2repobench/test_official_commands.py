@@ -9,7 +9,7 @@ from groundup.domain.errors import InfrastructureError
 from groundup.domain.verdicts import Stage
 from groundup.grading.library.hidden import HiddenTests
 from groundup.sandbox.protocol import CommandResult, Ending
-from groundup.suites.nl2repobench.official_commands import said_of
+from groundup.suites.nl2repobench.official_rules import said_of
 from tests.needs import lack
 from tests.suites.nl2repobench.images import Laboratory, Published, bundled_pip, rate
 

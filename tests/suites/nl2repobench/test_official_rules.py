@@ -6,7 +6,7 @@ import pytest
 
 from groundup.suites.nl2repobench.official_rules import (
     CommandOutput,
-    Counts,
+    PytestCounts,
     count,
     delete_package_files,
     delete_test_files,
@@ -76,12 +76,12 @@ def test_commands_that_need_a_shell_get_none(command: str, arguments: list[str])
 
 def test_counts_come_from_printed_text() -> None:
     """Fault kept: printing a number scores it."""
-    assert count(_pytest("118 passed")) == Counts(passed=118)
+    assert count(_pytest("118 passed")) == PytestCounts(passed=118)
 
 
 def test_nested_pytest_output_is_counted() -> None:
     """Fault kept: the output of a pytest inside a test adds to the sum."""
-    assert count(_pytest("...\n1 passed in 0.1s\n==== 2 failed, 187 passed, 1 error in 9s ====")) == Counts(
+    assert count(_pytest("...\n1 passed in 0.1s\n==== 2 failed, 187 passed, 1 error in 9s ====")) == PytestCounts(
         passed=188, failed=2, errors=1
     )
 

@@ -4,9 +4,7 @@ import pytest
 
 from groundup.suites.nl2repobench.maker.controls import require_worthless
 from groundup.suites.nl2repobench.maker.differences import unexplained
-from groundup.suites.nl2repobench.recipe import Recipe
-from groundup.suites.nl2repobench.recipe_file import recipe_text
-from groundup.suites.nl2repobench.shipped import shipped_recipes
+from groundup.suites.nl2repobench.recipe import Recipe, recipe_text, shipped_recipes
 
 RECIPES = shipped_recipes()
 

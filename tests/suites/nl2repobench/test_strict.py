@@ -8,7 +8,7 @@ from groundup.domain.errors import InfrastructureError, SandboxError, TaskError
 from groundup.domain.verdicts import Reason, Stage, Status
 from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import Pod, Sandbox, SandboxSpec
-from groundup.suites.nl2repobench.strict import StrictGrader
+from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
 from tests.grading.library.laboratory import EXPECTED_TESTS, LIBRARY, ORIGINAL, HostBuilder, write_tree
 from tests.suites.nl2repobench.trials import BROKEN, BROKEN_PASSES, RECIPE, TASK, Trial, passed
 
@@ -138,14 +138,14 @@ async def test_an_infrastructure_failure_is_raised(tmp_path: Path) -> None:
     bench = Bench(provider=BrokenProvider(), builder=HostBuilder(tmp_path), scratch=scratch)  # type: ignore[arg-type]  # no more of the protocol is reached
 
     with pytest.raises(InfrastructureError):
-        await StrictGrader({"calc": RECIPE}).grade(TASK, submission, bench)
+        await NL2RepoStrictGrader({"calc": RECIPE}).grade(TASK, submission, bench)
     assert not list(scratch.iterdir())
 
 
 def test_what_could_not_be_taken_in_is_a_zero_over_the_expected_tests() -> None:
     """A refused submission stays in the denominator, test by test."""
     reason = Reason(stage=Stage.INTAKE, message="a zip bomb")
-    graded = StrictGrader({"calc": RECIPE}).zero(TASK, reason)
+    graded = NL2RepoStrictGrader({"calc": RECIPE}).zero(TASK, reason)
 
     assert graded.verdict.score is not None
     assert (graded.verdict.score.numerator, graded.verdict.score.denominator) == (0, EXPECTED_TESTS)
@@ -156,13 +156,13 @@ def test_what_could_not_be_taken_in_is_a_zero_over_the_expected_tests() -> None:
 def test_a_task_without_a_frozen_recipe_is_the_tasks_fault() -> None:
     """Nobody's submission is blamed for a recipe that is not there."""
     with pytest.raises(TaskError, match="no frozen recipe"):
-        StrictGrader({}).zero(TASK, Reason(stage=Stage.INTAKE, message="too large"))
+        NL2RepoStrictGrader({}).zero(TASK, Reason(stage=Stage.INTAKE, message="too large"))
 
 
 def test_what_decides_a_verdict_is_its_identity() -> None:
     """A changed recipe or data version makes a verdict of its own, so a cache cannot mix them up."""
-    grader = StrictGrader({"calc": RECIPE})
+    grader = NL2RepoStrictGrader({"calc": RECIPE})
     changed = RECIPE.model_copy(update={"tests": RECIPE.tests.model_copy(update={"timeout_s": 61.0})})
 
-    assert grader.identity(TASK) != StrictGrader({"calc": changed}).identity(TASK)
+    assert grader.identity(TASK) != NL2RepoStrictGrader({"calc": changed}).identity(TASK)
     assert grader.identity(TASK) != grader.identity(TASK.model_copy(update={"data_version": "ae9fb81"}))

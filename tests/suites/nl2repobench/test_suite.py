@@ -11,7 +11,7 @@ from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
 from groundup.suites.nl2repobench.published import PublishedData, PublishedTask
-from groundup.suites.nl2repobench.recipe import Source
+from groundup.suites.nl2repobench.recipe import RecipeSource
 from groundup.suites.nl2repobench.suite import Nl2RepoBench, create
 from groundup.suites.protocol import Partial
 from groundup.trees.digest import tree_digest
@@ -80,7 +80,7 @@ def test_a_task_holds_nothing_of_its_oracle() -> None:
     text = task.model_dump_json()
 
     assert "test_multiply" not in text
-    assert isinstance(RECIPE.source, Source)
+    assert isinstance(RECIPE.source, RecipeSource)
     assert RECIPE.source.sha256 not in text
     assert task.limits == Limits(cpus=1, memory_mb=2048)
 

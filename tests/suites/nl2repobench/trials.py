@@ -7,8 +7,8 @@ from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
 from groundup.grading.library.hidden import Distribution, HiddenTests, NumberedTest
 from groundup.sandbox.protocol import SandboxProvider
-from groundup.suites.nl2repobench.recipe import Environment, Frozen, Recipe, Source
-from groundup.suites.nl2repobench.strict import StrictGrader
+from groundup.suites.nl2repobench.recipe import Frozen, Recipe, RecipeEnvironment, RecipeSource
+from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
 from groundup.suites.protocol import Graded
 from tests.grading.library.laboratory import LIBRARY, HostBuilder, write_tree
 
@@ -19,8 +19,8 @@ EXPECTED = frozenset(
 )
 RECIPE = Recipe(
     task="calc",
-    source=Source(name="calc-lab", version="1.2.3", sha256="0" * 64, licence="MIT"),
-    environment=Environment(
+    source=RecipeSource(name="calc-lab", version="1.2.3", sha256="0" * 64, licence="MIT"),
+    environment=RecipeEnvironment(
         python="3.11",
         exclude_newer="2025-01-01T00:00:00Z",
         wants=("pytest",),
@@ -66,7 +66,7 @@ class Trial:
         bench = Bench(
             provider=self.provider, builder=HostBuilder(self.folder), scratch=scratch, timeout_s=timeout_s
         )
-        graded = await StrictGrader({"calc": RECIPE}).grade(TASK, submission, bench)
+        graded = await NL2RepoStrictGrader({"calc": RECIPE}).grade(TASK, submission, bench)
         assert not list(scratch.iterdir()), "what was laid out for grading is removed"
         return graded
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from groundup import settings
 from groundup.suites.pulling import data_folder
-from groundup.suites.repogenesis.data import Dataset, read_dataset
+from groundup.suites.repogenesis.data import TaskFolders, read_dataset
 from tests.needs import lack
 
 OWN_TASK = """\
@@ -32,7 +32,7 @@ def make_task(root: Path, name: str = "greeter", record: str | None = OWN_TASK) 
     return folder
 
 
-def published() -> Dataset:
+def published() -> TaskFolders:
     """Return the published data, or skip the test."""
     folder = data_folder("repogenesis", settings.load())
     if folder is None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from groundup.suites.repogenesis.data import Problem, read_dataset
+from groundup.suites.repogenesis.data import ServiceProblem, read_dataset
 from tests.grading.library.laboratory import write_tree
 
 PORT = 8124
@@ -168,7 +168,7 @@ FORGER = {**SOLUTION, SOURCE: HONEST.replace("public class App {", "public class
 """Finds the run's token in the memory of its process, writes that all tests passed, and ends."""
 
 
-def java_problem(folder: Path) -> Problem:
+def java_problem(folder: Path) -> ServiceProblem:
     """Return the task, its folder written below *folder*."""
     if not folder.exists():
         files = {"README.md": "# Notes\n", "task.toml": TASK_FILE, "pom.xml": POM}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.sources.routes.records import METHODS, Route
+from groundup.sources.routes.paths import METHODS, Route
 from groundup.suites.repogenesis.coverage import caught_by, declared, declared_in, implements
 from groundup.suites.repogenesis.endpoints import Endpoint, parse_endpoint
 

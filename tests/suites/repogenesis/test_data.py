@@ -7,7 +7,7 @@ import pytest
 from groundup.domain.errors import TaskError, UsageError
 from groundup.settings import Settings
 from groundup.suites.pulling import take_folder
-from groundup.suites.repogenesis.data import Problem, read_dataset
+from groundup.suites.repogenesis.data import ServiceProblem, read_dataset
 from groundup.suites.repogenesis.suite import create
 from groundup.suites.repogenesis.tasks import shipped_tasks
 from tests.suites.repogenesis.folders import OWN_TASK, make_task, published
@@ -77,7 +77,7 @@ def test_misnamed_and_incomplete_folders_are_named(tmp_path: Path) -> None:
 
 def test_hidden_tests_that_are_absent_say_how_to_get_them() -> None:
     """Grading without data fails as a fault of the task's data, with the command that mends it."""
-    problem = Problem(task=shipped_tasks()["eve"])
+    problem = ServiceProblem(task=shipped_tasks()["eve"])
     with pytest.raises(TaskError, match="data pull repogenesis"):
         problem.hidden_tests()
 

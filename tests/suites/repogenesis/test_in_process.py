@@ -6,9 +6,9 @@ import pytest
 
 from groundup.domain.errors import TaskError
 from groundup.grading.bench import Bench
-from groundup.suites.repogenesis.data import Problem, read_dataset
+from groundup.suites.repogenesis.data import ServiceProblem, read_dataset
 from groundup.suites.repogenesis.in_process import imported_packages, named_tests
-from groundup.suites.repogenesis.strict import StrictGrader
+from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from tests.grading.library.laboratory import write_tree
 from tests.suites.repogenesis.trials import LIFECYCLE, TASK, ServiceBuilder, Trial, share
 
@@ -40,7 +40,7 @@ def test_unknown():
 SHOP = {"shop/__init__.py": "", "shop/prices.py": "def price(name): return {'tea': 3}[name]\n"}
 
 
-def in_process(folder: Path, record: str = RECORD) -> Problem:
+def in_process(folder: Path, record: str = RECORD) -> ServiceProblem:
     """Return the task."""
     files = {"README.md": "# Shop\n", "task.toml": record, "tests/test_prices.py": TESTS}
     write_tree(folder / "data/notes", files)
@@ -53,7 +53,7 @@ async def graded(trial: Trial, files: dict[str, str], record: str = RECORD) -> t
     scratch = trial.folder / "scratch"
     scratch.mkdir()
     bench = Bench(provider=trial.provider, builder=ServiceBuilder(trial.folder), scratch=scratch)
-    grader = StrictGrader({"notes": in_process(trial.folder, record)}, LIFECYCLE)
+    grader = RepoGenesisStrictGrader({"notes": in_process(trial.folder, record)}, LIFECYCLE)
     found = await grader.grade(TASK, submission, bench)
     assert found.verdict.score is not None
     assert found.verdict.score.denominator == 2

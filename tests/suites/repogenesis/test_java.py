@@ -7,19 +7,18 @@ import pytest
 
 from groundup.domain.errors import InfrastructureError, NetworkError, SandboxError
 from groundup.domain.tasks import Task
-from groundup.environments.java_homes import find_jdk
+from groundup.environments.java_homes import find_jdk, find_maven
 from groundup.environments.local import LocalBuilder
-from groundup.environments.maven_homes import find_maven
-from groundup.gateways.cache import FetchCache
-from groundup.gateways.maven_registry import MavenRegistry
-from groundup.gateways.maven_settings import maven_configuration
 from groundup.grading.bench import Bench
 from groundup.grading.services.records import Lifecycle
+from groundup.registries.cache import FetchCache
+from groundup.registries.maven.client import MavenRegistry
+from groundup.registries.maven.settings import maven_configuration
 from groundup.sandbox.bubblewrap import create
 from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
 from groundup.settings import Settings, environment
 from groundup.suites.protocol import Graded
-from groundup.suites.repogenesis.strict import StrictGrader
+from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from tests.grading.library.laboratory import write_tree
 from tests.needs import lack
 from tests.suites.repogenesis.java_trials import BROKEN, FORGER, SOLUTION, java_problem
@@ -68,7 +67,7 @@ async def graded(files: dict[str, str], bench: Bench, tmp_path: Path) -> Graded:
     scratch = bench.scratch / str(number)
     scratch.mkdir()
     submission = write_tree(tmp_path / f"submission-{number}", files)
-    grader = StrictGrader({"notes": java_problem(tmp_path / "data")}, LIFECYCLE)
+    grader = RepoGenesisStrictGrader({"notes": java_problem(tmp_path / "data")}, LIFECYCLE)
     own = Bench(provider=bench.provider, builder=bench.builder, scratch=scratch)
     return await grader.grade(TASK, submission, own)
 

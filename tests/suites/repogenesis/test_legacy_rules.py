@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from groundup.suites.repogenesis.legacy_rules import (
-    Counted,
+    LegacyCounts,
     Started,
     files_named,
     find_file,
@@ -26,14 +26,14 @@ TOTAL       10      4    60%
 @pytest.mark.parametrize(
     ("output", "counted"),
     [
-        (f"{COVERAGE}=== 3 passed, 2 failed in 1.0s ===", Counted(passed=3, failed=2, coverage=60)),
-        ("=== 5 failed, 1 error in 1.0s ===", Counted(failed=5)),
-        ("a service says 7 passed\n=== 3 passed ===", Counted(passed=7)),
-        ("=== 4 skipped ===", Counted()),
-        ("TIMEOUT", Counted()),
+        (f"{COVERAGE}=== 3 passed, 2 failed in 1.0s ===", LegacyCounts(passed=3, failed=2, coverage=60)),
+        ("=== 5 failed, 1 error in 1.0s ===", LegacyCounts(failed=5)),
+        ("a service says 7 passed\n=== 3 passed ===", LegacyCounts(passed=7)),
+        ("=== 4 skipped ===", LegacyCounts()),
+        ("TIMEOUT", LegacyCounts()),
     ],
 )
-def test_the_first_count_of_each_kind_is_taken(output: str, counted: Counted) -> None:
+def test_the_first_count_of_each_kind_is_taken(output: str, counted: LegacyCounts) -> None:
     """Errors and skips count nowhere; a line that looks like counts is one."""
     assert read_output(output) == counted
 
@@ -92,16 +92,16 @@ MAVEN = """
 @pytest.mark.parametrize(
     ("reports", "output", "counted"),
     [
-        ([(3, 1, 0, 1), (2, 0, 1, 0)], MAVEN, Counted(passed=2, failed=2, skipped=1, coverage=None)),
-        (None, MAVEN, Counted(passed=4, failed=4, skipped=2, coverage=None)),
-        ([], MAVEN, Counted(coverage=None)),
-        (None, "[ERROR] COMPILATION ERROR", Counted(coverage=None)),
-        (None, "Tests run: \x1b[0;1;32m3\x1b[m, Failures: 0, Errors: 0, Skipped: 0", Counted(coverage=None)),
-        ([(1, 5, 0, 0)], "", Counted(failed=5, coverage=None)),
+        ([(3, 1, 0, 1), (2, 0, 1, 0)], MAVEN, LegacyCounts(passed=2, failed=2, skipped=1, coverage=None)),
+        (None, MAVEN, LegacyCounts(passed=4, failed=4, skipped=2, coverage=None)),
+        ([], MAVEN, LegacyCounts(coverage=None)),
+        (None, "[ERROR] COMPILATION ERROR", LegacyCounts(coverage=None)),
+        (None, "Tests run: \x1b[0;1;32m3\x1b[m, Failures: 0, Errors: 0, Skipped: 0", LegacyCounts(coverage=None)),
+        ([(1, 5, 0, 0)], "", LegacyCounts(failed=5, coverage=None)),
     ],
 )
 def test_reports_come_before_lines_which_count_twice(
-    reports: list[tuple[int, int, int, int]] | None, output: str, counted: Counted
+    reports: list[tuple[int, int, int, int]] | None, output: str, counted: LegacyCounts
 ) -> None:
     """Reports that cannot be read leave no way to the lines; skipped tests are reported in Java."""
     assert read_java_tests(reports, output) == counted

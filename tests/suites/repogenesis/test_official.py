@@ -6,7 +6,7 @@ from groundup.grading.services.records import Lifecycle
 from groundup.suites.protocol import Graded
 from groundup.suites.repogenesis.official_rules import (
     NO_MARKERS,
-    Counts,
+    LogCounts,
     read_counts,
     read_deployment,
     read_surefire_counts,
@@ -123,7 +123,7 @@ def test_the_last_count_of_each_kind_wins() -> None:
     """Any line of the section that looks like a count is one, also a service's own."""
     log = ">>>>> TEST_START\n3 passed, 1 failed in 2s\nINFO 2 failed login\n>>>>> TEST_END\n9 passed"
 
-    assert read_counts(log) == Counts(passed=3, failed=2)
+    assert read_counts(log) == LogCounts(passed=3, failed=2)
     assert read_counts(log).rate == 0.6
 
 
@@ -142,13 +142,13 @@ def test_surefire_lines_are_added_up_so_every_test_counts_twice() -> None:
 
 def test_without_markers_the_whole_log_is_read() -> None:
     """A container that dies early is graded by whatever it printed."""
-    assert read_counts("5 passed, 1 error") == Counts(passed=5, errors=1)
+    assert read_counts("5 passed, 1 error") == LogCounts(passed=5, errors=1)
     assert read_deployment("DSR_RESULT=true").message == NO_MARKERS
 
 
 def test_nothing_counted_is_a_rate_of_zero() -> None:
     """0/0 is told as 0 and left out of averages."""
-    assert Counts().rate == 0.0
+    assert LogCounts().rate == 0.0
 
 
 def test_the_first_section_wins_and_its_last_lines() -> None:

@@ -6,22 +6,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundup.suites.repogenesis import legacy, official_coverage
-from groundup.suites.repogenesis.legacy import LegacyCoverage, legacy_coverage, micro_average
-from groundup.suites.repogenesis.official_coverage import official_coverage as measure
-from groundup.suites.repogenesis.official_coverage import shows_method
+from groundup.suites.repogenesis import legacy_rules, official_rules
+from groundup.suites.repogenesis.legacy_rules import LegacyCoverage, legacy_coverage, micro_average
+from groundup.suites.repogenesis.official_rules import official_coverage as measure
+from groundup.suites.repogenesis.official_rules import shows_method
 
 
 def extracted(readme: str) -> list[str]:
     """Return what the harness takes for endpoints."""
-    return [str(one) for one in official_coverage.extract(readme)]
+    return [str(one) for one in official_rules.extract(readme)]
 
 
 def test_paths_end_at_dashes_and_colons() -> None:
     """`/send-batch` is `/send` for the harness; the older scripts keep colons and closing backticks."""
     readme = "POST /mail/send-batch now\nGET /items/:id now\nPUT `/quoted` now\n"
     assert extracted(readme) == ["POST /mail/send", "GET /items/"]
-    assert [str(one) for one in legacy.extract("GET `x` /items`\nGET /items/:id` now\n")] == ["GET /items/:id`"]
+    assert [str(one) for one in legacy_rules.extract("GET `x` /items`\nGET /items/:id` now\n")] == [
+        "GET /items/:id`"
+    ]
 
 
 def test_a_path_at_the_end_of_a_line_swallows_the_next() -> None:
@@ -125,5 +127,5 @@ def test_the_legacy_average_is_over_endpoints() -> None:
 def test_any_text_can_be_extracted_from(readme: str, text: str) -> None:
     """No README and no source breaks either reading."""
     assert len(set(extracted(readme))) == len(extracted(readme))
-    legacy.extract(readme, features=True)
+    legacy_rules.extract(readme, features=True)
     shows_method("GET", text)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.suites.repogenesis.readme import specified_endpoints
+from groundup.suites.repogenesis.endpoints import specified_endpoints
 from tests.suites.repogenesis.folders import published
 
 

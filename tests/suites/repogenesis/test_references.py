@@ -7,13 +7,11 @@ import pytest
 
 from groundup.domain.errors import TaskError
 from groundup.grading.java.installing import project_files
-from groundup.grading.java.start import find_java_start
-from groundup.grading.services.declared import read_declared
-from groundup.grading.services.start import find_start
+from groundup.grading.services.install import read_declared
+from groundup.grading.services.start import find_java_start, find_start
 from groundup.suites.repogenesis.coverage import declared_in
-from groundup.suites.repogenesis.references import oracle_names, write_oracle
-from groundup.suites.repogenesis.tasks import shipped_tasks
-from groundup.suites.repogenesis.validity import is_valid
+from groundup.suites.repogenesis.suite import oracle_names, write_oracle
+from groundup.suites.repogenesis.tasks import is_valid, shipped_tasks
 
 
 def oracles_in(language: str) -> list[str]:

@@ -3,7 +3,7 @@
 import pytest
 
 from groundup.domain.verdicts import Reason, Stage, Status
-from groundup.suites.repogenesis.strict import StrictGrader
+from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from tests.suites.repogenesis.trials import (
     COMMENTER,
     CONTAINED,
@@ -193,7 +193,7 @@ async def test_a_late_service_is_tested_and_called_late(trial: Trial) -> None:
 
 async def test_a_zero_keeps_every_denominator(trial: Trial) -> None:
     """A submission that cannot be taken in counts in every share that a graded one counts in."""
-    grader = StrictGrader({"notes": trial.problem()}, LIFECYCLE)
+    grader = RepoGenesisStrictGrader({"notes": trial.problem()}, LIFECYCLE)
     zero = grader.zero(TASK, Reason(stage=Stage.INTAKE, message="too large"))
     graded = await trial.strict({})
 

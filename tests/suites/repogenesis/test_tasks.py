@@ -3,8 +3,7 @@
 import pytest
 
 from groundup.domain.errors import TaskError
-from groundup.suites.repogenesis.tasks import parse_task, shipped_tasks
-from groundup.suites.repogenesis.validity import is_valid
+from groundup.suites.repogenesis.tasks import is_valid, parse_task, shipped_tasks
 from tests.suites.repogenesis.folders import OWN_TASK
 
 

@@ -10,10 +10,10 @@ from groundup.grading.bench import Bench
 from groundup.grading.services.records import Lifecycle
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.suites.protocol import Graded, Grader
-from groundup.suites.repogenesis.data import Problem, read_dataset
+from groundup.suites.repogenesis.data import ServiceProblem, read_dataset
 from groundup.suites.repogenesis.legacy_grader import LegacyGrader
-from groundup.suites.repogenesis.official import OfficialGrader
-from groundup.suites.repogenesis.strict import StrictGrader
+from groundup.suites.repogenesis.official import RepoGenesisOfficialGrader
+from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from tests.grading.library.laboratory import HostBuilder, write_tree
 
 PORT = 8123
@@ -210,7 +210,7 @@ class Trial:
     provider: SandboxProvider
     folder: Path
 
-    def problem(self) -> Problem:
+    def problem(self) -> ServiceProblem:
         """Return the task, with its hidden tests written below the trial's folder."""
         data = self.folder / "data"
         if not data.exists():
@@ -220,11 +220,11 @@ class Trial:
 
     async def strict(self, files: dict[str, str], lifecycle: Lifecycle = LIFECYCLE) -> Graded:
         """Return what strict grading says of a submission of *files*."""
-        return await self._grade(StrictGrader({"notes": self.problem()}, lifecycle), files)
+        return await self._grade(RepoGenesisStrictGrader({"notes": self.problem()}, lifecycle), files)
 
     async def official(self, files: dict[str, str], lifecycle: Lifecycle = LIFECYCLE) -> Graded:
         """Return what official grading says of a submission of *files*."""
-        return await self._grade(OfficialGrader({"notes": self.problem()}, lifecycle), files)
+        return await self._grade(RepoGenesisOfficialGrader({"notes": self.problem()}, lifecycle), files)
 
     async def legacy(self, files: dict[str, str], lifecycle: Lifecycle = LIFECYCLE) -> Graded:
         """Return what the older scripts say of a submission of *files*."""

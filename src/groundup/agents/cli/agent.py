@@ -13,13 +13,12 @@ from contextlib import asynccontextmanager
 from pydantic import Field, JsonValue, ValidationError
 
 from groundup.agents.absence import brought_along
-from groundup.agents.cli.kept import kept_files
-from groundup.agents.cli.outcomes import Finished, outcome_of
 from groundup.agents.cli.preset import Chosen, choose, fill
+from groundup.agents.cli.results import Finished, kept_files, outcome_of
 from groundup.agents.languages import LanguageTools
-from groundup.agents.protocol import Assignment, Ended
-from groundup.agents.steps import Paid, paid_for, reply_fields
-from groundup.agents.workplace import HOME, Furnishing, Workplace, home_of, open_workplace
+from groundup.agents.protocol import AgentResult, Assignment
+from groundup.agents.trajectories import Paid, paid_for, reply_fields
+from groundup.agents.workplace import HOME, AgentSandbox, Furnishing, home_of, open_workplace
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, TaskError, UsageError
 from groundup.domain.limits import Limits
@@ -50,7 +49,7 @@ _HANDED_IN = {"tree": "lies", "edits": "you have changed"}
 _SEE_FILE = "Your task is described in the file {prompt_file}. Read all of it, then do it."
 
 
-class Options(Record):
+class CliOptions(Record):
     """What a user can set."""
 
     preset: str = Field(description="name@version, or the path of a preset's file")
@@ -65,7 +64,7 @@ class Options(Record):
 def create(options: Mapping[str, JsonValue]) -> "CliAgent":
     """Return the agent. Raises `UsageError`."""
     try:
-        chosen = Options.model_validate(options)
+        chosen = CliOptions.model_validate(options)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
@@ -76,7 +75,7 @@ def create(options: Mapping[str, JsonValue]) -> "CliAgent":
 class CliAgent:
     """Runs the program of a preset."""
 
-    def __init__(self, chosen: Chosen, options: Options) -> None:
+    def __init__(self, chosen: Chosen, options: CliOptions) -> None:
         self.preset, pinned = chosen
         self.name = f"cli:{self.preset.name}"
         self.version = pinned or digest_of(self.preset.run)[7:19]
@@ -99,13 +98,13 @@ class CliAgent:
         """Return what a program needs that waits for its model."""
         return min(self._limits(task).memory_mb, max(_LEAST_MEMORY_MB, self.preset.min_memory_mb or 0))
 
-    async def attempt(self, assignment: Assignment) -> Ended:
+    async def attempt(self, assignment: Assignment) -> AgentResult:
         """Run the program to its end or its limits."""
         exchanges = _Exchanges(assignment)
         paid, limit = exchanges.paid, assignment.limits.cost_usd
         if limit is not None and (paid.cost_usd or 0.0) >= limit:  # by tries that were interrupted
             return _with(
-                paid, Ended(outcome=Outcome.BUDGET, detail=f"the attempt's budget of ${limit:g} is spent")
+                paid, AgentResult(outcome=Outcome.BUDGET, detail=f"the attempt's budget of ${limit:g} is spent")
             )
         program = await self._program(assignment.builder)
         async with _gateway(assignment, exchanges) as gateway:
@@ -208,7 +207,7 @@ class _Exchanges:
         self.paid = self.paid.plus(exchange.reply)
 
 
-def _with(paid: Paid, ended: Ended) -> Ended:
+def _with(paid: Paid, ended: AgentResult) -> AgentResult:
     """Return *ended* with what all tries took together."""
     return ended.model_copy(update=dict(paid))
 
@@ -227,7 +226,7 @@ async def _gateway(assignment: Assignment, exchanges: _Exchanges) -> AsyncIterat
         yield gateway
 
 
-async def _watched(place: Workplace, command: Command, gateway: ModelGateway | None) -> CommandResult:
+async def _watched(place: AgentSandbox, command: Command, gateway: ModelGateway | None) -> CommandResult:
     """Run the program; one whose model answers no more gets a little time to end by itself."""
     running = asyncio.ensure_future(place.run(command))
     stopped = asyncio.ensure_future(gateway.until_stopped()) if gateway is not None else None

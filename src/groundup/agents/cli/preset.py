@@ -51,7 +51,7 @@ class Install(Record):
         return ProgramRequest(version=version, exclude_newer=exclude_newer, **self.model_dump())
 
 
-class Trial(Record):
+class PresetTrial(Record):
     """One time that the preset was tried for real."""
 
     version: str
@@ -80,7 +80,7 @@ class Preset(Record):
     )
     success: tuple[int, ...] = Field(default=(0,), description="exit codes with which it says that it is done")
     min_memory_mb: int | None = Field(default=None, ge=64, description="without which it does not work")
-    trials: tuple[Trial, ...] = Field(default=(), description="empty: untested")
+    trials: tuple[PresetTrial, ...] = Field(default=(), description="empty: untested")
     notes: str = ""
 
 

@@ -8,11 +8,10 @@ from typing import ClassVar
 from pydantic import Field, JsonValue
 
 from groundup.agents.answers import FORM, put_file
-from groundup.agents.asking import Asking, Spent, Unanswerable
+from groundup.agents.asking import ModelQuestions, Spent, Unanswerable
 from groundup.agents.dependencies.replies import proposals, whole_files
-from groundup.agents.dependencies.repository import Repository, read_repository, shown_source
-from groundup.agents.options import read_options
-from groundup.agents.protocol import Assignment, Ended
+from groundup.agents.dependencies.repository import MaskedRepository, read_repository, shown_source
+from groundup.agents.protocol import AgentResult, Assignment, read_options
 from groundup.domain.conversations import ChatReply, Message
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError
@@ -66,9 +65,9 @@ class _Method:
         """Return what a repository's sources may take."""
         return 64
 
-    async def attempt(self, assignment: Assignment) -> Ended:
+    async def attempt(self, assignment: Assignment) -> AgentResult:
         """Ask, and write the build files that come."""
-        asking = Asking(assignment, self.options.at_once)
+        asking = ModelQuestions(assignment, self.options.at_once)
         repository = await asyncio.to_thread(read_repository, assignment.task, assignment.workspace)
         outcome, detail = Outcome.SUBMITTED, ""
         answer = _Answer(assignment.workspace)
@@ -81,7 +80,9 @@ class _Method:
         assignment.trajectory.append("files", written=[*answer.written], problems=[*answer.problems])
         return asking.ended(outcome, detail or "; ".join(answer.problems[:3]))
 
-    async def ask(self, asking: Asking, repository: Repository, task: Task, answer: "_Answer") -> None:
+    async def ask(
+        self, asking: ModelQuestions, repository: MaskedRepository, task: Task, answer: "_Answer"
+    ) -> None:
         """Ask, and put what is said into *answer*. Raises `Unanswerable`."""
         raise NotImplementedError
 
@@ -121,13 +122,13 @@ class _Answer:
 class _OneQuestion(_Method):
     """One question for the whole repository."""
 
-    async def ask(self, asking: Asking, repository: Repository, task: Task, answer: _Answer) -> None:
+    async def ask(self, asking: ModelQuestions, repository: MaskedRepository, task: Task, answer: _Answer) -> None:
         """Ask once."""
         shown = await asyncio.to_thread(self.shown, repository)
         parts = (task.instruction or "", shown, _BUILD, repository.shown_build_files(), _WHOLE)
         answer.take(await asking.ask("all", _messages(repository, *parts)), repository.build_files)
 
-    def shown(self, repository: Repository) -> str:
+    def shown(self, repository: MaskedRepository) -> str:
         """Return what the model sees of the sources."""
         raise NotImplementedError
 
@@ -137,7 +138,7 @@ class AllInOne(_OneQuestion):
 
     name = "all-in-one"
 
-    def shown(self, repository: Repository) -> str:
+    def shown(self, repository: MaskedRepository) -> str:
         """All sources."""
         return f"{_CODE}\n\n{repository.shown_sources()}"
 
@@ -147,7 +148,7 @@ class ImportsOnly(_OneQuestion):
 
     name = "imports-only"
 
-    def shown(self, repository: Repository) -> str:
+    def shown(self, repository: MaskedRepository) -> str:
         """The import statements."""
         return f"{_IMPORTS}\n\n{repository.shown_imports()}"
 
@@ -157,7 +158,7 @@ class FileIterate(_Method):
 
     name = "file-iterate"
 
-    async def ask(self, asking: Asking, repository: Repository, task: Task, answer: _Answer) -> None:
+    async def ask(self, asking: ModelQuestions, repository: MaskedRepository, task: Task, answer: _Answer) -> None:
         """Collect proposals, then have them merged."""
         said: dict[str, dict[str, tuple[str, ...]]] = {path: {} for path in repository.build_files}
 
@@ -183,7 +184,9 @@ class FileIterate(_Method):
         await _all(merge(path) for path in repository.build_files if any(said[path].values()))
 
 
-async def _asked(asking: Asking, about: str, messages: tuple[Message, ...], answer: _Answer) -> ChatReply | None:
+async def _asked(
+    asking: ModelQuestions, about: str, messages: tuple[Message, ...], answer: _Answer
+) -> ChatReply | None:
     """Return the reply; None, told as a problem, where only this question has none. Raises `Spent`."""
     try:
         return await asking.ask(about, messages)
@@ -209,7 +212,7 @@ def create_file_iterate(options: Mapping[str, JsonValue]) -> FileIterate:
     return FileIterate(read_options(DependencyOptions, FileIterate.name, options))
 
 
-def _messages(repository: Repository, *parts: str) -> tuple[Message, ...]:
+def _messages(repository: MaskedRepository, *parts: str) -> tuple[Message, ...]:
     names = {"python": "Python", "rust": "Rust", "javascript": "JavaScript", "csharp": "C#"}
     return (
         Message(role="system", content=_ROLE.format(language=names[repository.language])),

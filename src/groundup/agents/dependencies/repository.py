@@ -1,4 +1,4 @@
-"""What a model is shown of a repository, read from the workspace: build files and sources, as text.
+"""What a model is shown of a repository, as text: build files, sources and import statements.
 
 What belongs to a task comes with it: its language and the build files that may be edited.
 """
@@ -9,18 +9,55 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast, get_args
 
+from tree_sitter import Node
+
 from groundup.agents.answers import fenced
-from groundup.agents.dependencies.statements import import_statements
 from groundup.domain.errors import TaskError
 from groundup.domain.tasks import Task
 from groundup.sources.files import SUFFIXES, SourceFile, as_utf8, read_tree
+from groundup.sources.grammars import Grammar, ancestors, captures, parse, text_of
+from groundup.sources.javascript_imports import grammar_of
 from groundup.sources.records import Language
+
+_QUERIES: dict[Language, str] = {
+    "python": "(import_statement) @statement (import_from_statement) @statement",
+    "rust": "(use_declaration) @statement (extern_crate_declaration) @statement",
+    "csharp": "(using_directive) @statement",
+    "javascript": """
+(import_statement) @statement
+(export_statement source: (string)) @statement
+(call_expression function: (import)) @call
+(call_expression function: (identifier) @function (#eq? @function "require")) @call
+""",
+}
+_HOLDERS = {"lexical_declaration", "variable_declaration", "expression_statement", "return_statement"}
+_LONGEST = 2000
+
+
+def import_statements(file: SourceFile, language: Language) -> list[str]:
+    """Return the statements in order, each once; nothing where the file cannot be parsed."""
+    grammar: Grammar = grammar_of(file.suffix) if language == "javascript" else language
+    found: dict[str, None] = {}
+    for name, node in captures(grammar, _QUERIES[language], parse(grammar, file.data).root_node):
+        if name != "function":
+            text = text_of(_statement(node) if name == "call" else node)
+            found.setdefault(text if len(text) <= _LONGEST else text_of(node)[:_LONGEST])
+    return list(found)
+
+
+def _statement(call: Node) -> Node:
+    """Return the statement around a call of `require`, where it is a short one."""
+    for node, _ in ancestors(call):
+        if node.type in _HOLDERS:
+            return node if node.end_byte - node.start_byte <= _LONGEST else call
+    return call
+
 
 _LARGEST = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Repository:
+class MaskedRepository:
     """One repository whose build files lack their dependencies."""
 
     root: Path
@@ -58,7 +95,7 @@ def shown_source(file: SourceFile) -> str:
     return fenced(file.path, file.data.decode(errors="replace"))
 
 
-def read_repository(task: Task, root: Path) -> Repository:
+def read_repository(task: Task, root: Path) -> MaskedRepository:
     """Read the workspace of *task*. Raises `TaskError` for one that asks for no dependencies."""
     language, listed = task.metadata.get("language"), task.metadata.get("build_files")
     if language not in get_args(Language) or not isinstance(listed, str):
@@ -71,4 +108,4 @@ def read_repository(task: Task, root: Path) -> Repository:
     sources = tuple(
         file for file in read_tree(root).sources if file.suffix in suffixes and file.path not in build_files
     )
-    return Repository(root, known, tuple(build_files), sources)
+    return MaskedRepository(root, known, tuple(build_files), sources)

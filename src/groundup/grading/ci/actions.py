@@ -11,7 +11,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from groundup.domain.records import Record
-from groundup.grading.ci.workflow import read_yaml
+from groundup.workflows.workflow import read_yaml
 
 CHECKOUT = "actions/checkout"
 _USES = re.compile(r"(?P<owner>[\w.-]+)/(?P<name>[\w.-]+)(?P<below>(?:/[\w.-]+)*)@(?P<ref>\S+)")

@@ -12,7 +12,7 @@ from enum import StrEnum
 from importlib.resources import files
 
 from groundup.domain.records import Record
-from groundup.grading.ci.records import JobResult, Outcome
+from groundup.grading.ci.records import JobOutcome, JobResult
 
 
 class FailureKind(StrEnum):
@@ -37,7 +37,7 @@ class FailureKind(StrEnum):
     OTHER = "other"
 
 
-class Failure(Record):
+class JobFailure(Record):
     """A kind and its evidence."""
 
     kind: FailureKind
@@ -62,30 +62,30 @@ _LONGEST = 300
 _LINE = 2000
 
 
-def failure_of(result: JobResult) -> Failure | None:
+def failure_of(result: JobResult) -> JobFailure | None:
     """Return why a job did not pass; None when it did."""
-    if result.outcome is Outcome.PASSED:
+    if result.outcome is JobOutcome.PASSED:
         return None
-    if result.outcome is Outcome.TIMEOUT:
-        return Failure(kind=FailureKind.TIMEOUT, evidence=result.reason)
-    if result.outcome is Outcome.NOT_RUN:
-        return Failure(kind=FailureKind.NOT_RUN, evidence=result.reason)
+    if result.outcome is JobOutcome.TIMEOUT:
+        return JobFailure(kind=FailureKind.TIMEOUT, evidence=result.reason)
+    if result.outcome is JobOutcome.NOT_RUN:
+        return JobFailure(kind=FailureKind.NOT_RUN, evidence=result.reason)
     if "was ended: " in result.reason:
-        return Failure(kind=FailureKind.LIMIT, evidence=result.reason[:_LONGEST])
+        return JobFailure(kind=FailureKind.LIMIT, evidence=result.reason[:_LONGEST])
     failed = next((step for step in result.steps if step.result == "failure"), None)
-    return explained(result.failed_output, in_tests=failed is not None and failed.tests) or Failure(
+    return explained(result.failed_output, in_tests=failed is not None and failed.tests) or JobFailure(
         kind=FailureKind.OTHER, evidence=_telling_line(result.failed_output) or result.reason
     )
 
 
-def explained(output: str, *, in_tests: bool) -> Failure | None:
+def explained(output: str, *, in_tests: bool) -> JobFailure | None:
     """Return the first rule's reading of *output* that has a line for it."""
     text = _COLOURS.sub("", output)
     lines = text.splitlines()
     for kind, rule in _rules():
         for line in lines:
             if rule.search(line[:_LINE]):
-                return Failure(kind=_of_phase(kind, in_tests=in_tests), evidence=line.strip()[:_LONGEST])
+                return JobFailure(kind=_of_phase(kind, in_tests=in_tests), evidence=line.strip()[:_LONGEST])
     return None
 
 

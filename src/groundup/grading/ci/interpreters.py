@@ -10,9 +10,9 @@ from groundup.domain.records import Record
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.interpreters import BUNDLED
 from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET, PythonEnvironment, PythonRequest
-from groundup.gateways.poetry import lay_poetry_plugin
 from groundup.grading.ci.tools import MINORS
-from groundup.sandbox.places import Places
+from groundup.registries.pypi.poetry import lay_poetry_plugin
+from groundup.sandbox.places import GuestPlaces
 from groundup.sandbox.protocol import Mount, SandboxSpec
 
 _TOOL_CACHE = "/opt/hostedtoolcache/Python"
@@ -88,7 +88,7 @@ class _Installation:
         self._folder = folder
         self._copy = copy
         self._minor = "python" + ".".join(environment.python_version.split(".")[:2])
-        self._places = Places(SandboxSpec(workspace=copy, mounts=environment.mounts))
+        self._places = GuestPlaces(SandboxSpec(workspace=copy, mounts=environment.mounts))
 
     def mounts(self) -> tuple[Mount, ...]:
         """Copy what steps may change, and return all mounts."""

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from groundup.domain.records import Record
 from groundup.grading.ci.action_inputs import misunderstood
 from groundup.grading.ci.actions import CHECKOUT, Action, parse_uses, stub_of, why_unsupported
-from groundup.grading.ci.expressions import resolved
-from groundup.grading.ci.matrix import Leg
 from groundup.grading.ci.records import Obstacle
-from groundup.grading.ci.workflow import Job, Step, Workflow, WorkflowError, read_yaml, steps_of
+from groundup.workflows.expressions import resolved
+from groundup.workflows.matrix import Leg
+from groundup.workflows.workflow import Job, Step, Workflow, WorkflowError, read_yaml, steps_of
 
 Read = Callable[[str], bytes | None]
 """Returns a file of the repository; None for a missing one."""
@@ -26,7 +26,7 @@ _PREPARES_UPLOAD = re.compile(
 )
 
 
-class Needs(Record):
+class JobNeeds(Record):
     """What a job with all that it needs consists of."""
 
     obstacles: tuple[Obstacle, ...] = ()
@@ -38,12 +38,12 @@ class Needs(Record):
     """Steps of the wanted job and of the local actions that it uses."""
 
 
-def needs_of(workflow: Workflow, job: Job, leg: Leg, read: Read) -> Needs:
+def needs_of(workflow: Workflow, job: Job, leg: Leg, read: Read) -> JobNeeds:
     """Look at *job* and what it needs, without running anything."""
     looking = _Looking(workflow, read)
     for needed in workflow.needed(job.id):
         looking.job(needed, leg if needed.id == job.id else {}, wanted=needed.id == job.id)
-    return Needs(
+    return JobNeeds(
         obstacles=tuple(dict.fromkeys(looking.obstacles)),
         actions=tuple(dict.fromkeys(looking.actions)),
         local_actions=tuple(dict.fromkeys(looking.local)),

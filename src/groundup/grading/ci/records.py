@@ -1,5 +1,7 @@
-"""What a CI job is asked for, and what became of it."""
+"""What a CI job is asked for, what came of it, and where things lie in its two sandboxes."""
 
+import posixpath
+import re
 from enum import StrEnum
 from pathlib import Path
 
@@ -8,6 +10,7 @@ from pydantic import Field, JsonValue
 from groundup.domain.errors import TaskError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
+from groundup.sandbox.protocol import WORKSPACE
 
 JOB_LIMITS = Limits(
     cpus=2.0, memory_mb=4096, processes=2048, disk_mb=8 * 1024, wall_clock_s=3600.0, command_s=3600.0,
@@ -56,7 +59,7 @@ class RunCommand(Record):
     duration_s: float
 
 
-class Outcome(StrEnum):
+class JobOutcome(StrEnum):
     """What became of a job."""
 
     PASSED = "passed"
@@ -80,7 +83,7 @@ class StepRecord(Record):
 class JobResult(Record):
     """What became of a job, with its evidence."""
 
-    outcome: Outcome
+    outcome: JobOutcome
     reason: str = ""
     leg: dict[str, JsonValue] = {}
     steps: tuple[StepRecord, ...] = ()
@@ -90,3 +93,35 @@ class JobResult(Record):
     logs: dict[str, bytes] = Field(default={}, repr=False)
     registry_troubles: tuple[str, ...] = ()
     peak_memory_mb: float | None = None
+
+
+ACT_CACHE = f"{WORKSPACE}/groundup-act-cache"
+"""In act's sandbox: act makes `<hex>/{hostexecutor,act,tmp}` below for each job."""
+_FILES = f"{WORKSPACE}/.runner"
+"""In the steps' sandbox: what a runner keeps beside the repository."""
+TEMPORARY = f"{_FILES}/temp"
+TOOLS = f"{_FILES}/tools"
+FOLDER_VARIABLE = "GROUNDUP_CI_FOLDER"
+"""Names a step's working directory, relative to the repository."""
+SUPPLIES = "/opt/groundup-ci"
+"""In the steps' sandbox: programs of ours that stub actions call."""
+_PLACE = re.compile(
+    rf"{re.escape(ACT_CACHE)}/(?:tool_cache|([0-9a-f]{{16}})(?:/(hostexecutor|tmp|act))?)(?=[/\W]|$)"
+)
+
+
+def checkout(repository: str) -> str:
+    """Return where the repository lies in the steps' sandbox."""
+    return f"{WORKSPACE}/{repository}"
+
+
+def translated(text: str, repository: str) -> str:
+    """Return *text* with act's paths as they are in the steps' sandbox."""
+    inside = {"hostexecutor": checkout(repository), "tmp": TEMPORARY, "act": f"{_FILES}/act", None: _FILES}
+    return _PLACE.sub(lambda match: TOOLS if match[1] is None else inside[match[2]], text)
+
+
+def job_of(path: str) -> str | None:
+    """Return which of act's jobs *path* belongs to: the random name of its folder."""
+    match = _PLACE.search(posixpath.normpath(path))
+    return match[1] if match else None

@@ -10,17 +10,24 @@ from pathlib import Path
 
 from groundup.environments.builder import EnvironmentBuilder, WorkbenchLender
 from groundup.environments.toolchains import Toolchain
-from groundup.gateways.lending import RegistryKind, RegistrySet, Wanted
-from groundup.gateways.records import Trouble
-from groundup.gateways.uv import uv_program
 from groundup.grading.bench import Bench
 from groundup.grading.ci.actions import write_programs
 from groundup.grading.ci.files import RepositoryFiles
 from groundup.grading.ci.interpreters import StepPython, step_python
-from groundup.grading.ci.place import SUPPLIES, TEMPORARY, TOOLS, checkout
-from groundup.grading.ci.records import JobRequest, Obstacle, UnsupportedJobError
+from groundup.grading.ci.records import (
+    SUPPLIES,
+    TEMPORARY,
+    TOOLS,
+    JobRequest,
+    Obstacle,
+    UnsupportedJobError,
+    checkout,
+)
 from groundup.grading.ci.relay import StepPlace
 from groundup.grading.ci.tools import DEFAULT_PYTHON, Tool, Tools, python_asked_by_file, python_minors, substitute
+from groundup.registries.ledger import Trouble
+from groundup.registries.lending import LendingRules, RegistryKind, RegistrySet
+from groundup.registries.uv import uv_program
 from groundup.sandbox.protocol import Command, Mount, Sandbox, SandboxSpec
 
 _HOME = "/home/user"
@@ -34,13 +41,13 @@ _GIT = (
 
 
 @dataclass(frozen=True)
-class Prepared:
+class StepEquipment:
     """What every step's sandbox of one job gets."""
 
     builder: EnvironmentBuilder
     pythons: tuple[StepPython, ...]
     toolchains: tuple[Toolchain, ...]
-    wanted: Wanted | None
+    wanted: LendingRules | None
     programs: Path
     substitutes: tuple[str, ...]
     lent: list[RegistrySet]
@@ -53,7 +60,7 @@ class Prepared:
 @asynccontextmanager
 async def prepare(
     tools: Tools, files: RepositoryFiles, request: JobRequest, bench: Bench
-) -> AsyncIterator[Prepared]:
+) -> AsyncIterator[StepEquipment]:
     """Yield what the steps need. Raises `UnsupportedJobError` for what is not on this machine."""
     builder = bench.builder
     pythons = await _pythons(tools, files, bench)
@@ -66,8 +73,8 @@ async def prepare(
         have = chain.versions[_PROGRAM_OF[chain.name]]
         told.append(substitute(chain.name, tools.asked.get(chain.name, ()), have))
     kinds = [_REGISTRY_OF[kind] for kind in tools.kinds]
-    wanted = Wanted(kinds=tuple(kinds), exclude_newer=request.exclude_newer) if kinds else None
-    yield Prepared(
+    wanted = LendingRules(kinds=tuple(kinds), exclude_newer=request.exclude_newer) if kinds else None
+    yield StepEquipment(
         builder=builder,
         pythons=pythons,
         toolchains=toolchains,
@@ -111,7 +118,7 @@ async def _toolchains(tools: Tools, builder: EnvironmentBuilder) -> tuple[Toolch
 class StepSandboxes:
     """Opens a sandbox for each of act's jobs, each with a copy of the repository of its own."""
 
-    def __init__(self, request: JobRequest, prepared: Prepared, bench: Bench, timeout_s: float) -> None:
+    def __init__(self, request: JobRequest, prepared: StepEquipment, bench: Bench, timeout_s: float) -> None:
         self.peak_memory_mb: float | None = None
         self._request = request
         self._prepared = prepared
@@ -154,7 +161,7 @@ class StepSandboxes:
         prepared.lent.append(lent)
         return await lent.attach(sandbox)
 
-    async def _another(self, prepared: Prepared, folder: Path) -> Prepared:
+    async def _another(self, prepared: StepEquipment, folder: Path) -> StepEquipment:
         """Interpreters that one job changed must not be another's."""
         scratch = folder / "pythons"
         scratch.mkdir()
@@ -163,7 +170,7 @@ class StepSandboxes:
             await step_python(python.asked, (minor,), prepared.builder, scratch)
             for python, minor in zip(prepared.pythons, minors, strict=True)
         ]
-        return Prepared(**{**prepared.__dict__, "pythons": tuple(pythons)})
+        return StepEquipment(**{**prepared.__dict__, "pythons": tuple(pythons)})
 
     def _fill(self, folder: Path) -> None:
         workspace = folder / "workspace"
@@ -176,7 +183,7 @@ class StepSandboxes:
         (folder / "home" / ".nvm").mkdir()
         (folder / "home" / ".nvm" / "nvm.sh").write_text("# nvm is a program here\n", encoding="utf-8")
 
-    def _spec(self, folder: Path, prepared: Prepared) -> SandboxSpec:
+    def _spec(self, folder: Path, prepared: StepEquipment) -> SandboxSpec:
         mounts = {mount.target: mount for python in prepared.pythons for mount in python.mounts}
         mounts |= {mount.target: mount for chain in prepared.toolchains for mount in chain.mounts}
         return SandboxSpec(

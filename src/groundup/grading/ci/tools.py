@@ -7,10 +7,10 @@ from typing import Literal
 
 from groundup.domain.records import Record
 from groundup.grading.ci.actions import ASKS_VERSION, parse_uses, stub_of
-from groundup.grading.ci.expressions import resolved
-from groundup.grading.ci.matrix import Leg
 from groundup.grading.ci.records import Obstacle
-from groundup.grading.ci.workflow import Step
+from groundup.workflows.expressions import resolved
+from groundup.workflows.matrix import Leg
+from groundup.workflows.workflow import Step
 
 _VERSION = r"""["']?(\$\{\{[^}]*\}\}|[\w./*-]+)"""
 Tool = Literal["python", "node", "rust", "dotnet"]

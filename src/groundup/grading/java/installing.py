@@ -13,10 +13,10 @@ from pydantic import Field
 from groundup.domain.errors import SubmissionError, UsageError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
-from groundup.environments.failures import TRIES, Failure, Kind, as_error, out_of_time
+from groundup.environments.failures import TRIES, BuildFailure, BuildFailureKind, as_error, out_of_time
 from groundup.environments.java_builder import JavaBuilder, JavaBuilding
 from groundup.environments.java_requests import JavaToolchain, MavenRepository, MavenRequest, is_project_file
-from groundup.environments.maven_sandbox import MavenSandbox, memory_options
+from groundup.environments.maven_layers import MavenSandbox, memory_options
 from groundup.environments.work_time import OutOfTimeError, WorkTime
 from groundup.grading.bench import Bench
 from groundup.grading.services.records import InstallOutcome, Lifecycle
@@ -30,7 +30,7 @@ POM = "pom.xml"
 TESTS = "src/test"
 _MAX_FILES = 200
 _MAX_BYTES = 1024 * 1024
-_INFRASTRUCTURE = (Kind.NETWORK, Kind.HOST_DISK, Kind.SANDBOX)
+_INFRASTRUCTURE = (BuildFailureKind.NETWORK, BuildFailureKind.HOST_DISK, BuildFailureKind.SANDBOX)
 
 
 class JavaInstalled(Record):
@@ -109,7 +109,7 @@ async def _install(
     )
 
 
-async def _compile(build: MavenSandbox, work: WorkTime, bench: Bench) -> Failure | None:
+async def _compile(build: MavenSandbox, work: WorkTime, bench: Bench) -> BuildFailure | None:
     """Return why the project does not compile; tried again where the connection to the gateway was lost."""
     failure = None
     for _ in range(TRIES):
@@ -119,7 +119,7 @@ async def _compile(build: MavenSandbox, work: WorkTime, bench: Bench) -> Failure
         except OutOfTimeError as error:
             raise out_of_time(error, build.gateway.troubles, build.gateway.longest_wait_s()) from error
         failure = None if result.ok else build.failure(result, bench.scratch)
-        if failure is None or failure.kind is not Kind.LOST:
+        if failure is None or failure.kind is not BuildFailureKind.LOST:
             break
         work.restart()
     return failure

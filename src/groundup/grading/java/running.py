@@ -16,10 +16,10 @@ from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.environments.java_requests import JAVA_TARGET, REPOSITORY_TARGET, MavenRepository
-from groundup.gateways.maven import SETTINGS_PLACE, settings_file
 from groundup.grading.bench import Bench
 from groundup.grading.java.hidden import falsified, outer_classes
 from groundup.grading.services.records import Lifecycle
+from groundup.registries.maven.gateway import SETTINGS_PLACE, settings_file
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Mount, SandboxSpec
 from groundup.trees.removal import remove_tree
 
@@ -34,7 +34,7 @@ _OUTCOMES = frozenset({"passed", "failed", "error", "skipped"})
 _COMPLAINT = re.compile(r"^(\S+\.java):(\d+): error: (.+)$", re.MULTILINE)
 
 
-class Prepared(Record):
+class CompiledTests(Record):
     """A submission's classes and the hidden tests, compiled."""
 
     project: Path = Field(description="the submission as tests see it")
@@ -47,7 +47,7 @@ class Prepared(Record):
 class Compiled(Record):
     """What became of compiling."""
 
-    prepared: Prepared | None = None
+    prepared: CompiledTests | None = None
     message: str = Field(default="", description="why there is nothing to run")
     log: bytes = b""
 
@@ -110,7 +110,7 @@ async def compile_tests(
         return Compiled(message=message, log=bytes(log))
     out = room / "out"
     await asyncio.to_thread(_copy_resources, resources, [out / "tests", out / "twin"])
-    prepared = Prepared(
+    prepared = CompiledTests(
         project=project,
         runner=out / "runner",
         tests=out / "tests",
@@ -121,7 +121,7 @@ async def compile_tests(
 
 
 async def run_compiled(
-    prepared: Prepared,
+    prepared: CompiledTests,
     tests: Path,
     named: tuple[str, ...],
     repository: MavenRepository,
@@ -148,7 +148,7 @@ async def run_compiled(
 
 
 def _spec(
-    prepared: Prepared,
+    prepared: CompiledTests,
     tests: Path,
     room: Path,
     repository: MavenRepository,
@@ -178,7 +178,7 @@ def _spec(
     )
 
 
-def _command(prepared: Prepared, token: str, named: tuple[str, ...], lifecycle: Lifecycle) -> Command:
+def _command(prepared: CompiledTests, token: str, named: tuple[str, ...], lifecycle: Lifecycle) -> Command:
     told = [token, f"/proc/self/fd/{REPORT_FD}", str(round(lifecycle.one_test_s)), *outer_classes(named)]
     return Command(
         argv=(

@@ -1,22 +1,26 @@
-"""Hidden tests in Java over an installed submission: compiled, run, run again with false expectations, decided.
+"""Hidden Java tests over an installed submission: compiled, run, and run again with falsified expectations.
+
+Its classes are loaded into the process of the tests. So nothing of it may stand in for a library: a class in a
+package of any jar on the tests' class path is left out, and so is what would make JUnit load further code.
 
 The submission's code lives in the process of its tests, so what comes out of that process is a claim. It counts
 for a test only when the same test, falsified, does not pass: then it was the test that decided.
 """
 
 import asyncio
+import functools
 import shutil
 import time
-from collections.abc import Mapping
-from pathlib import Path
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
 
 from groundup.domain.errors import TaskError
 from groundup.environments.java_requests import MavenRepository
 from groundup.grading.bench import Bench
-from groundup.grading.java.classes import shown_classes
 from groundup.grading.java.hidden import named_tests, sources
 from groundup.grading.java.installing import JavaInstalled
-from groundup.grading.java.running import JavaReport, Prepared, compile_tests, run_compiled
+from groundup.grading.java.running import CompiledTests, JavaReport, compile_tests, run_compiled
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.services.records import Lifecycle
@@ -24,6 +28,48 @@ from groundup.grading.services.testing import TestRun, middle_cut
 from groundup.sandbox.protocol import CommandResult, Ending
 from groundup.trees.copy import copy_tree
 from groundup.trees.removal import remove_tree
+
+_SERVICES = "META-INF/services"
+_LISTENING = ("org.junit.", "io.quarkus.test.", "org.springframework.test.", "org.testng.")
+_CONFIGURATION = "junit-platform.properties"
+_CLASS = ".class"
+
+
+def shown_classes(classes: Path, jars: Iterable[Path], target: Path) -> tuple[str, ...]:
+    """Copy *classes* to the absent folder *target* without what tests must not see; return what was left out."""
+    taken = packages_of(tuple(jars))
+    left_out = []
+    target.mkdir(parents=True)
+    for path in sorted(classes.rglob("*")):
+        place = path.relative_to(classes)
+        if path.is_symlink() or not path.is_file():
+            continue
+        if is_left_out(place.as_posix(), taken):
+            left_out.append(place.as_posix())
+            continue
+        (target / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target / place)
+    return tuple(left_out)
+
+
+def is_left_out(place: str, taken: frozenset[str]) -> bool:
+    """Whether tests must not see a submission's file at *place* of its class path."""
+    path = PurePosixPath(place)
+    folder = str(path.parent)
+    if folder == _SERVICES:
+        return path.name.startswith(_LISTENING)
+    return place == _CONFIGURATION or (path.suffix == _CLASS and (folder in taken or path.stem == "module-info"))
+
+
+@functools.lru_cache(maxsize=16)
+def packages_of(jars: tuple[Path, ...]) -> frozenset[str]:
+    """Return the folders in which *jars* have classes."""
+    found: set[str] = set()
+    for jar in jars:
+        with zipfile.ZipFile(jar) as archive:
+            found.update(name.rpartition("/")[0] for name in archive.namelist() if name.endswith(_CLASS))
+    return frozenset(found - {""})
+
 
 _OUT_OF_TIME = (Ending.TIMEOUT, Ending.WALL_CLOCK)
 FORGED = "it passes with false expectations, too: something else than the test decided"
@@ -79,7 +125,7 @@ class _Runs:
 
     def __init__(
         self,
-        prepared: Prepared,
+        prepared: CompiledTests,
         named: tuple[str, ...],
         repository: MavenRepository,
         lifecycle: Lifecycle,

@@ -68,7 +68,7 @@ _MODULE = (".py", ".so", ".pyd")
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundEntry:
     """One entry of a tree, by its path relative to the root; names need not be valid text."""
 
     path: str
@@ -83,7 +83,7 @@ class Dropped(Record):
 
 
 @dataclass(frozen=True)
-class Plan:
+class CompositionPlan:
     """The composed tree: which paths come from where."""
 
     kept: frozenset[str] = frozenset()
@@ -92,11 +92,11 @@ class Plan:
 
 
 def plan(
-    submission: Iterable[Found],
-    original: Iterable[Found],
+    submission: Iterable[FoundEntry],
+    original: Iterable[FoundEntry],
     hidden: HiddenTests,
     occupied: frozenset[str] = frozenset(),
-) -> Plan:
+) -> CompositionPlan:
     """Decide what is kept, dropped and restored. *occupied*: top-level modules that the environment holds.
 
     Folders must come before what lies in them. Raises `TaskError` when the original lacks a protected path.
@@ -115,7 +115,7 @@ def plan(
             kept.add(found.path)
         else:
             dropped[found.path] = why
-    return Plan(
+    return CompositionPlan(
         kept=frozenset(kept),
         dropped=tuple(Dropped(path=printable(path), why=why) for path, why in dropped.items() if why),
         restored=restored,
@@ -191,7 +191,7 @@ def _importable(restored: frozenset[str]) -> frozenset[str]:
     return frozenset(path.stem for path in paths if path.parent in searched)
 
 
-def _restored(original: Iterable[Found], hidden: HiddenTests) -> frozenset[str]:
+def _restored(original: Iterable[FoundEntry], hidden: HiddenTests) -> frozenset[str]:
     protected = frozenset(map(_normal, hidden.protected))
     missing = set(protected)
     restored = set()

@@ -13,7 +13,7 @@ from groundup.domain.verdicts import Reason, Stage, Status, TestResult
 from groundup.grading.last_words import pytest_words
 from groundup.grading.library.canary import Canary, own_tests, told_of
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
-from groundup.grading.library.report import COMPLETE, Report
+from groundup.grading.library.report import COMPLETE, RunnerReport
 from groundup.sandbox.protocol import WORKSPACE, CommandResult, Ending
 from groundup.trees.limits import printable
 
@@ -27,7 +27,7 @@ _LIMITS = {
 }
 
 
-class Ended(Record):
+class FatalTest(Record):
     """A test that ended the process that ran it, so that it was left out of the run that counts."""
 
     test: NumberedTest
@@ -52,9 +52,9 @@ def decide(
     expected: frozenset[NumberedTest],
     hidden: HiddenTests,
     canaries: Sequence[Canary],
-    report: Report,
+    report: RunnerReport,
     result: CommandResult,
-    ended: Sequence[Ended] = (),
+    ended: Sequence[FatalTest] = (),
 ) -> Decision:
     """Judge the run that came last; *ended* were left out of it and count as failed.
 
@@ -87,7 +87,7 @@ def decide(
     )
 
 
-def _why_unfinished(report: Report, result: CommandResult) -> Reason | None:
+def _why_unfinished(report: RunnerReport, result: CommandResult) -> Reason | None:
     """Say why the run has no trustworthy end; None when it has one."""
     where = f" in {report.running}" if report.running else ""
     if result.ending in (Ending.TIMEOUT, Ending.WALL_CLOCK):
@@ -113,7 +113,7 @@ def _death(exit_code: int | None) -> str:
     return f"left with exit code {exit_code}"
 
 
-def _imports_that_fail(hidden: HiddenTests, report: Report) -> list[Reason]:
+def _imports_that_fail(hidden: HiddenTests, report: RunnerReport) -> list[Reason]:
     """Say which packages could not be imported, or came from elsewhere than the submission."""
     if not report.imports:
         return []  # the run did not come so far, for a reason that is told
@@ -140,7 +140,7 @@ def _misplaced(name: str, file: PurePosixPath, hidden: HiddenTests) -> str:
     return f"{name} lies at {file.relative_to(WORKSPACE)} in the submission; the tests expect it at {expected}"
 
 
-def _canary_that_lied(canaries: Sequence[Canary], report: Report, *, complete: bool) -> Reason | None:
+def _canary_that_lied(canaries: Sequence[Canary], report: RunnerReport, *, complete: bool) -> Reason | None:
     for canary in canaries:
         said = told_of(canary, report.results)
         if any(one.outcome in ("passed", "xpassed") for one in said):
@@ -150,12 +150,12 @@ def _canary_that_lied(canaries: Sequence[Canary], report: Report, *, complete: b
     return None
 
 
-def _restrained(canaries: Sequence[Canary], report: Report) -> bool:
+def _restrained(canaries: Sequence[Canary], report: RunnerReport) -> bool:
     """Say whether every canary is known not to have passed; otherwise nothing that was said counts."""
     return all(told_of(canary, report.results) for canary in canaries)
 
 
-def _collection_failed(canary: Canary, report: Report) -> bool:
+def _collection_failed(canary: Canary, report: RunnerReport) -> bool:
     """Say whether the canary's file could not be collected, for instance below a package that fails to import."""
     path = PurePosixPath(canary.path)
     return any(
@@ -164,7 +164,7 @@ def _collection_failed(canary: Canary, report: Report) -> bool:
 
 
 def _losses(
-    expected: frozenset[NumberedTest], counted: set[NumberedTest], report: Report, ours: set[str]
+    expected: frozenset[NumberedTest], counted: set[NumberedTest], report: RunnerReport, ours: set[str]
 ) -> list[Reason]:
     reasons = []
     broken = {place: message for place, message in report.collection_errors.items() if place not in ours}
@@ -181,7 +181,7 @@ def _losses(
     return reasons
 
 
-def _ends(ended: Sequence[Ended]) -> list[Reason]:
+def _ends(ended: Sequence[FatalTest]) -> list[Reason]:
     """Say which tests ended the process: those that hung and those that crashed it, one reason each."""
     reasons = []
     for stage, verb in ((Stage.TIMEOUT, "hung"), (Stage.CRASH, "ended the test process")):
@@ -192,14 +192,14 @@ def _ends(ended: Sequence[Ended]) -> list[Reason]:
 
 
 def _results(
-    expected: frozenset[NumberedTest], report: Report, own: set[NumberedTest], ended: Sequence[Ended]
+    expected: frozenset[NumberedTest], report: RunnerReport, own: set[NumberedTest], ended: Sequence[FatalTest]
 ) -> tuple[TestResult, ...]:
     known = sorted(expected | (report.results.keys() - own))
     culprits = {end.test: end for end in ended}
     return tuple(_result(key, report, culprits.get(key), expected=key in expected) for key in known)
 
 
-def _result(key: NumberedTest, report: Report, end: Ended | None, *, expected: bool) -> TestResult:
+def _result(key: NumberedTest, report: RunnerReport, end: FatalTest | None, *, expected: bool) -> TestResult:
     if end is not None:
         message = "hung" if end.by_timeout else "ended the test process"
         return TestResult(id=str(key), outcome="error", expected=expected, message=message)

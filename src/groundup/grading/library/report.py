@@ -96,7 +96,7 @@ class ImportCheck(Record):
     error: str | None
 
 
-class Report(Record):
+class RunnerReport(Record):
     """All that a runner said, in the order of its importance and not of its writing."""
 
     results: dict[NumberedTest, Result] = {}
@@ -112,7 +112,7 @@ class Report(Record):
     foreign: int = Field(default=0, description="lines that are no event of this run")
 
 
-def parse_report(data: bytes, token: str) -> Report:
+def parse_report(data: bytes, token: str) -> RunnerReport:
     """Return what the lines that carry *token* say; never raises."""
     state = _State()
     prefix = token.encode() + b" "
@@ -183,9 +183,9 @@ class _State:
         if before is None or before.outcome == "passed":
             self.results[key] = said
 
-    def report(self, more_lines: int) -> Report:
+    def report(self, more_lines: int) -> RunnerReport:
         """Return the finished record."""
-        return Report(
+        return RunnerReport(
             results=self.results,
             collection_errors=self.collection_errors,
             imports=self.imports,

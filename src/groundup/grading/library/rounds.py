@@ -9,7 +9,7 @@ from pathlib import Path
 from groundup.domain.records import Record
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
-from groundup.grading.library.decision import Ended
+from groundup.grading.library.decision import FatalTest
 from groundup.grading.library.execution import Execution, LeftOut, run_hidden_tests
 from groundup.grading.library.hidden import HiddenTests
 from groundup.grading.library.report import COMPLETE
@@ -26,7 +26,7 @@ class Rounds(Record):
     """The last run, and what had to be left out of it."""
 
     last: Execution
-    ended: tuple[Ended, ...] = ()
+    ended: tuple[FatalTest, ...] = ()
 
 
 async def run_to_the_end(
@@ -35,7 +35,7 @@ async def run_to_the_end(
     """Run the hidden tests, leaving out one more that ends the process each time."""
     spent_s = 0.0
     allowed_s = TIME_FACTOR * (bench.timeout_s or hidden.timeout_s)
-    ended: list[Ended] = []
+    ended: list[FatalTest] = []
     left_out = LeftOut()
     while True:
         last = await run_hidden_tests(submission, original, hidden, environment, bench, left_out)
@@ -52,17 +52,17 @@ async def run_to_the_end(
         ended.append(culprit)
 
 
-def _culprit(execution: Execution, *, whole_file: bool) -> Ended | None:
+def _culprit(execution: Execution, *, whole_file: bool) -> FatalTest | None:
     """Return the test in which the process ended; None when it did not, or not in a test."""
     report, result = execution.report, execution.result
     complete = report.exit_code in COMPLETE and result.ending is Ending.EXITED
     if complete or result.ending is Ending.SANDBOX_DIED or report.running is None:
         return None
     by_timeout = result.ending in (Ending.TIMEOUT, Ending.WALL_CLOCK)
-    return Ended(test=report.running, by_timeout=by_timeout, whole_file=whole_file)
+    return FatalTest(test=report.running, by_timeout=by_timeout, whole_file=whole_file)
 
 
-def _without(left_out: LeftOut, execution: Execution, culprit: Ended) -> LeftOut:
+def _without(left_out: LeftOut, execution: Execution, culprit: FatalTest) -> LeftOut:
     node = execution.report.running_node or ""
     if culprit.whole_file:
         return left_out.model_copy(update={"files": tuple({*left_out.files, node.partition("::")[0]})})

@@ -1,6 +1,7 @@
-"""Laying out on the host what a grading sandbox sees: composed workspace, restored files, trusted files."""
+"""What a grading sandbox sees: the composed workspace, restored files, and the original's installed metadata."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -8,13 +9,48 @@ from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.domain.records import Record
 from groundup.grading.library import runner_source
 from groundup.grading.library.canary import Canary
-from groundup.grading.library.composition import Dropped, Found, Plan, plan
-from groundup.grading.library.hidden import HiddenTests
-from groundup.grading.library.metadata import metadata_files, script_files
+from groundup.grading.library.composition import CompositionPlan, Dropped, FoundEntry, plan
+from groundup.grading.library.hidden import Distribution, HiddenTests
 from groundup.sandbox.protocol import WORKSPACE, Mount
 from groundup.trees.limits import TreeLimits
-from groundup.trees.walking import FOLDER, Entry, read_chunks, walk
+from groundup.trees.walking import FOLDER, TreeEntry, read_chunks, walk
 from groundup.trees.writer import TreeWriter
+
+SCRIPTS_GROUP = "console_scripts"
+_TARGET = re.compile(r"(?P<module>[\w.]+)\s*:\s*(?P<attribute>[\w.]+)(\s*\[.*\])?")
+
+
+def metadata_files(distribution: Distribution) -> dict[str, str]:
+    """Return the files of the `.dist-info` folder, by relative path."""
+    folder = f"{re.sub(r'[-_.]+', '_', distribution.name)}-{distribution.version}.dist-info"
+    lines = ["Metadata-Version: 2.1", f"Name: {distribution.name}", f"Version: {distribution.version}"]
+    lines += [f"{name}: {value}" for name, values in distribution.headers.items() for value in values]
+    lines += [f"Requires-Dist: {requirement}" for requirement in distribution.requires]
+    files = {f"{folder}/METADATA": "\n".join(lines) + "\n", f"{folder}/INSTALLER": "groundup\n"}
+    if distribution.entry_points:
+        files[f"{folder}/entry_points.txt"] = "\n".join(
+            f"[{group}]\n" + "".join(f"{name} = {target}\n" for name, target in points.items())
+            for group, points in distribution.entry_points.items()
+        )
+    return files
+
+
+def script_files(distribution: Distribution, executable: str) -> dict[str, str]:
+    """Return the programs of the distribution, by name; *executable* is the interpreter that runs them."""
+    scripts = distribution.entry_points.get(SCRIPTS_GROUP, {})
+    return {name: _script(target, executable) for name, target in scripts.items()}
+
+
+def _script(target: str, executable: str) -> str:
+    found = _TARGET.fullmatch(target.strip())
+    if found is None:
+        raise TaskError(
+            f"{target!r} does not name a program as `module:attribute`; mend the recipe's entry points"
+        )
+    module, attribute = found["module"], found["attribute"]
+    first = attribute.split(".")[0]
+    return f"#!{executable}\nimport sys\nfrom {module} import {first}\nsys.exit({attribute}())\n"
+
 
 TRUSTED = "/opt/groundup"
 """Where a grading sandbox sees the runner, its configuration, the metadata and the programs."""
@@ -64,12 +100,12 @@ def stage(
     )
 
 
-def _listing(root: Path) -> Iterator[Found]:
+def _listing(root: Path) -> Iterator[FoundEntry]:
     for entry in _entries(root):
-        yield Found(path="/".join(entry.parts), kind=entry.kind)
+        yield FoundEntry(path="/".join(entry.parts), kind=entry.kind)
 
 
-def _entries(root: Path) -> Iterator[Entry]:
+def _entries(root: Path) -> Iterator[TreeEntry]:
     try:
         descriptor = os.open(root, FOLDER)
     except OSError as error:
@@ -97,7 +133,9 @@ def _copy_chosen(source: Path, chosen: frozenset[str], writer: TreeWriter) -> No
                 os.close(descriptor)
 
 
-def _mounts(restored: Path, hidden: HiddenTests, composed: Plan, canaries: Sequence[Canary]) -> tuple[Mount, ...]:
+def _mounts(
+    restored: Path, hidden: HiddenTests, composed: CompositionPlan, canaries: Sequence[Canary]
+) -> tuple[Mount, ...]:
     """Return the read-only mounts: protected paths as a whole, of writable ones each Python file."""
     writable = _writable_roots(hidden)
     whole = {path for path in _outermost(hidden.protected) if path not in writable}

@@ -18,13 +18,13 @@ from groundup.environments.builder import RegistryLender
 from groundup.environments.java_builder import JavaBuilding
 from groundup.environments.java_requests import REPOSITORY_TARGET, JavaToolchain
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
-from groundup.gateways.poetry import lay_poetry_plugin
 from groundup.grading.bench import Bench
 from groundup.grading.last_words import last_words
-from groundup.grading.services.asking import Answer, Caller
+from groundup.grading.services.probing import Caller, HttpReply
 from groundup.grading.services.records import Lifecycle, Readiness
 from groundup.grading.services.start import StartCommand
 from groundup.grading.turns import Turns
+from groundup.registries.pypi.poetry import lay_poetry_plugin
 from groundup.sandbox.deadlines import note
 from groundup.sandbox.protocol import Command, Mount, Pod, Sandbox, SandboxSpec, Service
 from groundup.trees.copy import copy_tree
@@ -40,7 +40,7 @@ Launch = Callable[[], Awaitable[tuple[Sandbox, Service]]]
 _NOTHING = "nothing to start: the published search finds neither a start.sh nor anything else that it knows"
 
 
-class Deployment:
+class ServicePod:
     """One service, to be started once. Made by `deployed`."""
 
     def __init__(
@@ -103,7 +103,7 @@ class Deployment:
             message=f"port {self.caller.port} did not answer HTTP{how}",
         )
 
-    async def health(self, paths: tuple[str, ...]) -> Mapping[str, Answer | None]:
+    async def health(self, paths: tuple[str, ...]) -> Mapping[str, HttpReply | None]:
         """Ask each of *paths* by GET."""
         return {path: await self.caller.get(path) for path in paths}
 
@@ -147,7 +147,7 @@ async def deployed(
     environment: PythonEnvironment | JavaToolchain,
     lifecycle: Lifecycle,
     bench: Bench,
-) -> AsyncIterator[Deployment]:
+) -> AsyncIterator[ServicePod]:
     """Yield a copy of *submission*, ready to be started; everything ends with the context."""
     workspace, nothing = bench.scratch / "service", bench.scratch / "observer"
     await asyncio.to_thread(copy_tree, submission, workspace)
@@ -158,7 +158,7 @@ async def deployed(
             await pod.open(SandboxSpec(workspace=nothing, limits=_OBSERVER, label="observer"))
         )
         if start is None:
-            yield Deployment(pod, observer, None, bench.turns, lifecycle, port)
+            yield ServicePod(pod, observer, None, bench.turns, lifecycle, port)
             return
         spec = await asyncio.to_thread(service_spec, workspace, start, port, environment, lifecycle, bench)
 
@@ -170,7 +170,7 @@ async def deployed(
                 variables = await lend(stack, sandbox, bench)
             return sandbox, await sandbox.start(Command(argv=start.argv, environment=variables))
 
-        yield Deployment(pod, observer, launch, bench.turns, lifecycle, port)
+        yield ServicePod(pod, observer, launch, bench.turns, lifecycle, port)
 
 
 def service_spec(

@@ -1,4 +1,7 @@
-"""Which of the specified routes a running service has, found out by asking.
+"""groundup's own HTTP questions to an untrusted service, and which of the specified routes it has.
+
+A deliberately small HTTP/1.1 client: one question per connection, nothing is followed or decoded, and time, head
+and body have bounds, because the answer may be anything.
 
 A route is told from a missing one by comparison: the same question is asked of paths that surely do not exist, and
 the answers are compared without what differs anyhow (the path itself, numbers). Pure but for the asking.
@@ -8,17 +11,157 @@ ones, and by OPTIONS or Allow tell methods; Django REST framework asks for crede
 every answer; Python's own http.server answers 501 to methods that it has no function for, wherever.
 """
 
+import asyncio
 import json
 import re
 import secrets
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from enum import StrEnum
 
 from pydantic import Field, JsonValue
 
 from groundup.domain.records import Record
-from groundup.grading.services.asking import Answer, Caller, Question
+from groundup.sandbox.deadlines import limited
+from groundup.sandbox.protocol import Sandbox
+from groundup.sandbox.stopwatch import Stopwatch
+
+MAX_HEAD_BYTES = 32 * 1024
+MAX_BODY_BYTES = 64 * 1024
+_MAX_HEADERS = 100
+_CHUNK = 16 * 1024
+_STATUS = re.compile(rb"HTTP/1\.[0-9] ([1-5][0-9]{2})(?: |$)")
+_CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,8})[^\r\n]{0,200}\r\n")
+_BODILESS = (204, 304)
+
+
+class HttpReply(Record):
+    """What came back; header names in lower case. The body may be cut, and is not decoded."""
+
+    status: int
+    headers: dict[str, str] = {}
+    body: bytes = b""
+
+    @property
+    def is_well(self) -> bool:
+        """Whether the status is 2xx."""
+        return 200 <= self.status < 300
+
+    @property
+    def allowed(self) -> frozenset[str]:
+        """The methods of an Allow header."""
+        words = self.headers.get("allow", "").upper().split(",")
+        return frozenset(word.strip() for word in words if word.strip())
+
+    def text(self) -> str:
+        """Return the body a character per byte, without the sizes that stand between its chunks."""
+        if "chunked" not in self.headers.get("transfer-encoding", "").lower():
+            return self.body.decode("latin-1")
+        found, rest = bytearray(), self.body
+        while line := _CHUNK_SIZE.match(rest):
+            start, size = line.end(), int(line[1], 16)
+            found += rest[start : start + size]
+            rest = rest[start + size :].removeprefix(b"\r\n")
+            if size == 0:
+                break
+        return found.decode("latin-1")
+
+
+class HttpRequest(Record):
+    """One request."""
+
+    method: str = Field(pattern=r"^[A-Z]{1,20}$")
+    path: str = Field(pattern=r"^/[!-~]*$")
+    headers: Mapping[str, str] = {}
+    body: bytes = b""
+
+
+class Caller:
+    """Asks the service behind one port of a sandbox's network."""
+
+    def __init__(self, sandbox: Sandbox, port: int, timeout_s: float) -> None:
+        self.port = port
+        self._sandbox = sandbox
+        self._timeout_s = timeout_s
+
+    def stopwatch(self) -> Stopwatch:
+        """Return a stopwatch of the service and those who ask it."""
+        return self._sandbox.stopwatch()
+
+    async def get(self, path: str, timeout_s: float | None = None) -> HttpReply | None:
+        """Ask by GET."""
+        return await self.ask(HttpRequest(method="GET", path=path), timeout_s)
+
+    async def ask(self, question: HttpRequest, timeout_s: float | None = None) -> HttpReply | None:
+        """Return the answer; None when nobody answers, or not in HTTP, or not in time."""
+        received = bytearray()
+        try:
+            async with limited(self.stopwatch(), min(timeout_s or self._timeout_s, self._timeout_s)):
+                with closing(await self._sandbox.connect(self.port)) as connection:
+                    await asyncio.get_running_loop().sock_sendall(connection, self._written(question))
+                    await _receive(connection, received, question.method)
+        except (OSError, TimeoutError):  # what had come until then may be a whole answer
+            pass
+        return parse_answer(bytes(received))
+
+    def _written(self, question: HttpRequest) -> bytes:
+        headers = {
+            "Host": f"localhost:{self.port}",
+            "Connection": "close",
+            "User-Agent": "groundup",
+            "Accept": "*/*",
+            **question.headers,
+        }
+        if question.body or question.method in ("POST", "PUT", "PATCH"):
+            headers["Content-Length"] = str(len(question.body))
+        told = (f"{key}: {text}" for key, text in headers.items())
+        lines = [f"{question.method} {question.path} HTTP/1.1", *told]
+        return "\r\n".join([*lines, "", ""]).encode("latin-1") + question.body
+
+
+def parse_answer(data: bytes) -> HttpReply | None:
+    """Return what *data* says when it begins as an HTTP answer with a whole head; None otherwise."""
+    head, separator, body = data.partition(b"\r\n\r\n")
+    if not separator or len(head) > MAX_HEAD_BYTES:
+        return None
+    lines = head.split(b"\r\n")
+    found = _STATUS.match(lines[0])
+    if found is None:
+        return None
+    headers: dict[str, str] = {}
+    for line in lines[1 : 1 + _MAX_HEADERS]:
+        name, colon, text = line.decode("latin-1").partition(":")
+        if colon:
+            headers.setdefault(name.strip().lower(), text.strip())
+    return HttpReply(status=int(found[1]), headers=headers, body=body[:MAX_BODY_BYTES])
+
+
+async def _receive(connection: socket.socket, received: bytearray, method: str) -> None:
+    """Add what comes until the answer is whole, the other side ends, or there is too much."""
+    loop = asyncio.get_running_loop()
+    while len(received) < MAX_HEAD_BYTES + MAX_BODY_BYTES:
+        chunk = await loop.sock_recv(connection, _CHUNK)
+        if not chunk:
+            return
+        received += chunk
+        if _is_whole(bytes(received), method):
+            return
+
+
+def _is_whole(data: bytes, method: str) -> bool:
+    answer = parse_answer(data)
+    if answer is None:
+        return False
+    if method == "HEAD" or answer.status in _BODILESS:
+        return True
+    length = answer.headers.get("content-length", "")
+    body = data.partition(b"\r\n\r\n")[2]
+    if length.isascii() and length.isdigit() and len(length) < 12:
+        return len(body) >= min(int(length), MAX_BODY_BYTES)
+    return "chunked" in answer.headers.get("transfer-encoding", "").lower() and body.endswith(b"0\r\n\r\n")
+
 
 _PARAMETER = re.compile(r"\{([^{}/]*)\}")
 _FILLERS = ("1", "3f2504e0-4f89-41d3-9a0c-0305e82c3301", "5f43a1b2c3d4e5f6a7b8c9d0", "sample")
@@ -36,7 +179,7 @@ _CREATING = ("register", "signup", "create", "new", "add", "upload")
 Fill = Callable[[str], str]
 
 
-class Route(Record):
+class ProbedRoute(Record):
     """A method on a path with parameters in braces."""
 
     method: str = Field(pattern=r"^[A-Z]+$")
@@ -66,19 +209,19 @@ class Presence(StrEnum):
 class Probed(Record):
     """What became of one route."""
 
-    route: Route
+    route: ProbedRoute
     presence: Presence
     status: int | None = None
 
 
-async def probe_routes(caller: Caller, routes: Sequence[Route], allowed_s: float) -> tuple[Probed, ...]:
+async def probe_routes(caller: Caller, routes: Sequence[ProbedRoute], allowed_s: float) -> tuple[Probed, ...]:
     """Ask for each of *routes*; those for which no time is left are unclear.
 
     What makes things is asked before what shows them, with the ids that were given, and what removes them last.
     """
     deadline = time.monotonic() + allowed_s
     made = _Made()
-    found: dict[Route, Probed] = {}
+    found: dict[ProbedRoute, Probed] = {}
     for route in sorted(routes, key=_turn):
         found[route] = await _probe(caller, route, made, deadline)
         if route.method == "POST":  # what broke down for want of any thing gets another chance
@@ -89,7 +232,7 @@ async def probe_routes(caller: Caller, routes: Sequence[Route], allowed_s: float
     return tuple(found[route] for route in routes)
 
 
-def _turn(route: Route) -> int:
+def _turn(route: ProbedRoute) -> int:
     """Return when a route is asked: lists, makers, makers below things, things, changes, removals."""
     if route.method in _WITH_BODY:
         return 4 if route.method != "POST" else 2 if route.has_parameters else 1
@@ -98,7 +241,7 @@ def _turn(route: Route) -> int:
     return 3 if route.has_parameters else 0
 
 
-async def _probe(caller: Caller, route: Route, made: "_Made", deadline: float) -> Probed:
+async def _probe(caller: Caller, route: ProbedRoute, made: "_Made", deadline: float) -> Probed:
     ids, certain = made.ids_for(route)
     fillers = _FILLERS if route.has_parameters else _FILLERS[:1]
     told: Probed | None = None
@@ -122,7 +265,7 @@ class _Made:
         self._by_path: dict[str, str] = {}
         self._by_name: dict[str, str] = {}
 
-    def note(self, route: Route, answer: Answer, sent: bytes) -> None:
+    def note(self, route: ProbedRoute, answer: HttpReply, sent: bytes) -> None:
         """Keep the ids of what was made, or is listed, but for those that *answer* only repeats."""
         if route.method not in ("POST", "GET") or answer.status not in _CREATED or route.path.endswith("}"):
             return
@@ -141,7 +284,7 @@ class _Made:
         if own_id is not None:
             self._by_path.setdefault(route.path.rstrip("/"), own_id)
 
-    def ids_for(self, route: Route) -> tuple[dict[str, str], bool]:
+    def ids_for(self, route: ProbedRoute) -> tuple[dict[str, str], bool]:
         """Return what to put for parameters, and whether those surely are the ids of things that exist."""
         ids: dict[str, str] = {}
         certain = True
@@ -212,7 +355,7 @@ def _bare_name(name: str) -> str:
 class _Comparison:
     """One route with values for its parameters, beside two paths that do not exist."""
 
-    def __init__(self, caller: Caller, route: Route, fill: Fill, made: _Made) -> None:
+    def __init__(self, caller: Caller, route: ProbedRoute, fill: Fill, made: _Made) -> None:
         self._caller = caller
         self._route = route
         self._word = "zq" + secrets.token_hex(4)
@@ -231,7 +374,7 @@ class _Comparison:
                 presence = Presence.FAILING
         return Probed(route=self._route, presence=presence, status=answer and answer.status)
 
-    async def _fails(self, answer: Answer) -> bool:
+    async def _fails(self, answer: HttpReply) -> bool:
         """Whether *answer* shows that the route does not work, with the body that it should take or without."""
         if answer.status == 404:
             return self._route.method == "GET" and self._route.path.rstrip("/").endswith("}")
@@ -245,7 +388,7 @@ class _Comparison:
         again = await self._ask(self._route.method, self._path)
         return again is None or again.status >= 500
 
-    async def _judged(self, answer: Answer) -> Presence:
+    async def _judged(self, answer: HttpReply) -> Presence:
         method = self._route.method
         if answer.status in _REFUSES_METHOD:
             return Presence.MISSING
@@ -279,10 +422,10 @@ class _Comparison:
         tells_nothing = odd.status == odd_elsewhere.status and odd.status not in (404, 405)
         return Presence.UNCLEAR if tells_nothing and self._route.has_parameters else otherwise
 
-    async def _ask(self, method: str, path: str) -> Answer | None:
+    async def _ask(self, method: str, path: str) -> HttpReply | None:
         bodily = method in _WITH_BODY
         return await self._caller.ask(
-            Question(
+            HttpRequest(
                 method=method,
                 path=path,
                 headers={"Content-Type": "application/json"} if bodily else {},
@@ -290,10 +433,10 @@ class _Comparison:
             )
         )
 
-    def _same(self, one: Answer, other: Answer | None) -> bool:
+    def _same(self, one: HttpReply, other: HttpReply | None) -> bool:
         return other is not None and self._bare(one) == self._bare(other)
 
-    def _bare(self, answer: Answer) -> tuple[int, str, str]:
+    def _bare(self, answer: HttpReply) -> tuple[int, str, str]:
         """Return an answer without what differs anyhow."""
         text = answer.text()
         words = [part for part in self._path.split("/") if part and not part.isdigit()]  # numbers go anyhow

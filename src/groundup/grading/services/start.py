@@ -1,4 +1,4 @@
-"""Which command starts a submitted service: the published search, in a fixed order."""
+"""Which command starts a submitted service, in Python or Java: the published search."""
 
 import re
 import shlex
@@ -81,3 +81,21 @@ def speaks_of(words: re.Pattern[bytes], script: Path) -> bool:
                 if words.search(file.read(_READ_BYTES)):
                     return True
     return False
+
+
+_MAVEN = re.compile(rb"(?<![\w.-])(mvnw?|maven|gradlew?)(?![\w-])")
+
+
+def find_java_start(tree: Path) -> StartCommand | None:
+    """Return the command that starts the service in *tree*; None when there is nothing to start.
+
+    A start script where Python's is looked for, else Maven runs what pom.xml says is a Spring Boot application.
+    """
+    script = start_script(tree)
+    if script is not None:
+        found = speaks_of(_MAVEN, tree / script)
+        return StartCommand(found=script, argv=("bash", f"./{script}"), installs=found)
+    pom = tree / "pom.xml"
+    if pom.is_file() and not pom.is_symlink():
+        return StartCommand(found="pom.xml", argv=("mvn", "spring-boot:run", "-q"), installs=True)
+    return None

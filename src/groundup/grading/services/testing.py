@@ -22,7 +22,7 @@ from groundup.environments.requests import PythonEnvironment
 from groundup.grading.last_words import pytest_words
 from groundup.grading.library import runner_source
 from groundup.grading.library.hidden import NumberedTest
-from groundup.grading.library.report import COMPLETE, Report, Result, parse_report
+from groundup.grading.library.report import COMPLETE, Result, RunnerReport, parse_report
 from groundup.grading.services.records import Lifecycle, ServiceTests
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Mount, Pod, SandboxSpec
 from groundup.trees.removal import remove_tree
@@ -117,7 +117,7 @@ class _Gathered:
         self._stopped = why
         self._timed_out = True
 
-    def add(self, report: Report, result: CommandResult) -> bool:
+    def add(self, report: RunnerReport, result: CommandResult) -> bool:
         """Take one round in; return whether it was the last one."""
         if result.ending is Ending.SANDBOX_DIED:
             raise SandboxError("the tests' sandbox died; repeat the attempt, and see `groundup doctor`")
@@ -153,7 +153,7 @@ class _Gathered:
         )
 
 
-def _why(report: Report, result: CommandResult) -> str:
+def _why(report: RunnerReport, result: CommandResult) -> str:
     if report.broken_off is not None:
         if not report.broken_off.startswith(_WANTED_ENDS):
             raise InfrastructureError(
@@ -175,7 +175,7 @@ async def _once(
     scratch: Path,
     gathered: _Gathered,
     left_s: float,
-) -> tuple[Report, CommandResult]:
+) -> tuple[RunnerReport, CommandResult]:
     room = scratch / f"tests-{secrets.token_hex(4)}"
     token = secrets.token_hex(16)
     try:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from groundup.manifests.csharp.xml_tree import Element
 from groundup.manifests.editing import Edit, Span, Text
 from groundup.manifests.lines import deletions
-from groundup.manifests.records import Dependency, Kind, SectionKey
-from groundup.manifests.sections import Entry, Section
+from groundup.manifests.records import Dependency, DependencyKind, SectionKey
+from groundup.manifests.sections import ManifestEntry, Section
 
-_COMMENTS = SectionKey(Kind.RUNTIME, "comments")
+_COMMENTS = SectionKey(DependencyKind.RUNTIME, "comments")
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Container(Section):
     root: Element
     element: Element
     key: SectionKey
-    entries: Sequence[Entry]
+    entries: Sequence[ManifestEntry]
     owners: Sequence[Element]
     """The child that each entry stands in; one child may name several packages."""
     render: Callable[[Dependency], str]
@@ -112,7 +112,7 @@ class TellingComments(Section):
     source: Text
     spans: Sequence[Span]
     key: SectionKey = _COMMENTS
-    entries: Sequence[Entry] = ()
+    entries: Sequence[ManifestEntry] = ()
 
     def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
         """Return no edits: nothing is declared here."""

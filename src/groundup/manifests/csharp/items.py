@@ -7,27 +7,27 @@ from collections.abc import Iterator
 
 from groundup.manifests.csharp.xml_tree import Attribute, Element, escaped, readable, unescaped
 from groundup.manifests.editing import Span, Text
-from groundup.manifests.records import Dependency, Kind, Source
-from groundup.manifests.sections import Entry
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource
+from groundup.manifests.sections import ManifestEntry
 
 ITEMS = {
-    "packagereference": ("PackageReference", Kind.RUNTIME, Source.REGISTRY),
-    "projectreference": ("ProjectReference", Kind.RUNTIME, Source.PROJECT),
-    "packageversion": ("PackageVersion", Kind.CONSTRAINT, Source.REGISTRY),
-    "globalpackagereference": ("GlobalPackageReference", Kind.RUNTIME, Source.REGISTRY),
-    "packagedownload": ("PackageDownload", Kind.BUILD, Source.REGISTRY),
-    "dotnetclitoolreference": ("DotNetCliToolReference", Kind.BUILD, Source.REGISTRY),
-    "frameworkreference": ("FrameworkReference", Kind.RUNTIME, Source.FRAMEWORK),
-    "reference": ("Reference", Kind.RUNTIME, Source.FRAMEWORK),
+    "packagereference": ("PackageReference", DependencyKind.RUNTIME, DependencySource.REGISTRY),
+    "projectreference": ("ProjectReference", DependencyKind.RUNTIME, DependencySource.PROJECT),
+    "packageversion": ("PackageVersion", DependencyKind.CONSTRAINT, DependencySource.REGISTRY),
+    "globalpackagereference": ("GlobalPackageReference", DependencyKind.RUNTIME, DependencySource.REGISTRY),
+    "packagedownload": ("PackageDownload", DependencyKind.BUILD, DependencySource.REGISTRY),
+    "dotnetclitoolreference": ("DotNetCliToolReference", DependencyKind.BUILD, DependencySource.REGISTRY),
+    "frameworkreference": ("FrameworkReference", DependencyKind.RUNTIME, DependencySource.FRAMEWORK),
+    "reference": ("Reference", DependencyKind.RUNTIME, DependencySource.FRAMEWORK),
 }
 """Item types, whose names MSBuild reads in upper or lower case, with what they declare."""
 
 _USUAL = {
-    (Kind.RUNTIME, Source.REGISTRY): "PackageReference",
-    (Kind.RUNTIME, Source.PROJECT): "ProjectReference",
-    (Kind.RUNTIME, Source.FRAMEWORK): "FrameworkReference",
-    (Kind.CONSTRAINT, Source.REGISTRY): "PackageVersion",
-    (Kind.RUNTIME, Source.PATH): "Reference",
+    (DependencyKind.RUNTIME, DependencySource.REGISTRY): "PackageReference",
+    (DependencyKind.RUNTIME, DependencySource.PROJECT): "ProjectReference",
+    (DependencyKind.RUNTIME, DependencySource.FRAMEWORK): "FrameworkReference",
+    (DependencyKind.CONSTRAINT, DependencySource.REGISTRY): "PackageVersion",
+    (DependencyKind.RUNTIME, DependencySource.PATH): "Reference",
 }
 """The item type of a record whose details name none."""
 
@@ -36,7 +36,7 @@ _PROPERTY = "$("
 _COMPUTED = re.compile(r"[@%]\(")
 _PART = re.compile(r"(?:&#?\w+;|[^;])+")
 _CHAIN = re.compile(r"\) and \(")
-_OTHER_KINDS = {"Update": Kind.CONSTRAINT, "Remove": Kind.OVERRIDE}
+_OTHER_KINDS = {"Update": DependencyKind.CONSTRAINT, "Remove": DependencyKind.OVERRIDE}
 """`Update` gives versions to what is asked for elsewhere, `Remove` takes it back."""
 
 
@@ -114,7 +114,7 @@ def target_of(element: Element) -> str | None:
     return next((item.attribute("Name") or "" for item in targets), None)
 
 
-def entries(source: Text, element: Element, name: str) -> Iterator[Entry]:
+def entries(source: Text, element: Element, name: str) -> Iterator[ManifestEntry]:
     """Yield one entry for each package that *element* names."""
     action = _action(element)
     assert action is not None
@@ -124,7 +124,7 @@ def entries(source: Text, element: Element, name: str) -> Iterator[Entry]:
         start = action.value_span.start + match.start() + len(match[0]) - len(match[0].lstrip())
         span = Span(start, start + len(part))
         if part:
-            yield Entry(_dependency(source, element, name, action.name, unescaped(part)), span)
+            yield ManifestEntry(_dependency(source, element, name, action.name, unescaped(part)), span)
 
 
 def _dependency(source: Text, element: Element, name: str, action: str, include: str) -> Dependency:
@@ -138,13 +138,13 @@ def _dependency(source: Text, element: Element, name: str, action: str, include:
     if name == "Reference":
         known = include.partition(",")[0].strip()
         origin = details.get("HintPath", "")
-        origin_kind = Source.PATH if origin else origin_kind
+        origin_kind = DependencySource.PATH if origin else origin_kind
         if known != include:
             details["identity"] = include
-    if _PROPERTY in include and origin_kind is not Source.PROJECT:
+    if _PROPERTY in include and origin_kind is not DependencySource.PROJECT:
         known = ""
         details["identity"] = include
-    if origin_kind is Source.PROJECT:
+    if origin_kind is DependencySource.PROJECT:
         origin = include
     if _USUAL.get((kind, origin_kind)) != name:
         details["item"] = name
@@ -158,7 +158,7 @@ def _dependency(source: Text, element: Element, name: str, action: str, include:
     return Dependency(
         language="csharp",
         name=known,
-        normalised=normalised_path(known) if origin_kind is Source.PROJECT else known.lower(),
+        normalised=normalised_path(known) if origin_kind is DependencySource.PROJECT else known.lower(),
         constraint=constraint,
         marker=joined([*outer, condition]) if condition else (joined(outer) if outer else ""),
         kind=kind,
@@ -213,7 +213,7 @@ def render(dependency: Dependency, prefix: str = "") -> str:
         attributes.append(("Version", dependency.constraint))
     if "Condition" in details:
         attributes.append(("Condition", details.pop("Condition")))
-    if dependency.source is Source.PATH:
+    if dependency.source is DependencySource.PATH:
         details.setdefault("HintPath", dependency.origin)
     children = raw
     if name == "Reference" and not raw:  # old builds read its metadata from children only

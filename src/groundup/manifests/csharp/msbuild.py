@@ -12,8 +12,8 @@ from groundup.manifests.csharp import items
 from groundup.manifests.csharp.containers import Container, new_element, telling_comments
 from groundup.manifests.csharp.xml_tree import Element, escaped, parse, readable
 from groundup.manifests.editing import Edit, Text
-from groundup.manifests.records import Dependency, Kind, Language, Note, SectionKey, Source
-from groundup.manifests.sections import Entry, Scan, Section, SpanFormat
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, Note, SectionKey
+from groundup.manifests.sections import ManifestEntry, Scan, Section, SpanFormat
 
 _SUFFIXES = frozenset({".csproj", ".fsproj", ".vbproj", ".proj", ".props", ".targets"})
 _TELLING = re.compile(r"<\s*(?:\w*Reference|PackageVersion|PackageDownload)\s[^>]*=", re.IGNORECASE)
@@ -54,9 +54,9 @@ class MsBuild(SpanFormat):
         if not empty and "Target" in dict(dependency.details):
             empty = fitting
         if not empty:
-            return SectionKey(Kind.RUNTIME, _NEW, items.outer_condition(dependency))
+            return SectionKey(DependencyKind.RUNTIME, _NEW, items.outer_condition(dependency))
         return empty[
-            -1 if dependency.source is Source.PROJECT else 0
+            -1 if dependency.source is DependencySource.PROJECT else 0
         ].key  # by custom projects stand below packages
 
     def create(self, scan: Scan, key: SectionKey, added: Sequence[Dependency]) -> list[Edit]:
@@ -69,7 +69,7 @@ class MsBuild(SpanFormat):
 
 
 def _group(source: Text, root: Element, element: Element, number: int) -> Container:
-    entries: list[Entry] = []
+    entries: list[ManifestEntry] = []
     owners: list[Element] = []
     for child in element.children:
         name = items.item_type(child)
@@ -80,7 +80,7 @@ def _group(source: Text, root: Element, element: Element, number: int) -> Contai
     def render(dependency: Dependency) -> str:
         return items.render(dependency, element.prefix)
 
-    key = SectionKey(Kind.RUNTIME, str(number))
+    key = SectionKey(DependencyKind.RUNTIME, str(number))
     return Container(source, root, element, key, entries, owners, render, _TELLING)
 
 

@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 from groundup.manifests.csharp.containers import Container, new_element, telling_comments
 from groundup.manifests.csharp.xml_tree import Element, escaped, parse, readable
 from groundup.manifests.editing import Edit, Text
-from groundup.manifests.records import Dependency, Kind, Language, SectionKey
-from groundup.manifests.sections import Entry, Scan, SpanFormat
+from groundup.manifests.records import Dependency, DependencyKind, Language, SectionKey
+from groundup.manifests.sections import ManifestEntry, Scan, SpanFormat
 
 _TELLING = re.compile(r"<\s*(?:package|dependency)\s[^>]*\bid\s*=", re.IGNORECASE)
 
@@ -26,7 +26,7 @@ class PackagesConfig(SpanFormat):
 
     def home(self, dependency: Dependency) -> SectionKey:
         """Return the key of the one list that there is."""
-        return SectionKey(Kind.RUNTIME)
+        return SectionKey(DependencyKind.RUNTIME)
 
     def scan(self, source: Text) -> Scan:
         """Find the list. Raises `ManifestError`."""
@@ -35,7 +35,7 @@ class PackagesConfig(SpanFormat):
             raise source.error(f"must hold <packages>, not <{root.local}>", root.start)
         owners = _children(root, "package")
         entries = [_config_entry(source, item) for item in owners]
-        key = SectionKey(Kind.RUNTIME)
+        key = SectionKey(DependencyKind.RUNTIME)
         listed = Container(source, root, root, key, entries, owners, _render_config, _TELLING)
         return Scan(source, (listed, telling_comments(source, root, [listed], _TELLING)))
 
@@ -68,7 +68,7 @@ class Nuspec(SpanFormat):
         """Return the edits that make a group, or the list itself. Raises `ManifestError` without metadata."""
         root = parse(scan.source)
         found = {element.local.lower(): element for element in root.walk()}
-        if key.kind is not Kind.RUNTIME or "metadata" not in found:
+        if key.kind is not DependencyKind.RUNTIME or "metadata" not in found:
             return super().create(scan, key, added)
         lines = [_render_spec(item) for item in added]
         if not key.group:
@@ -84,7 +84,7 @@ def _children(element: Element, name: str) -> list[Element]:
     return [child for child in element.children if child.local.lower() == name]
 
 
-def _config_entry(source: Text, element: Element) -> Entry:
+def _config_entry(source: Text, element: Element) -> ManifestEntry:
     said = {item.name: item.value for item in element.attributes}
     name = said.pop("id", "")
     if not name:
@@ -93,14 +93,16 @@ def _config_entry(source: Text, element: Element) -> Entry:
     if development:
         del said["developmentDependency"]
     dependency = _record(source, element, name, said.pop("version", ""), said.pop("targetFramework", ""), said)
-    return Entry(dependency.model_copy(update={"kind": Kind.DEV}) if development else dependency, element.span)
+    return ManifestEntry(
+        dependency.model_copy(update={"kind": DependencyKind.DEV}) if development else dependency, element.span
+    )
 
 
 def _render_config(dependency: Dependency) -> str:
     said = [("id", dependency.name), ("version", dependency.constraint)]
     if dependency.group:
         said.append(("targetFramework", dependency.group))
-    if dependency.kind is Kind.DEV:
+    if dependency.kind is DependencyKind.DEV:
         said.append(("developmentDependency", "true"))
     return _element("package", [*said, *dependency.details])
 
@@ -114,9 +116,16 @@ def _spec_section(source: Text, root: Element, element: Element, framework: str)
         if not name:
             raise source.error("has a dependency without an id", item.start)
         record = _record(source, item, name, said.pop("version", ""), framework, said)
-        entries.append(Entry(record, item.span))
+        entries.append(ManifestEntry(record, item.span))
     return Container(
-        source, root, element, SectionKey(Kind.RUNTIME, framework), entries, owners, _render_spec, _TELLING
+        source,
+        root,
+        element,
+        SectionKey(DependencyKind.RUNTIME, framework),
+        entries,
+        owners,
+        _render_spec,
+        _TELLING,
     )
 
 

@@ -4,16 +4,16 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from groundup.manifests.editing import Edit, Span, Text
-from groundup.manifests.javascript.json_tree import Document, Node, bracketed
+from groundup.manifests.javascript.json_tree import JsonDocument, Node, bracketed
 from groundup.manifests.records import Dependency, SectionKey
-from groundup.manifests.sections import Entry, Section
+from groundup.manifests.sections import ManifestEntry, Section
 
 
 @dataclass(frozen=True)
 class BracketedList:
     """The members of one object, or the elements of one array, as spans between two brackets."""
 
-    document: Document
+    document: JsonDocument
     inner: Span
     items: Sequence[Span]
 
@@ -56,10 +56,10 @@ class BracketedList:
 class ListSection(Section):
     """The declarations of one object or array. A key that is written twice counts once: the last one."""
 
-    document: Document
+    document: JsonDocument
     key: SectionKey
     node: Node
-    entries: Sequence[Entry]
+    entries: Sequence[ManifestEntry]
     render: Callable[[Dependency], str]
 
     def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
@@ -83,7 +83,7 @@ class ListSection(Section):
         nothing = not (self.node.members or self.node.items)
         return [] if nothing else [Edit(*self.node.inner)]
 
-    def _name(self, entry: Entry) -> str:
+    def _name(self, entry: ManifestEntry) -> str:
         return next(item.key for item in self.node.members or () if item.span == entry.span)
 
 
@@ -120,7 +120,7 @@ class ShadowedSection(Section):
 
     key: SectionKey
     node: Node
-    entries: Sequence[Entry] = ()
+    entries: Sequence[ManifestEntry] = ()
 
     def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
         """Return no edits: nothing is declared here."""

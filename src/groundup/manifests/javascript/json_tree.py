@@ -26,20 +26,20 @@ class Node:
     span: Span
     plain: object
     items: tuple["Node", ...] | None = None
-    members: tuple["Member", ...] | None = None
+    members: tuple["JsonMember", ...] | None = None
 
     @property
     def inner(self) -> Span:
         """What stands between the brackets of an array or an object."""
         return Span(self.span.start + 1, self.span.end - 1)
 
-    def member(self, key: str) -> "Member | None":
+    def member(self, key: str) -> "JsonMember | None":
         """Return the member that counts for *key*: the last one, as JSON readers have it."""
         return next((item for item in reversed(self.members or ()) if item.key == key), None)
 
 
 @dataclass(frozen=True)
-class Member:
+class JsonMember:
     """`"key": value` of an object."""
 
     key: str
@@ -53,16 +53,16 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Document:
+class JsonDocument:
     """A parsed file whose top is an object."""
 
     source: Text
     root: Node
 
-    def member(self, *path: str) -> Member | None:
+    def member(self, *path: str) -> JsonMember | None:
         """Return the member at *path*, or None."""
         node: Node | None = self.root
-        found: Member | None = None
+        found: JsonMember | None = None
         for key in path:
             found = node.member(key) if node else None
             node = found.value if found else None
@@ -92,7 +92,7 @@ class Document:
         return self.source.text[members[0].span.end : members[1].span.start].partition(",")[2]
 
 
-def parse(source: Text) -> Document:
+def parse(source: Text) -> JsonDocument:
     """Parse *source*. Raises `ManifestError` that names the line."""
     source.refuse_other_encodings()
     try:
@@ -106,7 +106,7 @@ def parse(source: Text) -> Document:
     if not isinstance(plain, dict):
         raise source.error("does not hold a JSON object", 0)
     scanner = _Scanner(source)
-    return Document(source, scanner.document())
+    return JsonDocument(source, scanner.document())
 
 
 def quoted(text: str) -> str:
@@ -114,7 +114,7 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def laid_out(value: object, document: Document, indent: str) -> str:
+def laid_out(value: object, document: JsonDocument, indent: str) -> str:
     """Return *value* as JSON text in the document's style; *indent* is that of the line it starts on."""
     if isinstance(value, dict) and value:
         parts = [f"{quoted(str(key))}{document.colon}{laid_out(item, document, indent + document.unit)}"
@@ -126,7 +126,7 @@ def laid_out(value: object, document: Document, indent: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def bracketed(parts: Sequence[str], document: Document, indent: str) -> str:
+def bracketed(parts: Sequence[str], document: JsonDocument, indent: str) -> str:
     """Return what stands between two brackets when *parts* are all there is."""
     if not document.unit:
         return ("," + document.space).join(parts)
@@ -176,14 +176,14 @@ class _Scanner:
     def _object(self, depth: int) -> Node:
         start = self.at
         self.at += 1
-        members: list[Member] = []
+        members: list[JsonMember] = []
         self._skip()
         while self.text[self.at] != "}":
             key = self._value(depth)
             self._skip()
             self.at += 1  # the colon
             self._skip()
-            members.append(Member(str(key.plain), key.span, self._value(depth + 1)))
+            members.append(JsonMember(str(key.plain), key.span, self._value(depth + 1)))
             self._comma()
         self.at += 1
         plain = {item.key: item.value.plain for item in members}

@@ -1,16 +1,95 @@
-"""package.json: all kinds of dependencies, overrides, catalogs and lists of names, read and edited by span."""
+"""package.json: dependencies, overrides, catalogs and lists of names, read and edited by span."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import PurePosixPath
 
-from groundup.manifests.editing import Text
+from groundup.manifests.editing import Edit, Text, apply
 from groundup.manifests.javascript import specifiers
-from groundup.manifests.javascript.json_sections import ListSection, PeerSection, ShadowedSection
-from groundup.manifests.javascript.json_tree import Document, Member, Node, laid_out, parse, quoted
-from groundup.manifests.javascript.places import CATALOGS, MAIN, META, OTHERS, path_of, with_member
-from groundup.manifests.records import Dependency, Kind, Language, Note, SectionKey
-from groundup.manifests.sections import Entry, Scan, Section, SpanFormat
+from groundup.manifests.javascript.json_sections import BracketedList, ListSection, PeerSection, ShadowedSection
+from groundup.manifests.javascript.json_tree import JsonDocument, JsonMember, Node, laid_out, parse, quoted
+from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
+from groundup.manifests.sections import ManifestEntry, Scan, Section, SpanFormat
+
+Path = tuple[str, ...]
+
+MAIN: dict[Path, DependencyKind] = {
+    ("dependencies",): DependencyKind.RUNTIME,
+    ("devDependencies",): DependencyKind.DEV,
+    ("peerDependencies",): DependencyKind.PEER,
+    ("optionalDependencies",): DependencyKind.OPTIONAL,
+}
+"""Objects of names and specifiers, which every package manager reads."""
+
+META: Path = ("peerDependenciesMeta",)
+
+OTHERS: dict[Path, DependencyKind] = {
+    ("bundledDependencies",): DependencyKind.GROUP,
+    ("bundleDependencies",): DependencyKind.GROUP,
+    ("overrides",): DependencyKind.OVERRIDE,
+    ("resolutions",): DependencyKind.OVERRIDE,
+    ("dependenciesMeta",): DependencyKind.OVERRIDE,
+    ("patchedDependencies",): DependencyKind.OVERRIDE,
+    ("trustedDependencies",): DependencyKind.OVERRIDE,
+    ("pnpm", "overrides"): DependencyKind.OVERRIDE,
+    ("pnpm", "packageExtensions"): DependencyKind.OVERRIDE,
+    ("pnpm", "patchedDependencies"): DependencyKind.OVERRIDE,
+    ("pnpm", "onlyBuiltDependencies"): DependencyKind.OVERRIDE,
+    ("pnpm", "neverBuiltDependencies"): DependencyKind.OVERRIDE,
+    ("pnpm", "ignoredBuiltDependencies"): DependencyKind.OVERRIDE,
+    ("pnpm", "allowedDeprecatedVersions"): DependencyKind.OVERRIDE,
+    ("pnpm", "peerDependencyRules", "allowedVersions"): DependencyKind.OVERRIDE,
+    ("pnpm", "peerDependencyRules", "ignoreMissing"): DependencyKind.OVERRIDE,
+    ("pnpm", "peerDependencyRules", "allowAny"): DependencyKind.OVERRIDE,
+    ("catalog",): DependencyKind.CONSTRAINT,
+    ("workspaces", "catalog"): DependencyKind.CONSTRAINT,
+}
+"""Objects and arrays that name packages besides; their group is the path in the document."""
+
+CATALOGS: tuple[Path, ...] = (("catalogs",), ("workspaces", "catalogs"))
+LISTS = ("bundledDependencies", "bundleDependencies", "trustedDependencies", "ignoreMissing", "allowAny")
+
+
+def path_of(dependency: Dependency, source: Text) -> Path:
+    """Return where declarations of this kind and group stand. Raises `ManifestError` for others."""
+    if not dependency.group:
+        for path, kind in MAIN.items():
+            if kind is dependency.kind:
+                return path
+    for path, kind in OTHERS.items():
+        if kind is dependency.kind and ".".join(path) == dependency.group:
+            return path
+    for path in CATALOGS:
+        prefix = ".".join(path) + "."
+        if dependency.kind is DependencyKind.CONSTRAINT and dependency.group.startswith(prefix):
+            return (*path, dependency.group.removeprefix(prefix))
+    group = f" of group {dependency.group!r}" if dependency.group else ""
+    raise source.error(
+        f"has no place for {dependency.name!r}, a {dependency.kind} dependency{group}; give it another kind"
+    )
+
+
+def with_member(document: JsonDocument, path: Path) -> JsonDocument:
+    """Return the document with something at *path*: an empty object or list, made at the end of its parent."""
+    empty = "[]" if path[-1] in LISTS else "{}"
+    for depth in range(1, len(path) + 1):
+        if document.member(*path[:depth]) is not None:
+            continue
+        parent: Node = document.root
+        if depth > 1:
+            found = document.member(*path[: depth - 1])
+            assert found is not None
+            parent = found.value
+        if parent.members is None:
+            name = ".".join(path[: depth - 1])
+            raise document.source.error(f"{name} must be an object to hold {path[depth - 1]!r}", parent.span.start)
+        text = f"{quoted(path[depth - 1])}{document.colon}{empty if depth == len(path) else '{}'}"
+        spans = [item.span for item in parent.members]
+        edits: list[Edit] = BracketedList(document, parent.inner, spans).rewriting(range(len(spans)), [text])
+        source = document.source
+        changed = Text(source.path, apply(source.text, edits), source.encoding, source.errors, source.bom)
+        document = parse(changed)
+    return document
 
 
 class PackageJson(SpanFormat):
@@ -37,14 +116,18 @@ class PackageJson(SpanFormat):
         return Scan(source, sections, tuple(_notes(document)))
 
     def write(
-        self, data: bytes, dependencies: Sequence[Dependency], path: str, kinds: Collection[Kind] | None = None
+        self,
+        data: bytes,
+        dependencies: Sequence[Dependency],
+        path: str,
+        kinds: Collection[DependencyKind] | None = None,
     ) -> bytes:
         """Make the objects that new declarations need, then write as every format does. Raises `ManifestError`."""
         source = Text.decode(data, path)
         document = parse(source)
         concerned = [item for item in dependencies if kinds is None or item.kind in kinds]
         places = [path_of(item, source) for item in concerned]
-        if any(item.kind is Kind.PEER and _said_elsewhere(item) for item in concerned):
+        if any(item.kind is DependencyKind.PEER and _said_elsewhere(item) for item in concerned):
             places.append(META)
         for place in dict.fromkeys(places):
             document = with_member(document, place)
@@ -52,9 +135,9 @@ class PackageJson(SpanFormat):
         return super().write(data, dependencies, path, kinds)
 
 
-def _main_sections(document: Document, path: tuple[str, ...], kind: Kind) -> Iterator[Section]:
+def _main_sections(document: JsonDocument, path: tuple[str, ...], kind: DependencyKind) -> Iterator[Section]:
     member = document.member(*path)
-    meta = document.member(*META) if kind is Kind.PEER else None
+    meta = document.member(*META) if kind is DependencyKind.PEER else None
     if meta is not None and meta.value.members is None:
         raise document.source.error(f"{META[0]} must be an object", meta.span.start)
     if member is None:
@@ -67,7 +150,7 @@ def _main_sections(document: Document, path: tuple[str, ...], kind: Kind) -> Ite
     about = {item.key: item.value for item in (meta.value.members or () if meta else ())}
     entries = [_main_entry(document, item, kind, about.get(item.key)) for item in _counting(node)]
     key = SectionKey(kind)
-    if kind is Kind.PEER:
+    if kind is DependencyKind.PEER:
         yield PeerSection(
             document,
             key,
@@ -81,13 +164,15 @@ def _main_sections(document: Document, path: tuple[str, ...], kind: Kind) -> Ite
         yield ListSection(document, key, node, entries, _rendering(document))
 
 
-def _counting(node: Node) -> list[Member]:
+def _counting(node: Node) -> list[JsonMember]:
     """Return the members that count: of several with one key, the last."""
     last = {item.key: item for item in node.members or ()}
     return [item for item in node.members or () if last[item.key] is item]
 
 
-def _main_entry(document: Document, member: Member, kind: Kind, meta: Node | None) -> Entry:
+def _main_entry(
+    document: JsonDocument, member: JsonMember, kind: DependencyKind, meta: Node | None
+) -> ManifestEntry:
     text = member.value.plain
     if not isinstance(text, str):
         raise document.source.error(f"the version of {member.key!r} must be a string", member.span.start)
@@ -95,7 +180,7 @@ def _main_entry(document: Document, member: Member, kind: Kind, meta: Node | Non
     found = specifiers.parse(member.key, text)
     if specifiers.render(found) != (member.key, text):
         details = (*details, ("specifier", text))
-    return Entry(
+    return ManifestEntry(
         Dependency(
             language="javascript",
             name=found.name,
@@ -125,7 +210,7 @@ def _canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def _other_section(document: Document, node: Node, key: SectionKey, name: str) -> Section:
+def _other_section(document: JsonDocument, node: Node, key: SectionKey, name: str) -> Section:
     if node.members is None and node.items is None and node.plain is not None:
         raise document.source.error(f"{name} must be an object or an array", node.span.start)
     entries = [_named_entry(document, item.key, item.value, item, key) for item in _counting(node)]
@@ -137,8 +222,8 @@ def _other_section(document: Document, node: Node, key: SectionKey, name: str) -
 
 
 def _named_entry(
-    document: Document, written: str, value: Node | None, place: Member | Node, key: SectionKey
-) -> Entry:
+    document: JsonDocument, written: str, value: Node | None, place: JsonMember | Node, key: SectionKey
+) -> ManifestEntry:
     """Return the entry of a name that may be a selector (`foo@1`, `a>b`, `**/b`), with whatever is said of it."""
     name = specifiers.selected(written)
     details = [] if name == written else [("selector", written)]
@@ -158,25 +243,27 @@ def _named_entry(
         text=document.source.text[place.span.start : place.span.end],
         location=document.source.location(place.span),
     )
-    return Entry(dependency, place.span)
+    return ManifestEntry(dependency, place.span)
 
 
-def _shadowed(document: Document) -> Iterator[Section]:
+def _shadowed(document: JsonDocument) -> Iterator[Section]:
     """Yield the objects whose key is written again below them."""
-    kinds = {path[0]: kind for path, kind in (MAIN | {META: Kind.PEER} | OTHERS).items() if len(path) == 1}
+    kinds = {
+        path[0]: kind for path, kind in (MAIN | {META: DependencyKind.PEER} | OTHERS).items() if len(path) == 1
+    }
     for member in document.root.members or ():
         if member.key in kinds and document.root.member(member.key) is not member:
             yield ShadowedSection(SectionKey(kinds[member.key], f"shadowed {member.key}"), member.value)
 
 
-def _catalogs(document: Document) -> Iterator[tuple[tuple[str, ...], Kind]]:
+def _catalogs(document: JsonDocument) -> Iterator[tuple[tuple[str, ...], DependencyKind]]:
     for path in CATALOGS:
         member = document.member(*path)
         for item in _counting(member.value) if member else ():
-            yield (*path, item.key), Kind.CONSTRAINT
+            yield (*path, item.key), DependencyKind.CONSTRAINT
 
 
-def _notes(document: Document) -> Iterator[Note]:
+def _notes(document: JsonDocument) -> Iterator[Note]:
     source = document.source
     workspaces = document.member("workspaces")
     packages = document.member("workspaces", "packages") or workspaces
@@ -194,10 +281,10 @@ def _notes(document: Document) -> Iterator[Note]:
             yield Note(topic="kept", message=message, line=source.line_of(member.span.start))
 
 
-def _rendering(document: Document) -> Callable[[Dependency], str]:
+def _rendering(document: JsonDocument) -> Callable[[Dependency], str]:
     def render(dependency: Dependency) -> str:
         key, text = specifiers.render(
-            specifiers.Specifier(
+            specifiers.SpecifierFields(
                 dependency.source, dependency.name, dependency.constraint, dependency.origin, dependency.alias
             )
         )
@@ -212,7 +299,7 @@ def _said_elsewhere(dependency: Dependency) -> dict[str, str]:
     return {key: value for key, value in dependency.details if key != "specifier"}
 
 
-def _meta_rendering(document: Document) -> Callable[[Dependency], str | None]:
+def _meta_rendering(document: JsonDocument) -> Callable[[Dependency], str | None]:
     def render(dependency: Dependency) -> str | None:
         said = _said_elsewhere(dependency)
         if not said:
@@ -225,7 +312,7 @@ def _meta_rendering(document: Document) -> Callable[[Dependency], str | None]:
     return render
 
 
-def _other_rendering(document: Document, node: Node) -> Callable[[Dependency], str]:
+def _other_rendering(document: JsonDocument, node: Node) -> Callable[[Dependency], str]:
     def render(dependency: Dependency) -> str:
         details = dict(dependency.details)
         key = quoted(details.get("selector", dependency.name))

@@ -13,22 +13,22 @@ from pathlib import PurePosixPath
 from groundup.manifests.editing import Edit, Span, Text
 from groundup.manifests.javascript.specifiers import selected
 from groundup.manifests.lines import deletions, inserted_lines, with_touching_comments
-from groundup.manifests.records import Dependency, Kind, Language, Note, SectionKey
-from groundup.manifests.sections import Entry, Scan, SpanFormat
+from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
+from groundup.manifests.sections import ManifestEntry, Scan, SpanFormat
 from groundup.manifests.sections import Section as SectionBase
 
 _KINDS = {
-    "catalog": Kind.CONSTRAINT,
-    "overrides": Kind.OVERRIDE,
-    "packageExtensions": Kind.OVERRIDE,
-    "patchedDependencies": Kind.OVERRIDE,
-    "allowedDeprecatedVersions": Kind.OVERRIDE,
-    "onlyBuiltDependencies": Kind.OVERRIDE,
-    "neverBuiltDependencies": Kind.OVERRIDE,
-    "ignoredBuiltDependencies": Kind.OVERRIDE,
-    "allowBuilds": Kind.OVERRIDE,
+    "catalog": DependencyKind.CONSTRAINT,
+    "overrides": DependencyKind.OVERRIDE,
+    "packageExtensions": DependencyKind.OVERRIDE,
+    "patchedDependencies": DependencyKind.OVERRIDE,
+    "allowedDeprecatedVersions": DependencyKind.OVERRIDE,
+    "onlyBuiltDependencies": DependencyKind.OVERRIDE,
+    "neverBuiltDependencies": DependencyKind.OVERRIDE,
+    "ignoredBuiltDependencies": DependencyKind.OVERRIDE,
+    "allowBuilds": DependencyKind.OVERRIDE,
 }
-_NESTED = {"catalogs": Kind.CONSTRAINT, "peerDependencyRules": Kind.OVERRIDE}
+_NESTED = {"catalogs": DependencyKind.CONSTRAINT, "peerDependencyRules": DependencyKind.OVERRIDE}
 """Keys whose own keys hold the packages."""
 _KEY = re.compile(
     r"""(?P<key>"[^"]*"|'[^']*'|[^\s"'#:-][^:\n]*?)[ ]*:(?:[ ]+(?P<value>[^#\s].*?))?[ ]*(?:[ ]#.*)?"""
@@ -55,7 +55,7 @@ class _Listed(SectionBase):
     source: Text
     key: SectionKey
     block: _Block
-    entries: Sequence[Entry]
+    entries: Sequence[ManifestEntry]
     brackets: Span | None
     """Where the section is written `{}` or `[]`."""
 
@@ -166,7 +166,7 @@ def _listed(source: Text, block: _Block, match: re.Match[str], key: SectionKey) 
         brackets = Span(start + colon + 1, start + match.end("value"))
     else:
         _refuse_value(source, block, match)
-    entries = [Entry(_dependency(source, item, key), item.span) for item in block.below]
+    entries = [ManifestEntry(_dependency(source, item, key), item.span) for item in block.below]
     return _Listed(source, key, block, entries, brackets)
 
 

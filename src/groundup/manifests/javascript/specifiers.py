@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from groundup.manifests.records import Source
+from groundup.manifests.records import DependencySource
 
 _ALIAS = re.compile(r"npm:(?P<name>(?:@[^/@\s]+/)?[^/@\s]+)(?:@(?P<constraint>.*))?", re.DOTALL)
 _WORKSPACE_ALIAS = re.compile(r"workspace:(?P<name>(?:@[^/@\s]+/)?[^/@\s]+)@(?P<constraint>.+)", re.DOTALL)
@@ -13,39 +13,39 @@ _GIT = re.compile(r"git(?:\+\w+)?:|git@|ssh:|https?://[^#]*\.git(?:#|$)|https?:/
 _SHARED = re.compile(r"(?:workspace|catalog):")
 
 
-class Specifier(NamedTuple):
+class SpecifierFields(NamedTuple):
     """What a specifier says, as the fields of a `Dependency`."""
 
-    source: Source
+    source: DependencySource
     name: str
     constraint: str = ""
     origin: str = ""
     alias: str = ""
 
 
-def parse(key: str, text: str) -> Specifier:
+def parse(key: str, text: str) -> SpecifierFields:
     """Return what `"key": "text"` asks for. Everything has a meaning: what is nothing else is a range or a tag."""
     alias = _ALIAS.fullmatch(text)
     if alias:
-        return Specifier(Source.REGISTRY, alias["name"], alias["constraint"] or "", alias=key)
+        return SpecifierFields(DependencySource.REGISTRY, alias["name"], alias["constraint"] or "", alias=key)
     aliased = _WORKSPACE_ALIAS.fullmatch(text)
     if aliased:
-        return Specifier(Source.WORKSPACE, aliased["name"], aliased["constraint"], text, key)
+        return SpecifierFields(DependencySource.WORKSPACE, aliased["name"], aliased["constraint"], text, key)
     if _SHARED.match(text):
-        return Specifier(Source.WORKSPACE, key, _shared_constraint(text), text)
+        return SpecifierFields(DependencySource.WORKSPACE, key, _shared_constraint(text), text)
     if _PATH.match(text):
-        return Specifier(Source.PATH, key, origin=text)
+        return SpecifierFields(DependencySource.PATH, key, origin=text)
     if _GIT.match(text) or _HOSTED.match(text):
-        return Specifier(Source.GIT, key, origin=text)
+        return SpecifierFields(DependencySource.GIT, key, origin=text)
     if re.match(r"[a-z]+:", text):  # http:, https:, jsr:, patch:, exec: and what else managers invent
-        return Specifier(Source.URL, key, origin=text)
-    return Specifier(Source.REGISTRY, key, text)
+        return SpecifierFields(DependencySource.URL, key, origin=text)
+    return SpecifierFields(DependencySource.REGISTRY, key, text)
 
 
-def render(found: Specifier) -> tuple[str, str]:
+def render(found: SpecifierFields) -> tuple[str, str]:
     """Return key and text of a specifier: the inverse of `parse` wherever the text has the usual form."""
     key = found.alias or found.name
-    if found.source is not Source.REGISTRY:
+    if found.source is not DependencySource.REGISTRY:
         return key, found.origin
     if found.alias:
         return key, f"npm:{found.name}" + (f"@{found.constraint}" if found.constraint else "")

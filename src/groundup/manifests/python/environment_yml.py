@@ -7,10 +7,9 @@ from pathlib import PurePosixPath
 
 from groundup.manifests.editing import Edit, Span, Text
 from groundup.manifests.lines import deletions, inserted_lines, with_touching_comments
-from groundup.manifests.python.names import place_kind
-from groundup.manifests.python.requirement import normalised, parse_requirement, render_requirement
-from groundup.manifests.records import Dependency, Kind, Language, Note, SectionKey
-from groundup.manifests.sections import Entry, Scan, Section, SpanFormat
+from groundup.manifests.python.requirement import normalised, parse_requirement, place_kind, render_requirement
+from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
+from groundup.manifests.sections import ManifestEntry, Scan, Section, SpanFormat
 
 CONDA = "conda"
 """The origin of a package that conda's channels hold; its name need not be the one on the Python package index."""
@@ -38,7 +37,7 @@ class EnvironmentYml(SpanFormat):
         """Find the block list of dependencies; one that is written otherwise cannot be said."""
         path = PurePosixPath(source.path)
         kind, _ = place_kind((path.stem, *reversed(path.parts[:-1])))
-        entries: dict[str, list[Entry]] = {CONDA: [], _PIP: []}
+        entries: dict[str, list[ManifestEntry]] = {CONDA: [], _PIP: []}
         notes: list[Note] = []
         last: dict[str, tuple[int, str]] = {}
         for line in _items(source, notes):
@@ -50,7 +49,7 @@ class EnvironmentYml(SpanFormat):
             dependency = None if line.opens else _dependency(line, kind)
             if dependency is not None:
                 known = {"text": line.value, "location": source.location(line.span)}
-                entries[line.place].append(Entry(dependency.model_copy(update=known), line.span))
+                entries[line.place].append(ManifestEntry(dependency.model_copy(update=known), line.span))
         sections = [
             _ListSection(source, SectionKey(kind, "", place), entries[place], offset, lead)
             for place, (offset, lead) in last.items()
@@ -77,7 +76,7 @@ class _Item:
 class _ListSection(Section):
     source: Text
     key: SectionKey
-    entries: Sequence[Entry]
+    entries: Sequence[ManifestEntry]
     end: int
     lead: str
 
@@ -124,7 +123,7 @@ def _unclear(source: Text, offset: int) -> Note:
     return Note(topic="cannot-say", message=message, line=source.line_of(offset))
 
 
-def _dependency(item: _Item, kind: Kind) -> Dependency | None:
+def _dependency(item: _Item, kind: DependencyKind) -> Dependency | None:
     """Return the dependency of an item; None for python, pip and pip's options, which are no dependencies."""
     if item.place == _PIP:
         return None if item.value.startswith("-") else parse_requirement(item.value).dependency(kind)

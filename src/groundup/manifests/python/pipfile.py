@@ -6,9 +6,9 @@ from pathlib import PurePosixPath
 from groundup.manifests import toml
 from groundup.manifests.editing import Edit, Text
 from groundup.manifests.python import poetry
-from groundup.manifests.python.names import group_kind
-from groundup.manifests.records import Dependency, Kind, Language, SectionKey
-from groundup.manifests.sections import Entry, Scan, SpanFormat
+from groundup.manifests.python.requirement import group_kind
+from groundup.manifests.records import Dependency, DependencyKind, Language, SectionKey
+from groundup.manifests.sections import ManifestEntry, Scan, SpanFormat
 from groundup.manifests.toml_sections import KeySection, assignments
 
 _OTHERS = frozenset({"source", "requires", "pipenv", "scripts"})
@@ -36,20 +36,20 @@ class Pipfile(SpanFormat):
 
     def create(self, scan: Scan, key: SectionKey, added: Sequence[Dependency]) -> list[Edit]:
         """Make the table."""
-        table = {Kind.RUNTIME: "packages", Kind.DEV: "dev-packages"}.get(key.kind, key.group)
+        table = {DependencyKind.RUNTIME: "packages", DependencyKind.DEV: "dev-packages"}.get(key.kind, key.group)
         if not table:
             return super().create(scan, key, added)
         return assignments(toml.parse(scan.source), (table,), [poetry.rendered_key([item]) for item in added])
 
 
-def _section(document: toml.Document, name: str) -> KeySection:
+def _section(document: toml.TomlDocument, name: str) -> KeySection:
     source, entries, children = document.source, [], []
-    known = {"packages": SectionKey(Kind.RUNTIME), "dev-packages": SectionKey(Kind.DEV, "dev")}
+    known = {"packages": SectionKey(DependencyKind.RUNTIME), "dev-packages": SectionKey(DependencyKind.DEV, "dev")}
     key = known.get(name, SectionKey(group_kind(name), name))
     for child in document.children(name):
         span = child.span
         for dependency in poetry.read_value(child.name, document.plain(name, child.name), key.kind, key.group):
             where = {"text": source.text[span.start : span.end], "location": source.location(span)}
-            entries.append(Entry(dependency.model_copy(update=where), span))
+            entries.append(ManifestEntry(dependency.model_copy(update=where), span))
             children.append(child)
     return KeySection(document, (name,), key, entries, children, poetry.rendered_key)

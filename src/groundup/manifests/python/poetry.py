@@ -5,19 +5,24 @@ from collections.abc import Mapping, Sequence
 
 from groundup.manifests import toml
 from groundup.manifests.python.requirement import details_of, normalised
-from groundup.manifests.records import Dependency, Kind, Source
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource
 
 _KNOWN = frozenset({"version", "extras", "markers", "optional", "git", "path", "url"})
-_PLACES = (("git", Source.GIT), ("path", Source.PATH), ("file", Source.PATH), ("url", Source.URL))
+_PLACES = (
+    ("git", DependencySource.GIT),
+    ("path", DependencySource.PATH),
+    ("file", DependencySource.PATH),
+    ("url", DependencySource.URL),
+)
 
 
-def read_value(name: str, value: object, kind: Kind, group: str) -> list[Dependency]:
+def read_value(name: str, value: object, kind: DependencyKind, group: str) -> list[Dependency]:
     """Return the dependencies that `name = value` declares: several where the value lists alternatives."""
     alternatives = value if isinstance(value, list) else [value]
     return [_one(name, item, kind, group) for item in alternatives]
 
 
-def _one(name: str, value: object, kind: Kind, group: str) -> Dependency:
+def _one(name: str, value: object, kind: DependencyKind, group: str) -> Dependency:
     table: Mapping[str, object] = value if isinstance(value, dict) else {"version": value}
     place = next(((key, source) for key, source in _PLACES if key in table), None)
     rest = {key: _text(item) for key, item in table.items() if key not in _KNOWN}
@@ -34,9 +39,9 @@ def _one(name: str, value: object, kind: Kind, group: str) -> Dependency:
         constraint="" if constraint == "*" else constraint,
         extras=tuple(str(item) for item in extras) if isinstance(extras, list) else (),
         marker=str(table.get("markers", "")),
-        kind=Kind.OPTIONAL if table.get("optional") is True else kind,
+        kind=DependencyKind.OPTIONAL if table.get("optional") is True else kind,
         group=group,
-        source=place[1] if place else Source.REGISTRY,
+        source=place[1] if place else DependencySource.REGISTRY,
         origin=str(table[place[0]]) if place else "",
         details=details_of({key: item for key, item in rest.items() if not place or key != place[0]}),
     )
@@ -71,7 +76,7 @@ def _table(dependency: Dependency) -> dict[str, object]:
     if dependency.marker:
         table["markers"] = dependency.marker
     table.update({name: detail_value(name, text) for name, text in details.items()})
-    if dependency.kind is Kind.OPTIONAL:
+    if dependency.kind is DependencyKind.OPTIONAL:
         table["optional"] = True
     return table
 

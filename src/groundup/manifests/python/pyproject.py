@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from groundup.manifests import toml
-from groundup.manifests.brackets import BracketSection
 from groundup.manifests.editing import Edit, Text
+from groundup.manifests.lines import BracketSection
 from groundup.manifests.python import poetry
 from groundup.manifests.python.pyproject_companions import (
     ExtrasCompanion,
@@ -19,20 +19,16 @@ from groundup.manifests.python.pyproject_companions import (
 from groundup.manifests.python.pyproject_places import (
     HATCH_ENVS,
     POETRY,
-    Place,
+    PyprojectPlace,
     dynamic,
     notes,
     places,
     table,
 )
-from groundup.manifests.python.requirement import (
-    details_of,
-    parse_requirement,
-    render_checked,
-)
-from groundup.manifests.records import Dependency, Kind, Language, Note, SectionKey
-from groundup.manifests.sections import Entry, Scan, Section, SpanFormat
-from groundup.manifests.toml import Document, Value
+from groundup.manifests.python.requirement import details_of, parse_requirement, render_checked
+from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
+from groundup.manifests.sections import ManifestEntry, Scan, Section, SpanFormat
+from groundup.manifests.toml import TomlDocument, Value
 from groundup.manifests.toml_sections import KeySection, assignments
 
 
@@ -41,7 +37,7 @@ class Pyproject(SpanFormat):
 
     name = "pyproject.toml"
     language: Language = "python"
-    masked_kinds = frozenset(Kind) - {Kind.BUILD}
+    masked_kinds = frozenset(DependencyKind) - {DependencyKind.BUILD}
 
     def recognises(self, path: PurePosixPath) -> bool:
         """Whether the file is called pyproject.toml."""
@@ -69,12 +65,16 @@ class Pyproject(SpanFormat):
         key = SectionKey(dependency.kind, dependency.group)
         known = {section.key for section in scan.sections}
         tables = {section.path for section in scan.sections if isinstance(section, KeySection)}
-        if dependency.kind is Kind.OPTIONAL and key not in known and (*POETRY, "dependencies") in tables:
-            return SectionKey(Kind.RUNTIME)
+        if dependency.kind is DependencyKind.OPTIONAL and key not in known and (*POETRY, "dependencies") in tables:
+            return SectionKey(DependencyKind.RUNTIME)
         return key
 
     def write(
-        self, data: bytes, dependencies: Sequence[Dependency], path: str, kinds: Collection[Kind] | None = None
+        self,
+        data: bytes,
+        dependencies: Sequence[Dependency],
+        path: str,
+        kinds: Collection[DependencyKind] | None = None,
     ) -> bytes:
         """Write declarations, then what Poetry's extras and uv's sources say of them. Raises `ManifestError`."""
         written = super().write(data, dependencies, path, kinds)
@@ -96,32 +96,38 @@ class Pyproject(SpanFormat):
         return assignments(document, path, [(name, f"[{body}\n]")])
 
 
-def _new_home(document: Document, key: SectionKey) -> tuple[toml.Path, str | None] | None:
+def _new_home(document: TomlDocument, key: SectionKey) -> tuple[toml.Path, str | None] | None:
     """Return the table and the key of an array to make, or a table of Poetry's and None."""
     standard, by_poetry = "project" in document.data, document.plain(*POETRY) is not None
-    if key.kind in (Kind.RUNTIME, Kind.OPTIONAL):
-        field = "dependencies" if key.kind is Kind.RUNTIME else "optional-dependencies"
+    if key.kind in (DependencyKind.RUNTIME, DependencyKind.OPTIONAL):
+        field = "dependencies" if key.kind is DependencyKind.RUNTIME else "optional-dependencies"
         if standard and field not in dynamic(document):
-            return (("project",), field) if key.kind is Kind.RUNTIME else (("project", field), key.group or "all")
+            return (
+                (("project",), field)
+                if key.kind is DependencyKind.RUNTIME
+                else (("project", field), key.group or "all")
+            )
         return ((*POETRY, "dependencies"), None) if by_poetry else None
-    if key.kind is Kind.BUILD:
+    if key.kind is DependencyKind.BUILD:
         return ("build-system",), "requires"
-    if key.kind in (Kind.CONSTRAINT, Kind.OVERRIDE):
+    if key.kind in (DependencyKind.CONSTRAINT, DependencyKind.OVERRIDE):
         return ("tool", "uv"), f"{key.kind}-dependencies"
     return _new_group(document, key.group or str(key.kind), in_poetry=by_poetry and not standard, kind=key.kind)
 
 
-def _new_group(document: Document, group: str, *, in_poetry: bool, kind: Kind) -> tuple[toml.Path, str | None]:
+def _new_group(
+    document: TomlDocument, group: str, *, in_poetry: bool, kind: DependencyKind
+) -> tuple[toml.Path, str | None]:
     if group.startswith("hatch.envs."):
         return (*HATCH_ENVS, group.removeprefix("hatch.envs.")), "dependencies"
     if in_poetry or table(document, *POETRY, "group"):
         return (*POETRY, "group", group, "dependencies"), None
-    if kind is Kind.DEV and table(document, "tool", "pdm", "dev-dependencies"):
+    if kind is DependencyKind.DEV and table(document, "tool", "pdm", "dev-dependencies"):
         return ("tool", "pdm", "dev-dependencies"), group
     return ("dependency-groups",), group
 
 
-def _array(document: Document, place: Place, value: Value, refinements: Refinements) -> Section:
+def _array(document: TomlDocument, place: PyprojectPlace, value: Value, refinements: Refinements) -> Section:
     source = document.source
     entries, fixed = [], []
     for item in value.items or ():
@@ -141,12 +147,12 @@ def _array(document: Document, place: Place, value: Value, refinements: Refineme
             text=source.text[item.span.start : item.span.end],
             location=source.location(item.span),
         )
-        entries.append(Entry(refined(dependency, refinements), item.span))
+        entries.append(ManifestEntry(refined(dependency, refinements), item.span))
     render = _array_renderer(source, entries)
     return BracketSection(source, place.key, entries, value.inner, render, fixed)
 
 
-def _array_renderer(source: Text, entries: Sequence[Entry]) -> Callable[[Dependency], str]:
+def _array_renderer(source: Text, entries: Sequence[ManifestEntry]) -> Callable[[Dependency], str]:
     literal = bool(entries) and entries[0].dependency.text.startswith("'")
 
     def render(dependency: Dependency) -> str:
@@ -158,7 +164,7 @@ def _array_renderer(source: Text, entries: Sequence[Entry]) -> Callable[[Depende
     return render
 
 
-def _keys(document: Document, place: Place, extras: Mapping[str, str]) -> Section:
+def _keys(document: TomlDocument, place: PyprojectPlace, extras: Mapping[str, str]) -> Section:
     source, entries, children = document.source, [], []
     for child in document.children(*place.path):
         value = document.plain(*place.path, child.name)
@@ -167,14 +173,14 @@ def _keys(document: Document, place: Place, extras: Mapping[str, str]) -> Sectio
         span = child.span
         for dependency in poetry.read_value(child.name, value, place.key.kind, place.key.group):
             known = {"text": source.text[span.start : span.end], "location": source.location(span)}
-            if dependency.kind is Kind.OPTIONAL:
+            if dependency.kind is DependencyKind.OPTIONAL:
                 known["group"] = extras.get(dependency.normalised, dependency.group)
-            entries.append(Entry(dependency.model_copy(update=known), span))
+            entries.append(ManifestEntry(dependency.model_copy(update=known), span))
             children.append(child)
     return KeySection(document, place.path, place.key, entries, children, poetry.rendered_key)
 
 
-def _unclear(document: Document, place: Place, value: Value) -> Note:
+def _unclear(document: TomlDocument, place: PyprojectPlace, value: Value) -> Note:
     return Note(
         topic="cannot-say",
         message=f"{'.'.join(place.path)} is neither an array nor a table",

@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from groundup.manifests import toml
-from groundup.manifests.brackets import rearranged
 from groundup.manifests.editing import Edit, Text, edited
+from groundup.manifests.lines import rearranged
 from groundup.manifests.python import poetry
 from groundup.manifests.python.pyproject_places import POETRY, refined_by_poetry, table
 from groundup.manifests.python.requirement import details_of, normalised
-from groundup.manifests.records import Dependency, Kind, Manifest, Source
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Manifest
 from groundup.manifests.sections import Companion
-from groundup.manifests.toml import Document
+from groundup.manifests.toml import TomlDocument
 from groundup.manifests.toml_sections import KeyCompanion, assignments
 
 UV_SOURCES = ("tool", "uv", "sources")
@@ -20,7 +20,7 @@ Refinements = Mapping[str, Mapping[str, object]]
 """What another table says about dependencies, by normalised name."""
 
 
-def find_refinements(document: Document) -> tuple[dict[str, Mapping[str, object]], list[Companion]]:
+def find_refinements(document: TomlDocument) -> tuple[dict[str, Mapping[str, object]], list[Companion]]:
     """Return what uv's sources and Poetry's table add to the standard declarations, and both as companions."""
     found: dict[str, Mapping[str, object]] = {}
     companions: list[Companion] = []
@@ -41,21 +41,25 @@ def find_refinements(document: Document) -> tuple[dict[str, Mapping[str, object]
 def refined(dependency: Dependency, refinements: Refinements) -> Dependency:
     """Return *dependency* with the source that another table gives it."""
     about = refinements.get(dependency.normalised)
-    if about is None or dependency.source is not Source.REGISTRY:
+    if about is None or dependency.source is not DependencySource.REGISTRY:
         return dependency
     rest = {key: item if isinstance(item, str) else json.dumps(item, default=str) for key, item in about.items()}
-    for key, source in (("git", Source.GIT), ("path", Source.PATH), ("url", Source.URL)):
+    for key, source in (
+        ("git", DependencySource.GIT),
+        ("path", DependencySource.PATH),
+        ("url", DependencySource.URL),
+    ):
         if key in about:
             update = {"source": source, "origin": str(rest.pop(key))}
             break
     else:
-        update = {"source": Source.WORKSPACE} if about.get("workspace") is True else {}
+        update = {"source": DependencySource.WORKSPACE} if about.get("workspace") is True else {}
         rest.pop("workspace", None)
     details = {**dict(dependency.details), **{key: item for key, item in rest.items() if key != "version"}}
     return dependency.model_copy(update={**update, "details": details_of(details)})
 
 
-def extras_of(document: Document) -> dict[str, str]:
+def extras_of(document: TomlDocument) -> dict[str, str]:
     """Return, by normalised name, which of Poetry's extras ask for a dependency, joined by commas."""
     found: dict[str, list[str]] = {}
     for extra, names in table(document, *POETRY, "extras").items():
@@ -66,16 +70,16 @@ def extras_of(document: Document) -> dict[str, str]:
 
 def needs_source(dependency: Dependency) -> bool:
     """Whether PEP 508 cannot say where *dependency* comes from, so that another table must."""
-    relative = dependency.source is Source.PATH and "://" not in dependency.origin
+    relative = dependency.source is DependencySource.PATH and "://" not in dependency.origin
     told = {"index", "branch", "tag"} & dict(dependency.details).keys()
-    return dependency.source is Source.WORKSPACE or relative or bool(told)
+    return dependency.source is DependencySource.WORKSPACE or relative or bool(told)
 
 
 def without_source(dependency: Dependency) -> Dependency:
     """Return *dependency* as PEP 508 can say it, when another table says where it comes from."""
     if not needs_source(dependency):
         return dependency
-    return dependency.model_copy(update={"source": Source.REGISTRY, "origin": "", "details": ()})
+    return dependency.model_copy(update={"source": DependencySource.REGISTRY, "origin": "", "details": ()})
 
 
 def with_what_is_told_elsewhere(
@@ -88,7 +92,7 @@ def with_what_is_told_elsewhere(
             continue
         document = toml.parse(Text.decode(data, path))
         edits: list[Edit] = []
-        if dependency.kind is Kind.OPTIONAL and "project" not in document.data:
+        if dependency.kind is DependencyKind.OPTIONAL and "project" not in document.data:
             for extra in filter(None, dependency.group.split(",")):
                 edits += _extra_edits(document, extra, dependency.name)
         elif needs_source(dependency) and "project" in document.data:
@@ -101,22 +105,22 @@ def with_what_is_told_elsewhere(
     return data
 
 
-def _uses_poetry(document: Document) -> bool:
+def _uses_poetry(document: TomlDocument) -> bool:
     has_table = bool(table(document, *POETRY, "dependencies")) and not table(document, "tool", "uv")
     return has_table and refined_by_poetry(document)
 
 
 def _source_value(dependency: Dependency) -> str:
     told: dict[str, object] = {key: poetry.detail_value(key, text) for key, text in dependency.details}
-    keys = {Source.PATH: "path", Source.GIT: "git", Source.URL: "url"}
-    if dependency.source is Source.WORKSPACE:
+    keys = {DependencySource.PATH: "path", DependencySource.GIT: "git", DependencySource.URL: "url"}
+    if dependency.source is DependencySource.WORKSPACE:
         told = {"workspace": True, **told}
     elif dependency.source in keys:
         told = {keys[dependency.source]: dependency.origin, **told}
     return poetry.inline_table(told)
 
 
-def _extra_edits(document: Document, extra: str, name: str) -> list[Edit]:
+def _extra_edits(document: TomlDocument, extra: str, name: str) -> list[Edit]:
     value = document.value(*POETRY, "extras", extra)
     if value is None or value.items is None:
         return assignments(document, (*POETRY, "extras"), [(extra, f"[{toml.quoted(name)}]")])
@@ -130,7 +134,7 @@ def _extra_edits(document: Document, extra: str, name: str) -> list[Edit]:
 class ExtrasCompanion(Companion):
     """Poetry's extras: lists of names of optional dependencies."""
 
-    document: Document
+    document: TomlDocument
 
     def pruning(self, is_gone: Callable[[str], bool]) -> list[Edit]:
         """Return the edits that take the names that are gone out of the lists."""

@@ -1,7 +1,7 @@
-"""One requirement as text, the way PEP 508 writes it, to a record and back. Lenient in, strict out."""
+"""One requirement as PEP 508 text, to a record and back, and what group names say of its kind."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import unquote
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -9,7 +9,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 
 from groundup.domain.records import Record
 from groundup.manifests.editing import Text
-from groundup.manifests.records import Dependency, Kind, Source
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource
 
 _NAMED = re.compile(
     r"\s*(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*"
@@ -31,11 +31,11 @@ class Requirement508(Record):
     extras: tuple[str, ...] = ()
     constraint: str = ""
     marker: str = ""
-    source: Source = Source.REGISTRY
+    source: DependencySource = DependencySource.REGISTRY
     origin: str = ""
     details: tuple[tuple[str, str], ...] = ()
 
-    def dependency(self, kind: Kind, group: str = "", **more: object) -> Dependency:
+    def dependency(self, kind: DependencyKind, group: str = "", **more: object) -> Dependency:
         """Return the record of this requirement in a section of *kind* and *group*."""
         fields = {**self.model_dump(), "kind": kind, "group": group, **more}
         return Dependency.model_validate(
@@ -105,21 +105,21 @@ def parse_location(text: str) -> Requirement508:
         elif key:
             details[key] = value
     source, origin = _source_of(base, details)
-    if source is Source.PATH and not re.search(r"[/\\.]", base):
+    if source is DependencySource.PATH and not re.search(r"[/\\.]", base):
         details[INVALID] = _INVALID_DETAILS[0][1]
-    name = named or (name_of_file(base) if source in (Source.URL, Source.PATH) else "")
+    name = named or (name_of_file(base) if source in (DependencySource.URL, DependencySource.PATH) else "")
     return Requirement508(
         name=name, extras=extras, marker=marker, source=source, origin=origin, details=details_of(details)
     )
 
 
-def _source_of(base: str, details: dict[str, str]) -> tuple[Source, str]:
+def _source_of(base: str, details: dict[str, str]) -> tuple[DependencySource, str]:
     scheme = base.partition("://")[0] if "://" in base else ""
     if scheme.startswith("file") or (not scheme and not base.startswith("git+")):
-        return Source.PATH, base
+        return DependencySource.PATH, base
     vcs, plus, _ = scheme.partition("+")
     if not (plus and vcs in _VCS) and scheme not in _VCS:
-        return Source.URL, base
+        return DependencySource.URL, base
     address = base[len(vcs) + 1 :] if plus else base
     host_end = address.find("/", address.find("://") + 3)
     at = address.find("@", host_end) if host_end >= 0 else -1
@@ -128,8 +128,8 @@ def _source_of(base: str, details: dict[str, str]) -> tuple[Source, str]:
         address = address[:at]
     if vcs != "git":
         details["vcs"] = vcs
-        return Source.URL, address
-    return Source.GIT, address
+        return DependencySource.URL, address
+    return DependencySource.GIT, address
 
 
 def _is_path(text: str) -> bool:
@@ -156,11 +156,11 @@ def location_text(dependency: Dependency) -> str:
     details = dict(dependency.details)
     rev = details.get("rev") or details.get("tag") or details.get("branch")
     address = dependency.origin
-    if dependency.source is Source.GIT:
+    if dependency.source is DependencySource.GIT:
         address = address if address.startswith("git://") else f"git+{address}"
     elif "vcs" in details:
         address = f"{details['vcs']}+{address}"
-    if rev and (dependency.source is Source.GIT or "vcs" in details):
+    if rev and (dependency.source is DependencySource.GIT or "vcs" in details):
         address += f"@{rev}"
     plain = {"rev", "tag", "branch", "vcs", INVALID}
     fragment = "&".join(f"{key}={value}" for key, value in dependency.details if key not in plain)
@@ -170,7 +170,7 @@ def location_text(dependency: Dependency) -> str:
 def render_requirement(dependency: Dependency) -> str:
     """Return *dependency* as PEP 508 text."""
     extras = f"[{','.join(dependency.extras)}]" if dependency.extras else ""
-    if dependency.source in (Source.REGISTRY, Source.WORKSPACE, Source.PROJECT):
+    if dependency.source in (DependencySource.REGISTRY, DependencySource.WORKSPACE, DependencySource.PROJECT):
         marker = f"; {dependency.marker}" if dependency.marker else ""
         space = " " if dependency.constraint[:1].isalnum() else ""
         return f"{dependency.name}{extras}{space}{dependency.constraint}{marker}"
@@ -183,8 +183,42 @@ def render_requirement(dependency: Dependency) -> str:
 def render_checked(dependency: Dependency, source: Text) -> str:
     """Return *dependency* as PEP 508 text; raise `ManifestError` where PEP 508 cannot say it."""
     text = render_requirement(dependency)
-    if dependency.source is Source.WORKSPACE:
+    if dependency.source is DependencySource.WORKSPACE:
         raise source.error(f"{dependency.name} comes from a workspace, which PEP 508 cannot say; add it by hand")
     if not is_valid(text) and INVALID not in dict(dependency.details):
         raise source.error(f"{text!r} is not valid PEP 508; give a constraint like '>=1.2,<2' and a full URL")
     return text
+
+
+_WORD = re.compile(r"[a-z0-9]+")
+_DEV = frozenset({"dev", "devel", "develop", "development"})
+_TEST = frozenset({"test", "tests", "testing", "unittest", "unittests", "pytest"})
+_BESIDE = frozenset({
+    "doc", "docs", "documentation", "sphinx", "mkdocs", "website", "example", "examples", "demo", "demos",
+    "tutorial", "tutorials", "notebook", "notebooks", "fuzz", "fuzzer", "fuzzers", "fuzzing", "bench", "benches",
+    "benchmark", "benchmarks", "benchmarking", "perf", "profiling", "lint", "linter", "linters", "linting", "ci",
+    "devcontainer", "github", "circleci",
+})  # fmt: skip
+"""What stands beside a package: neither a part of it nor its tests."""
+
+
+def group_kind(name: str, default: DependencyKind = DependencyKind.GROUP) -> DependencyKind:
+    """Return the kind that a group's or a file's *name* says: test, dev, or the default."""
+    words = set(_WORD.findall(name.lower()))
+    if words & _TEST:
+        return DependencyKind.TEST
+    return DependencyKind.DEV if words & _DEV else default
+
+
+def place_kind(names: Iterable[str]) -> tuple[DependencyKind, str]:
+    """Return the kind that the first telling one of *names*, of a file and its folders, says, and that name.
+
+    A package's own requirements stand at the root or in folders that say nothing.
+    """
+    for name in names:
+        kind = group_kind(name, DependencyKind.RUNTIME)
+        if kind is DependencyKind.RUNTIME and set(_WORD.findall(name.lower())) & _BESIDE:
+            kind = DependencyKind.GROUP
+        if kind is not DependencyKind.RUNTIME:
+            return kind, name
+    return DependencyKind.RUNTIME, ""

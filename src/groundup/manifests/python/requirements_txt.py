@@ -7,16 +7,17 @@ from pathlib import PurePosixPath
 
 from groundup.manifests.editing import Edit, Span, Text
 from groundup.manifests.lines import deletions, inserted_lines, with_touching_comments
-from groundup.manifests.python.names import group_kind, place_kind
 from groundup.manifests.python.requirement import (
     Requirement508,
     details_of,
+    group_kind,
     location_text,
     parse_requirement,
+    place_kind,
     render_requirement,
 )
-from groundup.manifests.records import Dependency, Kind, Language, Note, SectionKey, Source
-from groundup.manifests.sections import Entry, Scan, Section, SpanFormat
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, Note, SectionKey
+from groundup.manifests.sections import ManifestEntry, Scan, Section, SpanFormat
 
 _SUFFIXES = (".txt", ".in", ".pip")
 _NAMED = re.compile(r"(^|[-_.])(requirements?|reqs?|requires|constraints?)([-_.]|$)")
@@ -54,12 +55,12 @@ class RequirementsTxt(SpanFormat):
                 dependency = parsed.dependency(
                     key.kind, key.group, text=line.text, location=source.location(line.span)
                 )
-                entries.append(Entry(dependency, line.span))
+                entries.append(ManifestEntry(dependency, line.span))
         return Scan(source, [LinesSection(source, key, entries)], notes)
 
     def home(self, dependency: Dependency) -> SectionKey:
         """Return the kind and group that the file must have by its name."""
-        return SectionKey(dependency.kind, "" if dependency.kind is Kind.RUNTIME else dependency.group)
+        return SectionKey(dependency.kind, "" if dependency.kind is DependencyKind.RUNTIME else dependency.group)
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class LinesSection(Section):
 
     source: Text
     key: SectionKey
-    entries: Sequence[Entry]
+    entries: Sequence[ManifestEntry]
 
     def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
         """Return the edits that leave the lines *kept*, then *added*."""
@@ -93,7 +94,7 @@ def key_of_file(path: PurePosixPath) -> SectionKey:
     """Return what the requirements of a file are for: by its name, else by the folders it lies in."""
     stem = path.stem.lower()
     if "constraint" in stem:
-        return SectionKey(Kind.CONSTRAINT, path.stem)
+        return SectionKey(DependencyKind.CONSTRAINT, path.stem)
     words = set(re.split(r"[-_.]", stem))
     if words <= _RUNTIME | {""}:
         return SectionKey(*place_kind(reversed(path.parts[:-1])))
@@ -145,9 +146,9 @@ def render_line(dependency: Dependency) -> str:
     located = location_text(plain)
     extras = f"[{','.join(plain.extras)}]" if plain.extras else ""
     marker = f" ; {plain.marker}" if plain.marker else ""
-    if plain.source is Source.PATH and ":" not in plain.origin:
+    if plain.source is DependencySource.PATH and ":" not in plain.origin:
         text = f"{located}{extras}{marker}"
-    elif editable and plain.name and plain.source is not Source.REGISTRY:
+    elif editable and plain.name and plain.source is not DependencySource.REGISTRY:
         text = f"{located}{'&' if '#' in located else '#'}egg={plain.name}{extras}{marker}"
     else:
         text = render_requirement(plain)

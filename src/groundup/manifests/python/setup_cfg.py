@@ -1,23 +1,109 @@
-"""setup.cfg: setuptools' and pbr's lists of requirements, read and edited by span."""
+"""setup.cfg: setuptools' and pbr's requirement lists as INI text with spans, read and edited."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from groundup.manifests.editing import Edit, Span, Text
 from groundup.manifests.lines import deletions, inserted_lines, with_touching_comments
-from groundup.manifests.python.ini import IniSection, Option, parse_ini
 from groundup.manifests.python.requirement import parse_requirement, render_checked
-from groundup.manifests.records import Dependency, Kind, Language, Note, SectionKey
-from groundup.manifests.sections import Entry, Scan, Section, SpanFormat
+from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
+from groundup.manifests.sections import ManifestEntry, Scan, Section, SpanFormat
+
+_SECTION = re.compile(r"\[(?P<name>[^\]]+)\]")
+_OPTION = re.compile(r"(?P<key>[^\s=:][^=:]*?)[ \t]*[=:][ \t]*")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a value without blanks around it; comments and blank lines are no lines of a value."""
+
+    text: str
+    span: Span
+
+
+@dataclass
+class Option:
+    """`key = value`, with further lines of the value indented below."""
+
+    key: str
+    start: int
+    value_start: int
+    """Offset after the sign and the blanks behind it."""
+    end: int
+    """Offset after the last line of the value, line end not included."""
+    lines: list[Line] = field(default_factory=list)
+
+    @property
+    def inline(self) -> bool:
+        """Whether the value starts on the line of the key."""
+        return bool(self.lines) and self.lines[0].span.start == self.value_start
+
+
+@dataclass
+class IniSection:
+    """What stands below one `[header]`."""
+
+    name: str
+    header: Span
+    options: list[Option] = field(default_factory=list)
+    end: int = 0
+    """Offset after the last line that says something, line end included."""
+
+    def option(self, key: str) -> Option | None:
+        """Return the option of *key*, where `-` and `_` are the same, or None."""
+        return next((item for item in self.options if item.key.replace("-", "_") == key), None)
+
+
+def parse_ini(source: Text) -> list[IniSection]:
+    """Return the sections of *source*. Raises `ManifestError` for a line that configparser would refuse."""
+    sections: list[IniSection] = []
+    option: Option | None = None
+    at = 0
+    while at < len(source.text):
+        end = source.line_end(at)
+        line = source.text[at:end]
+        content = line.rstrip()
+        stripped = content.strip()
+        span = Span(at + len(content) - len(content.lstrip()), at + len(content))
+        if not stripped or stripped[0] in "#;":
+            pass
+        elif line[0] in " \t" and option is not None:
+            option.lines.append(Line(stripped, span))
+            option.end = span.end
+        elif header := _SECTION.match(stripped):
+            sections.append(IniSection(header["name"], span))
+            option = None
+        elif not sections:
+            raise source.error("has a line before its first [section]; is this an INI file?", at)
+        else:
+            option = _option(source, content, span)
+            sections[-1].options.append(option)
+        if stripped and stripped[0] not in "#;" and sections:
+            sections[-1].end = end
+        at = end
+    return sections
+
+
+def _option(source: Text, content: str, span: Span) -> Option:
+    match = _OPTION.match(source.text, span.start, span.end)
+    if match is None:
+        raise source.error(
+            f"is not valid INI: {content.strip()[:60]!r} is neither a section nor key = value", span.start
+        )
+    option = Option(match["key"].strip(), span.start, match.end(), span.end)
+    if match.end() < span.end:
+        option.lines.append(Line(source.text[match.end() : span.end], Span(match.end(), span.end)))
+    return option
+
 
 _OPTIONS = {
-    ("options", "install_requires"): Kind.RUNTIME,
-    ("options", "setup_requires"): Kind.BUILD,
-    ("options", "tests_require"): Kind.TEST,
-    ("metadata", "requires_dist"): Kind.RUNTIME,
-    ("metadata", "setup_requires_dist"): Kind.BUILD,
+    ("options", "install_requires"): DependencyKind.RUNTIME,
+    ("options", "setup_requires"): DependencyKind.BUILD,
+    ("options", "tests_require"): DependencyKind.TEST,
+    ("metadata", "requires_dist"): DependencyKind.RUNTIME,
+    ("metadata", "setup_requires_dist"): DependencyKind.BUILD,
 }
 _EXTRAS = ("options.extras_require", "extras")
 _MARKER = re.compile(
@@ -31,7 +117,7 @@ class SetupCfg(SpanFormat):
 
     name = "setup.cfg"
     language: Language = "python"
-    masked_kinds = frozenset(Kind) - {Kind.BUILD}
+    masked_kinds = frozenset(DependencyKind) - {DependencyKind.BUILD}
 
     def recognises(self, path: PurePosixPath) -> bool:
         """Whether the file is called setup.cfg."""
@@ -56,9 +142,13 @@ class SetupCfg(SpanFormat):
     def create(self, scan: Scan, key: SectionKey, added: Sequence[Dependency]) -> list[Edit]:
         """Add the option, and its section when there is none. Raises `ManifestError`."""
         source = scan.source
-        names = {Kind.RUNTIME: "install_requires", Kind.BUILD: "setup_requires", Kind.TEST: "tests_require"}
-        section_name = _EXTRAS[0] if key.kind is Kind.OPTIONAL else "options"
-        option = key.group if key.kind is Kind.OPTIONAL else names.get(key.kind)
+        names = {
+            DependencyKind.RUNTIME: "install_requires",
+            DependencyKind.BUILD: "setup_requires",
+            DependencyKind.TEST: "tests_require",
+        }
+        section_name = _EXTRAS[0] if key.kind is DependencyKind.OPTIONAL else "options"
+        option = key.group if key.kind is DependencyKind.OPTIONAL else names.get(key.kind)
         if not option:
             return super().create(scan, key, added)
         lines = [f"{option} =", *(f"    {render_checked(item, source)}" for item in added)]
@@ -80,7 +170,7 @@ class ValueSection(Section):
 
     source: Text
     key: SectionKey
-    entries: Sequence[Entry]
+    entries: Sequence[ManifestEntry]
     option: Option
 
     def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
@@ -135,7 +225,7 @@ def _lists(sections: Sequence[IniSection]) -> Iterator[tuple[SectionKey, Option]
         for option in section.options:
             key = option.key.replace("-", "_")
             if section.name in _EXTRAS:
-                yield SectionKey(Kind.OPTIONAL, option.key), option
+                yield SectionKey(DependencyKind.OPTIONAL, option.key), option
             elif (section.name, key) in _OPTIONS:
                 yield SectionKey(_OPTIONS[section.name, key]), option
 
@@ -151,7 +241,7 @@ def _section(source: Text, key: SectionKey, option: Option) -> Section:
                 continue
             parsed = parse_requirement(text)
             dependency = parsed.dependency(key.kind, key.group, text=text, location=source.location(span))
-            entries.append(Entry(dependency, span))
+            entries.append(ManifestEntry(dependency, span))
     return ValueSection(source, key, entries, option)
 
 

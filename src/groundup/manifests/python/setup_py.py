@@ -1,35 +1,130 @@
-"""setup.py, read without being run: lists, names, joined and conditional values; the rest is said to be unsaid."""
+"""setup.py, read and edited without being run; what cannot be known is reported as dynamic."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from groundup.manifests.brackets import rearranged
 from groundup.manifests.editing import Edit, Span, Text
-from groundup.manifests.python.requirement import Requirement508, is_valid, parse_requirement
-from groundup.manifests.python.setup_sections import (
-    ArgumentSection,
-    ListSection,
-    OpaqueSection,
-    TextSection,
-    quoted,
-    quoted_checked,
+from groundup.manifests.lines import BracketSection, rearranged
+from groundup.manifests.python.requirement import (
+    Requirement508,
+    is_valid,
+    parse_requirement,
+    render_checked,
+    render_requirement,
 )
-from groundup.manifests.records import Dependency, Kind, Language, Note, SectionKey
-from groundup.manifests.sections import Entry, Scan, Section, SpanFormat
+from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
+from groundup.manifests.sections import ManifestEntry, Scan, Section, SpanFormat
 
 if TYPE_CHECKING:
     import libcst
 
-    from groundup.manifests.python.setup_values import Found, Item, SetupModule
+    from groundup.manifests.python.setup_values import FoundPlace, Item, SetupModule
+
+
+@dataclass(frozen=True)
+class SetupListSection(BracketSection):
+    """A list, tuple or set. A mask takes out all that stands in it but references to other places."""
+
+    references: Sequence[Span] = ()
+    bare: bool = False
+    """Whether it is a tuple without parentheses."""
+
+    def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
+        """Return the edits that leave *kept*, then *added*."""
+        if self.bare:
+            texts = [entry.dependency.text for i, entry in enumerate(self.entries) if i in kept]
+            texts += [self.source.text[span.start : span.end] for span in self.fixed]
+            return [
+                Edit(*self.inner, "(" + "".join(f"{text}, " for text in [*texts, *map(self.render, added)]) + ")")
+            ]
+        return super().rewriting(kept, added)
+
+    def clearing(self) -> list[Edit]:
+        """Return the edits that leave nothing declared."""
+        if self.references and not self.bare:
+            items = sorted({entry.span for entry in self.entries} | set(self.fixed))
+            gone = [span for span in items if span not in self.references]
+            return [rearranged(self.source, self.inner, items, gone, ())] if gone else []
+        inside = self.source.text[self.inner.start : self.inner.end]
+        return [Edit(*self.inner, "()" if self.bare else "")] if inside.strip() else []
+
+
+@dataclass(frozen=True)
+class TextSection(Section):
+    """A string literal with one requirement per line."""
+
+    source: Text
+    key: SectionKey
+    entries: Sequence[ManifestEntry]
+    span: Span
+
+    def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
+        """Return the edits that leave *kept*, then *added*."""
+        texts = [render_requirement(self.entries[i].dependency) for i in sorted(kept)]
+        texts += [render_checked(item, self.source) for item in added]
+        newline = self.source.newline
+        body = newline + newline.join(texts) + newline if texts else ""
+        return [Edit(*self.span, f'"""{body}"""' if body else '""')]
+
+
+@dataclass(frozen=True)
+class ArgumentSection(Section):
+    """`requirements.append("…")`, which becomes `requirements.extend([…])` when it changes."""
+
+    source: Text
+    key: SectionKey
+    entries: Sequence[ManifestEntry]
+    span: Span
+
+    def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
+        """Return the edits that leave *kept*, then *added*."""
+        call = self.source.text[self.span.start : self.span.end]
+        owner = call[: call.index("(")].rpartition(".")[0]
+        texts = [self.entries[i].dependency.text for i in sorted(kept)]
+        texts += [quoted_checked(self.source, item) for item in added]
+        return [Edit(*self.span, f"{owner}.extend([{', '.join(texts)}])")]
+
+
+@dataclass(frozen=True)
+class OpaqueSection(Section):
+    """An expression that cannot be said. A mask empties it where its literals may name dependencies."""
+
+    key: SectionKey
+    entries: Sequence[ManifestEntry]
+    span: Span
+    literals: bool
+
+    def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
+        """Return the edits that leave *kept*, then *added*."""
+        return []
+
+    def clearing(self) -> list[Edit]:
+        """Return the edits that leave nothing declared."""
+        return [Edit(*self.span, "[]")] if self.literals else []
+
+
+def quoted(text: str) -> str:
+    """Return *text* as a Python string literal."""
+    return repr(text) if '"' in text or "\\" in text else f'"{text}"'
+
+
+def quoted_checked(source: Text, dependency: Dependency, section_marker: str = "") -> str:
+    """Return *dependency* as a literal of PEP 508 text, without the marker that its section says for it."""
+    if section_marker:
+        marker = dependency.marker.removesuffix(section_marker).removesuffix(" and ")
+        dependency = dependency.model_copy(update={"marker": marker})
+    return quoted(render_checked(dependency, source))
+
 
 _ARGUMENTS = {
-    "install_requires": Kind.RUNTIME,
-    "requires": Kind.RUNTIME,
-    "setup_requires": Kind.BUILD,
-    "tests_require": Kind.TEST,
+    "install_requires": DependencyKind.RUNTIME,
+    "requires": DependencyKind.RUNTIME,
+    "setup_requires": DependencyKind.BUILD,
+    "tests_require": DependencyKind.TEST,
 }
 _COMMENT = re.compile(r"\s+#.*$")
 _SHOWN = 60
@@ -40,7 +135,7 @@ class SetupPy(SpanFormat):
 
     name = "setup.py"
     language: Language = "python"
-    masked_kinds = frozenset(Kind) - {Kind.BUILD}
+    masked_kinds = frozenset(DependencyKind) - {DependencyKind.BUILD}
 
     def recognises(self, path: PurePosixPath) -> bool:
         """Whether the file is called setup.py."""
@@ -71,7 +166,7 @@ class SetupPy(SpanFormat):
     def create(self, scan: Scan, key: SectionKey, added: Sequence[Dependency]) -> list[Edit]:
         """Add a keyword argument to the call of setup(). Raises `ManifestError`."""
         names = {kind: name for name, kind in _ARGUMENTS.items() if name != "requires"}
-        names[Kind.OPTIONAL] = "extras_require"
+        names[DependencyKind.OPTIONAL] = "extras_require"
         from groundup.manifests.python.setup_values import SetupModule
 
         module = SetupModule(scan.source)
@@ -83,7 +178,7 @@ class SetupPy(SpanFormat):
         indent = call.indent or "    "
         body = "".join(f"{indent}    {quoted_checked(scan.source, item)},\n" for item in added)
         value = f"[\n{body}{indent}]"
-        if key.kind is Kind.OPTIONAL:
+        if key.kind is DependencyKind.OPTIONAL:
             value = f"{{{quoted(key.group)}: {value}}}"
         lead = "" if call.comma else ","
         text = f"{lead}\n{indent}{names[key.kind]}={value},".replace("\n", scan.source.newline)
@@ -93,7 +188,7 @@ class SetupPy(SpanFormat):
         self, scan: Scan, module: "SetupModule", key: SectionKey, added: Sequence[Dependency]
     ) -> list[Edit]:
         """Return the edit that adds a key to the dictionary of extras. Raises `ManifestError` without one."""
-        found = module.extras_dictionary() if key.kind is Kind.OPTIONAL else None
+        found = module.extras_dictionary() if key.kind is DependencyKind.OPTIONAL else None
         if found is None:
             return super().create(scan, key, added)
         inner, items = found
@@ -110,9 +205,9 @@ class _Findings:
         self.notes: list[Note] = []
         self._taken: dict[Span, SectionKey] = {}
 
-    def take(self, key: SectionKey, place: "Found") -> None:
+    def take(self, key: SectionKey, place: "FoundPlace") -> None:
         """Add one place; a list that others pick from holds versions, not requests."""
-        key = SectionKey(Kind.CONSTRAINT) if place.shape == "pool" else key
+        key = SectionKey(DependencyKind.CONSTRAINT) if place.shape == "pool" else key
         if place.span in self._taken:
             other = self._taken[place.span]
             if other != key:
@@ -132,11 +227,11 @@ class _Findings:
         else:
             self._add(place.span, self._list(key, place))
 
-    def _list(self, key: SectionKey, place: "Found") -> Section:
+    def _list(self, key: SectionKey, place: "FoundPlace") -> Section:
         entries = self._entries(key, place.items)
         declared = {entry.span for entry in entries}
         bare = place.shape == "bare"
-        return ListSection(
+        return SetupListSection(
             self.source,
             key,
             entries,
@@ -171,12 +266,12 @@ class _Findings:
         values = {"topic": topic, "message": message, "line": self.source.line_of(span.start)}
         self.notes.append(Note.model_validate({**values, "kind": key.kind, "group": key.group, "target": target}))
 
-    def _entries(self, key: SectionKey, items: Sequence["Item"]) -> list[Entry]:
+    def _entries(self, key: SectionKey, items: Sequence["Item"]) -> list[ManifestEntry]:
         entries = []
         for item in items:
             text = None if item.text is None else _COMMENT.sub("", item.text).strip()
             if text:
-                entries.append(Entry(self._dependency(key, parse_requirement(text), item.span), item.span))
+                entries.append(ManifestEntry(self._dependency(key, parse_requirement(text), item.span), item.span))
             elif item.text is None and not item.reference:
                 self.cannot_say(key, item.span)
         return entries
@@ -191,7 +286,7 @@ class _Findings:
             location=self.source.location(span),
         )
 
-    def _lines(self, key: SectionKey, place: "Found") -> list[Entry]:
+    def _lines(self, key: SectionKey, place: "FoundPlace") -> list[ManifestEntry]:
         """Return the requirements in a text: one per line, or words where a line is no requirement."""
         entries = []
         for line in (place.items[0].text or "").splitlines():
@@ -199,7 +294,7 @@ class _Findings:
             words = text.split()
             pieces = words if len(words) > 1 and not is_valid(text) and all(map(is_valid, words)) else [text]
             found = (parse_requirement(piece) for piece in pieces if piece and not piece.startswith("#"))
-            entries += [Entry(self._dependency(key, item, place.span), place.span) for item in found]
+            entries += [ManifestEntry(self._dependency(key, item, place.span), place.span) for item in found]
         return entries
 
 
@@ -212,7 +307,7 @@ def _values(module: "SetupModule", found: _Findings) -> Iterator[tuple[SectionKe
             for extra, value in module.members(node):
                 yield _extra_key(extra), value
             if not module.is_readable_dictionary(node):
-                found.cannot_say(SectionKey(Kind.OPTIONAL), module.span(node))
+                found.cannot_say(SectionKey(DependencyKind.OPTIONAL), module.span(node))
 
 
 def _named(key: SectionKey) -> str:
@@ -221,4 +316,4 @@ def _named(key: SectionKey) -> str:
 
 def _extra_key(extra: str) -> SectionKey:
     group, _, marker = extra.partition(":")
-    return SectionKey(Kind.OPTIONAL if group else Kind.RUNTIME, group, marker)
+    return SectionKey(DependencyKind.OPTIONAL if group else DependencyKind.RUNTIME, group, marker)

@@ -28,7 +28,7 @@ Member = tuple[str, cst.BaseExpression]
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundPlace:
     """One place that a value leads to."""
 
     shape: Literal["list", "bare", "pool", "text", "argument", "file", "opaque"]
@@ -157,20 +157,20 @@ class SetupModule:
             )
         return isinstance(node, cst.Call) and called(node) == "dict"
 
-    def places(self, node: cst.BaseExpression) -> list[Found]:
+    def places(self, node: cst.BaseExpression) -> list[FoundPlace]:
         """Return the places that the value of *node* leads to, each once."""
-        found: dict[tuple[str, Span], Found] = {}
+        found: dict[tuple[str, Span], FoundPlace] = {}
         for place in self._follow(node, frozenset(), 0):
             found.setdefault((place.shape, place.span), place)
         return list(found.values())
 
-    def _follow(self, node: cst.BaseExpression, seen: frozenset[str], depth: int) -> Iterator[Found]:
+    def _follow(self, node: cst.BaseExpression, seen: frozenset[str], depth: int) -> Iterator[FoundPlace]:
         if depth > _DEEPEST:
             yield self._opaque(node)
         elif isinstance(node, cst.List | cst.Tuple | cst.Set):
             yield from self._sequence(node, seen, depth)
         elif (text := literal(node)) is not None:
-            yield Found("text", self.span(node), (Item(text, self.span(node)),))
+            yield FoundPlace("text", self.span(node), (Item(text, self.span(node)),))
         elif isinstance(node, cst.Name):
             yield from self._name(node, seen, depth)
         elif isinstance(node, cst.Dict):
@@ -184,11 +184,13 @@ class SetupModule:
         else:
             yield self._opaque(node)
 
-    def _each(self, nodes: Iterable[cst.BaseExpression], seen: frozenset[str], depth: int) -> Iterator[Found]:
+    def _each(self, nodes: Iterable[cst.BaseExpression], seen: frozenset[str], depth: int) -> Iterator[FoundPlace]:
         for node in nodes:
             yield from self._follow(node, seen, depth + 1)
 
-    def _sequence(self, node: cst.List | cst.Tuple | cst.Set, seen: frozenset[str], depth: int) -> Iterator[Found]:
+    def _sequence(
+        self, node: cst.List | cst.Tuple | cst.Set, seen: frozenset[str], depth: int
+    ) -> Iterator[FoundPlace]:
         items = []
         for element in node.elements:
             span = self.span(element)
@@ -202,9 +204,9 @@ class SetupModule:
             files = self._files_behind(element.value) if text is None else []
             items.append(Item(text, span, reference=bool(files)))
             if files:
-                yield Found("file", span, files=tuple(files))
+                yield FoundPlace("file", span, files=tuple(files))
         bare = isinstance(node, cst.Tuple) and not node.lpar
-        yield Found("bare" if bare else "list", self._bracketed(node), tuple(items))
+        yield FoundPlace("bare" if bare else "list", self._bracketed(node), tuple(items))
 
     def _bracketed(self, node: cst.List | cst.Tuple | cst.Set) -> Span:
         """Return the span with brackets; a tuple's own span leaves its parentheses out."""
@@ -214,7 +216,7 @@ class SetupModule:
             end = self.source.text.index(")", end) + 1
         return Span(start, end)
 
-    def _name(self, node: cst.Name, seen: frozenset[str], depth: int) -> Iterator[Found]:
+    def _name(self, node: cst.Name, seen: frozenset[str], depth: int) -> Iterator[FoundPlace]:
         name = node.value
         values = self._bindings.values.get(name, [])
         if name in seen or name == "None":
@@ -224,12 +226,12 @@ class SetupModule:
         for call in self._bindings.appended.get(name, ()):
             argument = call.args[-1].value
             text = self._text(argument)
-            found = Found("argument", self.span(call), (Item(text, self.span(argument)),))
+            found = FoundPlace("argument", self.span(call), (Item(text, self.span(argument)),))
             yield found if text is not None else self._opaque(argument)
         if not values:
             yield self._opaque(node)
 
-    def _call(self, node: cst.Call, seen: frozenset[str], depth: int) -> Iterator[Found]:
+    def _call(self, node: cst.Call, seen: frozenset[str], depth: int) -> Iterator[FoundPlace]:
         name = called(node)
         if files_in(node):
             yield self._opaque(node)
@@ -242,14 +244,14 @@ class SetupModule:
         else:
             yield self._opaque(node)
 
-    def _own_function(self, node: cst.Call, name: str, seen: frozenset[str], depth: int) -> Iterator[Found]:
+    def _own_function(self, node: cst.Call, name: str, seen: frozenset[str], depth: int) -> Iterator[FoundPlace]:
         """Follow a function of the file: what it returns, the file it reads, or the list that it picks from."""
         arguments = [literal(argument.value) for argument in node.args]
         texts = [text for text in arguments if text is not None]
         body = self._bindings.bodies[name]
         files = [file.replace("{…}", texts[0]) for file in files_in(body)] if len(texts) == 1 else []
         if files:
-            yield Found("file", self.span(node), files=tuple(files))
+            yield FoundPlace("file", self.span(node), files=tuple(files))
         elif texts and len(texts) == len(arguments):
             pool = self._pool(body)
             items = [
@@ -257,7 +259,7 @@ class SetupModule:
                 for text, argument in zip(texts, node.args, strict=True)
             ]
             picked = any(item.text for item in items)
-            yield Found("list", self._arguments(node), tuple(items)) if picked else self._opaque(node)
+            yield FoundPlace("list", self._arguments(node), tuple(items)) if picked else self._opaque(node)
             yield from self._pools(body) if picked else ()
         elif arguments or not self._bindings.functions[name]:
             yield self._opaque(node)
@@ -284,12 +286,12 @@ class SetupModule:
         texts = [literal(item.value) or "" for found in self._pool_lists(node) for item in found.elements]
         return {_name_in(text): text for text in reversed(texts) if _name_in(text)}
 
-    def _pools(self, node: cst.CSTNode) -> Iterator[Found]:
+    def _pools(self, node: cst.CSTNode) -> Iterator[FoundPlace]:
         for found in self._pool_lists(node):
             items = tuple(Item(literal(item.value), self.span(item)) for item in found.elements)
-            yield Found("pool", self._bracketed(found), items)
+            yield FoundPlace("pool", self._bracketed(found), items)
 
-    def _subscript(self, node: cst.Subscript, seen: frozenset[str], depth: int) -> Iterator[Found]:
+    def _subscript(self, node: cst.Subscript, seen: frozenset[str], depth: int) -> Iterator[FoundPlace]:
         index = node.slice[0].slice
         if isinstance(index, cst.Slice):
             yield from self._follow(node.value, seen, depth + 1)
@@ -324,12 +326,12 @@ class SetupModule:
             return self._text(values[0], depth + 1) if len(values) == 1 else None
         return None
 
-    def _opaque(self, node: cst.BaseExpression) -> Found:
+    def _opaque(self, node: cst.BaseExpression) -> FoundPlace:
         files = tuple(self._files_behind(node))
         span = self.span(node)
         if files:
-            return Found("file", span, files=files)
-        return Found("opaque", span, literals=bool(m.findall(node, m.SimpleString())))
+            return FoundPlace("file", span, files=files)
+        return FoundPlace("opaque", span, literals=bool(m.findall(node, m.SimpleString())))
 
     def _files_behind(self, node: cst.CSTNode, depth: int = 0) -> list[str]:
         """Return the files that an expression, or the function or the names it uses, reads."""

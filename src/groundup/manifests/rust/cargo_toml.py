@@ -6,18 +6,18 @@ from pathlib import PurePosixPath
 
 from groundup.manifests import toml
 from groundup.manifests.editing import Edit, Span, Text
-from groundup.manifests.records import Dependency, Kind, Language, Note, SectionKey
+from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
 from groundup.manifests.rust import declarations
-from groundup.manifests.sections import Entry, Scan, Section, SpanFormat
-from groundup.manifests.toml import Child, Document, Path
+from groundup.manifests.sections import ManifestEntry, Scan, Section, SpanFormat
+from groundup.manifests.toml import Child, Path, TomlDocument
 from groundup.manifests.toml_sections import Assignment, KeySection, assignments, inline_home
 
 _KINDS = {
-    "dependencies": Kind.RUNTIME,
-    "dev-dependencies": Kind.DEV,
-    "dev_dependencies": Kind.DEV,
-    "build-dependencies": Kind.BUILD,
-    "build_dependencies": Kind.BUILD,
+    "dependencies": DependencyKind.RUNTIME,
+    "dev-dependencies": DependencyKind.DEV,
+    "dev_dependencies": DependencyKind.DEV,
+    "build-dependencies": DependencyKind.BUILD,
+    "build_dependencies": DependencyKind.BUILD,
 }
 """Tables of a package or a target; the spelling with `_` is what old editions allow."""
 
@@ -53,7 +53,7 @@ class CargoToml(SpanFormat):
 
     def home(self, dependency: Dependency) -> SectionKey:
         """Return the table's key: optional dependencies stand among the others, patches with their registry."""
-        kind = Kind.RUNTIME if dependency.kind is Kind.OPTIONAL else dependency.kind
+        kind = DependencyKind.RUNTIME if dependency.kind is DependencyKind.OPTIONAL else dependency.kind
         return SectionKey(kind, dependency.group, dependency.marker)
 
     def scan(self, source: Text) -> Scan:
@@ -72,26 +72,26 @@ class CargoToml(SpanFormat):
         return assignments(toml.parse(scan.source), path, new)
 
 
-def _places(document: Document) -> Iterator[tuple[Path, SectionKey]]:
+def _places(document: TomlDocument) -> Iterator[tuple[Path, SectionKey]]:
     for name, kind in _KINDS.items():
         yield (name,), SectionKey(kind)
     for target in _names(document, "target"):
         for name, kind in _KINDS.items():
             yield ("target", target, name), SectionKey(kind, marker=target)
-    yield _WORKSPACE, SectionKey(Kind.CONSTRAINT)
+    yield _WORKSPACE, SectionKey(DependencyKind.CONSTRAINT)
     for registry in _names(document, "patch"):
-        yield ("patch", registry), SectionKey(Kind.OVERRIDE, f"patch.{registry}")
-    yield ("replace",), SectionKey(Kind.OVERRIDE, "replace")
+        yield ("patch", registry), SectionKey(DependencyKind.OVERRIDE, f"patch.{registry}")
+    yield ("replace",), SectionKey(DependencyKind.OVERRIDE, "replace")
 
 
-def _names(document: Document, *path: str) -> list[str]:
+def _names(document: TomlDocument, *path: str) -> list[str]:
     return list(dict.fromkeys(child.name for child in document.children(*path)))
 
 
 def _path_of(key: SectionKey) -> Path | None:
-    if key.kind is Kind.CONSTRAINT:
+    if key.kind is DependencyKind.CONSTRAINT:
         return _WORKSPACE
-    if key.kind is Kind.OVERRIDE:
+    if key.kind is DependencyKind.OVERRIDE:
         return ("patch", key.group.removeprefix("patch.")) if key.group.startswith("patch.") else ("replace",)
     name = next((name for name, kind in _KINDS.items() if kind is key.kind), None)
     if name is None or key.group:
@@ -99,7 +99,7 @@ def _path_of(key: SectionKey) -> Path | None:
     return ("target", key.marker, name) if key.marker else (name,)
 
 
-def _section(document: Document, path: Path, key: SectionKey) -> Iterator[Section]:
+def _section(document: TomlDocument, path: Path, key: SectionKey) -> Iterator[Section]:
     plain = document.plain(*path)
     if plain is None:
         return
@@ -114,7 +114,7 @@ def _section(document: Document, path: Path, key: SectionKey) -> Iterator[Sectio
     yield _CargoSection(document, path, key, entries, children, render, declarations.key_of)
 
 
-def _place(document: Document, path: Path) -> int | None:
+def _place(document: TomlDocument, path: Path) -> int | None:
     """Return where something about *path* starts."""
     for child in document.children(*path[:-1]):
         if child.name == path[-1]:
@@ -122,7 +122,7 @@ def _place(document: Document, path: Path) -> int | None:
     return None
 
 
-def _entry(document: Document, path: Path, child: Child, key: SectionKey) -> Entry:
+def _entry(document: TomlDocument, path: Path, child: Child, key: SectionKey) -> ManifestEntry:
     source = document.source
     pieces = sorted(
         [member.span for member in child.members]
@@ -133,7 +133,7 @@ def _entry(document: Document, path: Path, child: Child, key: SectionKey) -> Ent
         dependency = declarations.parse(child.name, document.plain(*path, child.name), key)
     except declarations.UnusableError as error:
         raise source.error(f"{'.'.join((*path, child.name))} {error}", child.start) from error
-    return Entry(
+    return ManifestEntry(
         dependency.model_copy(update={"text": text, "location": source.location(pieces[0])}),
         pieces[0],
     )
@@ -145,7 +145,7 @@ def _render_in(source: Text, items: Sequence[Dependency]) -> Assignment:
     return declarations.render(items[0])
 
 
-def _notes(document: Document) -> Iterator[Note]:
+def _notes(document: TomlDocument) -> Iterator[Note]:
     source = document.source
     members = document.value("workspace", "members")
     for item in (members.items or ()) if members else ():
@@ -165,18 +165,18 @@ def _notes(document: Document) -> Iterator[Note]:
             topic="kept",
             message=f"features name dependencies: {names}",
             line=source.line_of(telling[0].start),
-            kind=Kind.OPTIONAL,
+            kind=DependencyKind.OPTIONAL,
         )
 
 
-def _names_dependencies(document: Document, feature: str, optional: frozenset[str]) -> bool:
+def _names_dependencies(document: TomlDocument, feature: str, optional: frozenset[str]) -> bool:
     values = document.plain("features", feature)
     return isinstance(values, list) and any(
         "/" in item or ":" in item or item in optional for item in values if isinstance(item, str)
     )
 
 
-def _optional_names(document: Document) -> frozenset[str]:
+def _optional_names(document: TomlDocument) -> frozenset[str]:
     """Return the optional dependencies that are no features of their own, so that a feature's name means them."""
     names = set()
     for path, _ in _places(document):

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 
 from groundup.manifests import toml
-from groundup.manifests.records import Dependency, Kind, SectionKey, Source
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource, SectionKey
 from groundup.manifests.toml_sections import Assignment
 
 _SPOKEN_FOR = ("version", "features", "package")
@@ -46,8 +46,8 @@ def parse(key: str, value: object, section: SectionKey) -> Dependency:
         rest["package"] = package
     source, origin = _origin(rest)
     kind = section.kind
-    if kind is Kind.RUNTIME and rest.get("optional") is True:
-        kind = Kind.OPTIONAL
+    if kind is DependencyKind.RUNTIME and rest.get("optional") is True:
+        kind = DependencyKind.OPTIONAL
         del rest["optional"]
     return Dependency(
         language="rust",
@@ -72,17 +72,17 @@ def render(dependency: Dependency) -> Assignment:
         table["package"] = dependency.name
     if dependency.constraint:
         table["version"] = dependency.constraint
-    if dependency.source is Source.WORKSPACE:
+    if dependency.source is DependencySource.WORKSPACE:
         table["workspace"] = True
-    elif dependency.source in (Source.PATH, Source.PROJECT):
+    elif dependency.source in (DependencySource.PATH, DependencySource.PROJECT):
         table["path"] = dependency.origin
-    elif dependency.source is Source.GIT:
+    elif dependency.source is DependencySource.GIT:
         table["git"] = dependency.origin
     elif dependency.origin:
         table.setdefault("registry", dependency.origin)
     if dependency.extras:
         table["features"] = list(dependency.extras)
-    if dependency.kind is Kind.OPTIONAL:
+    if dependency.kind is DependencyKind.OPTIONAL:
         table["optional"] = True
     key = key_of(dependency)
     if table.keys() <= {"version"}:
@@ -99,17 +99,17 @@ def _named(key: str, section: SectionKey) -> tuple[str, str]:
     return (name, key) if name and name != key else (key, "")
 
 
-def _origin(rest: dict[str, object]) -> tuple[Source, str]:
+def _origin(rest: dict[str, object]) -> tuple[DependencySource, str]:
     """Take out of *rest* where the dependency comes from."""
     if rest.get("workspace") is True:
         del rest["workspace"]
-        return Source.WORKSPACE, ""
-    for name, source in (("git", Source.GIT), ("path", Source.PATH)):
+        return DependencySource.WORKSPACE, ""
+    for name, source in (("git", DependencySource.GIT), ("path", DependencySource.PATH)):
         if isinstance(rest.get(name), str):
             return source, str(rest.pop(name))
     if isinstance(rest.get("registry"), str):
-        return Source.REGISTRY, str(rest.pop("registry"))
-    return Source.REGISTRY, ""
+        return DependencySource.REGISTRY, str(rest.pop("registry"))
+    return DependencySource.REGISTRY, ""
 
 
 def _detail(value: object) -> str:

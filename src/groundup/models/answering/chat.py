@@ -10,7 +10,7 @@ from groundup.domain.conversations import ChatReply, ChatRequest, Message, Tool,
 from groundup.models.answering.forms import (
     Asked,
     Document,
-    Loose,
+    LooseRequest,
     data,
     fresh_id,
     invalid,
@@ -25,24 +25,24 @@ PASSED_ON = ("top_p", "stop", "tool_choice", "parallel_tool_calls", "response_fo
 DONE = b"data: [DONE]\n\n"
 
 
-class _Part(Loose):
+class _Part(LooseRequest):
     type: str
     text: str = ""
 
 
-class _Function(Loose):
+class _Function(LooseRequest):
     name: str
     arguments: str = ""
     description: str | None = None
     parameters: dict[str, JsonValue] | None = None
 
 
-class _Call(Loose):
+class _Call(LooseRequest):
     id: str
     function: _Function
 
 
-class _Message(Loose):
+class _Message(LooseRequest):
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[_Part] | None = None
     tool_calls: list[_Call] | None = None
@@ -50,16 +50,16 @@ class _Message(Loose):
     reasoning_content: str | None = None
 
 
-class _Tool(Loose):
+class _Tool(LooseRequest):
     type: Literal["function"]
     function: _Function
 
 
-class _StreamOptions(Loose):
+class _StreamOptions(LooseRequest):
     include_usage: bool = False
 
 
-class _Request(Loose):
+class _Request(LooseRequest):
     model: str = ""
     messages: list[_Message] = Field(min_length=1)
     tools: list[_Tool] | None = None

@@ -17,7 +17,7 @@ _PIECE = 2000
 """Characters of text in one event of a stream."""
 
 
-class Loose(BaseModel):
+class LooseRequest(BaseModel):
     """A part of a client's request: what we do not know is not looked at."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)

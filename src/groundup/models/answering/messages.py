@@ -10,7 +10,7 @@ from groundup.domain.conversations import ChatReply, ChatRequest, Finish, Messag
 from groundup.models.answering.forms import (
     Asked,
     Document,
-    Loose,
+    LooseRequest,
     event,
     fresh_id,
     invalid,
@@ -24,7 +24,7 @@ COUNT_PATH = "/v1/messages/count_tokens"
 PING = event("ping", {"type": "ping"})
 
 
-class _Block(Loose):
+class _Block(LooseRequest):
     type: str
     text: str = ""
     thinking: str = ""
@@ -35,25 +35,25 @@ class _Block(Loose):
     content: "str | list[_Block] | None" = None
 
 
-class _Message(Loose):
+class _Message(LooseRequest):
     role: Literal["user", "assistant", "system"]
     content: str | list[_Block]
 
 
-class _Tool(Loose):
+class _Tool(LooseRequest):
     type: str | None = None
     name: str
     description: str = ""
     input_schema: dict[str, JsonValue] = {"type": "object", "properties": {}}
 
 
-class _Choice(Loose):
+class _Choice(LooseRequest):
     type: Literal["auto", "any", "tool", "none"]
     name: str = ""
     disable_parallel_tool_use: bool | None = None
 
 
-class _Request(Loose):
+class _Request(LooseRequest):
     model: str = ""
     messages: list[_Message] = Field(min_length=1)
     system: str | list[_Block] | None = None

@@ -10,16 +10,16 @@ from groundup.domain.conversations import ChatReply, ChatRequest, Finish, Messag
 from groundup.models.asking.chat_streams import joined
 from groundup.models.asking.replies import (
     Count,
-    Counted,
-    Form,
-    Loose,
+    CountedTokens,
+    LooseReply,
     OrNothing,
     Parsed,
+    ReplyForm,
     Text,
     validated,
 )
 from groundup.models.asking.sendable import sendable
-from groundup.models.naming import Provider
+from groundup.models.settings import ModelProvider
 
 PATH = "/chat/completions"
 _KEPT = ("reasoning_details", "extra_content", "provider_specific_fields")
@@ -28,7 +28,7 @@ _KEPT_OF_CALLS = ("extra_content", "provider_specific_fields", "thought_signatur
 """The same of a call."""
 
 
-def request_document(request: ChatRequest, model: str, provider: Provider) -> dict[str, JsonValue]:
+def request_document(request: ChatRequest, model: str, provider: ModelProvider) -> dict[str, JsonValue]:
     """Return the JSON of *request*."""
     document: dict[str, JsonValue] = {
         "model": model,
@@ -81,17 +81,17 @@ def message_document(
     return document | kept
 
 
-class _Function(Loose):
+class _Function(LooseReply):
     name: Text = ""
     arguments: str | dict[str, JsonValue] | list[JsonValue] | float | bool | None = ""
 
 
-class _Call(Loose):
+class _Call(LooseReply):
     id: Text = ""
     function: Annotated[_Function, OrNothing] = _Function()
 
 
-class _Message(Loose):
+class _Message(LooseReply):
     content: str | list[JsonValue] | None = None
     refusal: str | None = None
     reasoning_content: JsonValue = None
@@ -99,20 +99,20 @@ class _Message(Loose):
     tool_calls: list[dict[str, JsonValue]] | None = None
 
 
-class _Choice(Loose):
+class _Choice(LooseReply):
     message: _Message
     finish_reason: JsonValue = None
 
 
-class _InputDetails(Loose):
+class _InputDetails(LooseReply):
     cached_tokens: Count = None
 
 
-class _OutputDetails(Loose):
+class _OutputDetails(LooseReply):
     reasoning_tokens: Count = None
 
 
-class _Usage(Loose):
+class _Usage(LooseReply):
     prompt_tokens: Count = None
     completion_tokens: Count = None
     prompt_tokens_details: Annotated[_InputDetails, OrNothing] = _InputDetails()
@@ -120,7 +120,7 @@ class _Usage(Loose):
     prompt_cache_hit_tokens: Count = None
 
 
-class _Reply(Loose):
+class _Reply(LooseReply):
     model: Text = ""
     choices: list[_Choice] = Field(min_length=1)
     usage: Annotated[_Usage, OrNothing] = _Usage()
@@ -135,7 +135,7 @@ def parsed_reply(document: Mapping[str, JsonValue]) -> Parsed:
     return Parsed(reply=reply, counted=_counted(told.usage, message))
 
 
-FORM = Form(parsed_reply, joined, {"stream": True, "stream_options": {"include_usage": True}})
+FORM = ReplyForm(parsed_reply, joined, {"stream": True, "stream_options": {"include_usage": True}})
 
 
 def _raw_message(document: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
@@ -193,11 +193,11 @@ def _finish(choice: _Choice, message: Message) -> Finish:
             return "tool_calls" if message.tool_calls else "other"
 
 
-def _counted(told: _Usage, message: Message) -> Counted:
+def _counted(told: _Usage, message: Message) -> CountedTokens:
     """Return what is told. Input of no tokens, and words of none, were not counted."""
     cached = told.prompt_tokens_details.cached_tokens
     said = bool(message.content or message.tool_calls)
-    return Counted(
+    return CountedTokens(
         input_tokens=told.prompt_tokens or None,
         output_tokens=None if said and told.completion_tokens == 0 else told.completion_tokens,
         cached_input_tokens=told.prompt_cache_hit_tokens if cached is None else cached,

@@ -14,11 +14,11 @@ from groundup.domain.conversations import ChatReply, ChatRequest, Finish, Messag
 from groundup.models.asking.replies import (
     BrokenReplyError,
     Count,
-    Counted,
-    Form,
-    Loose,
+    CountedTokens,
+    LooseReply,
     OrNothing,
     Parsed,
+    ReplyForm,
     Text,
     validated,
 )
@@ -104,7 +104,7 @@ def _blocks(message: Message) -> list[Document]:
     return blocks
 
 
-class _Block(Loose):
+class _Block(LooseReply):
     type: Text
     text: Text = ""
     thinking: Text = ""
@@ -113,14 +113,14 @@ class _Block(Loose):
     input: JsonValue = None
 
 
-class _Usage(Loose):
+class _Usage(LooseReply):
     input_tokens: Count = None
     output_tokens: Count = None
     cache_read_input_tokens: Count = None
     cache_creation_input_tokens: Count = None
 
 
-class _Reply(Loose):
+class _Reply(LooseReply):
     type: Literal["message"]
     model: Text = ""
     content: list[_Block]
@@ -159,11 +159,11 @@ def parsed_reply(document: Mapping[str, JsonValue]) -> Parsed:
     )
 
 
-def _counted(told: _Usage, message: Message) -> Counted:
+def _counted(told: _Usage, message: Message) -> CountedTokens:
     """Return what is told; of the input, what was read from the cache and written to it is told apart."""
     parts = (told.input_tokens, told.cache_read_input_tokens, told.cache_creation_input_tokens)
     said = bool(message.content or message.tool_calls)
-    return Counted(
+    return CountedTokens(
         input_tokens=sum(part or 0 for part in parts) or None,
         output_tokens=None if said and told.output_tokens == 0 else told.output_tokens,
         cached_input_tokens=told.cache_read_input_tokens,
@@ -225,4 +225,4 @@ def _closed(block: Document) -> Document:
     return block
 
 
-FORM = Form(parsed_reply, joined, {"stream": True})
+FORM = ReplyForm(parsed_reply, joined, {"stream": True})

@@ -23,7 +23,7 @@ class BrokenReplyError(Exception):
     """A reply with status 200 that does not say what a reply must say; another try may."""
 
 
-class Counted(Record):
+class CountedTokens(Record):
     """What an endpoint says of a call's tokens; None where it says nothing that can be true."""
 
     input_tokens: int | None = None
@@ -49,11 +49,11 @@ class Parsed(Record):
     """A reply without its usage, and what the endpoint says of that."""
 
     reply: ChatReply
-    counted: Counted = Counted()
+    counted: CountedTokens = CountedTokens()
 
 
 @dataclass(frozen=True)
-class Form:
+class ReplyForm:
     """How an endpoint's replies are read."""
 
     parsed: Callable[[Mapping[str, JsonValue]], Parsed]
@@ -64,7 +64,7 @@ class Form:
     """What a request says more that wants a stream."""
 
 
-class Loose(BaseModel):
+class LooseReply(BaseModel):
     """A part of an endpoint's reply: what we do not know is not looked at."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)

@@ -72,7 +72,7 @@ class Turn(Record):
     output_tokens: int | None = Field(default=None, ge=0, description="None: estimated")
 
 
-class Conversation(Record):
+class ScriptedConversation(Record):
     """The turns for requests whose text matches *when*."""
 
     when: Pattern = Field(default="", description="regular expression, searched in system and first user message")
@@ -97,7 +97,7 @@ class Script(Record):
     stream_only: bool = Field(default=False, description="refuse requests that want no stream")
     key: str | None = Field(default=None, description="the only key that is accepted; None: any or none")
     rules: tuple[Rule, ...] = Field(default=(), alias="rule")
-    conversations: tuple[Conversation, ...] = Field(default=(), alias="conversation")
+    conversations: tuple[ScriptedConversation, ...] = Field(default=(), alias="conversation")
     turns: tuple[Turn, ...] = Field(default=(), alias="turn")
     then: Literal["stop", "repeat"] = "stop"
 

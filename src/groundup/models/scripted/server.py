@@ -1,4 +1,4 @@
-"""The endpoint of a scripted model: Chat Completions over real HTTP on loopback, streamed or not.
+"""The scripted model's endpoint: Chat Completions over real HTTP on loopback, streamed or not.
 
 It counts what it is asked, so that tests can say that nothing was asked twice: `GET /calls` tells other processes.
 """
@@ -8,18 +8,22 @@ import json
 import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Self
 
-from pydantic import JsonValue
+from pydantic import JsonValue, SecretStr
 
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage, ToolCall
 from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import InfrastructureError
-from groundup.gateways.server import GatewayServer, Request, Response, ServerLimits
 from groundup.models.answering import chat, messages
 from groundup.models.answering.forms import Asked, BadRequestError, Document, parsed_json
+from groundup.models.client import EndpointModel
 from groundup.models.counting import estimated_text_tokens, estimated_tokens
+from groundup.models.endpoint import ModelEndpoint, Patience
+from groundup.models.prices import CostLedger, Price
 from groundup.models.scripted.script import FailureName, Script, Turn
 from groundup.models.scripted.strict import (
     THOUGHT_OUT,
@@ -30,6 +34,8 @@ from groundup.models.scripted.strict import (
     signed_chat,
     signed_messages,
 )
+from groundup.models.settings import ModelName, ModelProvider, ModelSettings
+from groundup.registries.server import GatewayServer, Request, Response, ServerLimits
 
 _LIMITS = ServerLimits(
     connections=2048, requests_at_once=2048, body_bytes=256 * 1024 * 1024,
@@ -246,3 +252,49 @@ async def _dropped() -> AsyncIterator[bytes]:
 
 def _json(status: int, document: dict[str, JsonValue]) -> Response:
     return Response(status, json.dumps(document, ensure_ascii=False).encode(), content_type="application/json")
+
+
+class ScriptedModel:
+    """A `ChatModel` that serves itself while it is open."""
+
+    def __init__(
+        self,
+        script: Script,
+        name: ModelName,
+        settings: ModelSettings,
+        patience: Patience,
+        price: Price | None,
+        ledger: CostLedger,
+    ) -> None:
+        self.name = str(name)
+        self.context_tokens = settings.context_tokens or script.context_tokens
+        self.server = ScriptedServer(script)
+        """What it counted can be read here, also after it is closed."""
+        self._parts = (name, settings, patience, price, ledger)
+        self._model: EndpointModel | None = None
+        self._open = AsyncExitStack()
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Ask the own endpoint."""
+        assert self._model is not None, "enter the model first"
+        return await self._model.complete(request)
+
+    async def count_tokens(self, request: ChatRequest) -> int:
+        """Return the estimate by which the script's window is kept."""
+        return estimated_tokens(request)
+
+    async def __aenter__(self) -> Self:
+        name, settings, patience, price, ledger = self._parts
+        await self._open.enter_async_context(self.server)
+        provider = ModelProvider(base_url=self.server.base_url, key="GROUNDUP_SCRIPTED_KEY", key_optional=True)
+        key = SecretStr(self.server.script.key) if self.server.script.key else None
+        endpoint = ModelEndpoint(self.name, provider, key, patience)
+        model = EndpointModel(name, provider, endpoint, settings, price, ledger)
+        self._model = await self._open.enter_async_context(model)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self._model = None
+        await self._open.aclose()

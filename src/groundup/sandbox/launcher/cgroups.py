@@ -13,7 +13,7 @@ _CONTROLLERS = ("memory", "pids", "cpu", "cpuacct")
 
 
 @dataclass(frozen=True)
-class Places:
+class CgroupFolders:
     """Where groups can be made: a folder per controller. In version 2 all are one folder."""
 
     version: int = 0
@@ -24,7 +24,7 @@ class Places:
         return controller in self.folders
 
 
-def find_places() -> Places:
+def find_places() -> CgroupFolders:
     """Return where this process can make groups; makes and removes an empty one to be sure."""
     own = _own_groups()
     mounts = _mounts()
@@ -33,17 +33,17 @@ def find_places() -> Places:
         place = _usable_unified(_inside(mounts["cgroup2"], own[""]), top)
         if place:
             available = _words(place / "cgroup.subtree_control")
-            return Places(2, {name: place for name in _CONTROLLERS if name in available})
+            return CgroupFolders(2, {name: place for name in _CONTROLLERS if name in available})
     folders = {}
     for name in _CONTROLLERS:
         if name in own and name in mounts:
             folder = _inside(mounts[name], own[name])
             if _can_make_groups(folder):
                 folders[name] = folder
-    return Places(1, folders) if folders else Places()
+    return CgroupFolders(1, folders) if folders else CgroupFolders()
 
 
-class Group:
+class SandboxGroups:
     """The control groups of one sandbox; any of them may be missing."""
 
     def __init__(self, version: int, paths: dict[str, Path]) -> None:
@@ -51,7 +51,7 @@ class Group:
         self.paths = paths
 
     @classmethod
-    def named(cls, places: Places, name: str) -> "Group":
+    def named(cls, places: CgroupFolders, name: str) -> "SandboxGroups":
         """Return groups that are not made yet."""
         return cls(places.version, {key: folder / name for key, folder in places.folders.items()})
 

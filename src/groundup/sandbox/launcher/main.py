@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from groundup.sandbox.launcher import identities, kernel, wire
-from groundup.sandbox.launcher.cgroups import Group, Places, find_places
+from groundup.sandbox.launcher.cgroups import CgroupFolders, SandboxGroups, find_places
 from groundup.sandbox.launcher.placing import Placer
 from groundup.sandbox.launcher.spawning import Identity, Spawn, become_sandbox, fork, make_network
 from groundup.sandbox.launcher.watching import FREE_FLOOR_BYTES, TICK_S, DiskWatch, take_census
@@ -36,7 +36,7 @@ class Box:
     outer: int
     info: int
     errors: int
-    group: Group
+    group: SandboxGroups
     lent: tuple[int, ...]
     processors: frozenset[int]
     memory_bytes: int
@@ -57,7 +57,7 @@ class Launcher:
 
     channel: socket.socket
     state: Path
-    places: Places = field(default_factory=find_places)
+    places: CgroupFolders = field(default_factory=find_places)
     boxes: dict[str, Box] = field(default_factory=dict)
     finishing: dict[int, Callable[[int], None]] = field(default_factory=dict)
     networks: dict[str, tuple[Identity, tuple[int, int]]] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class Launcher:
             outer=0,
             info=info,
             errors=os.dup(errors),
-            group=Group.named(self.places, f"groundup-{self.state.name}-{key}"),
+            group=SandboxGroups.named(self.places, f"groundup-{self.state.name}-{key}"),
             lent=tuple(os.dup(folder) for folder in folders),
             processors=self._processors(limits["cpus"]),
             memory_bytes=limits["memory_mb"] * 2**20,
@@ -392,7 +392,7 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _folders(group: Group) -> list[str]:
+def _folders(group: SandboxGroups) -> list[str]:
     return sorted({str(path) for path in group.paths.values()})
 
 

@@ -5,11 +5,9 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from groundup.sources.grammars import captures, line_of, text_of
-from groundup.sources.routes.nesting import Holder, holders
-from groundup.sources.routes.paths import from_angles, from_regex, join
-from groundup.sources.routes.python_project import Module, Project, arguments, called
+from groundup.sources.routes.paths import ANY, METHODS, Holder, Route, from_angles, from_regex, holders, join
+from groundup.sources.routes.python_project import Module, RouteProject, arguments, called
 from groundup.sources.routes.python_views import class_methods, function_methods, view_set
-from groundup.sources.routes.records import ANY, METHODS, Route
 
 _PATTERNS = "urlpatterns"
 _DEPTH = 8
@@ -17,7 +15,7 @@ _MOST = 5000
 _ROUTERS = ("DefaultRouter", "SimpleRouter")
 
 
-def django_routes(project: Project) -> Iterator[Route]:
+def django_routes(project: RouteProject) -> Iterator[Route]:
     """Yield the routes that the root URL configurations of *project* lead to."""
     reader = _Reader(project)
     for module in reader.roots():
@@ -25,7 +23,7 @@ def django_routes(project: Project) -> Iterator[Route]:
 
 
 class _Reader:
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: RouteProject) -> None:
         self._project = project
         self._left = _MOST
         """Entries that are still read; configurations may include each other many times."""

@@ -5,15 +5,14 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from groundup.sources.grammars import line_of, text_of
-from groundup.sources.routes.paths import join
-from groundup.sources.routes.python_project import Module, Project, arguments, called
-from groundup.sources.routes.records import Route
+from groundup.sources.routes.paths import Route, join
+from groundup.sources.routes.python_project import Module, RouteProject, arguments, called
 
 _DOMAIN = "DOMAIN"
 _DEPTH = 6
 
 
-def eve_routes(project: Project) -> Iterator[Route]:
+def eve_routes(project: RouteProject) -> Iterator[Route]:
     """Yield collection and item routes of every resource; nothing where no Eve is made."""
     made = [
         (module, call)
@@ -37,7 +36,7 @@ def eve_routes(project: Project) -> Iterator[Route]:
 Settings = dict[str, tuple[Module, Node]]
 
 
-def _resources(project: Project, settings: Settings) -> Iterator[Route]:
+def _resources(project: RouteProject, settings: Settings) -> Iterator[Route]:
     domain = _dictionary(project, *settings[_DOMAIN])
     prefix = [_setting(project, settings, name) for name in ("URL_PREFIX", "API_VERSION")]
     for name, (module, node) in (domain or {}).items():
@@ -54,15 +53,15 @@ def _resources(project: Project, settings: Settings) -> Iterator[Route]:
             yield Route(method, path + "/{}", "eve", module.path, line_of(node))
 
 
-def _setting(project: Project, settings: Settings, name: str) -> str:
+def _setting(project: RouteProject, settings: Settings, name: str) -> str:
     return (project.text(*settings[name]) or "") if name in settings else ""
 
 
-def _methods(project: Project, settings: Settings, name: str) -> list[str]:
+def _methods(project: RouteProject, settings: Settings, name: str) -> list[str]:
     return [word.upper() for word in project.texts(*settings[name])] if name in settings else []
 
 
-def _dictionary(project: Project, module: Module, node: Node | None, depth: int = 0) -> Settings | None:
+def _dictionary(project: RouteProject, module: Module, node: Node | None, depth: int = 0) -> Settings | None:
     """Read a dictionary, also by name or from `dict(...)`."""
     if node is None or depth > _DEPTH:
         return None

@@ -11,10 +11,10 @@ from groundup.sources.routes.eve import eve_routes
 from groundup.sources.routes.java_annotations import annotated_routes
 from groundup.sources.routes.java_calls import called_routes
 from groundup.sources.routes.java_project import JavaProject
+from groundup.sources.routes.paths import Route
 from groundup.sources.routes.python_handlers import handler_routes
-from groundup.sources.routes.python_project import Project
+from groundup.sources.routes.python_project import RouteProject
 from groundup.sources.routes.python_routers import router_routes
-from groundup.sources.routes.records import Route
 
 _MOST_FILES = 5_000
 _MOST_BYTES = 8_000_000
@@ -62,7 +62,7 @@ def routes_in(
 ) -> tuple[Route, ...]:
     """Return the routes that *sources* declare, sorted, each once; *configurations* are `application.*` files."""
     every = list(sources)
-    python = Project(source for source in every if source.suffix == ".py")
+    python = RouteProject(source for source in every if source.suffix == ".py")
     java = JavaProject(source for source in every if source.suffix == ".java")
     prefixes = _prefixes(configurations or {})
     found = {

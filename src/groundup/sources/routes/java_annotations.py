@@ -6,8 +6,7 @@ from tree_sitter import Node
 
 from groundup.sources.grammars import captures, line_of, text_of
 from groundup.sources.routes.java_project import JavaFile, JavaProject, annotations, methods_of
-from groundup.sources.routes.paths import from_braces, join
-from groundup.sources.routes.records import ANY, METHODS, Route
+from groundup.sources.routes.paths import ANY, METHODS, Route, from_braces, join
 
 _SPRING = {f"{method.capitalize()}Mapping": method for method in METHODS}
 _MICRONAUT = {method.capitalize(): method for method in METHODS}

@@ -7,9 +7,7 @@ from tree_sitter import Node
 
 from groundup.sources.grammars import captures, line_of, text_of
 from groundup.sources.routes.java_project import JavaFile, JavaProject
-from groundup.sources.routes.nesting import Holder, holders
-from groundup.sources.routes.paths import from_colons, from_javalin, join
-from groundup.sources.routes.records import METHODS, Route
+from groundup.sources.routes.paths import METHODS, Holder, Route, from_colons, from_javalin, holders, join
 
 _VERBS = {method.lower(): method for method in METHODS}
 _CRUD = (("GET", False), ("POST", False), ("GET", True), ("PATCH", True), ("DELETE", True))

@@ -7,7 +7,7 @@ from tree_sitter import Node
 
 from groundup.sources.files import SourceFile
 from groundup.sources.grammars import ancestors, captures, parse, text_of
-from groundup.sources.routes.nesting import too_deep
+from groundup.sources.routes.paths import too_deep
 
 _DEPTH = 12
 _STEPS = 100_000

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from groundup.sources.grammars import ancestors, captures, line_of, text_of
-from groundup.sources.routes.paths import from_regex
-from groundup.sources.routes.python_project import Module, Project, arguments, called
+from groundup.sources.routes.paths import METHODS, Route, from_regex
+from groundup.sources.routes.python_project import Module, RouteProject, arguments, called
 from groundup.sources.routes.python_views import class_methods, lineage
-from groundup.sources.routes.records import METHODS, Route
 
 _PLAIN_HANDLERS = frozenset({"BaseHTTPRequestHandler", "SimpleHTTPRequestHandler"})
 _TORNADO_HANDLERS = frozenset({"RequestHandler", "StaticFileHandler", "WebSocketHandler"})
@@ -24,7 +23,7 @@ _MOST_CALLED = 50
 _METHOD = re.compile(r"['\"](" + "|".join(METHODS) + r")['\"]")
 
 
-def handler_routes(project: Project) -> Iterator[Route]:
+def handler_routes(project: RouteProject) -> Iterator[Route]:
     """Yield the routes of all handlers' classes in *project*."""
     for module in project.modules:
         yield from _tornado(project, module)
@@ -34,12 +33,12 @@ def handler_routes(project: Project) -> Iterator[Route]:
                 yield from _Plain(project, module, text_of(name)).routes()
 
 
-def _is_handler(project: Project, module: Module, name: str, bases: frozenset[str]) -> bool:
+def _is_handler(project: RouteProject, module: Module, name: str, bases: frozenset[str]) -> bool:
     classes, foreign = lineage(project, module, name)
     return bool(classes) and not bases.isdisjoint(foreign)
 
 
-def _tornado(project: Project, module: Module) -> Iterator[Route]:
+def _tornado(project: RouteProject, module: Module) -> Iterator[Route]:
     """Yield what pairs `(r"/users/([0-9]+)", Users)` and calls `url(r"/users", Users)` declare."""
     entries = [(node.named_children, node) for node in module.nodes("tuple")]
     entries += [
@@ -61,7 +60,7 @@ def _tornado(project: Project, module: Module) -> Iterator[Route]:
 class _Plain:
     """One handler of http.server."""
 
-    def __init__(self, project: Project, module: Module, name: str) -> None:
+    def __init__(self, project: RouteProject, module: Module, name: str) -> None:
         self._project = project
         classes, _ = lineage(project, module, name)
         self._functions: dict[str, tuple[Module, Node]] = {}

@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from groundup.sources.files import SourceFile
 from groundup.sources.grammars import captures, parse, text_of
-from groundup.sources.routes.nesting import too_deep
+from groundup.sources.routes.paths import too_deep
 
 _DEPTH = 12
 _STEPS = 100_000
@@ -88,7 +88,7 @@ def _aliased(node: Node) -> tuple[str, str]:
     return text_of(node), ""
 
 
-class Project:
+class RouteProject:
     """All modules, and how names lead from one to another."""
 
     def __init__(self, sources: Iterable[SourceFile]) -> None:

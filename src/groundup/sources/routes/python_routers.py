@@ -10,10 +10,9 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from groundup.sources.grammars import ancestors, line_of, text_of
-from groundup.sources.routes.paths import from_angles, from_braces, join
-from groundup.sources.routes.python_project import Arguments, Module, Project, arguments, called, decorators
+from groundup.sources.routes.paths import ANY, METHODS, Route, from_angles, from_braces, join
+from groundup.sources.routes.python_project import Arguments, Module, RouteProject, arguments, called, decorators
 from groundup.sources.routes.python_views import class_methods
-from groundup.sources.routes.records import ANY, METHODS, Route
 
 _APPLICATIONS = {
     "Flask": "flask",
@@ -69,13 +68,13 @@ class _Declared(NamedTuple):
     line: int
 
 
-def router_routes(project: Project) -> Iterator[Route]:
+def router_routes(project: RouteProject) -> Iterator[Route]:
     """Yield the routes that applications of *project* serve."""
     return _Reader(project).routes()
 
 
 class _Reader:
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: RouteProject) -> None:
         self._project = project
         self._kinds: dict[Owner, _Kind] = {}
         self._attachments: list[_Attachment] = []

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from groundup.sources.grammars import text_of
-from groundup.sources.routes.python_project import Module, Project, arguments, called, decorators
-from groundup.sources.routes.records import ANY, METHODS
+from groundup.sources.routes.paths import ANY, METHODS
+from groundup.sources.routes.python_project import Module, RouteProject, arguments, called, decorators
 
 _MOST_CLASSES = 40
 _CHECKED = re.compile(r"request\.method(?:\.upper\(\))?\s*(?:==|!=|in|not in)\s*([^:\n]{1,120})")
@@ -69,7 +69,7 @@ class ViewSetRoute:
         self.path = path
 
 
-def class_methods(project: Project, module: Module, name: str) -> set[str]:
+def class_methods(project: RouteProject, module: Module, name: str) -> set[str]:
     """Return the methods that class *name* answers; `*` for one that the project does not define."""
     classes, foreign = lineage(project, module, name)
     methods = {word.upper() for _, node in classes for word, _ in _functions(node)} & set(METHODS)
@@ -79,7 +79,7 @@ def class_methods(project: Project, module: Module, name: str) -> set[str]:
     return methods if allowed is None else methods & allowed
 
 
-def function_methods(project: Project, module: Module, name: str) -> set[str]:
+def function_methods(project: RouteProject, module: Module, name: str) -> set[str]:
     """Return the methods that Django's function *name* answers: by decorators, else by what it compares."""
     found = project.definition(module, name)
     if found is None or found[1].type != "function_definition":
@@ -96,7 +96,7 @@ def function_methods(project: Project, module: Module, name: str) -> set[str]:
     return set(_NAMED.findall(checks)) or {ANY}
 
 
-def view_set(project: Project, module: Module, name: str) -> Iterator[ViewSetRoute]:
+def view_set(project: RouteProject, module: Module, name: str) -> Iterator[ViewSetRoute]:
     """Yield what a router makes of the view set *name*."""
     classes, foreign = lineage(project, module, name)
     actions = {word for _, node in classes for word, _ in _functions(node)}
@@ -109,7 +109,7 @@ def view_set(project: Project, module: Module, name: str) -> Iterator[ViewSetRou
         yield from _extra_actions(project, owner, node)
 
 
-def lineage(project: Project, module: Module, name: str) -> tuple[list[tuple[Module, Node]], list[str]]:
+def lineage(project: RouteProject, module: Module, name: str) -> tuple[list[tuple[Module, Node]], list[str]]:
     """Return the class *name* with its bases that the project defines, and the last names of the others."""
     classes: list[tuple[Module, Node]] = []
     foreign: list[str] = []
@@ -125,7 +125,7 @@ def lineage(project: Project, module: Module, name: str) -> tuple[list[tuple[Mod
     return classes, foreign
 
 
-def _extra_actions(project: Project, module: Module, node: Node) -> Iterator[ViewSetRoute]:
+def _extra_actions(project: RouteProject, module: Module, node: Node) -> Iterator[ViewSetRoute]:
     for name, function in _functions(node):
         for decorator in decorators(function):
             if decorator.type == "call" and called(decorator).rpartition(".")[2] == "action":
@@ -152,7 +152,7 @@ def _bases(node: Node) -> list[str]:
     return [text_of(child) for child in children if child.type in ("identifier", "attribute")]
 
 
-def _allowed(project: Project, classes: list[tuple[Module, Node]]) -> set[str] | None:
+def _allowed(project: RouteProject, classes: list[tuple[Module, Node]]) -> set[str] | None:
     """Return the `http_method_names` that hold for a class; None where nobody states them."""
     for module, node in classes:
         body = node.child_by_field_name("body")

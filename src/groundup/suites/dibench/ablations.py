@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from groundup.domain.errors import UsageError
-from groundup.gateways.names import Names
 from groundup.manifests.formats import FORMATS, format_of
 from groundup.manifests.records import Dependency, ManifestError
+from groundup.registries.names import Names
 from groundup.suites.dibench.answers import Edited, declared, original, submitted
-from groundup.suites.dibench.dataset import Problem
+from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.metrics import name_key
-from groundup.suites.dibench.registry_check import Existence, Repository, check
+from groundup.suites.dibench.registry_check import EditedRepository, Existence, check
 
 ORACLE_METADATA = "oracle-metadata"
 WITHOUT_FAKES = "without-fakes"
@@ -23,7 +23,9 @@ ABLATIONS = (ORACLE_METADATA, WITHOUT_FAKES)
 _GONE = (Existence.FAKE, Existence.INTERNAL_MISSING)
 
 
-async def ablate(ablation: str, problem: Problem, submission: Path, destination: Path, names: Names) -> None:
+async def ablate(
+    ablation: str, problem: InstanceProblem, submission: Path, destination: Path, names: Names
+) -> None:
     """Write the build files of *submission*, changed, into *destination*. Raises `UsageError`."""
     edited = submitted(problem, submission)
     for path in problem.instance.build_files:
@@ -53,7 +55,7 @@ def check_ablation(ablation: str) -> None:
         raise UsageError(f"unknown ablation {ablation!r}; choose from: {', '.join(ABLATIONS)}")
 
 
-def _with_oracle_metadata(problem: Problem, path: str, present: Sequence[Dependency]) -> list[Dependency]:
+def _with_oracle_metadata(problem: InstanceProblem, path: str, present: Sequence[Dependency]) -> list[Dependency]:
     """Take the original's declarations of a name instead of the prediction's."""
     given = _unless_broken(problem, path)
     wanted: dict[str, list[Dependency]] = {}
@@ -72,7 +74,7 @@ def _names(items: Sequence[Dependency]) -> set[str]:
     return {name_key(item) for item in items}
 
 
-def _unless_broken(problem: Problem, path: str) -> set[object]:
+def _unless_broken(problem: InstanceProblem, path: str) -> set[object]:
     try:
         return {item.identity for item in declared(path, problem.read, problem)}
     except ManifestError:
@@ -80,8 +82,8 @@ def _unless_broken(problem: Problem, path: str) -> set[object]:
 
 
 async def _without_fakes(
-    problem: Problem, path: str, present: Sequence[Dependency], edited: Edited, names: Names
+    problem: InstanceProblem, path: str, present: Sequence[Dependency], edited: Edited, names: Names
 ) -> list[Dependency]:
     async with names.asking() as asking:
-        checked = await check({path: present}, Repository(problem, edited.read), asking)
+        checked = await check({path: present}, EditedRepository(problem, edited.read), asking)
     return [item.dependency for item in checked if item.existence not in _GONE]

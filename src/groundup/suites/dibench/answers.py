@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from groundup.domain.errors import TaskError
-from groundup.manifests.discovery import files_of
-from groundup.manifests.formats import FORMATS, format_of
+from groundup.manifests.formats import FORMATS, files_of, format_of
 from groundup.manifests.records import Dependency, Manifest, ManifestError, Note
-from groundup.suites.dibench.dataset import Problem
+from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.metrics import FileAnswer, InstanceAnswer, exact_key
 from groundup.suites.dibench.patches import FilePatch, PatchError, apply_to_file, parse_patch
 from groundup.suites.protocol import PATCH_FILE
@@ -36,7 +35,7 @@ class Edited:
     """Files that were handed in and are no build files."""
 
 
-def original(problem: Problem) -> Read:
+def original(problem: InstanceProblem) -> Read:
     """Return the original's build files. Raises `TaskError` when the published patch does not fit."""
     try:
         patches = parse_patch(problem.instance.patch.encode())
@@ -49,7 +48,7 @@ def original(problem: Problem) -> Read:
     return edited.read
 
 
-def submitted(problem: Problem, submission: Path) -> Edited:
+def submitted(problem: InstanceProblem, submission: Path) -> Edited:
     """Return the build files as *submission* makes them. Raises `PatchError` for a patch that is none."""
     build_files = set(problem.instance.build_files)
     handed_in = list(files_of(submission, frozenset({".git"})))
@@ -72,7 +71,7 @@ def submitted(problem: Problem, submission: Path) -> Edited:
     return Edited(read, ignored=len(handed_in) - len(laid_over))
 
 
-def _patched(problem: Problem, patches: list[FilePatch], only: set[str] | None) -> Edited:
+def _patched(problem: InstanceProblem, patches: list[FilePatch], only: set[str] | None) -> Edited:
     """Apply *patches*; with *only*, those of these files."""
     changed: dict[str, bytes | None] = {}
     broken: dict[str, str] = {}
@@ -93,7 +92,7 @@ def _patched(problem: Problem, patches: list[FilePatch], only: set[str] | None) 
 
 
 def answer(
-    problem: Problem, edited: Edited | None, lines: int | None = None
+    problem: InstanceProblem, edited: Edited | None, lines: int | None = None
 ) -> tuple[InstanceAnswer, dict[str, str]]:
     """Return what is compared, and why a file says nothing, by path. None: nothing could be taken in.
 
@@ -131,7 +130,7 @@ def answer(
     return found, broken
 
 
-def declared(path: str, read: Read, problem: Problem) -> tuple[Dependency, ...]:
+def declared(path: str, read: Read, problem: InstanceProblem) -> tuple[Dependency, ...]:
     """Return what a build file declares, referred requirements files included. Raises `ManifestError`."""
     return tuple(_declared(path, read, frozenset(problem.instance.build_files), {path}))
 

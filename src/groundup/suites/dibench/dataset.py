@@ -14,7 +14,7 @@ from pathlib import Path
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError, UsageError
-from groundup.domain.ids import checked_name
+from groundup.domain.names import checked_name
 from groundup.domain.records import Record
 from groundup.suites.dibench.instances import Instance, read_instances
 from groundup.trees.reading import read_regular
@@ -22,7 +22,7 @@ from groundup.trees.reading import read_regular
 SUBSETS = ("regular", "large")
 
 
-class Problem(Record):
+class InstanceProblem(Record):
     """An instance with where it belongs."""
 
     id: str
@@ -53,14 +53,14 @@ class Problem(Record):
         return self.repository
 
 
-class Dataset(Record):
+class InstanceSet(Record):
     """All problems at hand, sorted by id."""
 
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[InstanceProblem, ...] = ()
     version: str = "none"
 
 
-def read_dataset(root: Path) -> Dataset:
+def read_dataset(root: Path) -> InstanceSet:
     """Read all subsets below *root*. Raises `UsageError` naming file, line and field."""
     found: list[tuple[str, Instance]] = []
     for path in sorted(root.glob("*.jsonl")):
@@ -75,7 +75,7 @@ def read_dataset(root: Path) -> Dataset:
     if not found:
         raise UsageError(f"{root} holds no instances; expected a JSONL file such as {root}/repo-regular.jsonl")
     problems = sorted(_named(found, root), key=lambda problem: problem.id)
-    return Dataset(problems=tuple(problems), version=_version(problems))
+    return InstanceSet(problems=tuple(problems), version=_version(problems))
 
 
 def _subset(path: Path) -> str:
@@ -83,13 +83,15 @@ def _subset(path: Path) -> str:
     return named[0] if named else checked_name(path.stem)
 
 
-def _named(found: Sequence[tuple[str, Instance]], root: Path) -> Iterator[Problem]:
+def _named(found: Sequence[tuple[str, Instance]], root: Path) -> Iterator[InstanceProblem]:
     often = Counter(instance.instance_id for _, instance in found)
     for subset, instance in found:
         name = instance.instance_id
         if often[name] > 1:
             name = f"{name}.{instance.language}.{subset}"
-        yield Problem(id=name, subset=subset, instance=instance, repository=_repository(root, subset, instance))
+        yield InstanceProblem(
+            id=name, subset=subset, instance=instance, repository=_repository(root, subset, instance)
+        )
 
 
 def _repository(root: Path, subset: str, instance: Instance) -> Path:
@@ -100,6 +102,6 @@ def _repository(root: Path, subset: str, instance: Instance) -> Path:
     return next((place for place in places if place.is_dir()), places[-1])
 
 
-def _version(problems: Sequence[Problem]) -> str:
+def _version(problems: Sequence[InstanceProblem]) -> str:
     digest = digest_of([(problem.subset, problem.instance) for problem in problems])
     return digest.partition(":")[2][:12]

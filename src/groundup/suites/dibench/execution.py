@@ -14,20 +14,19 @@ from groundup.domain.errors import InfrastructureError
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.bench import Bench
-from groundup.grading.ci.failure_kinds import Failure, FailureKind, failure_of
+from groundup.grading.ci.failure_kinds import FailureKind, JobFailure, failure_of
 from groundup.grading.ci.records import JOB_LIMITS, JobRequest, JobResult, UnsupportedJobError
 from groundup.grading.ci.tools import Tool
-from groundup.grading.ci.workflow import WorkflowError
 from groundup.suites.dibench.answers import Edited, answer, submitted
-from groundup.suites.dibench.dataset import Problem
-from groundup.suites.dibench.execution_command import job_command
-from groundup.suites.dibench.execution_files import executed_files
+from groundup.suites.dibench.dataset import InstanceProblem
+from groundup.suites.dibench.execution_files import executed_files, job_command
 from groundup.suites.dibench.instances import Instance
 from groundup.suites.dibench.metrics import InstanceScore, score_instance
 from groundup.suites.dibench.sizes import source_lines
 from groundup.suites.dibench.verdict_facts import Facts, facts_of, scores_of
 from groundup.suites.protocol import Graded
 from groundup.trees.copy import copy_tree
+from groundup.workflows.workflow import WorkflowError
 
 VERSION = "1"
 _ACT_MB = 256
@@ -54,7 +53,7 @@ class ExecutionGrader:
     name = "execution"
     version = VERSION
 
-    def __init__(self, problems: Mapping[str, Problem], exclude_newer: str, timeout_s: float) -> None:
+    def __init__(self, problems: Mapping[str, InstanceProblem], exclude_newer: str, timeout_s: float) -> None:
         """Make the grader; *exclude_newer* is the setting `ci_exclude_newer`."""
         self._problems = problems
         self._exclude_newer = exclude_newer
@@ -104,7 +103,7 @@ class ExecutionGrader:
         score = score_instance(answer(self._problems[task.id], None)[0])
         return self._verdict(task, score, Score(numerator=0, denominator=1), {EXECUTED: False}, (reason,), {})
 
-    async def _run(self, problem: Problem, tree: Path, bench: Bench) -> JobResult:
+    async def _run(self, problem: InstanceProblem, tree: Path, bench: Bench) -> JobResult:
         from groundup.grading.ci.job import run_job
 
         instance = problem.instance
@@ -129,7 +128,7 @@ class ExecutionGrader:
         task: Task,
         score: InstanceScore,
         result: JobResult,
-        failure: Failure | None,
+        failure: JobFailure | None,
         facts: Facts,
         seconds: float,
     ) -> Graded:
@@ -175,7 +174,7 @@ class ExecutionGrader:
         return Graded(verdict=verdict)
 
 
-def _write_repository(problem: Problem, edited: Edited, tree: Path) -> tuple[str, ...]:
+def _write_repository(problem: InstanceProblem, edited: Edited, tree: Path) -> tuple[str, ...]:
     """Write the masked repository with the submission's declarations; return files where more was changed."""
     files = executed_files(problem, edited)
     copy_tree(problem.folder(), tree)
@@ -190,12 +189,12 @@ def _write_repository(problem: Problem, edited: Edited, tree: Path) -> tuple[str
     return files.taken_back
 
 
-def _text_score(problem: Problem, edited: Edited) -> InstanceScore:
+def _text_score(problem: InstanceProblem, edited: Edited) -> InstanceScore:
     found = answer(problem, edited)[0]
     lines = source_lines(problem.folder(), problem.instance.language)
     return score_instance(found.model_copy(update={"lines": lines}))
 
 
-def _reason(failure: Failure, result: JobResult) -> Reason:
+def _reason(failure: JobFailure, result: JobResult) -> Reason:
     stage = _STAGES.get(failure.kind, Stage.INSTALL)
     return Reason(stage=stage, message=f"{failure.kind}: {failure.evidence} ({result.reason})"[:400])

@@ -17,7 +17,7 @@ from groundup.domain.verdicts import Verdict
 from groundup.grading.ci.failure_kinds import FailureKind
 from groundup.sandbox.deadlines import starvation_noted
 from groundup.settings import Settings
-from groundup.suites.dibench.dataset import Problem
+from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.protocol import Validation
 from groundup.trees.writer import disk_errors
 
@@ -62,7 +62,7 @@ class Validity(Record):
         return Validation(task=self.task, standing=self.standing, why=self.why, tries=len(self.tries), known=known)
 
 
-def instance_key(problem: Problem) -> str:
+def instance_key(problem: InstanceProblem) -> str:
     """Return the digest of what is executed: the instance, and its masked build files."""
     masked = [problem.read(path) for path in problem.instance.build_files]
     return digest_of({"instance": problem.instance.digest, "masked": masked})
@@ -87,7 +87,7 @@ def read_validity(path: Path | None) -> dict[str, Validity]:
     return found
 
 
-def valid_ids(path: Path | None, problems: Iterable[Problem]) -> set[str]:
+def valid_ids(path: Path | None, problems: Iterable[InstanceProblem]) -> set[str]:
     """Return the ids of problems that were found valid as they are now."""
     known = read_validity(path)
     found = set()
@@ -103,7 +103,7 @@ def valid_ids(path: Path | None, problems: Iterable[Problem]) -> set[str]:
     return found
 
 
-def known_validity(path: Path, problem: Problem) -> Validity | None:
+def known_validity(path: Path, problem: InstanceProblem) -> Validity | None:
     """Return what was found of the problem as it is now; what a machine's fault was is found again."""
     one = read_validity(path).get(problem.id)
     if one is None or one.standing == "infrastructure" or one.instance != instance_key(problem):
@@ -122,7 +122,7 @@ def keep_validity(path: Path, found: Validity) -> None:
             file.write(line)
 
 
-async def assess(problem: Problem, times: int, try_once: TryOnce) -> Validity:
+async def assess(problem: InstanceProblem, times: int, try_once: TryOnce) -> Validity:
     """Execute original and masked repository *times* each, until one disproves the instance.
 
     What time may have decided on a busy machine disproves nothing: it is the machine's, and tried again.

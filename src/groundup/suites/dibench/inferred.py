@@ -7,14 +7,12 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from groundup.domain.records import Record
-from groundup.manifests.discovery import find_manifests
-from groundup.manifests.formats import FORMATS, format_of
+from groundup.manifests.formats import FORMATS, find_manifests, format_of
 from groundup.manifests.protocol import ManifestFormat
-from groundup.manifests.records import Dependency, Kind, Language, ManifestError, Source
-from groundup.sources.files import Tree, read_tree
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, ManifestError
+from groundup.sources.files import SourceFiles, read_tree
 from groundup.sources.inference import infer_tree
-from groundup.sources.records import InferredDependency, Manner, Place
-from groundup.sources.records import Kind as InferredKind
+from groundup.sources.records import InferredDependency, InferredKind, Manner, SourcePlace
 from groundup.suites.dibench.answers import Read
 from groundup.suites.dibench.workspaces import crate_name
 
@@ -22,16 +20,16 @@ WRITABLE = frozenset({
     "pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "package.json", "Cargo.toml", "msbuild",
 })  # fmt: skip
 """Formats of manifests that a project declares its own dependencies in."""
-INFERRED_KINDS: Mapping[Language, frozenset[Kind]] = {
-    "python": frozenset({Kind.RUNTIME}),
-    "javascript": frozenset({Kind.RUNTIME}),
-    "rust": frozenset({Kind.RUNTIME, Kind.OPTIONAL}),
-    "csharp": frozenset({Kind.RUNTIME}),
+INFERRED_KINDS: Mapping[Language, frozenset[DependencyKind]] = {
+    "python": frozenset({DependencyKind.RUNTIME}),
+    "javascript": frozenset({DependencyKind.RUNTIME}),
+    "rust": frozenset({DependencyKind.RUNTIME, DependencyKind.OPTIONAL}),
+    "csharp": frozenset({DependencyKind.RUNTIME}),
 }
 """What the subject `static` declares: in Rust also what stands behind features, for it lies in the same table."""
-_ON_DEMAND = (Kind.OPTIONAL, Kind.CONSTRAINT, Kind.OVERRIDE)
+_ON_DEMAND = (DependencyKind.OPTIONAL, DependencyKind.CONSTRAINT, DependencyKind.OVERRIDE)
 """Kinds that do not bring a package by themselves: one that stands only there may be needed besides."""
-_SOFT = (Kind.OPTIONAL, Kind.DEV, Kind.TEST, Kind.GROUP)
+_SOFT = (DependencyKind.OPTIONAL, DependencyKind.DEV, DependencyKind.TEST, DependencyKind.GROUP)
 _TELLING = 3
 """From how many names on extras are taken to tell all that is optional."""
 _LIKELY = 0.3
@@ -54,7 +52,7 @@ def write_inferred(
     language: Language,
     build_files: Sequence[str],
     read: Read,
-    kinds: Collection[Kind] = (Kind.RUNTIME,),
+    kinds: Collection[DependencyKind] = (DependencyKind.RUNTIME,),
 ) -> list[Written]:
     """Infer for each build file from the source around it, and return the files with what is missing added.
 
@@ -110,11 +108,11 @@ def as_dependency(item: InferredDependency, known: ManifestFormat) -> Dependency
         normalised=folded,
         constraint=constraint,
         marker=item.marker if known.language == "python" else "",
-        kind=Kind(item.kind.value),
+        kind=DependencyKind(item.kind.value),
     )
 
 
-def _inferred(tree: Tree, language: Language, path: str) -> tuple[list[InferredDependency], list[str]]:
+def _inferred(tree: SourceFiles, language: Language, path: str) -> tuple[list[InferredDependency], list[str]]:
     """Return what the source needs, and the import roots that the repository provides."""
     if language == "python" and any(word in posixpath.basename(path).lower() for word in _DEV_WORDS):
         return [], []  # such a file lists what developers use, which the imports of the package do not tell
@@ -126,18 +124,18 @@ def _inferred(tree: Tree, language: Language, path: str) -> tuple[list[InferredD
 
 
 def _told_apart(
-    inferred: Iterable[InferredDependency], softly: Mapping[str, Kind]
+    inferred: Iterable[InferredDependency], softly: Mapping[str, DependencyKind]
 ) -> Iterator[InferredDependency]:
     """Yield what is inferred, its kind weighed with what extras and groups of the manifests name.
 
     What such a declaration names is no run-time requirement unless loading the package surely imports it. Where
     extras are told at all, what they leave out is required more often than the imports alone say.
     """
-    telling = sum(kind is Kind.OPTIONAL for kind in softly.values()) >= _TELLING
+    telling = sum(kind is DependencyKind.OPTIONAL for kind in softly.values()) >= _TELLING
     for item in inferred:
         first = item.evidence[0]
-        sure = first.place is Place.PACKAGE and not first.manners and first.reached is True
-        plain = first.place is Place.PACKAGE and not set(first.manners) - {Manner.VERSION}
+        sure = first.place is SourcePlace.PACKAGE and not first.manners and first.reached is True
+        plain = first.place is SourcePlace.PACKAGE and not set(first.manners) - {Manner.VERSION}
         kind = item.kind
         if kind is InferredKind.RUNTIME and item.name in softly and not sure:
             kind = InferredKind.OPTIONAL
@@ -146,13 +144,13 @@ def _told_apart(
         yield item.model_copy(update={"kind": kind})
 
 
-def _declared_softly(root: Path, build_file: str, build_files: Sequence[str]) -> dict[str, Kind]:
+def _declared_softly(root: Path, build_file: str, build_files: Sequence[str]) -> dict[str, DependencyKind]:
     """Return what extras, groups and developers' files declare, in the manifests beside *build_file*."""
     folder = posixpath.dirname(build_file)
     others = [
         other for path in build_files if _below(other := posixpath.dirname(path), folder) and other != folder
     ]
-    found: dict[str, Kind] = {}
+    found: dict[str, DependencyKind] = {}
     for one in find_manifests(root, "python"):
         if not _below(one.path, folder) or any(_below(one.path, other) for other in others):
             continue
@@ -164,7 +162,7 @@ def _declared_softly(root: Path, build_file: str, build_files: Sequence[str]) ->
     return found
 
 
-def _members(tree: Tree, language: Language, build_file: str) -> dict[str, Dependency]:
+def _members(tree: SourceFiles, language: Language, build_file: str) -> dict[str, Dependency]:
     """Return how *build_file* would declare the repository's other packages, where languages do that by path."""
     if language != "rust":
         return {}
@@ -175,7 +173,7 @@ def _members(tree: Tree, language: Language, build_file: str) -> dict[str, Depen
         if name is not None:
             origin = posixpath.relpath(posixpath.dirname(path) or ".", folder or ".")
             found[_folded(name)] = Dependency(
-                language=language, name=name, normalised=name, source=Source.PATH, origin=origin
+                language=language, name=name, normalised=name, source=DependencySource.PATH, origin=origin
             )
     return found
 
@@ -184,7 +182,7 @@ def _folded(name: str) -> str:
     return name.lower().replace("_", "-")
 
 
-def _around(tree: Tree, build_file: str, build_files: Sequence[str]) -> Tree:
+def _around(tree: SourceFiles, build_file: str, build_files: Sequence[str]) -> SourceFiles:
     """Return the part of *tree* that a build file speaks for, with paths relative to its folder."""
     folder = posixpath.dirname(build_file)
     others = {posixpath.dirname(path) for path in build_files} - {folder}

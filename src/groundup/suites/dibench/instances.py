@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import UsageError
-from groundup.domain.ids import Name
+from groundup.domain.names import Name
 from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.manifests.records import Language
@@ -40,7 +40,7 @@ RepositoryPath = Annotated[str, AfterValidator(_inside)]
 """A relative path that stays inside the repository."""
 
 
-class Metadata(Record):
+class InstanceMetadata(Record):
     """What is known of the repository, as far as anything here uses it; other keys are the publishers' own."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -58,7 +58,7 @@ class Instance(Record):
     """One problem of the benchmark, with its answer."""
 
     instance_id: Name
-    metadata: Metadata = Metadata()
+    metadata: InstanceMetadata = InstanceMetadata()
     language: Annotated[Language, BeforeValidator(_lower)]
     act_command: str = Field(description="how the publishers run the repository's own CI test job")
     ci_file: RepositoryPath

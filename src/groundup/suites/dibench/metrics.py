@@ -16,18 +16,18 @@ from pydantic import Field
 
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Score
-from groundup.manifests.records import Dependency, Kind, Language, Source
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language
 
 
-class Counts(Record):
+class MatchCounts(Record):
     """How many declarations are right, wrong and missing."""
 
     true_positives: int = Field(default=0, ge=0)
     false_positives: int = Field(default=0, ge=0)
     false_negatives: int = Field(default=0, ge=0)
 
-    def __add__(self, other: "Counts") -> "Counts":
-        return Counts(
+    def __add__(self, other: "MatchCounts") -> "MatchCounts":
+        return MatchCounts(
             true_positives=self.true_positives + other.true_positives,
             false_positives=self.false_positives + other.false_positives,
             false_negatives=self.false_negatives + other.false_negatives,
@@ -50,14 +50,14 @@ class Counts(Record):
         return Score(numerator=right, denominator=right + self.false_positives + self.false_negatives)
 
 
-class Comparison(Record):
+class DependencyCounts(Record):
     """Counts under both notions of equality."""
 
-    exact: Counts = Counts()
-    name_only: Counts = Counts()
+    exact: MatchCounts = MatchCounts()
+    name_only: MatchCounts = MatchCounts()
 
-    def __add__(self, other: "Comparison") -> "Comparison":
-        return Comparison(exact=self.exact + other.exact, name_only=self.name_only + other.name_only)
+    def __add__(self, other: "DependencyCounts") -> "DependencyCounts":
+        return DependencyCounts(exact=self.exact + other.exact, name_only=self.name_only + other.name_only)
 
 
 class FileAnswer(Record):
@@ -88,8 +88,8 @@ class InstanceScore(Record):
     subset: str
     expected: int = Field(ge=0, description="declarations that should be there")
     lines: int | None = None
-    total: Comparison
-    kinds: dict[Kind, Comparison] = {}
+    total: DependencyCounts
+    kinds: dict[DependencyKind, DependencyCounts] = {}
 
 
 class Rates(Record):
@@ -114,17 +114,17 @@ class Aggregate(Record):
     name_only_macro: Rates
 
 
-def compare(expected: Collection[Hashable], predicted: Collection[Hashable]) -> Counts:
+def compare(expected: Collection[Hashable], predicted: Collection[Hashable]) -> MatchCounts:
     """Return the counts of two collections taken as sets."""
     wanted, found = set(expected), set(predicted)
-    return Counts(
+    return MatchCounts(
         true_positives=len(wanted & found),
         false_positives=len(found - wanted),
         false_negatives=len(wanted - found),
     )
 
 
-def score_instance(answer: InstanceAnswer, kinds: Collection[Kind] | None = None) -> InstanceScore:
+def score_instance(answer: InstanceAnswer, kinds: Collection[DependencyKind] | None = None) -> InstanceScore:
     """Compare all build files, each by itself, in the dependencies of *kinds* (None: all kinds)."""
     present = {item.kind for file in answer.files for item in (*file.expected, *(file.predicted or ()))}
     counted = present if kinds is None else present & set(kinds)
@@ -141,7 +141,7 @@ def score_instance(answer: InstanceAnswer, kinds: Collection[Kind] | None = None
     )
 
 
-def aggregate(comparisons: Iterable[Comparison]) -> Aggregate:
+def aggregate(comparisons: Iterable[DependencyCounts]) -> Aggregate:
     """Sum up and average over instances."""
     rows = list(comparisons)
     exact, names = [row.exact for row in rows], [row.name_only for row in rows]
@@ -158,15 +158,15 @@ def aggregate_by(
     scores: Iterable[InstanceScore], group: Callable[[InstanceScore], str]
 ) -> Mapping[str, Aggregate]:
     """Return an aggregate for each group, such as `lambda score: f"{score.language}/{score.subset}"`."""
-    groups: dict[str, list[Comparison]] = {}
+    groups: dict[str, list[DependencyCounts]] = {}
     for score in scores:
         groups.setdefault(group(score), []).append(score.total)
     return {name: aggregate(groups[name]) for name in sorted(groups)}
 
 
-def aggregate_by_kind(scores: Iterable[InstanceScore]) -> Mapping[Kind, Aggregate]:
+def aggregate_by_kind(scores: Iterable[InstanceScore]) -> Mapping[DependencyKind, Aggregate]:
     """Return an aggregate for each kind, over the instances where it is expected or predicted."""
-    groups: dict[Kind, list[Comparison]] = {}
+    groups: dict[DependencyKind, list[DependencyCounts]] = {}
     for score in scores:
         for kind, comparison in score.kinds.items():
             groups.setdefault(kind, []).append(comparison)
@@ -188,14 +188,14 @@ def band(value: int | None, edges: Sequence[int]) -> str:
 def name_key(dependency: Dependency) -> str:
     """Return what `name_only` compares."""
     name = dependency.normalised or dependency.name or dependency.origin
-    if dependency.source is Source.PROJECT:
+    if dependency.source is DependencySource.PROJECT:
         return name
     return re.sub("[-_.]+" if dependency.language == "python" else "[-_]", "_", name.lower())
 
 
 def exact_key(dependency: Dependency) -> Hashable:
     """Return what `exact` compares."""
-    origin = dependency.origin.replace("\\", "/") if dependency.source is not Source.PROJECT else ""
+    origin = dependency.origin.replace("\\", "/") if dependency.source is not DependencySource.PROJECT else ""
     return (
         name_key(dependency),
         _constraint_key(dependency),
@@ -221,24 +221,24 @@ def _constraint_key(dependency: Dependency) -> str:
     return ",".join(sorted(clause for clause in clauses if clause))
 
 
-def _compared(files: Sequence[FileAnswer], kinds: Collection[Kind]) -> Comparison:
-    total = Comparison()
+def _compared(files: Sequence[FileAnswer], kinds: Collection[DependencyKind]) -> DependencyCounts:
+    total = DependencyCounts()
     for file in files:
         expected = [item for item in file.expected if item.kind in kinds]
         predicted = [item for item in file.predicted or () if item.kind in kinds]
-        total += Comparison(
+        total += DependencyCounts(
             exact=compare([*map(exact_key, expected)], [*map(exact_key, predicted)]),
             name_only=compare([*map(name_key, expected)], [*map(name_key, predicted)]),
         )
     return total
 
 
-def _micro(counts: Sequence[Counts]) -> Rates:
-    total = sum(counts, Counts())
+def _micro(counts: Sequence[MatchCounts]) -> Rates:
+    total = sum(counts, MatchCounts())
     return Rates(precision=total.precision, recall=total.recall, f1=total.f1)
 
 
-def _macro(counts: Sequence[Counts]) -> Rates:
+def _macro(counts: Sequence[MatchCounts]) -> Rates:
     def mean(values: Iterable[float | None]) -> Score:
         known = [value for value in values if value is not None]
         return Score(numerator=sum(known), denominator=len(known))

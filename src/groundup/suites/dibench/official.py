@@ -13,20 +13,20 @@ from pathlib import Path
 from groundup.domain.digests import digest_of
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
-from groundup.gateways.names import Asking, Names
 from groundup.grading.bench import Bench
+from groundup.registries.names import NameLookup, Names
 from groundup.suites.dibench.answers import Read, original, submitted
-from groundup.suites.dibench.dataset import Problem
-from groundup.suites.dibench.metrics import Comparison, InstanceScore
+from groundup.suites.dibench.dataset import InstanceProblem
+from groundup.suites.dibench.metrics import DependencyCounts, InstanceScore
 from groundup.suites.dibench.patches import PatchError
 from groundup.suites.dibench.published import (
     PublishedFailureError,
+    Reader,
     is_project,
     official_comparison,
     official_names,
 )
-from groundup.suites.dibench.published_python import Reader
-from groundup.suites.dibench.registry_check import ECOSYSTEM, Existence, Repository
+from groundup.suites.dibench.registry_check import ECOSYSTEM, EditedRepository, Existence
 from groundup.suites.dibench.sizes import source_lines
 from groundup.suites.dibench.verdict_facts import facts_of, scores_of
 from groundup.suites.protocol import Graded
@@ -35,13 +35,13 @@ VERSION = "1"
 _RESERVATION_MB = 128
 
 
-class OfficialGrader:
+class DIBenchOfficialGrader:
     """Counts as the published code does."""
 
     name = "official"
     version = VERSION
 
-    def __init__(self, problems: Mapping[str, Problem], names: Names) -> None:
+    def __init__(self, problems: Mapping[str, InstanceProblem], names: Names) -> None:
         self._problems = problems
         self._names = names
 
@@ -85,7 +85,7 @@ class OfficialGrader:
             existence = await _looked_up(problem, read, asking)
         return self._verdict(task, comparison, existence, ())
 
-    def _comparison(self, problem: Problem, read: Reader) -> Comparison:
+    def _comparison(self, problem: InstanceProblem, read: Reader) -> DependencyCounts:
         instance = problem.instance
         wanted = _raising(original(problem))
         found = official_comparison(instance.language, list(instance.build_files), wanted, read)
@@ -95,12 +95,12 @@ class OfficialGrader:
     def _verdict(
         self,
         task: Task,
-        comparison: Comparison | None,
+        comparison: DependencyCounts | None,
         existence: Counter[Existence] | None,
         reasons: tuple[Reason, ...],
     ) -> Graded:
         problem = self._problems[task.id]
-        total = comparison or Comparison()
+        total = comparison or DependencyCounts()
         names = total.name_only
         score = InstanceScore(
             id=problem.id,
@@ -147,10 +147,10 @@ def _unreadable(path: str) -> bytes:
     raise FileNotFoundError(path)
 
 
-async def _looked_up(problem: Problem, read: Reader, asking: Asking) -> Counter[Existence]:
+async def _looked_up(problem: InstanceProblem, read: Reader, asking: NameLookup) -> Counter[Existence]:
     """Look up by name whatever the published code sees, where it comes from or not."""
     language = problem.instance.language
-    repository = Repository(problem, problem.read)
+    repository = EditedRepository(problem, problem.read)
     found: Counter[Existence] = Counter()
     for path, items in official_names(language, list(problem.instance.build_files), read).items():
         for item in items:

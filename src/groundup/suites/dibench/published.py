@@ -1,21 +1,234 @@
-"""The `official` textual metrics: what the published code reads and compares, faults included.
+"""What the published code reads and compares, faults included: Python files, Poetry's tables, the textual metrics.
 
 Written from its observable behaviour, so that its scores can be reproduced and its faults shown; nothing else uses
 it. Where the published code raises on the original, the instance has no official score (`PublishedFailureError`);
 where it raises on a prediction, the prediction counts as empty.
 """
 
+import ast
 import configparser
 import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import re
+import tomllib
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import Version
 
 from groundup.domain.errors import TaskError
 from groundup.manifests.csharp import xml_tree
 from groundup.manifests.editing import Text
 from groundup.manifests.records import Language, ManifestError
-from groundup.suites.dibench.metrics import Comparison, compare
-from groundup.suites.dibench.published_python import Reader, python_requirements
+from groundup.sources.grammars import captures, parse, text_of
+from groundup.suites.dibench.metrics import DependencyCounts, compare
+
+_CLAUSE = re.compile(r"(?P<operator>\^|~=|~|==|!=|>=|<=|>|<|=)?\s*(?P<version>[^\s,<>=!~^][^\s,]*)")
+
+
+def poetry_requirements(table: Mapping[str, object]) -> list[Requirement]:
+    """Return the requirements of a `dependencies` table: extras, markers, sources and `optional` are lost.
+
+    Of several constraints for one name only the first counts. Raises `ValueError`.
+    """
+    found = set()
+    for name, said in table.items():
+        if name.lower() == "python":
+            continue
+        first = said[0] if isinstance(said, list) and said else said
+        text = first.get("version", "*") if isinstance(first, dict) else first
+        if not isinstance(text, str):
+            raise ValueError(f"unsupported constraint of {name}")  # noqa: TRY004 - what the reader of it raises
+        found.add(f"{name}{specifier(text)}")
+    return [Requirement(item) for item in sorted(found)]
+
+
+def specifier(text: str) -> str:
+    """Return a Poetry constraint as a version specifier. Raises `ValueError`.
+
+    Alternatives that touch or overlap (`^1 || ^2`) are one range; others have no such form, and the published code
+    raises.
+    """
+    alternatives = [_clauses(part) for part in re.split(r"\|\|?", text)]
+    return ",".join(alternatives[0] if len(alternatives) == 1 else _united(alternatives))
+
+
+def _clauses(text: str) -> list[str]:
+    found = (_clause(match["operator"] or "", match["version"]) for match in _CLAUSE.finditer(text))
+    return [clause for whole in found for clause in whole.split(",") if clause]
+
+
+def _united(alternatives: Sequence[Sequence[str]]) -> list[str]:
+    ranges: list[tuple[Version, Version | None]] = []
+    for clauses in alternatives:
+        low = [Version(clause[2:]) for clause in clauses if clause.startswith(">=")]
+        high = [Version(clause[1:]) for clause in clauses if re.match(r"<(?!=)", clause)]
+        if len(low) != 1 or len(low) + len(high) != len(clauses) or len(high) > 1:
+            raise ValueError(f"alternatives that are no ranges: {alternatives}")
+        ranges.append((low[0], high[0] if high else None))
+    ranges.sort(key=lambda item: item[0])
+    start, end = ranges[0]
+    for low_end, high_end in ranges[1:]:
+        if end is not None and low_end > end:
+            raise ValueError(f"alternatives with a gap: {alternatives}")
+        end = None if end is None or high_end is None else max(end, high_end)
+    return [f">={start}", *([f"<{end}"] if end else [])]
+
+
+def _clause(operator: str, version: str) -> str:
+    if version in ("*", "x"):
+        return ""
+    if version.endswith(".*"):
+        prefix = Version(version[:-2])
+        return f"!={version}" if operator == "!=" else _range(prefix, len(prefix.release))
+    known = Version(version)
+    release = known.release
+    if operator == "^":
+        leading = next((place for place, part in enumerate(release) if part), len(release) - 1)
+        return _range(known, leading + 1)
+    if operator == "~":
+        return _range(known, min(len(release), 2))
+    return f"{'==' if operator in ('', '=') else operator}{known}"
+
+
+def _range(low: Version, places: int) -> str:
+    """Return `>=low,<high`, where *high* is the first *places* of *low* with the last of them raised by one."""
+    release = low.release[:places]
+    return f">={low},<{'.'.join(map(str, (*release[:-1], release[-1] + 1)))}"
+
+
+Reader = Callable[[str], bytes]
+"""Returns the content of a file of a repository by its path; raises `OSError` for a missing one."""
+
+_PASSED = """
+(keyword_argument name: (identifier) @_key value: [(identifier) (list)] @value (#eq? @_key "install_requires"))
+"""
+_SHORT_OPTIONS = frozenset("cefir")
+_LONG_OPTIONS = (
+    "--constraint", "--editable", "--requirement", "--index-url", "--extra-index-url", "--no-index",
+    "--find-links", "--no-binary", "--only-binary", "--prefer-binary", "--require-hashes", "--pre",
+    "--trusted-host", "--use-feature", "--pypi-url", "--hash", "--global-option", "--config-settings",
+)  # fmt: skip
+
+
+def python_requirements(path: str, read: Reader) -> list[Requirement]:
+    """Return what the published code sees in a build file, told by the look of its name; raises many errors."""
+    name = path.rpartition("/")[2]
+    if ".txt" in name or ".pip" in name:
+        return _requirements_txt(path, read, set())
+    if name == "setup.cfg":
+        return _setup_cfg(read(path).decode())
+    if ".py" in name:
+        return _setup_py(read(path))
+    if name == "pyproject.toml":
+        return _pyproject(read(path).decode())
+    raise ValueError(f"unsupported file: {path}")
+
+
+def _pyproject(text: str) -> list[Requirement]:
+    """With `[tool.poetry]` nothing but its dependencies counts; groups and extras never do."""
+    data = tomllib.loads(text)
+    _refuse_mixed_arrays(data)
+    tool = data.get("tool", {})
+    if "poetry" in tool:
+        return poetry_requirements(tool["poetry"].get("dependencies", {}))
+    if "project" not in data:
+        raise ValueError("unsupported file: pyproject.toml")
+    return [Requirement(item) for item in data["project"].get("dependencies", [])]
+
+
+def _refuse_mixed_arrays(value: object) -> None:
+    """Raise for an array of several types, unknown to the old TOML reader unless it starts with a table."""
+    if isinstance(value, dict):
+        for item in value.values():
+            _refuse_mixed_arrays(item)
+    elif isinstance(value, list):
+        if len({type(item) for item in value}) > 1 and not isinstance(value[0], dict):
+            raise ValueError("an array holds several types")
+        for item in value:
+            _refuse_mixed_arrays(item)
+
+
+def _setup_cfg(text: str) -> list[Requirement]:
+    """Lines that are no requirement, such as `file: requirements.txt`, are dropped silently."""
+    config = configparser.ConfigParser()
+    config.read_string(text)
+    lines = config.get("options", "install_requires", fallback="").splitlines()
+    return _valid(line.strip() for line in lines if line.strip())
+
+
+def _setup_py(data: bytes) -> list[Requirement]:
+    """Only a list literal, or the last list literal that one assigned name got."""
+    name = None
+    for key, value in captures("python", _PASSED, parse("python", data).root_node):
+        if key != "value":
+            continue
+        if value.type == "list":
+            return _listed(text_of(value))
+        name = text_of(value)
+    return [Requirement(item) for item in _assigned(ast.parse(data)).get(name, [])]
+
+
+def _listed(source: str) -> list[Requirement]:
+    try:
+        return [Requirement(item) for item in ast.literal_eval(source)]
+    except (ValueError, TypeError, AttributeError, SyntaxError):
+        return [Requirement(item) for item in re.findall(r"['\"](.*?)['\"]", source)]
+
+
+def _assigned(tree: ast.Module) -> dict[str | None, list[str]]:
+    found: dict[str | None, list[str]] = {}
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        pending += reversed(list(ast.iter_child_nodes(node)))
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            if not isinstance(node, ast.Assign) or not isinstance(target, ast.Name):
+                continue
+            if isinstance(node.value, ast.Name):
+                found[target.id] = found.get(node.value.id, [])
+            elif isinstance(node.value, ast.List):
+                found[target.id] = [str(item.value) for item in node.value.elts if isinstance(item, ast.Constant)]
+    return found
+
+
+def _requirements_txt(path: str, read: Reader, visited: set[str]) -> list[Requirement]:
+    """As pip reads them, constraints included; what is no plain requirement is dropped silently."""
+    if path in visited:
+        return []
+    visited.add(path)
+    text = re.sub(r"\\\r?\n", "", read(path).decode())
+    found: list[Requirement] = []
+    for line in text.splitlines():
+        words = re.sub(r"(^|\s)#.*$", "", line).split()
+        options = next((place for place, word in enumerate(words) if word.startswith("-")), len(words))
+        _refuse_unknown_options(words[options:])
+        nested = re.match(r"(?:-r|--requirement|-c|--constraint)[ =]?(\S+)", " ".join(words))
+        if nested:
+            folder = path.rpartition("/")[0]
+            found += _requirements_txt(f"{folder}/{nested[1]}" if folder else nested[1], read, visited)
+        elif options:
+            found += _valid([" ".join(words[:options])])
+    return found
+
+
+def _refuse_unknown_options(words: Sequence[str]) -> None:
+    """Raise for what pip stops at: an option that it does not know."""
+    for word in words:
+        if word.startswith("--") and not any(known.startswith(word.partition("=")[0]) for known in _LONG_OPTIONS):
+            raise ValueError(f"no such option: {word}")
+        if re.match(r"-(?!-)", word) and word[1:2] not in _SHORT_OPTIONS:
+            raise ValueError(f"no such option: {word}")
+
+
+def _valid(lines: Iterable[str]) -> list[Requirement]:
+    found = []
+    for line in lines:
+        try:
+            found.append(Requirement(line))
+        except InvalidRequirement:
+            continue
+    return found
 
 
 class PublishedFailureError(TaskError):
@@ -31,7 +244,7 @@ class Seen(NamedTuple):
 
 def official_comparison(
     language: Language, build_files: Sequence[str], original: Reader, predicted: Reader | None
-) -> Comparison | None:
+) -> DependencyCounts | None:
     """Return the published counts; None for a missing prediction, which the published code skips.
 
     Raises `PublishedFailureError`.
@@ -50,10 +263,10 @@ def official_comparison(
         found: Mapping[str, Sequence[Seen]] = _seen(language, build_files, predicted)
     except _RAISED:
         found = {}
-    total = Comparison()
+    total = DependencyCounts()
     for path in build_files:
         wanted, got = expected[path], found.get(path, ())
-        total += Comparison(
+        total += DependencyCounts(
             exact=compare([item.exact for item in wanted], [item.exact for item in got]),
             name_only=compare([_folded(item) for item in wanted], [_folded(item) for item in got]),
         )

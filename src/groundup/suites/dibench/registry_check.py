@@ -14,11 +14,11 @@ from enum import StrEnum
 from functools import cached_property
 
 from groundup.domain.records import Record
-from groundup.gateways.names import Asking, Ecosystem, Listing
-from groundup.manifests.discovery import find_manifests
-from groundup.manifests.records import Dependency, Language, Source
+from groundup.manifests.formats import find_manifests
+from groundup.manifests.records import Dependency, DependencySource, Language
+from groundup.registries.names import Ecosystem, Listing, NameLookup
 from groundup.suites.dibench.answers import Read
-from groundup.suites.dibench.dataset import Problem
+from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.versions import satisfiable
 from groundup.suites.dibench.workspaces import offered_names
 from groundup.suites.protocol import PackageName
@@ -52,10 +52,10 @@ class Checked(Record):
     existence: Existence
 
 
-class Repository:
+class EditedRepository:
     """What a repository has inside, as an edit leaves it."""
 
-    def __init__(self, problem: Problem, read: Read) -> None:
+    def __init__(self, problem: InstanceProblem, read: Read) -> None:
         self._problem = problem
         self._read = read
 
@@ -79,7 +79,7 @@ class Repository:
 
 
 async def check(
-    added: Mapping[str, Iterable[Dependency]], repository: Repository, asking: Asking
+    added: Mapping[str, Iterable[Dependency]], repository: EditedRepository, asking: NameLookup
 ) -> tuple[Checked, ...]:
     """Look up everything that a prediction adds, by build file."""
     items = [(path, item) for path, dependencies in added.items() for item in dependencies]
@@ -95,7 +95,7 @@ async def check(
 
 def package_name(dependency: Dependency) -> PackageName | None:
     """Return what a registry would be asked for; None for what does not come from the default registry."""
-    if dependency.source is not Source.REGISTRY or dependency.origin or not dependency.name:
+    if dependency.source is not DependencySource.REGISTRY or dependency.origin or not dependency.name:
         return None
     name = dependency.normalised if dependency.language in ("python", "csharp") else dependency.name
     return PackageName(ECOSYSTEM[dependency.language], name or dependency.name)
@@ -107,14 +107,14 @@ def tally(checked: Iterable[Checked]) -> Counter[Existence]:
 
 
 def _existence(
-    path: str, item: Dependency, repository: Repository, listings: Mapping[PackageName, Listing | None]
+    path: str, item: Dependency, repository: EditedRepository, listings: Mapping[PackageName, Listing | None]
 ) -> Existence:
-    if item.source is Source.FRAMEWORK:
+    if item.source is DependencySource.FRAMEWORK:
         return Existence.FOUND
-    if item.source in (Source.PATH, Source.PROJECT):
+    if item.source in (DependencySource.PATH, DependencySource.PROJECT):
         inside = repository.has(path, _local_path(item))
         return Existence.FOUND if inside else Existence.INTERNAL_MISSING
-    if item.source is Source.WORKSPACE:
+    if item.source is DependencySource.WORKSPACE:
         known = _folded(item.name) in repository.members
         return Existence.FOUND if known else Existence.INTERNAL_MISSING
     name = package_name(item)

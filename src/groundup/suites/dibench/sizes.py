@@ -1,4 +1,4 @@
-"""How large a repository's source is: files, lines, tokens and tests of one language.
+"""How large repositories are, and the data set in numbers.
 
 Tokens are an approximation that needs no model's vocabulary: a run of letters counts one token for each eight of
 them or part of it, a run of digits one for each three, every other printed character one, blanks nothing. Tests
@@ -6,13 +6,18 @@ are places where the usual frameworks of a language declare one.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
-from groundup.manifests.discovery import files_of
+from groundup.domain.verdicts import Score
+from groundup.manifests.formats import files_of
 from groundup.manifests.records import Language
 from groundup.sources.files import LARGEST, SUFFIXES
+from groundup.suites.dibench.answers import answer
+from groundup.suites.dibench.dataset import InstanceProblem
+from groundup.suites.protocol import Summary
 
 _PIECES = re.compile(rb"[A-Za-z\x80-\xff]{1,8}|[0-9]{1,3}|[^\sA-Za-z0-9\x80-\xff]")
 _TESTS: dict[Language, re.Pattern[bytes]] = {
@@ -57,3 +62,54 @@ def _sources(root: Path, language: Language) -> Iterator[bytes]:
 
 def _line_count(data: bytes) -> int:
     return data.count(b"\n") + (1 if data and not data.endswith(b"\n") else 0)
+
+
+_COLUMNS = ("files", "lines", "tokens", "dependencies", "tests")
+
+
+def set_statistics(problems: Iterable[InstanceProblem]) -> Summary:
+    """Read all repositories and return the table."""
+    groups: dict[str, list[tuple[Size, int]]] = {}
+    left_out = []
+    for problem in problems:
+        instance = problem.instance
+        try:
+            size = source_size(problem.folder(), instance.language)
+            found, _ = answer(problem, None)
+        except TaskError as error:
+            left_out.append(f"left out: {error}")
+            continue
+        measured = (size, sum(len(file.expected) for file in found.files))
+        for name in (f"{problem.subset}, {instance.language}", f"{problem.subset}, all"):
+            groups.setdefault(name, []).append(measured)
+    scores = {name: _means(groups[name]) for name in sorted(groups)}
+    sizes = {name: len(groups[name]) for name in groups}
+    return Summary(
+        headline="DI-Bench in numbers: means per repository",
+        columns=("subset, language", "repositories", *_COLUMNS),
+        rows=tuple(
+            (name, str(sizes[name]), *(f"{row[column].value or 0:,.1f}" for column in _COLUMNS))
+            for name, row in scores.items()
+        ),
+        scores={
+            name: {"repositories": Score(numerator=sizes[name], denominator=1), **row}
+            for name, row in scores.items()
+        },
+        notes=(
+            "source files of the language only; tokens and tests are approximations (docs/dibench.md); "
+            "dependencies are those that the masks took out",
+            *left_out[:20],
+        ),
+    )
+
+
+def _means(measured: Sequence[tuple[Size, int]]) -> dict[str, Score]:
+    count = len(measured)
+    sums = {
+        "files": sum(size.files for size, _ in measured),
+        "lines": sum(size.lines for size, _ in measured),
+        "tokens": sum(size.tokens for size, _ in measured),
+        "dependencies": sum(dependencies for _, dependencies in measured),
+        "tests": sum(size.tests for size, _ in measured),
+    }
+    return {name: Score(numerator=total, denominator=count) for name, total in sums.items()}

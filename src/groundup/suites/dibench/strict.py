@@ -12,12 +12,12 @@ from pathlib import Path
 from groundup.domain.digests import digest_of
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Stage, Status, Verdict
-from groundup.gateways.names import Names
 from groundup.grading.bench import Bench
+from groundup.registries.names import Names
 from groundup.suites.dibench.answers import Edited, answer, new_dependencies, submitted
-from groundup.suites.dibench.dataset import Problem
+from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.metrics import InstanceScore, score_instance
-from groundup.suites.dibench.registry_check import Checked, Existence, Repository, check, tally
+from groundup.suites.dibench.registry_check import Checked, EditedRepository, Existence, check, tally
 from groundup.suites.dibench.sizes import source_lines
 from groundup.suites.dibench.verdict_facts import facts_of, scores_of
 from groundup.suites.protocol import Graded
@@ -27,13 +27,13 @@ _RESERVATION_MB = 128
 _SHOWN = 6
 
 
-class StrictGrader:
+class DIBenchStrictGrader:
     """Counts right, wrong and missing dependencies, and looks up what was added."""
 
     name = "strict"
     version = VERSION
 
-    def __init__(self, problems: Mapping[str, Problem], names: Names) -> None:
+    def __init__(self, problems: Mapping[str, InstanceProblem], names: Names) -> None:
         self._problems = problems
         self._names = names
 
@@ -57,7 +57,7 @@ class StrictGrader:
         score = score_instance(found.model_copy(update={"lines": lines}))
         compared = time.monotonic()
         async with self._names.asking() as asking:
-            checked = await check(new_dependencies(found), Repository(problem, edited.read), asking)
+            checked = await check(new_dependencies(found), EditedRepository(problem, edited.read), asking)
         timings = {"compare": compared - started, "look up": time.monotonic() - compared}
         return self._graded(task, score, checked, _reasons(broken, checked), edited, timings)
 

@@ -9,14 +9,13 @@ from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Status, Verdict
-from groundup.gateways.names import Names, names_of
 from groundup.grading.bench import Bench
+from groundup.registries.names import Names, names_of
 from groundup.settings import Settings, environment
 from groundup.suites.dibench.ablations import ABLATIONS, ablate, check_ablation
 from groundup.suites.dibench.answers import answer, new_dependencies, submitted
-from groundup.suites.dibench.dataset import SUBSETS, Dataset, Problem, read_dataset
+from groundup.suites.dibench.dataset import SUBSETS, InstanceProblem, InstanceSet, read_dataset
 from groundup.suites.dibench.execution import ExecutionGrader
-from groundup.suites.dibench.execution_summary import execution_tables
 from groundup.suites.dibench.execution_validity import (
     assess,
     keep_validity,
@@ -26,12 +25,12 @@ from groundup.suites.dibench.execution_validity import (
 )
 from groundup.suites.dibench.inferred import INFERRED_KINDS, write_inferred
 from groundup.suites.dibench.instances import LANGUAGES, as_lines, converted, documents
-from groundup.suites.dibench.official import OfficialGrader
+from groundup.suites.dibench.official import DIBenchOfficialGrader
 from groundup.suites.dibench.patches import PatchError
 from groundup.suites.dibench.registry_check import package_name
-from groundup.suites.dibench.set_statistics import set_statistics
-from groundup.suites.dibench.strict import StrictGrader
-from groundup.suites.dibench.summaries import Row, summaries
+from groundup.suites.dibench.sizes import set_statistics
+from groundup.suites.dibench.strict import DIBenchStrictGrader
+from groundup.suites.dibench.summaries import Row, execution_tables, summaries
 from groundup.suites.dibench.verdict_facts import existence_of, instance_score
 from groundup.suites.dibench.withheld import withheld_names
 from groundup.suites.protocol import PATCH_FILE, Grader, PackageName, Summary, Validation
@@ -52,7 +51,7 @@ _LANGUAGES = {"python": "Python", "rust": "Rust", "javascript": "JavaScript", "c
 def create(settings: Settings) -> "DiBench":
     """Return the suite over the pulled data, which may be absent."""
     folder = data_folder(NAME, settings)
-    dataset = Dataset() if folder is None else read_dataset(folder)
+    dataset = InstanceSet() if folder is None else read_dataset(folder)
     names = names_of(settings.registry, settings.cache_dir, environment())
     return DiBench(dataset, names, validity_file(settings), settings.ci_exclude_newer, settings.ci_timeout_s)
 
@@ -82,7 +81,7 @@ class DiBench:
 
     def __init__(
         self,
-        dataset: Dataset,
+        dataset: InstanceSet,
         names: Names,
         validity: Path | None = None,
         exclude_newer: str = "commit",
@@ -115,8 +114,8 @@ class DiBench:
     def graders(self) -> Mapping[str, Grader]:
         """Return the graders."""
         return {
-            StrictGrader.name: StrictGrader(self._problems, self._names),
-            OfficialGrader.name: OfficialGrader(self._problems, self._names),
+            DIBenchStrictGrader.name: DIBenchStrictGrader(self._problems, self._names),
+            DIBenchOfficialGrader.name: DIBenchOfficialGrader(self._problems, self._names),
             ExecutionGrader.name: ExecutionGrader(self._problems, self._exclude_newer, self._ci_timeout_s),
         }
 
@@ -224,7 +223,7 @@ class DiBench:
                 score = instance_score(key.task, verdict)
                 rows.append(Row(score=score, existence=dict(existence_of(verdict))))
         left_out = len(verdicts) - len(missing) - len(rows)
-        if grader == OfficialGrader.name and missing:
+        if grader == DIBenchOfficialGrader.name and missing:
             notes.append(f"{len(missing)} without a prediction are left out, as the published code does")
         elif missing:
             rows += self._missing(missing, notes)
@@ -235,7 +234,7 @@ class DiBench:
 
     def _missing(self, keys: Sequence[AttemptKey], notes: list[str]) -> list[Row]:
         """Return the counts of predictions that are not there: everything is missing."""
-        strict = StrictGrader(self._problems, self._names)
+        strict = DIBenchStrictGrader(self._problems, self._names)
         known: dict[str, Row] = {}
         for task in {key.task for key in keys} & self._problems.keys():
             try:
@@ -247,7 +246,7 @@ class DiBench:
             notes.append(f"{unknown} without a prediction cannot be counted: their data is not at hand")
         return [known[key.task] for key in keys if key.task in known]
 
-    def _task(self, problem: Problem) -> Task:
+    def _task(self, problem: InstanceProblem) -> Task:
         instance = problem.instance
         return Task(
             id=problem.id,

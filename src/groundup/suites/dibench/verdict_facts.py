@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from groundup.domain.verdicts import Score, Verdict
-from groundup.manifests.records import Kind
-from groundup.suites.dibench.metrics import Comparison, Counts, InstanceScore
+from groundup.manifests.records import DependencyKind
+from groundup.suites.dibench.metrics import DependencyCounts, InstanceScore, MatchCounts
 from groundup.suites.dibench.registry_check import Existence
 
 Facts = dict[str, str | int | float | bool | None]
@@ -56,7 +56,11 @@ def instance_score(name: str, verdict: Verdict) -> InstanceScore:
     """Return the counts that a verdict carries."""
     facts = verdict.facts
     lines = facts.get("lines")
-    kinds = {Kind(key.removeprefix(_KIND)): str(value) for key, value in facts.items() if key.startswith(_KIND)}
+    kinds = {
+        DependencyKind(key.removeprefix(_KIND)): str(value)
+        for key, value in facts.items()
+        if key.startswith(_KIND)
+    }
     return InstanceScore.model_validate(
         {
             "id": name,
@@ -64,7 +68,7 @@ def instance_score(name: str, verdict: Verdict) -> InstanceScore:
             "subset": facts["subset"],
             "expected": facts["expected"],
             "lines": lines,
-            "total": Comparison(exact=_read(facts["exact"]), name_only=_read(facts["name_only"])),
+            "total": DependencyCounts(exact=_read(facts["exact"]), name_only=_read(facts["name_only"])),
             "kinds": {kind: _both(text) for kind, text in kinds.items()},
         }
     )
@@ -79,15 +83,15 @@ def existence_of(verdict: Verdict) -> Counter[Existence]:
     return +found
 
 
-def _written(counts: Counts) -> str:
+def _written(counts: MatchCounts) -> str:
     return f"{counts.true_positives} {counts.false_positives} {counts.false_negatives}"
 
 
-def _read(text: object) -> Counts:
+def _read(text: object) -> MatchCounts:
     right, wrong, missing = map(int, str(text).split())
-    return Counts(true_positives=right, false_positives=wrong, false_negatives=missing)
+    return MatchCounts(true_positives=right, false_positives=wrong, false_negatives=missing)
 
 
-def _both(text: str) -> Comparison:
+def _both(text: str) -> DependencyCounts:
     words = text.split()
-    return Comparison(exact=_read(" ".join(words[:3])), name_only=_read(" ".join(words[3:])))
+    return DependencyCounts(exact=_read(" ".join(words[:3])), name_only=_read(" ".join(words[3:])))

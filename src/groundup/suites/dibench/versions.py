@@ -11,7 +11,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from groundup.manifests.records import Language
-from groundup.suites.dibench.published_poetry import specifier
+from groundup.suites.dibench.published import specifier
 
 Key = tuple[tuple[int, ...], tuple[tuple[int, int, str], ...]]
 Test = Callable[[Key], bool]

@@ -6,14 +6,14 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 
-from groundup.suites.dibench.dataset import Problem
+from groundup.suites.dibench.dataset import InstanceProblem
 
 _NAMED = re.compile(r"""^\s*["']?name["']?\s*[=:]\s*["']?([A-Za-z0-9][\w.-]*)["']?\s*,?\s*$""", re.MULTILINE)
 """`name = "x"`, as pyproject.toml, setup.cfg and setup.py write it on a line of its own."""
 _PACKAGE_ID = re.compile(r"<(?:PackageId|AssemblyName)>\s*([\w.-]+)\s*</")
 
 
-def withheld_names(problem: Problem) -> tuple[str, ...]:
+def withheld_names(problem: InstanceProblem) -> tuple[str, ...]:
     """Return the names that the build files give what they build, sorted; of a Python repository also its own.
 
     Raises `TaskError` when the masked repository is not at hand.

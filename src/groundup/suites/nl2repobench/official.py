@@ -16,15 +16,15 @@ from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Statu
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import Ending, SandboxSpec
-from groundup.suites.nl2repobench.official_commands import Ran
 from groundup.suites.nl2repobench.official_environment import (
     Installs,
+    LaidOut,
     environment_request,
+    lay_out,
     published_spec,
     run_published,
 )
-from groundup.suites.nl2repobench.official_rules import Counts, count, success_rate
-from groundup.suites.nl2repobench.official_workspace import LaidOut, lay_out
+from groundup.suites.nl2repobench.official_rules import PytestCounts, Ran, count, success_rate
 from groundup.suites.nl2repobench.published import PublishedTask
 from groundup.suites.nl2repobench.recipe import PublishedRun, Recipe, expected_seconds
 from groundup.suites.protocol import Graded
@@ -37,7 +37,7 @@ _LOG_BYTES = 256 * 1024
 _OUT_OF_TIME = (Ending.TIMEOUT, Ending.WALL_CLOCK)
 
 
-class OfficialGrader:
+class NL2RepoOfficialGrader:
     """Does with a submission what the published evaluator does, and counts what its commands print."""
 
     name = "official"
@@ -176,7 +176,7 @@ def _verdict(
     )
 
 
-def _reasons(laid: LaidOut, ran: Sequence[Ran], counts: Counts, declared: int) -> tuple[Reason, ...]:
+def _reasons(laid: LaidOut, ran: Sequence[Ran], counts: PytestCounts, declared: int) -> tuple[Reason, ...]:
     """Say what went wrong on the way; it does not decide the score."""
     if laid.refused is not None:
         return (Reason(stage=Stage.INTAKE, message=f"the published evaluator gives up: {laid.refused}"[:400]),)
@@ -224,5 +224,5 @@ def _declared(task: Task) -> int:
 
 def _identity(task: Task) -> GraderIdentity:
     return GraderIdentity(
-        name=OfficialGrader.name, version=VERSION, data_version=task.data_version, environment="rebuilt"
+        name=NL2RepoOfficialGrader.name, version=VERSION, data_version=task.data_version, environment="rebuilt"
     )

@@ -13,7 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import UsageError
-from groundup.domain.ids import checked_name
+from groundup.domain.names import checked_name
 from groundup.domain.records import Record
 from groundup.trees.reading import read_regular
 

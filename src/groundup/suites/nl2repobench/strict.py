@@ -17,12 +17,7 @@ from groundup.grading.bench import Bench
 from groundup.grading.library import runner_source
 from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import Decision, decide
-from groundup.grading.library.execution import (
-    Execution,
-    logs_of,
-    sandbox_spec,
-    top_level_modules,
-)
+from groundup.grading.library.execution import Execution, logs_of, sandbox_spec, top_level_modules
 from groundup.grading.library.rounds import run_to_the_end
 from groundup.grading.library.staging import stage
 from groundup.sandbox.protocol import SandboxSpec
@@ -34,7 +29,7 @@ _LEAST_RESERVATION_MB = 128
 _SUPERVISION_MB = 64
 
 
-class StrictGrader:
+class NL2RepoStrictGrader:
     """Runs the original's tests over a submission by the task's recipe, and counts the expected ones that pass."""
 
     name = "strict"
@@ -175,4 +170,4 @@ def _declared(task: Task) -> int | None:
 
 
 def _identity(task: Task) -> GraderIdentity:
-    return GraderIdentity(name=StrictGrader.name, version=VERSION, data_version=task.data_version)
+    return GraderIdentity(name=NL2RepoStrictGrader.name, version=VERSION, data_version=task.data_version)

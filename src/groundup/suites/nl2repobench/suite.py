@@ -9,14 +9,12 @@ from groundup.domain.limits import Limits
 from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
 from groundup.settings import Settings
-from groundup.suites.nl2repobench.official import OfficialGrader
+from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
 from groundup.suites.nl2repobench.official_environment import Installs
-from groundup.suites.nl2repobench.originals import write_original
+from groundup.suites.nl2repobench.originals import withheld_names, write_original
 from groundup.suites.nl2repobench.published import PublishedData, read_published
-from groundup.suites.nl2repobench.recipe import Recipe
-from groundup.suites.nl2repobench.shipped import shipped_recipes
-from groundup.suites.nl2repobench.strict import StrictGrader
-from groundup.suites.nl2repobench.withheld import withheld_names
+from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
+from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
 from groundup.suites.protocol import Grader, Needs
 from groundup.suites.pulling import PublishedRepository, data_folder
 
@@ -70,8 +68,8 @@ class Nl2RepoBench:
 
     def graders(self) -> Mapping[str, Grader]:
         """Return the graders."""
-        official = OfficialGrader(self._recipes, self._published, self._official_installs)
-        return {StrictGrader.name: StrictGrader(self._recipes), OfficialGrader.name: official}
+        official = NL2RepoOfficialGrader(self._recipes, self._published, self._official_installs)
+        return {NL2RepoStrictGrader.name: NL2RepoStrictGrader(self._recipes), NL2RepoOfficialGrader.name: official}
 
     def check_data(self, folder: Path) -> str:
         """Read published data and return which release it is."""

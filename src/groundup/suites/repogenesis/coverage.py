@@ -1,16 +1,21 @@
-"""Which specified endpoints source code declares. Pure but for `declared_in`, which reads a folder.
+"""API coverage: which specified endpoints the source declares, and which the running service implements.
 
 A route counts when its method and its path are the endpoint's: parameters stand for parameters, literal parts for
 themselves, whatever their names and a trailing slash. A rest parameter (`<path:id>`) at the end is a parameter; a
 route that would merely catch the request (`/files/{id}` for `/files/search`, or `/{*}`) is another endpoint.
+
+What the service answers decides. Where its answers are no evidence, because it answers unknown paths alike, the
+routes that its source code declares do.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from groundup.domain.records import Record
+from groundup.grading.services.probing import Presence, Probed
 from groundup.sources.routes.extraction import read_routes
-from groundup.sources.routes.paths import matches, serves
-from groundup.sources.routes.records import ANY, Route
+from groundup.sources.routes.paths import ANY, Route, matches, serves
+from groundup.suites.repogenesis.data import ServiceProblem
 from groundup.suites.repogenesis.endpoints import Endpoint, path_shape
 
 _REST = "/{*}"
@@ -49,3 +54,59 @@ def caught_by(endpoint: Endpoint, routes: Iterable[Route]) -> tuple[Route, ...]:
 
 def _answers(route: Route, endpoint: Endpoint) -> bool:
     return route.method in (endpoint.method, ANY)
+
+
+class Coverage(Record):
+    """Specified endpoints, as `METHOD /path`, by what is known of them."""
+
+    specified: tuple[str, ...]
+    implemented: tuple[str, ...] = ()
+    by_source: tuple[str, ...] = ()
+    """Those of `implemented` for which the source code had to decide."""
+    unclear: tuple[str, ...] = ()
+    """Not implemented as far as anybody can say."""
+    failing: tuple[str, ...] = ()
+    """They are there, and fail whatever is asked: not implemented."""
+
+    def shortfall(self) -> str:
+        """Return in words what is not implemented and why; "" where all is."""
+        missing = [one for one in self.specified if one not in (*self.implemented, *self.unclear, *self.failing)]
+        kinds = (("are missing", missing), ("always fail", self.failing), ("are unclear", self.unclear))
+        told = [f"{len(ones)} {words}, first {ones[0]}" for words, ones in kinds if ones]
+        return (
+            f"endpoints: {'; '.join(told)}; {len(self.implemented)} of {len(self.specified)} count" if told else ""
+        )
+
+    def as_text(self) -> bytes:
+        """Return a line per endpoint, for people."""
+        return "".join(f"{self._word(one):<11} {one}\n" for one in self.specified).encode()
+
+    def _word(self, endpoint: str) -> str:
+        if endpoint in self.by_source:
+            return "by source"
+        if endpoint in self.implemented:
+            return "implemented"
+        if endpoint in self.failing:
+            return "failing"
+        return "unclear" if endpoint in self.unclear else "missing"
+
+
+def covered(problem: ServiceProblem, submission: Path, probed: Sequence[Probed]) -> Coverage:
+    """Combine what the service answered with what its source code declares."""
+    present = {str(one.route) for one in probed if one.presence is Presence.PRESENT}
+    unclear = {str(one.route) for one in probed if one.presence is Presence.UNCLEAR}
+    failing = {str(one.route) for one in probed if one.presence is Presence.FAILING}
+    declared = declared_endpoints(problem, submission) & unclear if unclear else frozenset()
+    specified = tuple(str(endpoint) for endpoint in problem.task.endpoints)
+    return Coverage(
+        specified=specified,
+        implemented=tuple(one for one in specified if one in present | declared),
+        by_source=tuple(one for one in specified if one in declared),
+        unclear=tuple(one for one in specified if one in unclear - declared),
+        failing=tuple(one for one in specified if one in failing),
+    )
+
+
+def declared_endpoints(problem: ServiceProblem, submission: Path) -> frozenset[str]:
+    """Return the specified endpoints that routes in the source code serve."""
+    return frozenset(map(str, declared_in(problem.task.endpoints, submission)))

@@ -15,9 +15,9 @@ from pydantic import Field
 
 from groundup.domain.digests import digest_bytes, digest_of, short
 from groundup.domain.errors import TaskError, UsageError
-from groundup.domain.ids import checked_name
+from groundup.domain.names import checked_name
 from groundup.domain.records import Record
-from groundup.suites.repogenesis.readme import specified_endpoints
+from groundup.suites.repogenesis.endpoints import specified_endpoints
 from groundup.suites.repogenesis.tasks import TASK_FILE, ServiceTask, parse_task, shipped_tasks
 from groundup.trees.digest import tree_digest
 from groundup.trees.reading import read_regular
@@ -33,7 +33,7 @@ RELEASES: dict[str, str] = {
 """Digest of all READMEs, build files and hidden tests -> commit of the published repository."""
 
 
-class Problem(Record):
+class ServiceProblem(Record):
     """A task with its texts, where they are at hand."""
 
     task: ServiceTask
@@ -51,10 +51,10 @@ class Problem(Record):
         return self.folder / tests_folder(self.task)
 
 
-class Dataset(Record):
+class TaskFolders(Record):
     """All task folders below one place."""
 
-    problems: tuple[Problem, ...]
+    problems: tuple[ServiceProblem, ...]
     version: str
 
 
@@ -63,7 +63,7 @@ def tests_folder(task: ServiceTask) -> str:
     return "src/test" if task.language == "java" else "tests"
 
 
-def problem_of(problems: Mapping[str, Problem], task: str) -> Problem:
+def problem_of(problems: Mapping[str, ServiceProblem], task: str) -> ServiceProblem:
     """Return the problem of *task*. Raises `TaskError` when it is not at hand."""
     problem = problems.get(task)
     if problem is None:
@@ -71,7 +71,7 @@ def problem_of(problems: Mapping[str, Problem], task: str) -> Problem:
     return problem
 
 
-def read_dataset(folder: Path, shipped: Mapping[str, ServiceTask] | None = None) -> Dataset:
+def read_dataset(folder: Path, shipped: Mapping[str, ServiceTask] | None = None) -> TaskFolders:
     """Read all task folders below *folder*. Raises `UsageError` naming what is wrong."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder; point to a checkout of the published data")
@@ -85,10 +85,10 @@ def read_dataset(folder: Path, shipped: Mapping[str, ServiceTask] | None = None)
     twice = next((name for name in ids if ids.count(name) > 1), None)
     if twice is not None:
         raise UsageError(f"{root}: two folders hold the task {twice}; rename one in its {TASK_FILE}")
-    return Dataset(problems=problems, version=_version(problems))
+    return TaskFolders(problems=problems, version=_version(problems))
 
 
-def _read_problem(folder: Path, known: Mapping[str, ServiceTask]) -> Problem:
+def _read_problem(folder: Path, known: Mapping[str, ServiceTask]) -> ServiceProblem:
     task = _task(folder, known)
     tests = folder / tests_folder(task)
     if not tests.is_dir():
@@ -102,7 +102,7 @@ def _read_problem(folder: Path, known: Mapping[str, ServiceTask]) -> Problem:
     if not task.endpoints:
         task = task.model_copy(update={"endpoints": specified_endpoints(text)})
     digest = digest_of([digest_bytes(readme), pom, tree_digest(tests).digest])
-    return Problem(task=task, folder=folder, readme=text, pom=pom, digest=digest)
+    return ServiceProblem(task=task, folder=folder, readme=text, pom=pom, digest=digest)
 
 
 def _task(folder: Path, known: Mapping[str, ServiceTask]) -> ServiceTask:
@@ -127,7 +127,7 @@ def _read(path: Path) -> bytes:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}; every task has it") from error
 
 
-def _version(problems: tuple[Problem, ...]) -> str:
+def _version(problems: tuple[ServiceProblem, ...]) -> str:
     digest = digest_of({problem.task.id: problem.digest for problem in problems})
     return RELEASES.get(digest, f"sha256-{short(digest)}")
 
@@ -136,7 +136,7 @@ _JAVA_S, _TEST_S = 90.0, 0.1
 """About what building and starting a Java project takes, and one test."""
 
 
-def expected_seconds(problem: Problem | None) -> float:
+def expected_seconds(problem: ServiceProblem | None) -> float:
     """Return about how long grading a task takes: what is in Java is built first, and many tests take longer."""
     if problem is None:
         return 0.0

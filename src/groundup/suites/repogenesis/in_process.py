@@ -17,12 +17,12 @@ from groundup.grading.library.rounds import run_to_the_end
 from groundup.grading.services.install import install_declared
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.testing import TestRun
-from groundup.suites.repogenesis.data import Problem, tests_folder
+from groundup.suites.repogenesis.data import ServiceProblem, tests_folder
 
 _RUNNERS = ("pytest",)
 
 
-async def run_in_process(problem: Problem, submission: Path, lifecycle: Lifecycle, bench: Bench) -> TestRun:
+async def run_in_process(problem: ServiceProblem, submission: Path, lifecycle: Lifecycle, bench: Bench) -> TestRun:
     """Run the hidden tests over *submission*; without its packages, or with forged results, nothing passes."""
     extra = (*_RUNNERS, *problem.task.tests.requirements)
     installed = await install_declared(submission, lifecycle, bench, with_pip=False, extra=extra)

@@ -28,10 +28,9 @@ from groundup.grading.services.testing import middle_cut
 from groundup.sandbox.protocol import Command, Ending, Mount, SandboxSpec
 from groundup.suites.protocol import Graded
 from groundup.suites.repogenesis.code_metrics import CodeMetrics, code_metrics, count_tests, legacy_denominator
-from groundup.suites.repogenesis.data import README, Problem, expected_seconds, problem_of
+from groundup.suites.repogenesis.data import README, ServiceProblem, expected_seconds, problem_of
 from groundup.suites.repogenesis.drivers import driver
-from groundup.suites.repogenesis.legacy import LegacyCoverage, legacy_coverage
-from groundup.suites.repogenesis.legacy_install import Installed, install
+from groundup.suites.repogenesis.legacy_install import LegacyInstallation, install
 from groundup.suites.repogenesis.legacy_java import JavaScripts
 from groundup.suites.repogenesis.legacy_rules import (
     HANGING,
@@ -40,10 +39,12 @@ from groundup.suites.repogenesis.legacy_rules import (
     NOT_INSTALLED,
     TIMEOUT,
     UNKNOWN,
-    Counted,
+    LegacyCounts,
+    LegacyCoverage,
     Started,
     files_named,
     find_file,
+    legacy_coverage,
     read_output,
     read_start,
 )
@@ -79,7 +80,7 @@ class LegacyGrader:
 
     def __init__(
         self,
-        problems: Mapping[str, Problem],
+        problems: Mapping[str, ServiceProblem],
         lifecycle: Lifecycle,
         java: Lifecycle | None = None,
         wait_s: int | None = None,
@@ -145,7 +146,7 @@ class LegacyGrader:
             logs["resolved.txt"] = resolution.as_text()
         return Graded(verdict=verdict.model_copy(update=update), logs=logs)
 
-    async def _grade_java(self, task: Task, problem: Problem, submission: Path, bench: Bench) -> Graded:
+    async def _grade_java(self, task: Task, problem: ServiceProblem, submission: Path, bench: Bench) -> Graded:
         began = time.monotonic()
         scripts = JavaScripts(submission, problem, _driver(), self._java, bench)
         started, printed = await scripts.deploy(_PORT["deployment"])
@@ -168,12 +169,14 @@ class LegacyGrader:
         problem = problem_of(self._problems, task.id)
         nothing = Started(success=False, message=reason.message)
         language = problem.task.language
-        tests = Counted(coverage=None if language == "java" else 0.0)
+        tests = LegacyCounts(coverage=None if language == "java" else 0.0)
         parsed = count_tests(problem.hidden_tests(), language)
         verdict = _verdict(task, nothing, tests, parsed, _no_coverage(problem), CodeMetrics())
         return Graded(verdict=verdict.model_copy(update={"reasons": (reason,)}))
 
-    async def _deploy(self, repository: Path, installed: Installed, problem: Problem, bench: Bench) -> Started:
+    async def _deploy(
+        self, repository: Path, installed: LegacyInstallation, problem: ServiceProblem, bench: Bench
+    ) -> Started:
         """Look whether the service is alive after a while; without a declaration that installs it is not asked."""
         if installed.outcome in ("undeclared", "failed", "timeout"):
             messages = {"undeclared": UNKNOWN, "failed": NOT_INSTALLED}
@@ -200,7 +203,9 @@ class LegacyGrader:
             return Started(success=False, message=HANGING)
         return read_start(outcome.exit_code, outcome.output)
 
-    async def _test(self, repository: Path, installed: Installed, problem: Problem, bench: Bench) -> _Outcome:
+    async def _test(
+        self, repository: Path, installed: LegacyInstallation, problem: ServiceProblem, bench: Bench
+    ) -> _Outcome:
         scripts = files_named(repository, "start.sh")
         settings: dict[str, object] = {
             "phase": "tests",
@@ -216,8 +221,8 @@ class LegacyGrader:
         self,
         phase: str,
         repository: Path,
-        installed: Installed,
-        problem: Problem,
+        installed: LegacyInstallation,
+        problem: ServiceProblem,
         settings: Mapping[str, object],
         bench: Bench,
     ) -> _Outcome:
@@ -282,7 +287,7 @@ def _inside(repository: Path, path: Path) -> str:
     return f"{_REPOSITORY}/{relative}" if relative.parts else _REPOSITORY
 
 
-def _metrics(submission: Path, problem: Problem, place: Path) -> CodeMetrics:
+def _metrics(submission: Path, problem: ServiceProblem, place: Path) -> CodeMetrics:
     """Count the repository as the scripts leave it: with the hidden tests in the place of its own."""
     copy_tree(submission, place)
     tests = place / "tests"
@@ -294,7 +299,7 @@ def _metrics(submission: Path, problem: Problem, place: Path) -> CodeMetrics:
     return code_metrics(place, "python")
 
 
-def _coverage(submission: Path, problem: Problem) -> LegacyCoverage:
+def _coverage(submission: Path, problem: ServiceProblem) -> LegacyCoverage:
     """Look for the endpoints of the submission's own README, or of the task's where it has none."""
     own = submission / README
     if own.is_file() and not own.is_symlink() and own.stat().st_size <= _LARGEST_README:
@@ -302,7 +307,7 @@ def _coverage(submission: Path, problem: Problem) -> LegacyCoverage:
     return legacy_coverage(problem.readme or "", submission)
 
 
-def _no_coverage(problem: Problem) -> LegacyCoverage:
+def _no_coverage(problem: ServiceProblem) -> LegacyCoverage:
     return legacy_coverage(problem.readme or "", Path("/nonexistent"))
 
 
@@ -311,7 +316,7 @@ def _timed(timings: Mapping[str, float]) -> dict[str, object]:
 
 
 def _verdict(
-    task: Task, started: Started, tests: Counted, parsed: int, coverage: LegacyCoverage, metrics: CodeMetrics
+    task: Task, started: Started, tests: LegacyCounts, parsed: int, coverage: LegacyCoverage, metrics: CodeMetrics
 ) -> Verdict:
     total = legacy_denominator(parsed, tests.reported)
     reasons = []

@@ -14,8 +14,7 @@ from groundup.domain.records import Record
 from groundup.environments.requests import PythonEnvironment, ResolvedRequest
 from groundup.environments.work_time import OutOfTimeError
 from groundup.grading.bench import Bench
-from groundup.grading.services.declared import read_declared
-from groundup.grading.services.install import installer
+from groundup.grading.services.install import installer, read_declared
 from groundup.grading.services.records import Lifecycle
 from groundup.suites.repogenesis.legacy_rules import CONFIGURATIONS, files_named, find_file
 
@@ -23,7 +22,7 @@ GLOBAL = ("pytest", "pytest-cov", "uvicorn", "requests", "fastapi", "flask", "dj
 _REQUIREMENTS = CONFIGURATIONS[0]
 
 
-class Installed(Record):
+class LegacyInstallation(Record):
     """An environment, and what became of the declaration that deployment depends on."""
 
     environment: PythonEnvironment
@@ -32,7 +31,7 @@ class Installed(Record):
     """`package`: to be installed by pip in the sandbox."""
 
 
-async def install(repository: Path, hidden_tests: Path, lifecycle: Lifecycle, bench: Bench) -> Installed:
+async def install(repository: Path, hidden_tests: Path, lifecycle: Lifecycle, bench: Bench) -> LegacyInstallation:
     """Return what the scripts would have in the end. Raises `InfrastructureError`."""
     configuration = await asyncio.to_thread(_configuration, repository)
     own = await asyncio.to_thread(_required, repository)
@@ -45,7 +44,7 @@ async def install(repository: Path, hidden_tests: Path, lifecycle: Lifecycle, be
     else:
         raise SubmissionError("not even pytest can be installed for the older scripts; see the log of the build")
     outcome = await _outcome(repository, configuration, lifecycle, bench, is_whole=set(own) <= set(told))
-    return Installed(environment=environment, configuration=configuration, outcome=outcome)
+    return LegacyInstallation(environment=environment, configuration=configuration, outcome=outcome)
 
 
 async def _outcome(

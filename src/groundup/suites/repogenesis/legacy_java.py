@@ -16,14 +16,14 @@ from pydantic import Field, ValidationError
 
 from groundup.domain.records import Record
 from groundup.environments.java_requests import REPOSITORY_TARGET
-from groundup.environments.maven_sandbox import memory_options
+from groundup.environments.maven_layers import memory_options
 from groundup.grading.bench import Bench
 from groundup.grading.java.installing import JAVA, POM, java_builder
 from groundup.grading.services.deployment import lend_maven
 from groundup.grading.services.records import Lifecycle
 from groundup.sandbox.protocol import Command, Ending, Mount, SandboxSpec
 from groundup.suites.repogenesis.code_metrics import CodeMetrics, code_metrics, count_tests
-from groundup.suites.repogenesis.data import Problem
+from groundup.suites.repogenesis.data import ServiceProblem
 from groundup.suites.repogenesis.legacy_driver import lay_java_tests
 from groundup.suites.repogenesis.legacy_rules import (
     BUILD_TIMEOUT,
@@ -32,7 +32,7 @@ from groundup.suites.repogenesis.legacy_rules import (
     NOT_BUILT,
     TIMEOUT,
     UNKNOWN,
-    Counted,
+    LegacyCounts,
     Started,
     files_named,
     find_file,
@@ -68,7 +68,7 @@ class JavaScripts:
     """The older scripts' two programs for Java, over one submission."""
 
     def __init__(
-        self, submission: Path, problem: Problem, driver: bytes, lifecycle: Lifecycle, bench: Bench
+        self, submission: Path, problem: ServiceProblem, driver: bytes, lifecycle: Lifecycle, bench: Bench
     ) -> None:
         self._submission = submission
         self._tests = problem.hidden_tests()
@@ -102,7 +102,7 @@ class JavaScripts:
             return Started(success=False, message=HANGING), outcome.output
         return read_start(outcome.exit_code, outcome.output, "java"), outcome.output
 
-    async def test(self, wait_s: float) -> tuple[Counted, str, bool]:
+    async def test(self, wait_s: float) -> tuple[LegacyCounts, str, bool]:
         """Run the tests beside the service; return counts, output, and whether they came to an end."""
         scripts = files_named(self._submission, "start.sh")
         settings: dict[str, object] = {

@@ -12,14 +12,13 @@ from groundup.environments.java_requests import JavaToolchain
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.java.installing import JavaInstalled, install_java, service_environment
-from groundup.grading.java.start import find_java_start
-from groundup.grading.services.deployment import Deployment, deployed
-from groundup.grading.services.install import Installed, install_declared
-from groundup.grading.services.probing import Probed, Route, probe_routes
+from groundup.grading.services.deployment import ServicePod, deployed
+from groundup.grading.services.install import InstalledService, install_declared
+from groundup.grading.services.probing import Probed, ProbedRoute, probe_routes
 from groundup.grading.services.records import Lifecycle, Readiness, ServiceTests
-from groundup.grading.services.start import StartCommand, find_start
+from groundup.grading.services.start import StartCommand, find_java_start, find_start
 from groundup.grading.services.testing import TestRun, run_tests
-from groundup.suites.repogenesis.data import README, Problem
+from groundup.suites.repogenesis.data import README, ServiceProblem
 from groundup.suites.repogenesis.locked import PLUGINS, test_environment
 from groundup.suites.repogenesis.samples import sample_bodies
 
@@ -29,7 +28,7 @@ _LARGEST_README = 1024 * 1024
 class Observed(Record):
     """All that was seen of one submission."""
 
-    installed: Installed | JavaInstalled
+    installed: InstalledService | JavaInstalled
     start: StartCommand | None
     readiness: Readiness
     health: Mapping[str, int | None] = {}
@@ -41,7 +40,7 @@ class Observed(Record):
     service_log: bytes = b""
 
 
-async def observe(problem: Problem, submission: Path, lifecycle: Lifecycle, bench: Bench) -> Observed:
+async def observe(problem: ServiceProblem, submission: Path, lifecycle: Lifecycle, bench: Bench) -> Observed:
     """Deploy *submission*, run the task's HTTP tests against it and ask for its endpoints."""
     port = problem.task.port
     tree, start, installed, environment = await _installed(problem, submission, lifecycle, bench)
@@ -70,11 +69,11 @@ class _Ready(NamedTuple):
 
     tree: Path
     start: StartCommand | None
-    installed: Installed | JavaInstalled
+    installed: InstalledService | JavaInstalled
     environment: PythonEnvironment | JavaToolchain
 
 
-async def _installed(problem: Problem, submission: Path, lifecycle: Lifecycle, bench: Bench) -> _Ready:
+async def _installed(problem: ServiceProblem, submission: Path, lifecycle: Lifecycle, bench: Bench) -> _Ready:
     if problem.task.language == "java":
         start = await asyncio.to_thread(find_java_start, submission)
         java = await install_java(submission, lifecycle, bench)
@@ -86,19 +85,19 @@ async def _installed(problem: Problem, submission: Path, lifecycle: Lifecycle, b
     return _Ready(submission, start, python, python.environment)
 
 
-def routes_of(problem: Problem) -> tuple[Route, ...]:
+def routes_of(problem: ServiceProblem) -> tuple[ProbedRoute, ...]:
     """Return the specified endpoints as routes to ask for, with the bodies that the README shows."""
     samples = sample_bodies(problem.readme or "", problem.task.endpoints)
     bodies = {endpoint: json.dumps(body).encode() for endpoint, body in samples.items()}
     return tuple(
-        Route(method=one.method, path=one.path, body=bodies.get(one, b"")) for one in problem.task.endpoints
+        ProbedRoute(method=one.method, path=one.path, body=bodies.get(one, b"")) for one in problem.task.endpoints
     )
 
 
 async def _examined(
     seen: Observed,
-    deployment: Deployment,
-    problem: Problem,
+    deployment: ServicePod,
+    problem: ServiceProblem,
     submission: Path,
     lifecycle: Lifecycle,
     bench: Bench,
@@ -119,13 +118,13 @@ async def _examined(
     return seen.model_copy(update=update)
 
 
-def speaks_to_service(problem: Problem) -> bool:
+def speaks_to_service(problem: ServiceProblem) -> bool:
     """Whether hidden tests run beside the service: those that ask it, and those that use no submission."""
     untouched = any(flag.kind == "untouched" for flag in problem.task.flags)
     return problem.task.kind == "http" or untouched
 
 
-def _service_tests(problem: Problem, submission: Path) -> ServiceTests:
+def _service_tests(problem: ServiceProblem, submission: Path) -> ServiceTests:
     task = problem.task
     address = {} if task.base_url is None else {task.base_url.variable: task.base_url.value(task.port)}
     return ServiceTests(

@@ -24,13 +24,14 @@ from groundup.grading.services.start import find_start
 from groundup.grading.services.testing import middle_cut
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, SandboxSpec
 from groundup.suites.protocol import Graded
-from groundup.suites.repogenesis.data import Problem, expected_seconds, problem_of
+from groundup.suites.repogenesis.data import ServiceProblem, expected_seconds, problem_of
 from groundup.suites.repogenesis.drivers import driver
-from groundup.suites.repogenesis.official_coverage import OfficialCoverage, official_coverage
 from groundup.suites.repogenesis.official_java import build_java_image, run_java_image
 from groundup.suites.repogenesis.official_rules import (
-    Counts,
     Deployed,
+    LogCounts,
+    OfficialCoverage,
+    official_coverage,
     read_counts,
     read_deployment,
     read_surefire_counts,
@@ -48,14 +49,14 @@ _TIMED_OUT = (Ending.TIMEOUT, Ending.WALL_CLOCK)
 _BUILD_FAILED, _CONTAINER_TIMEOUT = -3, -1
 
 
-class OfficialGrader:
+class RepoGenesisOfficialGrader:
     """Does with a submission what the published harness does, and reads its log as it does."""
 
     name = "official"
     version = VERSION
 
     def __init__(
-        self, problems: Mapping[str, Problem], lifecycle: Lifecycle, java: Lifecycle | None = None
+        self, problems: Mapping[str, ServiceProblem], lifecycle: Lifecycle, java: Lifecycle | None = None
     ) -> None:
         self._problems = problems
         self._lifecycles = {"python": lifecycle, "java": java or lifecycle}
@@ -109,10 +110,12 @@ class OfficialGrader:
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return what the harness reports of a repository that it could not build: nothing was counted."""
         return Graded(
-            verdict=_verdict_of(task, Deployed(success=False, message=reason.message), Counts(), (reason,))
+            verdict=_verdict_of(task, Deployed(success=False, message=reason.message), LogCounts(), (reason,))
         )
 
-    async def _run(self, problem: Problem, image: Image, lifecycle: Lifecycle, bench: Bench) -> CommandResult:
+    async def _run(
+        self, problem: ServiceProblem, image: Image, lifecycle: Lifecycle, bench: Bench
+    ) -> CommandResult:
         settings: dict[str, object] = {
             "language": problem.task.language,
             "port": problem.task.port,
@@ -137,7 +140,7 @@ class OfficialGrader:
             )
 
     def _spec(
-        self, problem: Problem, image: Image, lifecycle: Lifecycle, bench: Bench, *, installs: bool
+        self, problem: ServiceProblem, image: Image, lifecycle: Lifecycle, bench: Bench, *, installs: bool
     ) -> SandboxSpec:
         if image.environment is None:
             raise TaskError(f"{problem.task.id}: nothing was built")
@@ -184,7 +187,7 @@ def _container_log(result: CommandResult, lifecycle: Lifecycle) -> tuple[int, st
     return 137 if result.exit_code is None else result.exit_code, log, result.truncated
 
 
-def _verdict(task: Task, image: Image, exit_code: int, log: str, counts: Counts) -> Verdict:
+def _verdict(task: Task, image: Image, exit_code: int, log: str, counts: LogCounts) -> Verdict:
     deployed = read_deployment(log)
     reasons = []
     if image.refused is not None:
@@ -212,7 +215,7 @@ def _with_coverage(verdict: Verdict, coverage: OfficialCoverage) -> Verdict:
     return verdict.model_copy(update={"scores": {**verdict.scores, "api_coverage": score}, "facts": facts})
 
 
-def _verdict_of(task: Task, deployed: Deployed, counts: Counts, reasons: tuple[Reason, ...]) -> Verdict:
+def _verdict_of(task: Task, deployed: Deployed, counts: LogCounts, reasons: tuple[Reason, ...]) -> Verdict:
     return Verdict(
         status=Status.GRADED,
         score=Score(numerator=counts.passed, denominator=counts.total),
@@ -228,7 +231,10 @@ def _verdict_of(task: Task, deployed: Deployed, counts: Counts, reasons: tuple[R
         },
         reasons=reasons,
         grader=GraderIdentity(
-            name=OfficialGrader.name, version=VERSION, data_version=task.data_version, environment="rebuilt"
+            name=RepoGenesisOfficialGrader.name,
+            version=VERSION,
+            data_version=task.data_version,
+            environment="rebuilt",
         ),
     )
 

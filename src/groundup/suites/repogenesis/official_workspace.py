@@ -13,8 +13,7 @@ from groundup.domain.errors import SubmissionError
 from groundup.domain.records import Record
 from groundup.environments.requests import PythonEnvironment, ResolvedRequest
 from groundup.grading.bench import Bench
-from groundup.grading.services.declared import read_declared
-from groundup.grading.services.install import installer
+from groundup.grading.services.install import installer, read_declared
 from groundup.grading.services.records import Lifecycle
 from groundup.trees.copy import copy_tree
 

@@ -21,7 +21,7 @@ class _Foreign(Record):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Deployment(_Foreign):
+class PublishedDeployment(_Foreign):
     """`dsr`: whether the service was deployed."""
 
     success: bool
@@ -47,7 +47,7 @@ class ApiCoverage(_Foreign):
     score: float = 0.0
 
 
-class Repository(_Foreign):
+class PublishedRepositoryResult(_Foreign):
     """One entry of `results`."""
 
     repo_name: str
@@ -57,7 +57,7 @@ class Repository(_Foreign):
     exit_code: int | None = Field(
         default=None, description="-1 timeout, -2 Docker, -3 build, -99 exception; None: not run"
     )
-    dsr: Deployment
+    dsr: PublishedDeployment
     pass_at_1: PassAt1
     api_coverage: ApiCoverage | None = None
     build_error: str | None = None
@@ -65,7 +65,7 @@ class Repository(_Foreign):
     elapsed_seconds: float = 0.0
 
 
-class Metadata(_Foreign):
+class PublishedMetadata(_Foreign):
     """`metadata`; all but the first two may be missing."""
 
     timestamp: str
@@ -99,12 +99,12 @@ class Averages(_Foreign):
     dsr_by_lang: ByLanguage | None = None
 
 
-class Document(_Foreign):
+class PublishedReport(_Foreign):
     """`report_<run id>.json`."""
 
-    metadata: Metadata
+    metadata: PublishedMetadata
     summary: Averages
-    results: tuple[Repository, ...]
+    results: tuple[PublishedRepositoryResult, ...]
 
 
 class Share(Record):
@@ -119,25 +119,25 @@ class Share(Record):
         return round(self.sum / self.count, 4) if self.count else 0.0
 
 
-def pass_at_1(results: Sequence[Repository]) -> Share:
+def pass_at_1(results: Sequence[PublishedRepositoryResult]) -> Share:
     """Average the rounded shares of repositories with at least one counted test."""
     scores = [one.pass_at_1.score for one in results if one.pass_at_1.total > 0]
     return Share(sum=sum(scores), count=len(scores))
 
 
-def api_coverage(results: Sequence[Repository]) -> Share:
+def api_coverage(results: Sequence[PublishedRepositoryResult]) -> Share:
     """Average the rounded shares of repositories with at least one extracted endpoint."""
     found = [one.api_coverage for one in results if one.api_coverage is not None]
     scores = [one.score for one in found if one.total_apis > 0]
     return Share(sum=sum(scores), count=len(scores))
 
 
-def deployment(results: Sequence[Repository]) -> Share:
+def deployment(results: Sequence[PublishedRepositoryResult]) -> Share:
     """Return how many of all were deployed."""
     return Share(sum=sum(one.dsr.success for one in results), count=len(results))
 
 
-def averages(results: Sequence[Repository]) -> Averages:
+def averages(results: Sequence[PublishedRepositoryResult]) -> Averages:
     """Return the published summary."""
     python, java = of_language(results, "python"), of_language(results, "java")
     return Averages(
@@ -153,12 +153,14 @@ def averages(results: Sequence[Repository]) -> Averages:
     )
 
 
-def of_language(results: Sequence[Repository], language: Language) -> list[Repository]:
+def of_language(
+    results: Sequence[PublishedRepositoryResult], language: Language
+) -> list[PublishedRepositoryResult]:
     """Return the results in one language."""
     return [one for one in results if one.lang == language]
 
 
-def summary_table(results: Sequence[Repository]) -> str:
+def summary_table(results: Sequence[PublishedRepositoryResult]) -> str:
     """Return the table that the published harness prints at its end."""
     figures = averages(results)
     lines = ["", "=" * WIDTH, "  RepoGenesis Evaluation Results", "=" * WIDTH, ""]
@@ -184,7 +186,7 @@ def summary_table(results: Sequence[Repository]) -> str:
     return "\n".join([*lines, "=" * WIDTH, ""])
 
 
-def _row(one: Repository) -> str:
+def _row(one: PublishedRepositoryResult) -> str:
     tests, coverage = one.pass_at_1, one.api_coverage
     return _cells(
         one.repo_name[:34],

@@ -9,20 +9,20 @@ from pydantic import ValidationError
 
 from groundup import __version__
 from groundup.domain.errors import UsageError
-from groundup.domain.ids import checked_name
+from groundup.domain.names import checked_name
 from groundup.domain.subjects import AttemptKey, Subject
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.suites.protocol import AttemptResult, OwnReport, Results
 from groundup.suites.repogenesis import static
-from groundup.suites.repogenesis.data import Problem
+from groundup.suites.repogenesis.data import ServiceProblem
 from groundup.suites.repogenesis.published_report import (
     ApiCoverage,
     Averages,
-    Deployment,
-    Document,
-    Metadata,
     PassAt1,
-    Repository,
+    PublishedDeployment,
+    PublishedMetadata,
+    PublishedReport,
+    PublishedRepositoryResult,
     averages,
     summary_table,
 )
@@ -35,7 +35,7 @@ _FAILED_ELSEWHERE = (_EXCEPTION, _DOCKER)
 _OPTIONAL = frozenset({"api_coverage", "build_error", "error"})
 
 
-def write_report(results: Results, problems: Mapping[str, Problem]) -> OwnReport:
+def write_report(results: Results, problems: Mapping[str, ServiceProblem]) -> OwnReport:
     """Return *results* in the published form. Raises `UsageError` where a task has several attempts."""
     if any(one.key.index for one in results.attempts):
         raise UsageError(
@@ -61,23 +61,25 @@ def write_report(results: Results, problems: Mapping[str, Problem]) -> OwnReport
     return OwnReport(document=text.encode() + b"\n", table=summary_table(found), notes=tuple(notes))
 
 
-def repository(task: str, verdict: Verdict, seconds: float | None, problems: Mapping[str, Problem]) -> Repository:
+def repository(
+    task: str, verdict: Verdict, seconds: float | None, problems: Mapping[str, ServiceProblem]
+) -> PublishedRepositoryResult:
     """Return one verdict of whatever grader as an entry of the published results."""
     known = problems[task].task
     facts = verdict.facts
     if verdict.status is Status.INFRASTRUCTURE:
         told = verdict.reasons[0].message if verdict.reasons else "infrastructure"
         deployed, tests, exit_code = (
-            Deployment(success=False, message=f"Evaluation error: {told}"),
+            PublishedDeployment(success=False, message=f"Evaluation error: {told}"),
             PassAt1(),
             _EXCEPTION,
         )
     elif verdict.grader.name == static.NAME:
-        deployed, tests, exit_code = Deployment(success=False, message=NOT_RUN), PassAt1(), None
+        deployed, tests, exit_code = PublishedDeployment(success=False, message=NOT_RUN), PassAt1(), None
     else:
         deployed, tests = _deployment(verdict), _tests(verdict)
         exit_code = _whole(facts.get("exit_code"), 0)
-    return Repository(
+    return PublishedRepositoryResult(
         repo_name=task,
         lang=known.language,
         port=known.port,
@@ -90,7 +92,7 @@ def repository(task: str, verdict: Verdict, seconds: float | None, problems: Map
     )
 
 
-def _deployment(verdict: Verdict) -> Deployment:
+def _deployment(verdict: Verdict) -> PublishedDeployment:
     success = verdict.facts.get("dsr_success")
     if not isinstance(success, bool):
         score = verdict.scores.get("deployed")
@@ -98,7 +100,7 @@ def _deployment(verdict: Verdict) -> Deployment:
     told = verdict.facts.get("dsr_message")
     if told is None:
         told = next((one.message for one in verdict.reasons if one.stage in (Stage.INSTALL, Stage.START)), "")
-    return Deployment(success=success, message=str(told))
+    return PublishedDeployment(success=success, message=str(told))
 
 
 def _tests(verdict: Verdict) -> PassAt1:
@@ -131,10 +133,10 @@ def _whole(value: object, otherwise: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
 
 
-def _metadata(results: Results, left_out: tuple[str, ...]) -> Metadata:
+def _metadata(results: Results, left_out: tuple[str, ...]) -> PublishedMetadata:
     graders = {one.verdict.grader for one in results.attempts if one.verdict is not None}
     named = "; ".join(sorted(f"{one.name} {one.version}, data {one.data_version}" for one in graders))
-    return Metadata(
+    return PublishedMetadata(
         timestamp=results.created_at.isoformat(),
         harness_version=f"groundup {__version__}",
         model_name=results.subject.model,
@@ -155,7 +157,7 @@ def _summary(figures: Averages) -> dict[str, object]:
     return {"total_repos": 0, "evaluated": 0, **kept}
 
 
-def _entry(one: Repository) -> dict[str, object]:
+def _entry(one: PublishedRepositoryResult) -> dict[str, object]:
     """Return an entry as JSON; what the published harness leaves out where it does not apply is left out."""
     entry: dict[str, object] = one.model_dump(mode="json")
     return {name: value for name, value in entry.items() if value is not None or name not in _OPTIONAL}
@@ -167,7 +169,7 @@ def read_report(document: bytes, name: str) -> Results | None:
     The harness counts what failed for its own reasons (Docker, an exception) as zeros; here it has no score.
     """
     try:
-        found = Document.model_validate_json(document)
+        found = PublishedReport.model_validate_json(document)
     except ValidationError:
         return None
     metadata = found.metadata
@@ -193,7 +195,7 @@ def read_report(document: bytes, name: str) -> Results | None:
     )
 
 
-def _verdict(one: Repository, metadata: Metadata) -> Verdict:
+def _verdict(one: PublishedRepositoryResult, metadata: PublishedMetadata) -> Verdict:
     failed_elsewhere = one.exit_code in _FAILED_ELSEWHERE
     scores = {}
     if one.exit_code is not None and not failed_elsewhere:
@@ -225,7 +227,7 @@ def _verdict(one: Repository, metadata: Metadata) -> Verdict:
     )
 
 
-def _reasons(one: Repository) -> list[Reason]:
+def _reasons(one: PublishedRepositoryResult) -> list[Reason]:
     reasons = []
     if one.exit_code in _FAILED_ELSEWHERE:
         told = printable(one.error or one.dsr.message)[:300]
@@ -241,7 +243,7 @@ def _reasons(one: Repository) -> list[Reason]:
     return reasons
 
 
-def _grader(metadata: Metadata) -> GraderIdentity:
+def _grader(metadata: PublishedMetadata) -> GraderIdentity:
     """Name the published harness, or groundup's grader as its own report names it."""
     if metadata.grader is not None and ", data " in metadata.grader and ";" not in metadata.grader:
         name, _, data = metadata.grader.partition(", data ")

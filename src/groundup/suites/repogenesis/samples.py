@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
-from groundup.suites.repogenesis.endpoints import Endpoint
-from groundup.suites.repogenesis.readme import specified_endpoints
+from groundup.suites.repogenesis.endpoints import Endpoint, specified_endpoints
 
 _WITH_BODY = ("POST", "PUT", "PATCH")
 _MOST_LINES = 60

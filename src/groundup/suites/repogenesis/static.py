@@ -14,13 +14,13 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.bench import Bench
 from groundup.sources.routes.extraction import read_routes
-from groundup.sources.routes.records import Route
+from groundup.sources.routes.paths import Route
 from groundup.suites.protocol import Graded
 from groundup.suites.repogenesis.coverage import caught_by, declared, implements
-from groundup.suites.repogenesis.data import README, Problem
+from groundup.suites.repogenesis.data import README, ServiceProblem
 from groundup.suites.repogenesis.endpoints import Endpoint
-from groundup.suites.repogenesis.legacy import legacy_coverage
-from groundup.suites.repogenesis.official_coverage import official_coverage
+from groundup.suites.repogenesis.legacy_rules import legacy_coverage
+from groundup.suites.repogenesis.official_rules import official_coverage
 
 NAME = "static"
 VERSION = "1"
@@ -34,7 +34,7 @@ class StaticGrader:
     name = NAME
     version = VERSION
 
-    def __init__(self, problems: Mapping[str, Problem]) -> None:
+    def __init__(self, problems: Mapping[str, ServiceProblem]) -> None:
         self._problems = problems
 
     def reservation_mb(self, task: Task) -> int:
@@ -54,7 +54,7 @@ class StaticGrader:
         """Return 0 of all endpoints."""
         return Graded(verdict=_verdict(self._problem(task), task.data_version, (), {}, (reason,)))
 
-    def _problem(self, task: Task) -> Problem:
+    def _problem(self, task: Task) -> ServiceProblem:
         try:
             return self._problems[task.id]
         except KeyError as error:
@@ -86,7 +86,7 @@ class StaticGrader:
 
 
 def _verdict(
-    problem: Problem,
+    problem: ServiceProblem,
     data_version: str,
     found: tuple[Endpoint, ...],
     scores: dict[str, Score],
@@ -106,7 +106,7 @@ def _share(numerator: int, denominator: int) -> Score:
     return Score(numerator=numerator, denominator=denominator)
 
 
-def _told(problem: Problem, routes: tuple[Route, ...]) -> bytes:
+def _told(problem: ServiceProblem, routes: tuple[Route, ...]) -> bytes:
     """Return a line per endpoint and per further route: where it is declared, or what would catch its requests."""
     lines = []
     for endpoint in problem.task.endpoints:

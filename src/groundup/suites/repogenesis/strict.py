@@ -16,18 +16,17 @@ from groundup.domain.verdicts import GraderIdentity, Reason
 from groundup.grading.bench import Bench
 from groundup.grading.java.installing import JavaInstalled, install_java, java_tools, service_environment
 from groundup.grading.java.running import runner_source as java_runner_source
-from groundup.grading.java.start import find_java_start
 from groundup.grading.java.testing import run_java_tests
 from groundup.grading.library import runner_source
 from groundup.grading.services.deployment import service_spec
 from groundup.grading.services.install import install_declared
 from groundup.grading.services.records import Lifecycle
-from groundup.grading.services.start import StartCommand, find_start
+from groundup.grading.services.start import StartCommand, find_java_start, find_start
 from groundup.grading.services.testing import TestRun, middle_cut
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.protocol import Graded
-from groundup.suites.repogenesis.data import Problem, expected_seconds
-from groundup.suites.repogenesis.implemented import Coverage, covered
+from groundup.suites.repogenesis.coverage import Coverage, covered
+from groundup.suites.repogenesis.data import ServiceProblem, expected_seconds
 from groundup.suites.repogenesis.in_process import run_in_process
 from groundup.suites.repogenesis.locked import test_environment
 from groundup.suites.repogenesis.observing import Observed, observe, speaks_to_service
@@ -38,14 +37,14 @@ _RESERVATION_MB = 768
 _JAVA_RESERVATION_MB = 1024
 
 
-class StrictGrader:
+class RepoGenesisStrictGrader:
     """Deploys a submission, tests it from another sandbox, and asks for its endpoints."""
 
     name = "strict"
     version = VERSION
 
     def __init__(
-        self, problems: Mapping[str, Problem], lifecycle: Lifecycle, java: Lifecycle | None = None
+        self, problems: Mapping[str, ServiceProblem], lifecycle: Lifecycle, java: Lifecycle | None = None
     ) -> None:
         self._problems = problems
         self._lifecycles = {"python": lifecycle, "java": java or lifecycle}
@@ -120,7 +119,7 @@ class StrictGrader:
         installed = await install_declared(workspace, lifecycle, bench, with_pip=start.installs)
         return _for_looking(service_spec(workspace, start, port, installed.environment, lifecycle, bench))
 
-    def _gradable(self, task: Task) -> Problem:
+    def _gradable(self, task: Task) -> ServiceProblem:
         problem = self._problems.get(task.id)
         if problem is None:
             raise TaskError(
@@ -131,7 +130,7 @@ class StrictGrader:
 
 
 async def _in_process(
-    problem: Problem, submission: Path, observed: Observed, lifecycle: Lifecycle, bench: Bench
+    problem: ServiceProblem, submission: Path, observed: Observed, lifecycle: Lifecycle, bench: Bench
 ) -> TestRun:
     if isinstance(observed.installed, JavaInstalled):
         count = problem.task.tests.count
@@ -145,7 +144,7 @@ def _for_looking(spec: SandboxSpec) -> SandboxSpec:
 
 
 def _identity(task: Task) -> GraderIdentity:
-    return GraderIdentity(name=StrictGrader.name, version=VERSION, data_version=task.data_version)
+    return GraderIdentity(name=RepoGenesisStrictGrader.name, version=VERSION, data_version=task.data_version)
 
 
 def _logs(observed: Observed, coverage: Coverage, limit: int) -> dict[str, bytes]:

@@ -3,11 +3,11 @@
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.java.installing import JavaInstalled
 from groundup.grading.last_words import last_words
-from groundup.grading.services.install import Installed
+from groundup.grading.services.install import InstalledService
 from groundup.grading.services.records import InstallOutcome
 from groundup.grading.services.testing import TestRun
-from groundup.suites.repogenesis.data import Problem
-from groundup.suites.repogenesis.implemented import Coverage
+from groundup.suites.repogenesis.coverage import Coverage
+from groundup.suites.repogenesis.data import ServiceProblem
 from groundup.suites.repogenesis.observing import Observed
 from groundup.trees.limits import printable
 
@@ -15,7 +15,9 @@ _MAX_REASON_BYTES = 240
 _NOT_PASSED = ("failed", "error")
 
 
-def strict_verdict(problem: Problem, observed: Observed, coverage: Coverage, identity: GraderIdentity) -> Verdict:
+def strict_verdict(
+    problem: ServiceProblem, observed: Observed, coverage: Coverage, identity: GraderIdentity
+) -> Verdict:
     """Return the verdict: the pass rate, and beside it deployment, coverage and whether all tests passed."""
     count = problem.task.tests.count
     tests = observed.tests
@@ -43,7 +45,7 @@ def strict_verdict(problem: Problem, observed: Observed, coverage: Coverage, ide
     )
 
 
-def zero_verdict(problem: Problem, reason: Reason, identity: GraderIdentity) -> Verdict:
+def zero_verdict(problem: ServiceProblem, reason: Reason, identity: GraderIdentity) -> Verdict:
     """Return 0 over all frozen counts."""
     names = ["installed", "port_in_time", "deployed", *(["health"] if problem.task.health else [])]
     scores = {name: _flag(held=False) for name in names}
@@ -77,7 +79,9 @@ def _ran_out_of_time(observed: Observed) -> bool:
     )
 
 
-def _facts(problem: Problem, observed: Observed, coverage: Coverage) -> dict[str, str | int | float | bool | None]:
+def _facts(
+    problem: ServiceProblem, observed: Observed, coverage: Coverage
+) -> dict[str, str | int | float | bool | None]:
     tests = observed.tests or TestRun()
     facts: dict[str, str | int | float | bool | None] = {
         "install": observed.installed.outcome.value,
@@ -103,7 +107,7 @@ def _facts(problem: Problem, observed: Observed, coverage: Coverage) -> dict[str
     return facts
 
 
-def _tools(installed: Installed | JavaInstalled) -> dict[str, str]:
+def _tools(installed: InstalledService | JavaInstalled) -> dict[str, str]:
     """Return the versions of what ran the submission."""
     if isinstance(installed, JavaInstalled):
         return {"java": installed.toolchain.java, "maven": installed.toolchain.maven}
@@ -112,7 +116,7 @@ def _tools(installed: Installed | JavaInstalled) -> dict[str, str]:
     return told if resolution is None else {**told, "resolution": resolution.told}
 
 
-def _reasons(problem: Problem, observed: Observed, coverage: Coverage, passed: int) -> tuple[Reason, ...]:
+def _reasons(problem: ServiceProblem, observed: Observed, coverage: Coverage, passed: int) -> tuple[Reason, ...]:
     reasons = []
     if not _is_installed(observed):
         message = observed.installed.message or "nothing is declared, and there is nothing to start"
@@ -135,7 +139,7 @@ def _reasons(problem: Problem, observed: Observed, coverage: Coverage, passed: i
     return tuple(reasons[:4])
 
 
-def _test_reason(problem: Problem, tests: TestRun, passed: int) -> Reason:
+def _test_reason(problem: ServiceProblem, tests: TestRun, passed: int) -> Reason:
     lost = f"{problem.task.tests.count - passed} of {problem.task.tests.count} hidden tests did not pass"
     if tests.stopped is not None:
         return _reason(Stage.TIMEOUT if tests.timed_out else Stage.TEST, f"{lost}; {tests.stopped}")

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Literal
 
+from groundup.domain.errors import TaskError
 from groundup.domain.limits import Limits
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import SeedFile, Task
@@ -13,14 +15,45 @@ from groundup.grading.bench import Bench
 from groundup.settings import Settings
 from groundup.suites.protocol import Grader, Needs, OwnReport, Results, Summary
 from groundup.suites.pulling import PublishedRepository, data_folder
-from groundup.suites.repogenesis.data import POM, README, Problem, read_dataset
-from groundup.suites.repogenesis.graders import all_graders
-from groundup.suites.repogenesis.locked import PYTHON, test_environment
-from groundup.suites.repogenesis.references import oracle_names, write_oracle
+from groundup.suites.repogenesis.data import POM, README, ServiceProblem, read_dataset
+from groundup.suites.repogenesis.legacy_grader import LegacyGrader
+from groundup.suites.repogenesis.locked import PYTHON, java_lifecycle, lifecycle, test_environment
+from groundup.suites.repogenesis.official import RepoGenesisOfficialGrader
 from groundup.suites.repogenesis.report_format import FORMAT, read_report, write_report
+from groundup.suites.repogenesis.static import StaticGrader
+from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from groundup.suites.repogenesis.summaries import summaries
-from groundup.suites.repogenesis.tasks import ServiceTask, shipped_tasks
-from groundup.suites.repogenesis.validity import is_valid, told
+from groundup.suites.repogenesis.tasks import ServiceTask, is_valid, shipped_tasks, told
+from groundup.trees.copy import copy_tree
+
+
+def all_graders(problems: Mapping[str, ServiceProblem], settings: Settings) -> Mapping[str, Grader]:
+    """Return the graders over *problems*, by name."""
+    del settings
+    return {
+        RepoGenesisStrictGrader.name: RepoGenesisStrictGrader(problems, lifecycle(), java_lifecycle()),
+        RepoGenesisOfficialGrader.name: RepoGenesisOfficialGrader(problems, lifecycle(), java_lifecycle()),
+        LegacyGrader.name: LegacyGrader(problems, lifecycle(), java_lifecycle()),
+        StaticGrader.name: StaticGrader(problems),
+    }
+
+
+_PACKAGE = "groundup.suites.repogenesis"
+
+
+def oracle_names() -> frozenset[str]:
+    """Return the tasks that have one."""
+    folder = files(_PACKAGE) / "oracles"
+    return frozenset(entry.name for entry in folder.iterdir() if entry.is_dir())
+
+
+def write_oracle(task: str, destination: Path) -> None:
+    """Write the service that solves *task* to the empty folder *destination*. Raises `TaskError`."""
+    if task not in oracle_names():
+        raise TaskError(f"{task} has no oracle; those that have one: {', '.join(sorted(oracle_names()))}")
+    with as_file(files(_PACKAGE) / "oracles" / task) as folder:
+        copy_tree(folder, destination)
+
 
 NAME = "repogenesis"
 COMMIT = "c090b7d57e3996c8900e86fecd16085b27e07f29"
@@ -40,7 +73,7 @@ _SPECIFICATION = "\nThe specification, which also lies in README.md:\n\n"
 
 def create(settings: Settings) -> "RepoGenesis":
     """Return the suite, with specifications and hidden tests where the data is at hand."""
-    problems = {name: Problem(task=task) for name, task in shipped_tasks().items()}
+    problems = {name: ServiceProblem(task=task) for name, task in shipped_tasks().items()}
     folder = data_folder(NAME, settings)
     version = COMMIT[:7]
     if folder is not None:
@@ -65,7 +98,7 @@ class RepoGenesis:
         licence="MIT",
     )
 
-    def __init__(self, problems: Mapping[str, Problem], data_version: str, settings: Settings) -> None:
+    def __init__(self, problems: Mapping[str, ServiceProblem], data_version: str, settings: Settings) -> None:
         self.problems = problems
         self._data_version = data_version
         self._settings = settings
@@ -136,7 +169,7 @@ class RepoGenesis:
         )
         return columns, [_row(problem) for problem in self.problems.values()]
 
-    def _task(self, problem: Problem) -> Task:
+    def _task(self, problem: ServiceProblem) -> Task:
         task = problem.task
         return Task(
             id=task.id,
@@ -162,7 +195,7 @@ def _instruction(task: ServiceTask, readme: str) -> str:
     return (_JAVA if task.language == "java" else _PYTHON).format(port=task.port) + _SPECIFICATION + readme
 
 
-def _seeds(problem: Problem) -> tuple[SeedFile, ...]:
+def _seeds(problem: ServiceProblem) -> tuple[SeedFile, ...]:
     seeds = []
     if problem.readme is not None:
         seeds.append(SeedFile(path=README, content=problem.readme.encode()))
@@ -171,7 +204,7 @@ def _seeds(problem: Problem) -> tuple[SeedFile, ...]:
     return tuple(seeds)
 
 
-def _row(problem: Problem) -> tuple[str, ...]:
+def _row(problem: ServiceProblem) -> tuple[str, ...]:
     task: ServiceTask = problem.task
     return (
         task.id,

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Score, Status, Verdict
 from groundup.suites.protocol import Summary
-from groundup.suites.repogenesis.data import Problem
+from groundup.suites.repogenesis.data import ServiceProblem
 from groundup.suites.repogenesis.published_report import (
-    Repository,
+    PublishedRepositoryResult,
     Share,
     api_coverage,
     deployment,
@@ -26,10 +26,10 @@ LEGACY = "legacy"
 _COUNTED = ("files", "loc", "tokens", "functions", "classes", "complexity")
 
 Verdicts = Mapping[AttemptKey, Verdict | None]
-Figures = Callable[[Verdicts, Mapping[str, Problem]], Mapping[str, Score]]
+Figures = Callable[[Verdicts, Mapping[str, ServiceProblem]], Mapping[str, Score]]
 
 
-def summaries(verdicts: Verdicts, grader: str, problems: Mapping[str, Problem]) -> Sequence[Summary]:
+def summaries(verdicts: Verdicts, grader: str, problems: Mapping[str, ServiceProblem]) -> Sequence[Summary]:
     """Return a table by language for graders whose authors publish one."""
     if grader in PUBLISHED:
         return (
@@ -55,7 +55,11 @@ def summaries(verdicts: Verdicts, grader: str, problems: Mapping[str, Problem]) 
 
 
 def _table(
-    headline: str, figures: Figures, verdicts: Verdicts, problems: Mapping[str, Problem], notes: tuple[str, ...]
+    headline: str,
+    figures: Figures,
+    verdicts: Verdicts,
+    problems: Mapping[str, ServiceProblem],
+    notes: tuple[str, ...],
 ) -> Summary:
     known = {key: verdict for key, verdict in verdicts.items() if key.task in problems}
     parts: dict[str, Verdicts] = {ALL: known}
@@ -73,12 +77,12 @@ def _cell(score: Score | None) -> str:
     return f"{100 * score.value:.1f} % ({score.numerator:.4g}/{score.denominator:.0f})"
 
 
-def _published(verdicts: Verdicts, problems: Mapping[str, Problem]) -> Mapping[str, Score]:
+def _published(verdicts: Verdicts, problems: Mapping[str, ServiceProblem]) -> Mapping[str, Score]:
     """Return the three published averages; failures of the machine count as the harness counts them."""
     found = [
         repository(key.task, verdict, None, problems) for key, verdict in verdicts.items() if verdict is not None
     ]
-    averaged: dict[str, Callable[[Sequence[Repository]], Share]] = {
+    averaged: dict[str, Callable[[Sequence[PublishedRepositoryResult]], Share]] = {
         "deployed": deployment,
         "Pass@1": pass_at_1,
         "API coverage": api_coverage,
@@ -87,7 +91,7 @@ def _published(verdicts: Verdicts, problems: Mapping[str, Problem]) -> Mapping[s
     return {name: Score(numerator=share.sum, denominator=share.count) for name, share in shares.items()}
 
 
-def _legacy(verdicts: Verdicts, problems: Mapping[str, Problem]) -> Mapping[str, Score]:
+def _legacy(verdicts: Verdicts, problems: Mapping[str, ServiceProblem]) -> Mapping[str, Score]:
     """Return the older scripts' averages, and what their repositories hold on average."""
     graded = [one for one in verdicts.values() if one is not None and one.status is Status.GRADED]
     scores = {

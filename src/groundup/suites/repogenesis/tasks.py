@@ -1,10 +1,11 @@
-"""What is known of one task: language, port, how its hidden tests reach a submission, what its README specifies.
+"""What is known of one task: language, port, hidden tests, endpoints, and the task's own faults.
 
 One TOML file per task. Those of the published tasks come with the suite, as `task_data/<id>.toml`; a task of your
 own brings its file along as `task.toml`.
 """
 
 import tomllib
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, Literal, Self
@@ -12,11 +13,40 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from groundup.domain.errors import TaskError
-from groundup.domain.ids import Name
+from groundup.domain.names import Name
 from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.suites.repogenesis.endpoints import Endpoint, parse_endpoint
-from groundup.suites.repogenesis.validity import Flag
+
+FlagKind = Literal[
+    "untouched", "hidden-names", "hidden-requirement", "collection", "skips", "port-clash", "no-compilation"
+]
+"""`untouched`: tests never use the submission. `hidden-names`: they import what nothing names.
+`hidden-requirement`: they need what the README does not say. `collection`: pytest does not find them.
+`skips`: skipped tests leave the denominator. `port-clash`: they want a port that is taken.
+`no-compilation`: without compiling there is no denominator."""
+
+GraderName = Literal["official", "strict"]
+
+
+class Flag(Record):
+    """One thing that is wrong with a task, and whose verdicts it spoils."""
+
+    kind: FlagKind
+    graders: tuple[GraderName, ...] = Field(min_length=1, description="whose verdicts it spoils")
+    reason: str = Field(min_length=1, max_length=300)
+
+
+def is_valid(flags: Iterable[Flag], grader: GraderName = "strict") -> bool:
+    """Whether a submission made from the README alone can be measured by *grader*."""
+    return not any(grader in flag.graders for flag in flags)
+
+
+def told(flags: Iterable[Flag]) -> str:
+    """Return the kinds for a table's cell; those that only spoil official verdicts in parentheses."""
+    words = (flag.kind if "strict" in flag.graders else f"({flag.kind})" for flag in flags)
+    return ", ".join(dict.fromkeys(words)) or "valid"
+
 
 TASK_FILE = "task.toml"
 _SUFFIX = ".toml"
@@ -37,7 +67,7 @@ class BaseUrl(Record):
         return f"http://localhost:{port}{self.suffix}"
 
 
-class HiddenTests(Record):
+class HiddenTestFacts(Record):
     """The frozen facts of the hidden tests."""
 
     count: int = Field(ge=0, description="how many there are: the denominator of strict pass rates")
@@ -62,7 +92,7 @@ class ServiceTask(Record):
     endpoints: tuple[Annotated[Endpoint, BeforeValidator(_endpoint)], ...] = Field(
         default=(), description="what the README specifies; empty: read from the README"
     )
-    tests: HiddenTests
+    tests: HiddenTestFacts
     base_url: BaseUrl | None = Field(default=None, description="None: the tests know the address by heart")
     flags: tuple[Flag, ...] = ()
 

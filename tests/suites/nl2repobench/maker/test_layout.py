@@ -7,11 +7,11 @@ import pytest
 from groundup.domain.errors import TaskError
 from groundup.grading.library.hidden import HiddenTests
 from groundup.suites.nl2repobench.maker.layout import read_layout
-from groundup.suites.nl2repobench.maker.project import Project
+from groundup.suites.nl2repobench.maker.project import OriginalProject
 from tests.grading.library.laboratory import write_tree
 
 COMMANDS = ("pip install -e .", "pytest --continue-on-collection-errors tests")
-DEMO = Project(name="demo", version="1.0")
+DEMO = OriginalProject(name="demo", version="1.0")
 
 
 def layout(
@@ -119,6 +119,6 @@ def test_a_library_about_tests_is_no_helper_of_tests(tmp_path: Path) -> None:
 def test_a_plugin_under_test_is_told_apart_from_others(tmp_path: Path) -> None:
     """What the original itself plugs into pytest is loaded from the submission."""
     root = write_tree(tmp_path, {"demo/__init__.py": "", "demo/plugin.py": "", "tests/test_a.py": ""})
-    project = Project(name="demo", version="1.0", entry_points={"pytest11": {"demo": "demo.plugin"}})
+    project = OriginalProject(name="demo", version="1.0", entry_points={"pytest11": {"demo": "demo.plugin"}})
 
     assert read_layout(root, project, COMMANDS, ("tests",))[0].own_plugins == ("demo.plugin",)

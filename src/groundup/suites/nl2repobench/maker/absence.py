@@ -15,7 +15,7 @@ _NEARLY = 0.8
 _LARGEST = 2 * 1024 * 1024
 
 
-class Answer(Record):
+class LeakedFile(Record):
     """A file at hand that holds what a submission should write."""
 
     place: str
@@ -23,7 +23,7 @@ class Answer(Record):
     likeness: float
 
 
-def find_answers(original: Path, tests: HiddenTests, environment: PythonEnvironment) -> list[Answer]:
+def find_answers(original: Path, tests: HiddenTests, environment: PythonEnvironment) -> list[LeakedFile]:
     """Return files of *environment*, and protected ones, that are (nearly) equal to the original's source."""
     sources = {name: lines for name, lines in _own(original, tests) if len(lines) >= _LEAST_LINES}
     by_digest = {_digest(lines): name for name, lines in sources.items()}
@@ -38,7 +38,7 @@ def find_answers(original: Path, tests: HiddenTests, environment: PythonEnvironm
             continue
         equal = by_digest.get(_digest(lines))
         if equal is not None:
-            found.append(Answer(place=place, source=equal, likeness=1.0))
+            found.append(LeakedFile(place=place, source=equal, likeness=1.0))
             continue
         shared: dict[str, int] = {}
         for line in lines:
@@ -47,7 +47,7 @@ def find_answers(original: Path, tests: HiddenTests, environment: PythonEnvironm
         best = max(shared, key=lambda name: shared[name] / len(sources[name]), default=None)
         if best is not None and shared[best] / len(sources[best]) >= _NEARLY:
             likeness = round(shared[best] / len(sources[best]), 2)
-            found.append(Answer(place=place, source=best, likeness=likeness))
+            found.append(LeakedFile(place=place, source=best, likeness=likeness))
     return found
 
 

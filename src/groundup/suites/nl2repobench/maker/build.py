@@ -6,28 +6,32 @@ from datetime import datetime
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.records import Record
 from groundup.environments.requests import GitSource, PythonEnvironment, SourceRequest
-from groundup.gateways.pypi_registry import PyPIRegistry
 from groundup.grading.bench import Bench
 from groundup.grading.library.canary import own_tests
 from groundup.grading.library.execution import Execution, run_hidden_tests
 from groundup.grading.library.hidden import Distribution
+from groundup.registries.pypi.client import PyPIRegistry
 from groundup.settings import Settings
 from groundup.suites.nl2repobench.freezing import freeze, locked
-from groundup.suites.nl2repobench.maker.absence import Answer, find_answers
-from groundup.suites.nl2repobench.maker.candidates import Candidate, of_commits, of_releases, parse_source
+from groundup.suites.nl2repobench.maker.absence import LeakedFile, find_answers
+from groundup.suites.nl2repobench.maker.candidates import (
+    SourceCandidate,
+    of_commits,
+    of_releases,
+    open_index,
+    parse_source,
+)
 from groundup.suites.nl2repobench.maker.controls import run_controls
-from groundup.suites.nl2repobench.maker.differences import explained, unexplained
-from groundup.suites.nl2repobench.maker.index import open_index
+from groundup.suites.nl2repobench.maker.differences import explained, reason_of, unexplained
 from groundup.suites.nl2repobench.maker.layout import read_layout
 from groundup.suites.nl2repobench.maker.pinning import choose, lock_without, newest_pin
-from groundup.suites.nl2repobench.maker.project import Project, read_project
-from groundup.suites.nl2repobench.maker.reasons import reason_of
+from groundup.suites.nl2repobench.maker.project import OriginalProject, read_project
 from groundup.suites.nl2repobench.maker.repairs import repaired
 from groundup.suites.nl2repobench.maker.sources_only import protect_what_tests_read
 from groundup.suites.nl2repobench.maker.specification import Specification, read_specification
 from groundup.suites.nl2repobench.originals import original_tree
 from groundup.suites.nl2repobench.published import PublishedTask
-from groundup.suites.nl2repobench.recipe import PublishedRun, Recipe, RepositorySource, Source, Why
+from groundup.suites.nl2repobench.recipe import PublishedRun, Recipe, RecipeSource, RepositorySource, Why
 
 MOST_TRIED = 6
 """Candidates whose tests are run, while none passes as many as were published."""
@@ -93,7 +97,7 @@ async def make_draft(
     task: PublishedTask,
     declared: dict[str, int],
     specification: Specification,
-    candidate: Candidate,
+    candidate: SourceCandidate,
     python: str | None,
     bench: Bench,
     registry: PyPIRegistry,
@@ -208,7 +212,7 @@ async def _candidates(
     registry: PyPIRegistry,
     settings: Settings,
     say: Say,
-) -> list[Candidate]:
+) -> list[SourceCandidate]:
     kind, what, version = parse_source(wished or f"sdist:{name}")
     if kind == "sdist":
         found = await of_releases([what], version, specification.tree, until, registry)
@@ -236,11 +240,13 @@ def _outcomes(execution: Execution) -> list[str]:
     return [said.outcome for key, said in execution.report.results.items() if key not in own]
 
 
-def _recorded(candidate: Candidate, project: Project, tree: str, notes: list[str]) -> Source | RepositorySource:
+def _recorded(
+    candidate: SourceCandidate, project: OriginalProject, tree: str, notes: list[str]
+) -> RecipeSource | RepositorySource:
     licence = project.licence or "unknown"
     if isinstance(candidate.request, SourceRequest):
         request = candidate.request
-        return Source(name=request.name, version=request.version, sha256=request.sha256, licence=licence)
+        return RecipeSource(name=request.name, version=request.version, sha256=request.sha256, licence=licence)
     assert isinstance(candidate.request, GitSource)
     version = project.version or (candidate.tag or "").lstrip("vV") or "0"
     if project.version is None:
@@ -255,7 +261,7 @@ def _recorded(candidate: Candidate, project: Project, tree: str, notes: list[str
     )
 
 
-def _pretended(project: Project, version: str) -> Distribution:
+def _pretended(project: OriginalProject, version: str) -> Distribution:
     assert project.name is not None
     return Distribution(
         name=project.name, version=version, entry_points=project.entry_points, headers=project.headers
@@ -276,7 +282,7 @@ def _with_reasons(recipe: Recipe, execution: Execution, say: Say) -> Recipe:
     return recipe.model_copy(update={"reasons": reasons})
 
 
-def _told(answers: Sequence[Answer]) -> str:
+def _told(answers: Sequence[LeakedFile]) -> str:
     listed = ", ".join(f"{answer.place} ({answer.likeness:.0%} of {answer.source})" for answer in answers[:5])
     return f"the environment holds files like the original's: {listed}"
 

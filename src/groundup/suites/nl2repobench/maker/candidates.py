@@ -1,20 +1,120 @@
-"""Which source fits a specification: releases on the package index, commits of a Git repository, best first."""
+"""Which source fits a specification: index releases and Git commits, best first."""
 
 import re
 import tarfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import parse_wheel_filename
+from packaging.version import InvalidVersion, Version
 
 from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.records import Record
 from groundup.environments.git import Commit, GitRepository, address_of
 from groundup.environments.requests import AnySource, GitSource, SourceRequest
-from groundup.gateways.pypi_registry import PyPIRegistry
-from groundup.settings import Settings
-from groundup.suites.nl2repobench.maker.index import fetched, releases
+from groundup.registries.cache import FetchCache
+from groundup.registries.ledger import UnknownPackageError
+from groundup.registries.pypi.client import PyPIRegistry
+from groundup.registries.pypi.pages import ProjectFile
+from groundup.registries.pypi.settings import client_configuration
+from groundup.settings import Settings, environment
+
+MINORS = ("3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
+_LATEST_MICRO = "99"
+
+
+class IndexRelease(Record):
+    """One version on the index."""
+
+    version: str
+    uploaded: datetime | None
+    pythons: frozenset[str]
+    """Minor versions that can install it from a wheel."""
+    source: ProjectFile | None
+    """Its source distribution."""
+
+
+@asynccontextmanager
+async def open_index(settings: Settings) -> AsyncIterator[PyPIRegistry]:
+    """Yield the user's package index, its answers kept in the cache."""
+    registry = PyPIRegistry(await client_configuration(environment()), FetchCache(settings.cache_dir / "registry"))
+    try:
+        yield registry
+    finally:
+        await registry.close()
+
+
+async def releases(registry: PyPIRegistry, name: str) -> dict[str, IndexRelease]:
+    """Return the versions of *name*, oldest first; none for an unknown name."""
+    try:
+        page = (await registry.page(name)).page
+    except (UnknownPackageError, ValueError):
+        return {}
+    groups: dict[Version, list[ProjectFile]] = {}
+    for file in page.files:
+        try:
+            groups.setdefault(Version(file.version or ""), []).append(file)
+        except InvalidVersion:
+            continue
+    return {str(version): _release(version, groups[version]) for version in sorted(groups)}
+
+
+async def fetched(registry: PyPIRegistry, file: ProjectFile) -> tuple[Path, str]:
+    """Return where *file* lies now, and its sha256."""
+    found = await registry.file(file)
+    return found.path, found.sha256
+
+
+def _release(version: Version, files: Iterable[ProjectFile]) -> IndexRelease:
+    files = list(files)
+    times = [time for time in map(_uploaded, files) if time is not None]
+    pythons = {minor for file in files if not file.is_source for minor in MINORS if _installs(file, minor)}
+    sources = [file for file in files if file.is_source]
+    sources.sort(key=lambda file: not file.filename.endswith(".tar.gz"))
+    return IndexRelease(
+        version=str(version),
+        uploaded=min(times) if times else None,
+        pythons=frozenset(pythons),
+        source=sources[0] if sources else None,
+    )
+
+
+def _uploaded(file: ProjectFile) -> datetime | None:
+    try:
+        time = datetime.fromisoformat(file.upload_time or "")
+    except ValueError:
+        return None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _installs(file: ProjectFile, minor: str) -> bool:
+    """Say whether a wheel is for CPython *minor* on this kind of machine, as far as names tell."""
+    try:
+        allowed = SpecifierSet(file.requires_python or "").contains(f"{minor}.{_LATEST_MICRO}")
+        tags = parse_wheel_filename(file.filename)[3]
+    except (InvalidSpecifier, ValueError):
+        return False
+    own = minor.replace(".", "")
+    fits = any(
+        (
+            tag.interpreter in ("py3", f"py{own}", f"cp{own}")
+            or (tag.abi == "abi3" and _older(tag.interpreter, own))
+        )
+        and (tag.platform == "any" or "linux" in tag.platform)
+        for tag in tags
+    )
+    return allowed and fits
+
+
+def _older(interpreter: str, own: str) -> bool:
+    digits = interpreter.removeprefix("cp")
+    return digits.isdigit() and len(digits) > 1 and int(digits[1:]) <= int(own[1:])
+
 
 _LATEST_RELEASES = 6
 _MOST_COMMITS = 600
@@ -25,7 +125,7 @@ _LATE = timedelta(days=60)
 _TESTS = frozenset({"test", "tests", "testing"})
 
 
-class Candidate(Record):
+class SourceCandidate(Record):
     """One source, and how well it fits."""
 
     request: AnySource
@@ -57,7 +157,7 @@ def parse_source(text: str) -> tuple[str, str, str | None]:
 
 async def of_releases(
     names: Iterable[str], version: str | None, tree: frozenset[str], until: datetime, registry: PyPIRegistry
-) -> list[Candidate]:
+) -> list[SourceCandidate]:
     """Return releases with a source distribution, best first; *version* alone when one is named."""
     found = []
     for name in names:
@@ -73,7 +173,7 @@ async def of_releases(
             path, sha256 = await fetched(registry, release.source)
             files = _archive_names(path)
             found.append(
-                Candidate(
+                SourceCandidate(
                     request=SourceRequest(name=name, version=release.version, sha256=sha256),
                     label=f"sdist:{name}=={release.version}",
                     match=tree_match(tree, files),
@@ -88,7 +188,7 @@ async def of_releases(
 
 async def of_commits(
     repository: str, commit: str | None, tree: frozenset[str], until: datetime, settings: Settings
-) -> list[Candidate]:
+) -> list[SourceCandidate]:
     """Return commits of *repository*, best first; *commit* alone when one is named. Raises `TaskError`."""
     address = address_of(repository, settings.git_mirror)
     history = GitRepository(settings.cache_dir / "git" / short(digest_of(address)))
@@ -125,13 +225,15 @@ def tree_match(told: frozenset[str], files: Iterable[str]) -> float:
     return len(told & every) / len(union) if union else 0.0
 
 
-async def _candidate(repository: str, one: Commit, tree: frozenset[str], history: GitRepository) -> Candidate:
+async def _candidate(
+    repository: str, one: Commit, tree: frozenset[str], history: GitRepository
+) -> SourceCandidate:
     fitted = _fitted(repository, one, tree, await history.files(one.id))
     return fitted.model_copy(update={"tag": await _tag(history, fitted)})
 
 
-def _fitted(repository: str, one: Commit, tree: frozenset[str], files: frozenset[str]) -> Candidate:
-    return Candidate(
+def _fitted(repository: str, one: Commit, tree: frozenset[str], files: frozenset[str]) -> SourceCandidate:
+    return SourceCandidate(
         request=GitSource(repository=repository, commit=one.id),
         label=f"git:{repository}@{one.id[:10]}",
         match=tree_match(tree, files),
@@ -140,7 +242,7 @@ def _fitted(repository: str, one: Commit, tree: frozenset[str], files: frozenset
     )
 
 
-async def _tag(history: GitRepository, candidate: Candidate) -> str | None:
+async def _tag(history: GitRepository, candidate: SourceCandidate) -> str | None:
     assert isinstance(candidate.request, GitSource)
     told = await history.run("describe", "--tags", "--abbrev=0", candidate.request.commit)
     return told.stdout.decode().strip() or None if told.ok else None

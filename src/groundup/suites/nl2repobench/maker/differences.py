@@ -1,9 +1,10 @@
-"""Why published counts are not the number of expected tests: from excluded tests and from what was counted."""
+"""Why tests of the original do not pass here, and why published counts differ from expected ones."""
 
 import re
 from collections import Counter
 from collections.abc import Iterator
 
+from groundup.grading.library.report import Result
 from groundup.suites.nl2repobench.recipe import Difference, Recipe, Why
 
 _MARKED = frozenset({Why.SKIPPED, Why.EXPECTED_FAILURE})
@@ -68,3 +69,27 @@ def _of_version(recipe: Recipe, version: str, wanted: int) -> Iterator[Differenc
     if others:
         note = f"corrected by the publishers in {others[0]}: {counted}"
         yield Difference(data_version=version, why=Why.COUNT_WRONG, tests=wanted, note=note)
+
+
+_SIGNS = (
+    (
+        Why.NETWORK,
+        r"name resolution|Name or service not known|Network is unreachable|Max retries exceeded|gaierror|"
+        r"NewConnectionError|No route to host|URLError|ConnectError",
+    ),
+    (Why.DISPLAY, r"\$?DISPLAY\b|no display|Xlib|TclError|xclip|xsel|pbcopy"),
+    (Why.SERVICE, r"Connection refused|ConnectionRefusedError|could not connect to server|redis|mysql|postgres"),
+    (
+        Why.OPTIONAL_DEPENDENCY,
+        r"No module named|could not import|ModuleNotFoundError|not installed|is required for",
+    ),
+    (Why.USER, r"PermissionError|Permission denied|Operation not permitted|\broot\b"),
+)
+
+
+def reason_of(result: Result) -> Why | None:
+    """Return what *result* of the original says of itself."""
+    for why, signs in _SIGNS:
+        if re.search(signs, result.message):
+            return why
+    return None

@@ -14,8 +14,8 @@ from typing import Any
 
 from groundup.domain.errors import TaskError
 from groundup.grading.library.hidden import Distribution, HiddenTests
-from groundup.sources.words import words
-from groundup.suites.nl2repobench.maker.project import Project
+from groundup.sources.names import words
+from groundup.suites.nl2repobench.maker.project import OriginalProject
 
 _NO_PACKAGES = words(
     """
@@ -100,7 +100,7 @@ def read_config(root: Path) -> Config:
 
 
 def read_layout(
-    root: Path, project: Project, commands: Sequence[str], test_files: Sequence[str]
+    root: Path, project: OriginalProject, commands: Sequence[str], test_files: Sequence[str]
 ) -> tuple[HiddenTests, list[str]]:
     """Return how the tests of the original at *root* are run, and what had to be done. Raises `TaskError`."""
     roots, packages = find_packages(root, project)
@@ -129,7 +129,7 @@ def read_layout(
     return tests, notes
 
 
-def find_packages(root: Path, project: Project) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def find_packages(root: Path, project: OriginalProject) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the import roots and the top-level import names of the original at *root*. Raises `TaskError`."""
     for place in ("src", "lib", "."):
         folder = root / place
@@ -232,7 +232,7 @@ def _is_plugin(name: str) -> bool:
     return name.startswith("pytest")
 
 
-def _distribution(project: Project) -> Distribution | None:
+def _distribution(project: OriginalProject) -> Distribution | None:
     if project.name is None or project.version is None:
         return None
     return Distribution(

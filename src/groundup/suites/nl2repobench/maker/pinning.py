@@ -7,12 +7,12 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from groundup.domain.records import Record
-from groundup.gateways.pypi_registry import PyPIRegistry
-from groundup.sources.words import words
-from groundup.suites.nl2repobench.maker.index import MINORS, Release, releases
-from groundup.suites.nl2repobench.maker.project import Project
+from groundup.registries.pypi.client import PyPIRegistry
+from groundup.sources.names import words
+from groundup.suites.nl2repobench.maker.candidates import MINORS, IndexRelease, releases
+from groundup.suites.nl2repobench.maker.project import OriginalProject
 from groundup.suites.nl2repobench.maker.specification import Specification
-from groundup.suites.nl2repobench.recipe import Environment
+from groundup.suites.nl2repobench.recipe import RecipeEnvironment
 
 DEFAULT_DAY = "2025-09-01"
 """What counts where no installed version tells when the tests were run: shortly before the first release."""
@@ -29,7 +29,7 @@ _NOT_FOR_TESTS = words(
 """Named as wishes in many specifications, and no test imports them; an import error brings one back."""
 
 
-class Wanted(Record):
+class EnvironmentRequest(Record):
     """What a specification's environment comes to."""
 
     python: str
@@ -37,14 +37,18 @@ class Wanted(Record):
     exclude_newer: str
     notes: tuple[str, ...] = ()
 
-    def environment(self) -> Environment:
+    def environment(self) -> RecipeEnvironment:
         """Return it as the part of a recipe that is not yet locked."""
-        return Environment(python=self.python, wants=self.wants, exclude_newer=self.exclude_newer)
+        return RecipeEnvironment(python=self.python, wants=self.wants, exclude_newer=self.exclude_newer)
 
 
 async def choose(
-    specification: Specification, project: Project, own: Iterable[str], registry: PyPIRegistry, python: str | None
-) -> Wanted:
+    specification: Specification,
+    project: OriginalProject,
+    own: Iterable[str],
+    registry: PyPIRegistry,
+    python: str | None,
+) -> EnvironmentRequest:
     """Return what to install. *own*: names of the library itself; *python*: what a person decided."""
     names = {str(canonicalize_name(name)) for name in own}
     notes: list[str] = []
@@ -65,7 +69,9 @@ async def choose(
     if not any(Requirement(line).name == "pytest" for line in wants):
         notes.append(f"added {_PYTEST}")
         wants.append(_PYTEST)
-    return Wanted(python=chosen, wants=tuple(wants), exclude_newer=_day(found.values(), pins), notes=tuple(notes))
+    return EnvironmentRequest(
+        python=chosen, wants=tuple(wants), exclude_newer=_day(found.values(), pins), notes=tuple(notes)
+    )
 
 
 async def newest_pin(specification: Specification, registry: PyPIRegistry) -> datetime:
@@ -85,7 +91,9 @@ def lock_without(
     return kept, f"left {', '.join(gone)} out of the lock: it is the library itself" if gone else ""
 
 
-def _wishes(specification: Specification, project: Project, own: set[str], pins: Mapping[str, str]) -> list[str]:
+def _wishes(
+    specification: Specification, project: OriginalProject, own: set[str], pins: Mapping[str, str]
+) -> list[str]:
     """Return what the project itself needs, and what a specification wishes that tests may import."""
     kept = []
     for line in dict.fromkeys((*project.requires, *project.test_requires)):
@@ -95,7 +103,7 @@ def _wishes(specification: Specification, project: Project, own: set[str], pins:
     return kept
 
 
-def _python(specification: Specification, found: Mapping[str, Release], notes: list[str]) -> str:
+def _python(specification: Specification, found: Mapping[str, IndexRelease], notes: list[str]) -> str:
     """Return the told interpreter, or the nearest for which every version has a wheel."""
     told = specification.python if specification.python in MINORS else "3.12"
     if specification.python != told:
@@ -115,7 +123,7 @@ def _python(specification: Specification, found: Mapping[str, Release], notes: l
     return told
 
 
-def _day(found: Iterable[Release], pins: Mapping[str, str]) -> str:
+def _day(found: Iterable[IndexRelease], pins: Mapping[str, str]) -> str:
     """Return the cut-off date: after the newest of the pins, if there are enough of them to tell."""
     times = [release.uploaded for release in found if release.uploaded is not None]
     if len(pins) < 3 or not times:

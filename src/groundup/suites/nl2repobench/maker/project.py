@@ -19,7 +19,7 @@ _HEADERS = ("Summary", "Home-page", "Author", "Author-email", "Maintainer", "Mai
 _TEST_EXTRAS = frozenset({"test", "tests", "testing"})
 
 
-class Project(Record):
+class OriginalProject(Record):
     """What could be read; everything may be absent."""
 
     name: str | None = None
@@ -35,7 +35,7 @@ class Project(Record):
     """Top-level modules or packages that the project names itself."""
 
 
-def read_project(root: Path) -> Project:
+def read_project(root: Path) -> OriginalProject:
     """Return what the files below *root* say: built metadata first, then pyproject.toml, setup.cfg, setup.py."""
     told: dict[str, Any] = {}
     for reader in (_built_metadata, _pyproject, _setup_cfg, _setup_py):
@@ -48,7 +48,7 @@ def read_project(root: Path) -> Project:
         del told["version"]
     if "version" not in told:
         told["version"] = _version_in_code(root)
-    return Project.model_validate(told)
+    return OriginalProject.model_validate(told)
 
 
 def _built_metadata(root: Path) -> Mapping[str, Any]:

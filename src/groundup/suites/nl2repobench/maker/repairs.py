@@ -12,8 +12,7 @@ from pathlib import Path, PurePosixPath
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
 from groundup.grading.library.execution import Execution
 from groundup.grading.library.hidden import HiddenTests
-from groundup.sources.names import is_standard, python_provider
-from groundup.sources.words import words
+from groundup.sources.names import is_standard, python_provider, words
 from groundup.suites.nl2repobench.recipe import Recipe
 
 _MISSING = re.compile(r"No module named '([\w.]+)'")

@@ -1,0 +1,96 @@
+"""Resuming an interrupted attempt: its time over all tries, and recorded replies, never paid for twice.
+
+A try that goes on with an earlier one has what that left: the time that its model took to answer, and its calls.
+Saying recorded replies again and repeating recorded calls is nobody's time, so an attempt never ends half way
+through what it had done before.
+
+Owns which reply comes next and whether what happens now is what happened then. The agent runs its commands again,
+in a fresh workspace; where one does something else than it did, the first such step is recorded.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+
+from pydantic import JsonValue
+
+from groundup.agents.protocol import Trajectory
+from groundup.agents.trajectories import Paid, Step, reply_fields, reply_of, spent_s
+from groundup.domain.conversations import ChatReply
+
+
+class Clock:
+    """Ends what runs under *timeout* when the attempt's time is over; used inside it."""
+
+    def __init__(self, timeout: asyncio.Timeout, limit_s: float | None, recorded: Iterable[Step]) -> None:
+        self._timeout = timeout
+        self._left_s = None if limit_s is None else limit_s - spent_s(recorded)
+
+    def start(self) -> None:
+        """Let time run, from the first step that no earlier try did; called again, it does nothing."""
+        if self._left_s is not None:
+            self._timeout.reschedule(asyncio.get_running_loop().time() + self._left_s)
+            self._left_s = None
+
+
+_SHOWN = 2000
+
+
+class Replay:
+    """Hands out an attempt's replies in turn: first those on record, then new ones, which it records."""
+
+    def __init__(self, trajectory: Trajectory) -> None:
+        self.paid = Paid()
+        self._trajectory = trajectory
+        recorded = trajectory.recorded()
+        self._replies = deque(reply for step in recorded if (reply := reply_of(step)) is not None)
+        self._results = {_place(step): step for step in recorded if step.get("kind") == "result"}
+        self._condensed = [step for step in recorded if step.get("kind") == "condensed"]
+        self._diverged = any(step.get("kind") == "diverged" for step in recorded)
+        self.resumed = bool(self._replies)
+        """Whether there was an earlier try that came as far as a reply."""
+
+    @property
+    def turn(self) -> int:
+        """How many replies there were so far."""
+        return self.paid.turns
+
+    @property
+    def replaying(self) -> bool:
+        """Whether the next reply is on record."""
+        return bool(self._replies)
+
+    async def reply(self, ask: Callable[[], Awaitable[ChatReply]]) -> ChatReply:
+        """Return the next reply; *ask* is called when it is not on record."""
+        if self._replies:
+            reply = self._replies.popleft()
+            self.paid = self.paid.plus(reply)
+            return reply
+        reply = await ask()
+        self.paid = self.paid.plus(reply)
+        self._trajectory.append("reply", **reply_fields(reply, self.turn))
+        return reply
+
+    def recorded_result(self, call: int) -> Step | None:
+        """Return what the call of this turn with that number did then."""
+        return self._results.get((self.turn, call))
+
+    def recorded_condensing(self) -> list[Step]:
+        """Return how the conversation was condensed before the next reply."""
+        return [step for step in self._condensed if step.get("turn") == self.turn]
+
+    def result(self, call: int, content: str, **fields: JsonValue) -> str:
+        """Record what a call did; return what the model is told of it: what is on record stays said."""
+        then = self.recorded_result(call)
+        if then is None:
+            self._trajectory.append("result", turn=self.turn, call=call, content=content, **fields)
+            return content
+        was = str(then.get("content"))
+        if was != content and not self._diverged:
+            self._diverged = True
+            self._trajectory.append("diverged", turn=self.turn, call=call, was=was[:_SHOWN], now=content[:_SHOWN])
+        return was
+
+
+def _place(step: Step) -> tuple[object, object]:
+    return step.get("turn"), step.get("call")

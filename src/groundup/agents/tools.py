@@ -1,0 +1,164 @@
+"""How a model calls tools, natively or by fenced blocks in its text, and the tool `bash`."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from pydantic import JsonValue
+
+from groundup.agents.workplace import AgentSandbox
+from groundup.domain.conversations import ChatReply, Message, Tool
+from groundup.sandbox.protocol import Command, CommandResult, Ending
+
+_OPENING = re.compile(r"^(`{3,})[ \t]*([A-Za-z]*)[ \t]*$")
+
+
+class Call(NamedTuple):
+    """A call as it was understood, or why it was not."""
+
+    name: str
+    arguments: Mapping[str, JsonValue]
+    problem: str = ""
+    id: str = ""
+
+
+class Calling(Protocol):
+    """One way of calling tools."""
+
+    rules: str
+    """What a model is told of it."""
+
+    def offered(self, tools: Sequence[Tool]) -> tuple[Tool, ...]:
+        """Return the tools that a request names."""
+        ...
+
+    def calls(self, reply: ChatReply) -> list[Call]:
+        """Return what *reply* calls, in order."""
+        ...
+
+    def results(self, told: Sequence[tuple[Call, str]]) -> list[Message]:
+        """Return the messages that say what the calls did."""
+        ...
+
+
+class ByTools:
+    """The endpoint's own tool calling."""
+
+    rules = "Call the tools; a reply without a call ends your work."
+
+    def offered(self, tools: Sequence[Tool]) -> tuple[Tool, ...]:
+        """All of them."""
+        return tuple(tools)
+
+    def calls(self, reply: ChatReply) -> list[Call]:
+        """Read the arguments, which a model may get wrong."""
+        return [_read(call.name, call.arguments, call.id) for call in reply.message.tool_calls]
+
+    def results(self, told: Sequence[tuple[Call, str]]) -> list[Message]:
+        """One message for each call."""
+        return [Message(role="tool", content=text, tool_call_id=call.id) for call, text in told]
+
+
+class ByText:
+    """Blocks in the text: ```bash ... ``` is a command, ```submit``` hands in."""
+
+    rules = (
+        "You act by writing fenced blocks. A block that begins with a line ```bash holds commands that are run; "
+        "a block that begins with ```submit and is empty hands in. When what you write holds three backticks, "
+        "fence the block with four or more. What the blocks did is told to you in the next message. Other text is "
+        "not looked at; a reply without such a block ends your work."
+    )
+
+    def offered(self, tools: Sequence[Tool]) -> tuple[Tool, ...]:
+        """None: the endpoint is told of no tools."""
+        return ()
+
+    def calls(self, reply: ChatReply) -> list[Call]:
+        """Return the blocks whose first line names a tool."""
+        found = []
+        for name, body, closed in fenced_blocks(reply.message.content):
+            if name == "bash":
+                problem = "" if closed else "the block has no end, so it was not run; write it again, shorter"
+                found.append(Call("bash", {"command": body}, problem))
+            elif name == "submit":
+                found.append(Call("submit", {}))
+        return found
+
+    def results(self, told: Sequence[tuple[Call, str]]) -> list[Message]:
+        """One message for all."""
+        return [
+            Message(role="user", content="\n\n".join(f"Result of {call.name}:\n{text}" for call, text in told))
+        ]
+
+
+def fenced_blocks(text: str) -> list[tuple[str, str, bool]]:
+    """Return (word after the fence, content, whether it is closed) of each block, as Markdown reads fences."""
+    found: list[tuple[str, str, bool]] = []
+    fence, name, lines = "", "", list[str]()
+    for line in text.splitlines():
+        if not fence:
+            if opening := _OPENING.match(line):
+                fence, name, lines = opening[1], opening[2].lower(), []
+        elif line.strip().startswith(fence) and not line.strip().strip("`"):
+            found.append((name, "\n".join(lines), True))
+            fence = ""
+        else:
+            lines.append(line)
+    if fence:
+        found.append((name, "\n".join(lines), False))
+    return found
+
+
+def _read(name: str, arguments: str, identifier: str) -> Call:
+    try:
+        document = json.loads(arguments or "{}")
+    except (ValueError, RecursionError) as error:
+        return Call(name, {}, f"the arguments are not JSON ({error}); nothing was done, call again", identifier)
+    if not isinstance(document, dict):
+        return Call(name, {}, "the arguments are no JSON object; nothing was done, call again", identifier)
+    return Call(name, document, "", identifier)
+
+
+_ARGUMENT_BYTES = 100_000
+"""The kernel takes no longer argument than 128 KiB."""
+_LONG = "/tmp/.command"  # noqa: S108 - the guest's own
+_ENDINGS = {
+    Ending.TIMEOUT: "[ended: it ran longer than {seconds:g} s; start what takes long in the background]",
+    Ending.MEMORY: "[ended: out of memory]",
+    Ending.PROCESSES: "[ended: too many processes]",
+    Ending.DISK: "[the sandbox was ended: too much was written; files in /workspace are kept, processes are gone]",
+    Ending.SANDBOX_DIED: "[the sandbox died and is started anew; /workspace is kept, processes are gone]",
+    Ending.WALL_CLOCK: "[the sandbox was ended: its time is over]",
+}
+
+
+class Told(NamedTuple):
+    """What a tool did."""
+
+    content: str
+    exit_code: int | None
+    seconds: float
+
+
+async def run_bash(place: AgentSandbox, command: str, timeout_s: float, output_bytes: int) -> Told:
+    """Run *command*; stdout and stderr come back as one stream, its middle left out when it is long."""
+    if "\0" in command:
+        return Told("[not run: a command cannot contain a null character]", None, 0.0)
+    script = f"exec 2>&1\n{command}".encode(errors="replace")
+    argv: tuple[str, ...] = ("/bin/bash", "-c", script.decode())
+    if len(script) > _ARGUMENT_BYTES:
+        await (await place.sandbox()).write_file(_LONG, script)
+        argv = ("/bin/bash", _LONG)
+    result = await place.run(Command(argv=argv, timeout_s=timeout_s, output_bytes=output_bytes))
+    return Told(told(result, timeout_s), result.exit_code, result.duration_s)
+
+
+def told(result: CommandResult, timeout_s: float) -> str:
+    """Return a result in words: the output, then how it ended. Durations are left out, for they never repeat."""
+    output = (result.stdout + result.stderr).decode(errors="replace")
+    if output and not output.endswith("\n"):
+        output += "\n"
+    if result.ending is Ending.EXITED:
+        return f"{output}[exit code {result.exit_code}]"
+    return output + _ENDINGS[result.ending].format(seconds=timeout_s)

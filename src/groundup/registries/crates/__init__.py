@@ -1,0 +1,1 @@
+"""Sparse crate indexes: the user's settings, their pages, the client on the host, the gateway of a sandbox."""

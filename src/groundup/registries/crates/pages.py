@@ -1,0 +1,94 @@
+"""The pages of a sparse index: read and cut off at a time. Pure.
+
+A page has one line of JSON for each version of a crate. Lines are handed on as they are: an index may say more
+than is known here.
+"""
+
+import json
+import re
+from datetime import datetime
+
+from groundup.domain.records import Record
+from groundup.registries.upstream import instant
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_VERSION = re.compile(r"[0-9A-Za-z.+-]{1,200}")
+
+
+class CratePageError(Exception):
+    """What an index sent cannot be understood."""
+
+
+class CrateVersion(Record):
+    """One version of a crate: what is needed of its line, and the line."""
+
+    name: str
+    version: str
+    sha256: str
+    yanked: bool
+    published: datetime | None
+    line: str
+
+    def published_by(self, cutoff: datetime) -> bool:
+        """Whether it is known to have been there at *cutoff*."""
+        return self.published is not None and self.published <= cutoff
+
+
+class CratePage(Record):
+    """All versions of a crate."""
+
+    versions: tuple[CrateVersion, ...]
+
+    def by(self, cutoff: datetime | None) -> "CratePage":
+        """Return the page with what is known to be older than *cutoff* only."""
+        if cutoff is None:
+            return self
+        return CratePage(versions=tuple(found for found in self.versions if found.published_by(cutoff)))
+
+    def text(self) -> bytes:
+        """Return it as an index serves it."""
+        return "".join(f"{found.line}\n" for found in self.versions).encode()
+
+
+def is_name(name: str) -> bool:
+    """Whether a crate could have this name."""
+    return _NAME.fullmatch(name) is not None
+
+
+def same_crate(name: str) -> str:
+    """Return what all spellings of a name have in common: indexes take `-` and `_` for the same."""
+    return name.lower().replace("_", "-")
+
+
+def place(name: str) -> str:
+    """Return where the page of a crate lies in an index."""
+    name = name.lower()
+    if len(name) <= 2:
+        return f"{len(name)}/{name}"
+    if len(name) == 3:
+        return f"3/{name[0]}/{name}"
+    return f"{name[:2]}/{name[2:4]}/{name}"
+
+
+def parse_page(body: bytes) -> CratePage:
+    """Read a page. Raises `PageError`."""
+    try:
+        return CratePage(versions=tuple(_version(line) for line in body.decode().splitlines() if line.strip()))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise CratePageError("it is no page of a sparse index") from error
+
+
+def _version(line: str) -> CrateVersion:
+    row = json.loads(line)
+    name, version, sha256 = row["name"], row["vers"], row["cksum"]
+    if not _NAME.fullmatch(name) or not _VERSION.fullmatch(version) or not _SHA256.fullmatch(sha256):
+        raise ValueError(line)
+    return CrateVersion(
+        name=name,
+        version=version,
+        sha256=sha256,
+        yanked=bool(row.get("yanked")),
+        published=instant(row.get("pubtime")),
+        line=line.strip(),
+    )

@@ -1,0 +1,165 @@
+"""Maven repositories seen from the host: files by path, verified against their checksums, cached.
+
+A released file never changes, so one that was fetched is not asked for again. Lists of versions
+(`maven-metadata.xml`) and snapshots are asked for anew after ten minutes; when nobody answers, older ones count.
+"""
+
+import asyncio
+import hashlib
+import re
+import time
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from groundup.domain.errors import NetworkError
+from groundup.domain.records import Record
+from groundup.registries.cache import FetchCache
+from groundup.registries.ledger import UnknownPackageError
+from groundup.registries.pypi.settings import ClientConfiguration, Index
+from groundup.registries.shared_work import SharedWork
+from groundup.registries.upstream import Upstream, shown
+
+CHECKSUMS = {"sha1": 40, "sha256": 64, "sha512": 128, "md5": 32}
+"""Kinds of checksums beside files, in the order in which a repository is asked for one, with their lengths."""
+_FRESH_S = 600.0
+_KNOWN = "junit/junit/maven-metadata.xml"
+"""What any repository of the world's has."""
+_MAX_FILE_BYTES = 2 * 1024**3
+_PART = re.compile(r"[A-Za-z0-9._+~@=-]{1,200}")
+_MAX_PATH = 600
+
+
+class MavenFile(NamedTuple):
+    """A file of a repository, on disk."""
+
+    path: Path
+    sha256: str
+    size: int
+    from_cache: bool
+    verified: bool
+    stale: bool = False
+
+
+class _Kept(Record):
+    sha256: str | None
+    """None: the repository has no such file."""
+    verified: bool = False
+    fetched_at: float
+
+
+class MavenRegistry:
+    """The user's Maven repositories behind one cache. Belongs to one event loop; close it at the end."""
+
+    def __init__(self, configuration: ClientConfiguration, cache: FetchCache) -> None:
+        self.configuration = configuration
+        self.cache = cache
+        self._upstream = Upstream(configuration, (f"{index.url}/{_KNOWN}" for index in configuration.indexes))
+        self._files: SharedWork[MavenFile | None] = SharedWork()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._upstream.close()
+
+    def silence_s(self) -> float:
+        """Return for how long nothing was heard from where packages are."""
+        return self._upstream.silence_s()
+
+    async def file(self, place: str) -> MavenFile:
+        """Return the file at *place* from the first repository that has it.
+
+        Raises `UnknownPackageError`, or `NetworkError` when a repository cannot be asked and nothing is kept.
+        """
+        if not is_place(place):
+            raise UnknownPackageError(f"{place[:200]!r} is not the place of a file in a Maven repository")
+        for index in self.configuration.indexes:
+            found = await self._files.get((index.url, place), partial(self._file, index, place))
+            if found is not None:
+                return found
+        raise UnknownPackageError(f"no Maven repository that is configured has {place}")
+
+    async def _file(self, index: Index, place: str) -> MavenFile | None:
+        key = {"repository": index.url, "place": place}
+        kept = self.cache.record("maven-files", key, _Kept)
+        url = f"{index.url}/{place}"
+        path = self.cache.file(kept.sha256) if kept and kept.sha256 else None
+        is_fresh = kept is not None and 0 <= time.time() - kept.fetched_at < _FRESH_S
+        if kept and (is_fresh or (path and not _changes(place)) or self._upstream.seems_down(url)):
+            if kept.sha256 is None:
+                return None
+            if path is not None:
+                return _from_cache(path, kept, stale=not is_fresh and _changes(place))
+        try:
+            found = await self._downloaded(url)
+        except NetworkError:
+            if kept is None or path is None:
+                raise
+            return _from_cache(path, kept, stale=True)
+        told = _Kept(sha256=None, fetched_at=time.time())
+        if found is not None:
+            told = _Kept(sha256=found.sha256, verified=found.verified, fetched_at=time.time())
+        await asyncio.to_thread(self.cache.keep_record, "maven-files", key, told)
+        return found
+
+    async def _downloaded(self, url: str) -> MavenFile | None:
+        found = await self._once(url)
+        if isinstance(found, str):  # a list of versions may have changed between it and its checksum
+            found = await self._once(url)
+        if isinstance(found, str):
+            raise NetworkError(
+                f"{shown(url)} does not have the {found} checksum that stands beside it; something on the way "
+                "changes files: check the mirror or proxy"
+            )
+        return found
+
+    async def _once(self, url: str) -> MavenFile | str | None:
+        """Return the file, None when there is none, or the name of the checksum that it does not have."""
+        with self.cache.incoming() as incoming:
+            incoming.expect(dict.fromkeys(CHECKSUMS, ""))
+            if not await self._upstream.download(url, incoming, _MAX_FILE_BYTES):
+                return None
+            digests = incoming.digests()
+            kind, expected = await self._checksum(url)
+            if kind is not None and digests[kind] != expected:
+                return kind
+            path = await asyncio.to_thread(incoming.keep)
+        return MavenFile(path, digests["sha256"], incoming.size, from_cache=False, verified=kind is not None)
+
+    async def _checksum(self, url: str) -> tuple[str | None, str]:
+        if url.endswith(".asc"):
+            return None, ""
+        for kind, length in CHECKSUMS.items():
+            answer = await self._upstream.page(f"{url}.{kind}", accept="*/*")
+            if answer.status == 200:
+                found = re.search(rb"(?<![0-9A-Fa-f])[0-9A-Fa-f]{%d}(?![0-9A-Fa-f])" % length, answer.body[:4096])
+                if found:
+                    return kind, found[0].decode().lower()
+        return None, ""
+
+
+def is_place(place: str) -> bool:
+    """Whether *place* can be that of a file: plain parts, no way upwards."""
+    parts = place.split("/")
+    plain = all(_PART.fullmatch(part) and part not in (".", "..") for part in parts)
+    return plain and 2 <= len(parts) <= 40 and len(place) <= _MAX_PATH
+
+
+def checksum_of(path: Path, kind: str) -> str:
+    """Return the *kind* of checksum of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.new(kind, usedforsecurity=False)).hexdigest()
+
+
+def is_metadata(place: str) -> bool:
+    """Whether *place* is a list of versions."""
+    return PurePosixPath(place).name.startswith("maven-metadata")
+
+
+def _changes(place: str) -> bool:
+    """Whether a repository may hold something else at *place* later."""
+    return is_metadata(place) or "-SNAPSHOT/" in place
+
+
+def _from_cache(path: Path, kept: _Kept, *, stale: bool) -> MavenFile:
+    assert kept.sha256 is not None  # only called for files that are there
+    return MavenFile(path, kept.sha256, path.stat().st_size, from_cache=True, verified=kept.verified, stale=stale)

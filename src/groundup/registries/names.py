@@ -1,0 +1,249 @@
+"""Which packages exist: asked of the users' own registries, or of a file that was made from them.
+
+`Names` is the interface. What cannot be asked is not known, which is never the same as not existing.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, Protocol, get_args
+
+from pydantic import Field, ValidationError
+
+from groundup.domain.digests import digest_of
+from groundup.domain.errors import InfrastructureError, NetworkError, UsageError
+from groundup.domain.plainly import plainly
+from groundup.domain.records import Record
+from groundup.registries.cache import FetchCache
+from groundup.trees.reading import LARGE, read_regular
+
+Ecosystem = Literal["pypi", "npm", "crates", "nuget"]
+ECOSYSTEMS: tuple[Ecosystem, ...] = get_args(Ecosystem)
+_FRESH_S = 24 * 3600.0
+_DOWN_S = 60.0
+_PER_SECOND = 10.0
+_AT_ONCE = 8
+
+
+class Listing(Record):
+    """What a registry says of a name."""
+
+    ecosystem: Ecosystem
+    name: str = Field(description="as it was asked for")
+    exists: bool
+    versions: tuple[str, ...] = Field(default=(), description="all that can be installed, in no order")
+    fetched_at: datetime
+
+
+class NameLookup(Protocol):
+    """One sitting with whoever knows."""
+
+    async def look_up(self, ecosystem: Ecosystem, name: str) -> Listing | None:
+        """Return what is known of *name*; None when nobody can be asked."""
+        ...
+
+
+class Names(Protocol):
+    """Somebody who knows which packages exist."""
+
+    def identity(self) -> Mapping[str, str]:
+        """Return what decides the answers, for pinning."""
+        ...
+
+    def asking(self) -> AbstractAsyncContextManager[NameLookup]:
+        """Return a context in which to ask; connections are closed at its end."""
+        ...
+
+
+class Lookup(Protocol):
+    """One registry's way of being asked."""
+
+    async def look_up(self, name: str) -> tuple[str, ...] | None:
+        """Return the versions of *name*, None when it does not exist. Raises `NetworkError`."""
+        ...
+
+    async def close(self) -> None:
+        """Close all connections."""
+        ...
+
+
+class Snapshot:
+    """Answers from a file; what is not in it is not known."""
+
+    def __init__(self, path: Path) -> None:
+        self._listings = {(item.ecosystem, item.name): item for item in read_snapshot(path)}
+        self._digest = digest_of(sorted((item for item in self._listings.values()), key=lambda item: item.name))
+
+    def identity(self) -> Mapping[str, str]:
+        """Return the digest of what it holds."""
+        return {"registry": f"snapshot {self._digest}"}
+
+    @asynccontextmanager
+    async def asking(self) -> AsyncIterator[NameLookup]:
+        """Yield itself: nothing needs closing."""
+        yield self
+
+    async def look_up(self, ecosystem: Ecosystem, name: str) -> Listing | None:
+        """Return the line of *name*."""
+        return self._listings.get((ecosystem, name))
+
+
+class NoNames:
+    """Knows nothing."""
+
+    def identity(self) -> Mapping[str, str]:
+        """Return that nobody is asked."""
+        return {"registry": "none"}
+
+    @asynccontextmanager
+    async def asking(self) -> AsyncIterator[NameLookup]:
+        """Yield itself."""
+        yield self
+
+    async def look_up(self, ecosystem: Ecosystem, name: str) -> Listing | None:
+        """Return None."""
+        return None
+
+
+class Live:
+    """Answers from the registries that the users' own clients are configured for, kept for a day."""
+
+    def __init__(self, cache: FetchCache, environment: Mapping[str, str]) -> None:
+        self._cache = cache
+        self._environment = environment
+        self._down: dict[Ecosystem, float] = {}
+        self._next = 0.0
+
+    def identity(self) -> Mapping[str, str]:
+        """Return that registries are asked; their answers change without notice."""
+        return {"registry": "live"}
+
+    @asynccontextmanager
+    async def asking(self) -> AsyncIterator[NameLookup]:
+        """Yield somebody to ask, whose connections are closed afterwards."""
+        sitting = _Sitting(self)
+        try:
+            yield sitting
+        finally:
+            await sitting.close()
+
+    def is_down(self, ecosystem: Ecosystem) -> bool:
+        """Whether a registry could not be asked a moment ago."""
+        return time.monotonic() < self._down.get(ecosystem, 0.0)
+
+    def went_down(self, ecosystem: Ecosystem) -> None:
+        """Note that a registry cannot be asked."""
+        self._down[ecosystem] = time.monotonic() + _DOWN_S
+
+    async def pace(self) -> None:
+        """Wait until another question may be asked."""
+        now = time.monotonic()
+        self._next = max(self._next + 1 / _PER_SECOND, now)
+        await asyncio.sleep(self._next - now)
+
+    def kept(self, ecosystem: Ecosystem, name: str) -> Listing | None:
+        """Return what was answered before."""
+        return self._cache.record("package-names", [ecosystem, name], Listing)
+
+    def keep(self, listing: Listing) -> None:
+        """Keep an answer."""
+        self._cache.keep_record("package-names", [listing.ecosystem, listing.name], listing)
+
+    async def open(self, ecosystem: Ecosystem) -> Lookup | None:
+        """Return the way to a registry; None when its client does not say where it is."""
+        from groundup.registries.crates import client as crates_client
+        from groundup.registries.npm import client as npm_client
+        from groundup.registries.nuget import client as nuget_client
+        from groundup.registries.pypi import client as pypi_client
+
+        if ecosystem == "pypi":
+            return await pypi_client.open_index(self._environment, self._cache)
+        if ecosystem == "npm":
+            return await npm_client.open_registry(self._environment, self._cache)
+        if ecosystem == "crates":
+            return await crates_client.open_index(self._environment, self._cache)
+        return await nuget_client.open_source(self._environment, self._cache)
+
+
+class _Sitting:
+    def __init__(self, live: Live) -> None:
+        self._live = live
+        self._ways: dict[Ecosystem, Lookup | None] = {}
+        self._opening = asyncio.Lock()
+        self._at_once = asyncio.Semaphore(_AT_ONCE)
+
+    async def close(self) -> None:
+        for way in self._ways.values():
+            if way is not None:
+                await way.close()
+
+    async def look_up(self, ecosystem: Ecosystem, name: str) -> Listing | None:
+        kept = self._live.kept(ecosystem, name)
+        if kept is not None and (datetime.now(UTC) - kept.fetched_at).total_seconds() < _FRESH_S:
+            return kept
+        if self._live.is_down(ecosystem):
+            return kept
+        try:
+            async with self._at_once:
+                way = await self._way(ecosystem)
+                if way is None:
+                    return kept
+                await self._live.pace()
+                versions = await way.look_up(name)
+        except (NetworkError, InfrastructureError, UsageError):
+            self._live.went_down(ecosystem)
+            return kept
+        listing = Listing(
+            ecosystem=ecosystem,
+            name=name,
+            exists=versions is not None,
+            versions=versions or (),
+            fetched_at=datetime.now(UTC),
+        )
+        self._live.keep(listing)
+        return listing
+
+    async def _way(self, ecosystem: Ecosystem) -> Lookup | None:
+        async with self._opening:
+            if ecosystem not in self._ways:
+                self._ways[ecosystem] = await self._live.open(ecosystem)
+            return self._ways[ecosystem]
+
+
+def names_of(choice: str, cache_dir: Path, environment: Mapping[str, str]) -> "Live | NoNames | Snapshot":
+    """Return who is asked by the setting `registry`. Raises `UsageError`."""
+    if choice == "live":
+        return Live(FetchCache(cache_dir / "registry"), environment)
+    return NoNames() if choice == "none" else Snapshot(Path(choice))
+
+
+def read_snapshot(path: Path) -> list[Listing]:
+    """Read the lines of a snapshot. Raises `UsageError` naming the line and field."""
+    try:
+        lines = read_regular(path, LARGE).splitlines()
+    except OSError as error:
+        raise UsageError(
+            f"{path}: the registry snapshot cannot be read: {error.strerror}; make one with "
+            "`groundup registry snapshot`, or set registry to live or none"
+        ) from error
+    found = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            found.append(Listing.model_validate_json(line))
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(map(str, first["loc"])) or "the line"
+            raise UsageError(f"{path}, line {number}: {field}: {plainly(first)}") from error
+    return found
+
+
+def snapshot_lines(listings: Iterable[Listing]) -> bytes:
+    """Return listings as the lines of a snapshot, in one order."""
+    ordered = sorted(listings, key=lambda item: (item.ecosystem, item.name))
+    return b"".join(json.dumps(item.model_dump(mode="json")).encode() + b"\n" for item in ordered)

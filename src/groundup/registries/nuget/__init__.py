@@ -1,0 +1,1 @@
+"""NuGet sources: the user's settings, the client on the host, the gateway of a sandbox."""

@@ -1,0 +1,1 @@
+"""GitHub Actions workflows: expressions, matrix, commands, and which steps run tests."""

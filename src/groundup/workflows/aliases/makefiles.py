@@ -1,0 +1,237 @@
+"""A project's names for commands: Makefile targets, just recipes, tasks in pyproject.toml or hatch.toml."""
+
+import itertools
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from groundup.workflows.tree import RepositoryTree, text_of
+
+_RULE = re.compile(r"^([^\s:#=][^:#=]*?)\s*::?(?![=])\s*([^=#;]*)(?:;(.*))?(?:#.*)?$")
+_VARIABLE = re.compile(r"^(?:export\s+)?([A-Za-z_]\w*)\s*(?:[:?+]?=)\s*(.*)$")
+_USE = re.compile(r"\$[({](\w+)[)}]")
+_RECIPE = re.compile(
+    r"""^@?([A-Za-z_][\w-]*)((?:\s+[*+$]?[\w-]+(?:=(?:"[^"]*"|'[^']*'|[^\s:]+))?)*)\s*:(?!=)\s*([^#]*)$"""
+)
+_INSERTED = re.compile(r"\{\{\s*(.*?)\s*\}\}")
+_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+_JUSTFILES = ("justfile", "Justfile", ".justfile", "JUSTFILE")
+_MOST_TARGETS = 200
+
+
+def make_lines(tree: RepositoryTree, folder: str, words: Sequence[str]) -> list[str] | None:
+    """Return the lines that `make WORDS` runs; None when there is no Makefile, or no such target."""
+    return _lines(tree, folder, words, _MAKEFILES, _read_makefile)
+
+
+def just_lines(tree: RepositoryTree, folder: str, words: Sequence[str]) -> list[str] | None:
+    """Return the lines that `just WORDS` runs; None when there is no justfile, or no such recipe."""
+    return _lines(tree, folder, words, _JUSTFILES, _read_justfile)
+
+
+class _Rules:
+    """Targets with what they need and run."""
+
+    def __init__(self) -> None:
+        self.needs: dict[str, list[str]] = {}
+        self.runs: dict[str, list[str]] = {}
+        self.variables: dict[str, str] = {}
+
+    def lines(self, target: str, done: set[str] | None = None) -> Iterator[str]:
+        """Yield what is run for *target*, what it needs first, each target once."""
+        done = set() if done is None else done
+        known, stem = self.match(target)
+        if known is None or target in done or len(done) > _MOST_TARGETS:
+            return
+        done.add(target)
+        for need in self.needs[known]:
+            yield from self.lines(need.replace("%", stem), done)
+        for line in self.runs[known]:
+            yield self.expanded(line.replace("$*", stem).replace("$@", target))
+
+    def match(self, target: str) -> tuple[str | None, str]:
+        """Return the rule for *target*, and what stands for `%` in it."""
+        if target in self.runs:
+            return target, ""
+        for name in self.runs:
+            head, percent, tail = name.partition("%")
+            if percent and target.startswith(head) and target.endswith(tail):
+                return name, target[len(head) : len(target) - len(tail)]
+        return None, ""
+
+    def expanded(self, text: str) -> str:
+        """Return *text* with variables replaced, three levels deep."""
+        for _ in range(3):
+            text = _USE.sub(lambda match: self.variables.get(match[1], match[0]), text)
+        return text.lstrip("@-+ ")
+
+
+def _lines(
+    tree: RepositoryTree, folder: str, words: Sequence[str], names: Sequence[str], read: Callable[[str], _Rules]
+) -> list[str] | None:
+    folder, targets = _place(folder, words)
+    path = next((path for name in names if (path := str(PurePosixPath(folder, name))) in tree.paths()), None)
+    text = None if path is None else text_of(tree, path)
+    if text is None:
+        return None
+    rules = read(text)
+    wanted = targets or [name for name in rules.runs if not name.startswith(".") and "%" not in name][:1]
+    if not any(rules.match(target)[0] for target in wanted):
+        return None
+    return [line for target in wanted for line in rules.lines(target)]
+
+
+def _place(folder: str, words: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the folder after `-C`, and the targets."""
+    targets = []
+    skip = False
+    for at, word in enumerate(words):
+        if skip:
+            skip = False
+        elif word in ("-C", "--directory") and at + 1 < len(words):
+            folder, skip = str(PurePosixPath(folder, words[at + 1])), True
+        elif word in ("-j", "-f", "-l", "-o", "--justfile"):
+            skip = word == "-f" or (words[at + 1 : at + 2] != [] and words[at + 1].isdigit())
+        elif not word.startswith("-") and "=" not in word:
+            targets.append(word)
+    return folder, targets
+
+
+def _read_makefile(text: str) -> _Rules:
+    rules = _Rules()
+    current: list[str] = []
+    for line in re.sub(r"\\\r?\n\s*", " ", text).splitlines():
+        if line.startswith("\t"):
+            for name in current:
+                rules.runs[name].append(line.strip())
+        elif variable := _VARIABLE.match(line):
+            rules.variables[variable[1]] = variable[2].strip()
+        elif rule := _RULE.match(line):
+            current = rule[1].split()
+            for name in current:
+                rules.needs.setdefault(name, []).extend(rule[2].split())
+                rules.runs.setdefault(name, []).extend([rule[3].strip()] if rule[3] else [])
+    return rules
+
+
+def _read_justfile(text: str) -> _Rules:
+    rules = _Rules()
+    current = ""
+    for line in text.splitlines():
+        if line[:1] in (" ", "\t"):
+            if current:
+                rules.runs[current].append(line.strip())
+        elif recipe := _RECIPE.match(line):
+            current = recipe[1]
+            rules.needs[current] = [word.strip("()") for word in recipe[3].split() if word != "&&"]
+            rules.runs[current] = []
+        elif assigned := re.match(r"""(\w[\w-]*)\s*:=\s*["']([^"']*)["']\s*$""", line):
+            rules.variables[assigned[1]] = assigned[2]
+    for name, lines in rules.runs.items():
+        rules.runs[name] = [_INSERTED.sub(lambda match: rules.variables.get(match[1], ""), line) for line in lines]
+    return rules
+
+
+_MOST = 200
+
+
+def task_lines(tree: RepositoryTree, folder: str, name: str) -> list[str] | None:
+    """Return what a task of poe, pdm, pixi or taskipy called *name* runs; None when there is none."""
+    tool = _table(_document(tree, folder, "pyproject.toml"), "tool")
+    for keys in (
+        ("poe", "tasks"),
+        ("pdm", "scripts"),
+        ("pixi", "tasks"),
+        ("taskipy", "tasks"),
+        ("rye", "scripts"),
+    ):
+        tasks = _table(tool, *keys)
+        if name in tasks:
+            return _some(_task_lines(tasks, name, set()))
+    return None
+
+
+def hatch_lines(tree: RepositoryTree, folder: str, called: str, chosen: Sequence[str] = ()) -> list[str] | None:
+    """Return what `hatch run CALLED` runs; *called* is `script` or `environment:script`.
+
+    *chosen* may leave some of a matrix: `+type=default`, `-py=3.8`. What the matrix overrides for one that is left
+    counts beside what the environment says itself.
+    """
+    environment, _, script = called.rpartition(":")
+    environments = _table(_document(tree, folder, "hatch.toml"), "envs")
+    if not environments:
+        environments = _table(_document(tree, folder, "pyproject.toml"), "tool", "hatch", "envs")
+    environment = environment.lstrip("+-").split(".")[0] or "default"
+    scripts = {**_table(environments, "default", "scripts"), **_table(environments, environment, "scripts")}
+    for override in _hatch_overrides(_table(environments, environment, "overrides"), chosen):
+        for name, line in override.items():
+            scripts[name] = [*_of(scripts.get(name)), line]
+    return _some(_task_lines(scripts, script, set())) if script in scripts else None
+
+
+def _hatch_overrides(overrides: Mapping[str, object], chosen: Sequence[str]) -> Iterator[Mapping[str, str]]:
+    """Yield scripts that a matrix, a variable or a platform gives: `KEY=VALUE`, or tables of key and value."""
+    for source, variables in overrides.items():
+        for variable, options in variables.items() if isinstance(variables, Mapping) else ():
+            for option in ("scripts", "set-scripts"):
+                said = options.get(option) if isinstance(options, Mapping) else None
+                for item in said if isinstance(said, list) else [said]:
+                    if isinstance(item, str) and "=" in item:
+                        name, _, line = item.partition("=")
+                        yield {name: line}
+                    elif isinstance(item, Mapping) and (source != "matrix" or _is_left(item, variable, chosen)):
+                        yield {str(item.get("key", "")): str(item.get("value", ""))}
+
+
+def _is_left(item: Mapping[str, object], variable: str, chosen: Sequence[str]) -> bool:
+    """Whether an override holds for a leg that is not filtered out."""
+    wanted = item.get("if")
+    values = {str(value) for value in wanted} if isinstance(wanted, list) else None
+    for word in chosen:
+        name, equals, listed = word[1:].partition("=")
+        if values is not None and equals and name == variable:
+            values = values & set(listed.split(",")) if word[0] == "+" else values - set(listed.split(","))
+    return values is None or bool(values)
+
+
+def _some(lines: Iterator[str]) -> list[str]:
+    """Return lines, as many as people write."""
+    return list(itertools.islice(lines, _MOST))
+
+
+def _task_lines(tasks: Mapping[str, object], name: str, done: set[str]) -> Iterator[str]:
+    """Yield what a task runs, with the tasks that it names, each once."""
+    done.add(name)
+    for line in _of(tasks[name]):
+        first = line.split()[0] if line.split() else ""
+        if first in tasks and first not in done:
+            yield from _task_lines(tasks, first, done)
+        elif first not in tasks or first == name:
+            yield line
+
+
+def _of(task: object) -> Sequence[str]:
+    if isinstance(task, str):
+        return [task]
+    if isinstance(task, list):
+        return [line for item in task for line in _of(item)]
+    if isinstance(task, Mapping):
+        for key in ("cmd", "shell", "script", "sequence", "composite", "ref", "call", "depends-on"):
+            if key in task:
+                return _of(task[key])
+    return []
+
+
+def _document(tree: RepositoryTree, folder: str, name: str) -> Mapping[str, object]:
+    text = text_of(tree, str(PurePosixPath(folder, name)))
+    try:
+        return tomllib.loads(text or "")
+    except ValueError:
+        return {}
+
+
+def _table(document: object, *keys: str) -> Mapping[str, object]:
+    for key in keys:
+        document = document.get(key) if isinstance(document, Mapping) else None
+    return document if isinstance(document, Mapping) else {}

@@ -1,0 +1,198 @@
+"""The legs of a job's matrix: listing them, pinning the wanted one, and choosing a plain one.
+
+A leg is rated by what it says, never by what this machine has, so that the same leg is taken everywhere.
+"""
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+
+from pydantic import JsonValue
+
+from groundup.workflows.workflow import Job, Matrix, WorkflowError, as_text
+
+Leg = dict[str, JsonValue]
+"""One value for each key."""
+_MOST = 256
+"""As on GitHub."""
+_LINUX = ("ubuntu", "linux")
+_OTHERS = ("windows", "macos", "mac-")
+_UNUSUAL = re.compile(r"pypy|graalpy|nightly|beta|alpha|canary|-dev\b|-rc|-arm|\d+t$")
+
+
+def legs(matrix: Matrix) -> tuple[Leg, ...]:
+    """Return all legs that are known before a workflow runs, in GitHub's order; one empty leg for no matrix."""
+    product = itertools.product(*matrix.axes.values()) if matrix.axes else ()
+    found: list[Leg] = []
+    for values in itertools.islice(product, _MOST):
+        leg = dict(zip(matrix.axes, values, strict=True))
+        if not any(_agrees(excluded, leg) for excluded in matrix.exclude):
+            found.append(leg)
+    originals = [dict(leg) for leg in found]
+    for extra in matrix.include:
+        fitting = [
+            at for at, leg in enumerate(originals) if all(extra.get(key, leg[key]) == leg[key] for key in leg)
+        ]
+        for at in fitting:
+            found[at].update(extra)
+        if not fitting:
+            found.append(dict(extra))
+    return tuple(found[:_MOST]) or ({},)
+
+
+def pinned(job: Job, wanted: Mapping[str, str]) -> Leg:
+    """Return the leg with the *wanted* values; where that leaves a choice, the first usual one on Linux.
+
+    Keys whose values are made while the workflow runs take the wanted ones. Raises `WorkflowError` when one of
+    them has none, or when no leg is as wanted.
+    """
+    matrix = job.matrix
+    unknown = [key for key in matrix.dynamic if key not in wanted]
+    if unknown:
+        raise WorkflowError(
+            f"the matrix of job {job.id} is made while the workflow runs ({', '.join(unknown)}); name a value of "
+            "each key"
+        )
+    axes = matrix.axes | {key: (wanted[key],) for key in matrix.dynamic}
+    known = legs(matrix.model_copy(update={"axes": axes}))
+    keys = {key for leg in known for key in leg}
+    asked = {key: value for key, value in wanted.items() if key in keys}
+    fitting = [leg for leg in known if all(key in leg and same(leg[key], text) for key, text in asked.items())]
+    if not fitting:
+        told = ", ".join(f"{key}: {value}" for key, value in asked.items())
+        raise WorkflowError(f"the matrix of job {job.id} has no leg with {told}")
+    return min(fitting, key=_strangeness)
+
+
+def same(value: JsonValue, text: str) -> bool:
+    """Whether a value is what *text* means, however either writes a number."""
+    own = as_text(value)
+    if own == text:
+        return True
+    try:
+        return not isinstance(value, str) and own is not None and float(own) == float(text)
+    except ValueError:
+        return False
+
+
+def _agrees(part: Mapping[str, JsonValue], leg: Leg) -> bool:
+    return all(key in leg and leg[key] == value for key, value in part.items())
+
+
+def _strangeness(leg: Leg) -> tuple[bool, int]:
+    """Return whether a leg is another system's, and how many of its values are unusual."""
+    texts = [text.lower() for value in leg.values() if isinstance(text := value, str)]
+    others = any(text.startswith(_OTHERS) for text in texts) and not any(text.startswith(_LINUX) for text in texts)
+    return others, sum(bool(_UNUSUAL.search(text)) for text in texts) + (leg.get("experimental") is True)
+
+
+_PYTHON_MINOR = 12
+_NODE_MAJORS = (20, 22, 18, 24, 16, 26, 14, 12)
+_NODE_NAMES = {"lts/*": 22, "lts/jod": 22, "lts/iron": 20, "lts/hydrogen": 18, "lts/krypton": 24, "lts": 22}
+_ODD = re.compile(
+    r"(?<![a-z])(?:min(?:imum|imal)?|low(?:est)?|old(?:est)?|dev|devel|nightly|beta|alpha|canary|pre|next|experimental|"
+    r"unstable|legacy|windows|win|mac(?:os)?|darwin|musl|arm\w*|aarch64|i[36]86|riscv\w*|wasm\w*|powerpc\w*|s390x|sparc\w*|loongarch\w*|no|without|upstream|"
+    r"master|extras?|lint|docs?|mypy|style|flake8|black|isort|pinned|msrv|pypy[\d.-]*|graalpy\S*|free-?threaded|debug|"
+    r"coverage|cover|slow|benchmarks?)(?![a-z])",
+    re.IGNORECASE,
+)
+_PLAIN = re.compile(
+    r"(?<![a-z])(?:base|default|stable|standard|release|linux|ubuntu|py|root|core|main|full)(?![a-z])",
+    re.IGNORECASE,
+)
+_WINDOWS, _MAC, _LINUX_RUNNERS = ("windows", "win-"), ("macos", "mac-", "darwin"), ("ubuntu", "linux", "debian")
+
+
+def flat(leg: Mapping[str, JsonValue], above: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the keys and values of a leg, those below others with the keys above them."""
+    for key, value in leg.items():
+        name = f"{above}{key}"
+        if isinstance(value, dict):
+            yield from flat(value, f"{name}.")
+        elif isinstance(value, list):
+            yield from flat({str(at): item for at, item in enumerate(value)}, f"{name}.")
+        else:
+            yield name, as_text(value) or ""
+
+
+def system_rating(runner: str) -> float:
+    """Return 1 for Linux on the usual processor, less for what else a job may run on."""
+    label = runner.lower()
+    if any(word in label for word in _WINDOWS):
+        return 0.0
+    if any(word in label for word in _MAC):
+        return 0.2
+    if not any(word in label for word in _LINUX_RUNNERS):
+        return 0.5
+    return 0.7 if re.search(r"arm|aarch64", label) else 1.0 if label in ("ubuntu-latest", "ubuntu") else 0.97
+
+
+def version_rating(kind: str, version: str) -> float:
+    """Return how good a version of a language is: 1 for a common and released one."""
+    text = version.strip().lower()
+    if kind == "python":
+        return _python(text)
+    if kind == "node":
+        return _node(text)
+    if kind == "rust":
+        return {"stable": 1.0, "": 1.0, "beta": 0.3, "nightly": 0.2}.get(text, 0.5 if text[:1].isdigit() else 0.4)
+    if kind == "dotnet":
+        return _dotnet(text)
+    return 0.5
+
+
+def _python(text: str) -> float:
+    minor = re.fullmatch(r"(?:cpython-?|python-?)?3\.?(\d+)(?:\.\d+|\.x)?(.*)", text)
+    if minor is None:
+        return 0.6 if text in ("3", "3.x", "") else 0.1
+    if minor[2]:
+        return 0.15  # free-threaded, development, release candidate
+    away = int(minor[1]) - _PYTHON_MINOR
+    return max(0.2, 1.0 - (0.1 * away + 0.02 if away > 0 else -0.09 * away))
+
+
+def _node(text: str) -> float:
+    name = re.search(r"\d+", text)
+    major = _NODE_NAMES.get(text, int(name[0]) if name else 0)
+    if major in _NODE_MAJORS:
+        return 1.0 - 0.1 * _NODE_MAJORS.index(major)
+    return 0.15 if major else 0.3
+
+
+def _dotnet(text: str) -> float:
+    found = re.search(r"(?:net)?(\d+)\.\d", text)
+    if re.fullmatch(r"net\d{2,3}", text) or found is None:
+        return 0.2
+    return {8: 1.0, 9: 0.95, 10: 0.9, 6: 0.8, 7: 0.7}.get(int(found[1]), 0.4)
+
+
+def versions_told(leg: Leg) -> Iterator[tuple[str, str]]:
+    """Yield kind and version of languages that the values of a leg name, where no step tells them."""
+    for key, value in flat(leg):
+        name = key.lower()
+        inner = re.search(r"(?:^|[^a-z])(?:py|python-?)(3\.?\d+t?)(?![\d.])", value.lower())
+        if inner:
+            yield "python", inner[1]
+        elif re.search(r"(?:^|[^a-z])py(?:thon|$|[^a-z])", name) and re.match(r"\d|pypy", value):
+            yield "python", value
+        elif "node" in name or re.match(r"node\.?js \d|io\.js", value.lower()):
+            yield "node", value
+        elif re.search(r"rust|toolchain", name):
+            yield "rust", value
+        elif re.search(r"dotnet|framework|tfm", name):
+            yield "dotnet", value
+
+
+def plainness(leg: Leg) -> float:
+    """Return how ordinary the values of a leg are; 0 for one without any word that says either."""
+    rating = 0.0
+    for key, value in flat(leg):
+        if not value or key.rpartition(".")[2] in ("os", "runs-on", "runner", "platform", "host"):
+            continue
+        rating -= 0.25 * len(_ODD.findall(value))
+        rating += 0.1 * bool(_PLAIN.search(value))
+        rating += 0.1 * ("x86_64" in value or "x64" in value) * ("linux" in value)
+        if value == "true" and _ODD.search(key):
+            rating -= 0.25
+        rating -= 0.2 * (value == "true" and "cross" in key)
+    return rating

@@ -1,0 +1,271 @@
+"""What a script does: its commands, with the project's own names followed to the programs that they run."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from groundup.workflows.aliases.makefiles import hatch_lines, just_lines, make_lines, task_lines
+from groundup.workflows.aliases.packages import script_lines
+from groundup.workflows.aliases.tox import ToxEnvironment, nox_sessions, tox_environments
+from groundup.workflows.commands import options_of, program_of, simple_commands, unwrapped
+from groundup.workflows.runners import Meaning, Purpose, meaning_of
+from groundup.workflows.tree import RepositoryTree, text_of
+
+_DEEPEST = 6
+_MOST_COMMANDS = 2000
+_MANAGERS = frozenset({"npm", "yarn", "pnpm", "bun", "nr", "lerna", "turbo", "nx", "yarnpkg", "cnpm"})
+_PREPARES = frozenset({
+    "pip", "uv", "apt", "apt-get", "brew", "choco", "conda", "mamba", "echo", "printf", "cat", "cd", "mkdir", "cp",
+    "mv", "rm", "export", "set", "ls", "which", "rustup", "git", "curl", "wget", "poetry", "pdm", "pipenv", "pipx",
+    "corepack", "docker", "test", "[", "[[", "source", ".", "true", "exit", "sed", "grep", "find", "tar", "unzip",
+    "nvm", "ni", "nci",
+})  # fmt: skip
+_SCRIPT = re.compile(r"\.(sh|bash|ps1|py|cmd|bat|js|mjs|cjs|ts|cs|cake|fsx|zsh)$")
+_TESTING_NAME = re.compile(r"(?:^|[^a-z])(?:unit-?)?(?:tests?|ci|spec|pytest|coverage|cov|check-?all)(?:[^a-z]|$)")
+_OTHER_NAME = re.compile(
+    r"lint|fmt|format|style|type|mypy|doc|readme|bench|build|publish|release|clean|install|deploy"
+)
+_BUILD_SCRIPT = re.compile(r"^(?:\w+/)?(?:_?build|cake|program|targets)\w*\.(?:cs|cake|fsx?|csx)$", re.IGNORECASE)
+_HIDDEN = re.compile(
+    r"(?:^|[\s;&{(|.\"'\[])((?:invoke-)?dotnet(?:\.exe)?\s+(?:test|vstest)\b|cargo\s+test\b|pytest\b|py\.test\b|-m\s+(?:unittest|pytest)\b|"
+    r"npm\s+(?:run\s+)?test\b|mvn\s+\S*test\b|ctest\b|DotNetTest\b|DotNetCoreTest\b|xunit\.console)",
+    re.IGNORECASE,
+)
+"""Calls of test runners inside of what is not taken apart (functions of PowerShell, lists in Python...)."""
+
+
+class Meanings:
+    """Answers for one repository; the same script is read once."""
+
+    def __init__(self, tree: RepositoryTree) -> None:
+        self._tree = tree
+        self._left = 0
+        self._known: dict[tuple[str, str, str], tuple[Meaning, ...]] = {}
+
+    def of(
+        self, script: str, folder: str = "", environment: Mapping[str, str] | None = None
+    ) -> tuple[Meaning, ...]:
+        """Return what *script* does when it is run in *folder*."""
+        variables = environment or {}
+        key = (script, folder, variables.get("TOXENV", "") + variables.get("NOXSESSION", ""))
+        if key not in self._known:
+            self._left = _MOST_COMMANDS
+            self._known[key] = tuple(self._script(script, folder, variables, _DEEPEST))
+        return self._known[key]
+
+    def _script(self, script: str, folder: str, variables: Mapping[str, str], depth: int) -> Iterator[Meaning]:
+        if depth == 0:
+            return
+        for words in simple_commands(script):
+            self._left -= 1
+            if self._left < 0:  # names that lead to names multiply
+                return
+            if words[0] == "cd" and len(words) > 1:
+                folder = _within(folder, words[1])
+                continue
+            yield from self._command(words, folder, variables, depth)
+
+    def _command(
+        self, words: list[str], folder: str, variables: Mapping[str, str], depth: int
+    ) -> Iterable[Meaning]:
+        direct = meaning_of(words)
+        if direct is not None and direct.purpose is not Purpose.BUILD:
+            return [direct]
+        program = program_of(words[0])
+        own = self._own(program, words, folder, variables, depth)
+        if own is not None:
+            return own
+        if direct is not None:
+            return [direct]
+        if program in _PREPARES and "/" not in words[0]:
+            return ()
+        if program == "dotnet":
+            return self._build_project(words)
+        return self._file(words, folder, variables, depth)
+
+    def _own(
+        self, program: str, words: list[str], folder: str, variables: Mapping[str, str], depth: int
+    ) -> list[Meaning] | None:
+        """Return what a name of the project's own leads to; None when the program knows no such names."""
+        if program in _MANAGERS:
+            return self._package(words, folder, depth)
+        reader = _READERS.get(program)
+        if reader is not None:
+            lines = reader(self._tree, folder, words[1:])
+            return self._lines(" ".join(words[:4]), lines, folder, variables, depth, " ".join(words[1:]))
+        if program == "tox":
+            wanted = variables.get("TOXENV")
+            return self._environments(
+                "tox", tox_environments(self._tree, folder, words[1:], wanted), folder, depth
+            )
+        if program == "nox":
+            wanted = variables.get("NOXSESSION")
+            return self._environments("nox", nox_sessions(self._tree, folder, words[1:], wanted), folder, depth)
+        if program == "hatch" and len(words) > 2:
+            called = _called_by_hatch(words)
+            chosen = [word for word in words if word.startswith(("-", "+"))]
+            lines = hatch_lines(self._tree, folder, called[0], chosen) if called else None
+            if lines is None and called:
+                return list(self._command(unwrapped(called), folder, variables, depth - 1)) or _guess(
+                    words, called[0]
+                )
+            return self._lines(" ".join(words), lines, folder, variables, depth, " ".join(called))
+        if program in ("invoke", "inv", "doit", "task", "rake", "earthly", "mise"):
+            return _guess(words, " ".join(words[1:]))
+        lines = task_lines(self._tree, folder, words[0])
+        return None if lines is None else self._lines(words[0], lines, folder, variables, depth, words[0])
+
+    def _package(self, words: list[str], folder: str, depth: int) -> list[Meaning] | None:
+        rest = words[1:]
+        if program_of(words[0]) == "yarn" and not rest:
+            return []
+        found = script_lines(self._tree, folder, rest)
+        if found is None:
+            named = [word for word in rest if not word.startswith("-") and word not in ("run", "run-script")]
+            if program_of(words[0]) in ("yarn", "pnpm", "bun") and named and meaning_of(named):
+                return [meaning for meaning in [meaning_of(named)] if meaning is not None]
+            return _guess(words, named[0]) if named and named[0] not in ("install", "ci", "i", "config") else []
+        name, lines = found
+        told: list[Meaning] = []
+        for place, line in lines:
+            told += self._script(line, place, {}, depth - 1)
+        return [meaning.under(f"{words[0]} {name}") for meaning in told] or _guess(words, name)
+
+    def _environments(self, tool: str, found: Sequence[ToxEnvironment], folder: str, depth: int) -> list[Meaning]:
+        told: list[Meaning] = []
+        for environment in found:
+            name = f"{tool} {environment.name}"
+            if environment.lines is None:
+                is_for_tests = environment.is_for_tests or _is_testing(environment.name)
+                purpose = Purpose.TEST if is_for_tests else Purpose.CHECK
+                told.append(Meaning(purpose=purpose, command=name, certainty=0.7))
+                continue
+            known: list[Meaning] = []
+            for line in environment.lines:
+                known += [meaning.under(name) for meaning in self._script(line, folder, {}, depth - 1)]
+            if _is_testing(environment.name) and not {one.purpose for one in known} & {
+                Purpose.TEST,
+                Purpose.CHECK,
+            }:
+                known.append(Meaning(purpose=Purpose.TEST, command=name, certainty=0.6))
+            told += known
+        return told
+
+    def _lines(
+        self,
+        name: str,
+        lines: Sequence[str] | None,
+        folder: str,
+        variables: Mapping[str, str],
+        depth: int,
+        asked: str,
+    ) -> list[Meaning]:
+        if lines is None:
+            return _guess([name], asked)
+        told: list[Meaning] = []
+        for line in lines:
+            told += self._script(line, folder, variables, depth - 1)
+        return [meaning.under(name) for meaning in told]
+
+    def _file(self, words: list[str], folder: str, variables: Mapping[str, str], depth: int) -> Iterator[Meaning]:
+        """Follow a script of the repository: `./ci/test.sh`, `bash build.sh`, `python tools/run.py`."""
+        for word in words[:4]:
+            path = _within(folder, word.replace("\\", "/").removeprefix("./"))
+            if path not in self._tree.paths() or (
+                word == words[0] and "/" not in word and not _SCRIPT.search(word)
+            ):
+                continue
+            text = text_of(self._tree, path)
+            if text is None:
+                return
+            yield from self._content(path, text, words, variables, depth)
+            return
+        if _is_testing(words[0].rpartition("/")[2]) and ("/" in words[0] or _SCRIPT.search(words[0])):
+            yield Meaning(purpose=Purpose.TEST, command=" ".join(words)[:160], certainty=0.5)
+
+    def _build_project(self, words: list[str]) -> Iterator[Meaning]:
+        """Follow a tool of .NET that runs the repository's build script: cake, nuke, `dotnet make`..."""
+        for path in sorted(self._tree.paths()):
+            text = text_of(self._tree, path) if _BUILD_SCRIPT.search(path) else None
+            hidden = None if text is None else _HIDDEN.search(text)
+            if hidden is not None:
+                yield (
+                    Meaning(purpose=Purpose.TEST, command=hidden[1], certainty=0.7)
+                    .under(path)
+                    .under(" ".join(words[:4]))
+                )
+                return
+
+    def _content(
+        self, path: str, text: str, words: list[str], variables: Mapping[str, str], depth: int
+    ) -> Iterator[Meaning]:
+        told: list[Meaning] = []
+        if not path.endswith((".py", ".js", ".mjs", ".cjs", ".ts", ".cs", ".cake", ".fsx")):
+            told = list(self._script(_with_arguments(text, words), "", variables, depth - 1))
+        if not any(meaning.purpose is Purpose.TEST for meaning in told):
+            hidden = _HIDDEN.search(text)
+            if hidden:
+                told.append(Meaning(purpose=Purpose.TEST, command=hidden[1], certainty=0.8))
+            elif _is_testing(PurePosixPath(path).stem) or any(_is_testing(word) for word in words[1:3]):
+                told.append(Meaning(purpose=Purpose.TEST, command=" ".join(words)[:160], certainty=0.7))
+        for meaning in told:
+            yield meaning.under(path)
+
+
+def _called_by_hatch(words: Sequence[str]) -> list[str]:
+    """Return what `hatch run ...` or `hatch env run --env NAME ...` calls, as `name:script` in the latter case."""
+    rest = list(words[words.index("run") + 1 :]) if "run" in words else []
+    environment = next(iter(options_of(list(words), "-e", "--env")), "")
+    # Words that start with + or - choose among the environments of a matrix: `+py=3.12`.
+    rest = [word for word in rest if not word.startswith(("-", "+")) and word != environment]
+    return [f"{environment}:{rest[0]}", *rest[1:]] if environment and rest else rest
+
+
+def _is_testing(name: str) -> bool:
+    lowered = name.lower()
+    return bool(_TESTING_NAME.search(lowered)) and not _OTHER_NAME.search(lowered)
+
+
+def _guess(words: Sequence[str], name: str) -> list[Meaning]:
+    """Return what a name says by itself."""
+    told = " ".join(words)[:160]
+    if _is_testing(name):
+        return [Meaning(purpose=Purpose.TEST, command=told, certainty=0.6)]
+    return [Meaning(purpose=Purpose.OTHER, command=told, certainty=0.3)]
+
+
+def _within(folder: str, path: str) -> str:
+    parts: list[str] = []
+    for part in PurePosixPath(folder, path).parts:
+        if part == ".." and parts:
+            parts.pop()
+        elif part not in ("..", ".", "/"):
+            parts.append(part)
+    return "/".join(parts)
+
+
+def _with_arguments(text: str, words: Sequence[str]) -> str:
+    """Return a shell script with its arguments, and the variables that it makes of them, in their places."""
+    given = {str(at): word for at, word in enumerate(words[1:], start=1)}
+
+    def known(match: re.Match[str]) -> str:
+        return given.get(match[1] or match[3], match[2] or "")
+
+    text = re.sub(r"\$(?:\{(\d)(?::?-([^}]*))?\}|(\d))", known, text)
+    for name, value in re.findall(r"""^\s*(\w+)=["']?([\w-]+)["']?\s*$""", text, re.MULTILINE)[:20]:
+        text = re.sub(rf"\$(?:\{{{name}\}}|{name}\b)", value, text)
+    return text
+
+
+def _poe(tree: RepositoryTree, folder: str, words: Sequence[str]) -> list[str] | None:
+    names = [word for word in words if not word.startswith("-")]
+    return task_lines(tree, folder, names[0]) if names else None
+
+
+_READERS: Mapping[str, Callable[[RepositoryTree, str, Sequence[str]], list[str] | None]] = {
+    "make": make_lines,
+    "gmake": make_lines,
+    "just": just_lines,
+    "poe": _poe,
+    "poethepoet": _poe,
+}

@@ -1,0 +1,135 @@
+"""Tests of groundup.registries.crates.gateway: what Cargo gets inside a sandbox, and what nobody gets."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from groundup.registries.cache import FetchCache
+from groundup.registries.crates.client import CratesRegistry
+from groundup.registries.crates.gateway import CratesGateway
+from groundup.registries.crates.pages import CratePageError, parse_page, place
+from groundup.registries.pypi.pages import cutoff_instant
+from tests.registries.fake_crates import FakeCrates
+from tests.registries.fake_site import Site, guest
+
+
+@pytest.fixture
+async def crates() -> AsyncIterator[FakeCrates]:
+    """An empty index."""
+    async with Site.serving() as site:
+        yield FakeCrates(site)
+
+
+@pytest.fixture
+async def registry(crates: FakeCrates, tmp_path: Path) -> AsyncIterator[CratesRegistry]:
+    """The host's view of it, with an empty cache."""
+    found = CratesRegistry(crates.configuration(), FetchCache(tmp_path / "cache"))
+    yield found
+    await found.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "where"), [("a", "1/a"), ("ab", "2/ab"), ("abc", "3/a/abc"), ("Serde_JSON", "se/rd/serde_json")]
+)
+async def test_pages_lead_to_crates(crates: FakeCrates, registry: CratesRegistry, name: str, where: str) -> None:
+    """A crate of any length of name is at its place; lines are the index's own; crates come from the gateway."""
+    crate = crates.add(name, "1.0.0")
+    crates.add(name, "1.1.0", yanked=True)
+    gateway = CratesGateway(registry)
+    async with guest(gateway) as client:
+        config = (await client.get("/index/config.json")).json()
+        assert config == {"dl": f"{client.base_url}/crates"}
+        page = await client.get(f"/index/{where}")
+        assert [json.loads(line)["vers"] for line in page.text.splitlines()] == ["1.0.0", "1.1.0"]
+        assert (await client.get(f"{config['dl']}/{name}/1.0.0/download")).content == crate
+        assert (await client.get(f"{config['dl']}/{name}/9.9.9/download")).status_code == 404
+    told = [(fetched.kind, fetched.version, fetched.verified) for fetched in gateway.fetched]
+    assert told == [("page", None, True), ("file", "1.0.0", True)]
+
+
+async def test_a_changed_crate_is_never_served(crates: FakeCrates, registry: CratesRegistry) -> None:
+    """Not one byte of a crate that is not what the index says leaves the host."""
+    crates.add("demo", "1.0.0")
+    crates.site.write("/dl/demo/1.0.0", b"something else")
+    gateway = CratesGateway(registry)
+    async with guest(gateway) as client:
+        answer = await client.get("/crates/demo/1.0.0/download")
+    assert (answer.status_code, b"something else" in answer.content) == (502, False)
+    assert [trouble.kind for trouble in gateway.troubles] == ["network"]
+
+
+async def test_refused_and_unknown_names(crates: FakeCrates, registry: CratesRegistry) -> None:
+    """Both spellings of a refused name are refused, pages and crates; other places are nothing."""
+    crates.add("the-original", "1.0.0")
+    gateway = CratesGateway(registry, refused=("The_Original",))
+    async with guest(gateway) as client:
+        for path in (
+            "/index/th/e-/the-original",
+            "/index/th/e_/the_original",
+            "/crates/the-original/1.0.0/download",
+        ):
+            assert (await client.get(path)).status_code == 403
+        for path in (
+            "/index/no/th/nothing",
+            "/index/ot/he/nothing",
+            "/index/../config.json",
+            "/dl/the-original/1.0.0",
+        ):
+            assert (await client.get(path)).status_code == 404
+    assert {trouble.kind for trouble in gateway.troubles} == {"refused", "unknown"}
+
+
+async def test_what_is_newer_than_the_cut_off_does_not_exist(crates: FakeCrates, registry: CratesRegistry) -> None:
+    """Versions count when the index says that they are old enough; one without a date is not known to be."""
+    crates.add("demo", "1.0.0", published="2020-01-01T00:00:00Z")
+    crates.add("demo", "1.1.0")
+    crates.add("demo", "2.0.0", published="2022-01-01T00:00:00Z")
+    async with guest(CratesGateway(registry, cutoff=cutoff_instant("2021-01-01"))) as client:
+        page = await client.get("/index/de/mo/demo")
+        assert [json.loads(line)["vers"] for line in page.text.splitlines()] == ["1.0.0"]
+        assert (await client.get("/crates/demo/2.0.0/download")).status_code == 404
+
+
+async def test_what_is_in_the_cache_needs_no_index(
+    crates: FakeCrates, registry: CratesRegistry, tmp_path: Path
+) -> None:
+    """A second build works while the index is down, also in another process."""
+    crate = crates.add("demo", "1.0.0")
+    async with guest(CratesGateway(registry)) as client:
+        await client.get("/crates/demo/1.0.0/download")
+    await crates.site.close()
+    later = CratesRegistry(crates.configuration(), FetchCache(tmp_path / "cache"))
+    gateway = CratesGateway(later)
+    async with guest(gateway) as client:
+        assert (await client.get("/index/de/mo/demo")).status_code == 200
+        assert (await client.get("/crates/demo/1.0.0/download")).content == crate
+    await later.close()
+
+
+async def test_a_token_is_sent_where_the_index_needs_it(crates: FakeCrates, tmp_path: Path) -> None:
+    """An index that says so gets the token with every question; one that does not never sees it."""
+    crates.add("demo", "1.0.0")
+    plain = crates.configuration().model_copy(update={"token": SecretStr("secret")})
+    for needed in (False, True):
+        crates.site.write(
+            "/index/config.json",
+            {"dl": f"{crates.site.address}/dl/{{crate}}/{{version}}", "auth-required": needed},
+        )
+        crates.site.asked.clear()
+        registry = CratesRegistry(plain, FetchCache(tmp_path / str(needed)))
+        async with guest(CratesGateway(registry)) as client:
+            assert (await client.get("/crates/demo/1.0.0/download")).status_code == 200
+        await registry.close()
+        sent = {request.headers.get("authorization") for request in crates.site.asked[1:]}
+        assert sent == ({"secret"} if needed else {None})
+
+
+def test_pages_that_are_none() -> None:
+    """A page whose lines lack what is needed is no page; places follow the length of names."""
+    for body in (b"<html>", b"[]", b'{"name": "a"}', b'{"name": "../a", "vers": "1", "cksum": "0"}', b"\xff"):
+        with pytest.raises(CratePageError):
+            parse_page(body)
+    assert [place(name) for name in ("A", "abc", "abcd")] == ["1/a", "3/a/abc", "ab/cd/abcd"]

@@ -1,0 +1,158 @@
+"""Tests of groundup.registries.pypi.settings and groundup.registries.uv: the user's own configuration counts."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundup.domain.errors import UsageError
+from groundup.registries.pypi.settings import client_configuration, parse_index
+from groundup.registries.uv import default_index_url, uv_version
+
+Variables = dict[str, str]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Variables:
+    """The environment of a user without any configuration, whatever machine this is."""
+    empty = tmp_path / "empty.conf"
+    empty.write_text("")
+    (tmp_path / "xdg").mkdir()
+    return {
+        "HOME": str(tmp_path),
+        "XDG_CONFIG_DIRS": str(tmp_path / "xdg"),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "PIP_INDEX_URL": "",
+    }
+
+
+def write(path: Path, text: str) -> Path:
+    """Write a file with its folders."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+async def urls(environment: Variables) -> list[str]:
+    """Return the addresses that count, in order."""
+    return [index.url for index in (await client_configuration(environment)).indexes]
+
+
+async def test_without_configuration_the_client_is_asked(home: Variables) -> None:
+    """uv itself says its default index; it is an address, and needs no network to be known."""
+    assert await urls(home) == [(await default_index_url()).rstrip("/")]
+    assert (await default_index_url()).startswith("https://")
+    assert uv_version()[0].isdigit()
+
+
+async def test_uv_variables_count_with_their_credentials(home: Variables) -> None:
+    """Default and extra indexes come from uv's variables; passwords are held apart from addresses."""
+    home |= {
+        "UV_DEFAULT_INDEX": "https://me:p%40ss@mirror.test/simple/",
+        "UV_INDEX": "corp-a=https://a.test/simple https://b.test/simple",
+        "UV_INDEX_CORP_A_USERNAME": "bob",
+        "UV_INDEX_CORP_A_PASSWORD": "pw",
+    }
+    configuration = await client_configuration(home)
+    assert [index.url for index in configuration.indexes] == [
+        "https://a.test/simple",
+        "https://b.test/simple",
+        "https://mirror.test/simple",
+    ]
+    found = configuration.credentials_for("https://mirror.test/files/x.whl")
+    assert found is not None
+    assert (found.username, found.password.get_secret_value()) == ("me", "p@ss")
+    named = configuration.credentials_for("https://a.test/x")
+    assert named is not None
+    assert named.username == "bob"
+    assert configuration.credentials_for("https://elsewhere.test/x") is None
+    assert configuration.credentials_for("http://mirror.test/x") is None
+
+
+async def test_uv_toml_counts_below_uv_variables(home: Variables, tmp_path: Path) -> None:
+    """The user's uv.toml names indexes; explicit ones are for named packages only and do not count."""
+    write(
+        tmp_path / "config/uv/uv.toml",
+        'extra-index-url = ["https://extra.test/s"]\n[[index]]\nurl = "https://d.test/s"\ndefault = true\n'
+        '[[index]]\nname = "e"\nurl = "https://explicit.test/s"\nexplicit = true\n',
+    )
+    assert await urls(home) == ["https://extra.test/s", "https://d.test/s"]
+    assert await urls(home | {"UV_INDEX_URL": "https://v.test/s"}) == ["https://extra.test/s", "https://v.test/s"]
+
+
+async def test_pip_configuration_counts_where_uv_says_nothing(home: Variables, tmp_path: Path) -> None:
+    """pip.conf in the user's folder, its extra indexes, proxy and certificate, and pip's variables above it."""
+    bundle = write(tmp_path / "ca.pem", "")
+    write(
+        tmp_path / "config/pip/pip.conf",
+        f"[global]\nindex-url = https://conf.test/simple\nproxy = http://u:pw@proxy.test:3128\ncert = {bundle}\n"
+        "[install]\nextra_index_url =\n  https://x.test/simple\n  https://y.test/simple\n",
+    )
+    configuration = await client_configuration(home)
+    expected = ["https://x.test/simple", "https://y.test/simple", "https://conf.test/simple"]
+    assert [index.url for index in configuration.indexes] == expected
+    assert configuration.ca_bundle == bundle
+    assert configuration.proxy is not None
+    assert "pw" not in repr(configuration)
+    assert (await urls(home | {"PIP_INDEX_URL": "https://env.test/simple"}))[-1] == "https://env.test/simple"
+    assert await urls(home | {"PIP_CONFIG_FILE": "/dev/null"}) == [(await default_index_url()).rstrip("/")]
+
+
+async def test_netrc_has_credentials_for_hosts(home: Variables, tmp_path: Path) -> None:
+    """A password in netrc is used for its host and no other."""
+    write(tmp_path / ".netrc", "machine a.test login carol password pw\n").chmod(0o600)
+    configuration = await client_configuration(home | {"UV_DEFAULT_INDEX": "https://a.test/simple"})
+    found = configuration.credentials_for("https://a.test/simple/x/")
+    assert found is not None
+    assert found.username == "carol"
+    assert configuration.credentials_for("https://b.test/") is None
+
+
+@pytest.mark.parametrize(
+    "text", ["/srv/packages", "file:///srv", "https://", "ftp://a.test/", "https://a.test:x/", "name=/srv", ""]
+)
+def test_what_is_no_index_address_is_named(text: str) -> None:
+    """A folder or a malformed address is refused with what to do."""
+    with pytest.raises(UsageError, match="not an http or https address"):
+        parse_index(text)
+
+
+def test_a_refused_address_is_shown_without_its_password() -> None:
+    """Even an error text holds no password."""
+    with pytest.raises(UsageError) as told:
+        parse_index("ftp://me:hunter2@a.test/")
+    assert "hunter2" not in str(told.value)
+
+
+@given(st.text(alphabet="abc:/@=.%19[]?#", max_size=40))
+def test_any_text_is_an_index_or_a_usage_error(text: str) -> None:
+    """Nothing that a user may have configured raises anything else."""
+    try:
+        index = parse_index(f"https://{text}")
+    except UsageError:
+        return
+    assert "@" not in index.url.split("/")[2]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "told"),
+    [
+        ("config/uv/uv.toml", "index = [", "not valid TOML"),
+        ("config/pip/pip.conf", "no section", "pip's configuration cannot be read"),
+        (".netrc", "machine", "netrc"),
+    ],
+)
+async def test_configuration_that_cannot_be_read_is_named(
+    home: Variables, tmp_path: Path, path: str, text: str, told: str
+) -> None:
+    """A broken file is a usage error that names it."""
+    write(tmp_path / path, text)
+    with pytest.raises(UsageError, match=told):
+        (await client_configuration(home)).credentials_for("https://a.test/")
+
+
+async def test_a_missing_certificate_bundle_is_named(home: Variables) -> None:
+    """The variable that names no file is told."""
+    with pytest.raises(UsageError, match="SSL_CERT_FILE names"):
+        await client_configuration(home | {"SSL_CERT_FILE": "/nowhere.pem"})

@@ -1,0 +1,178 @@
+"""Tests of groundup.registries.npm.gateway: what npm, yarn and pnpm get inside a sandbox, and what nobody gets."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from groundup.registries.cache import FetchCache
+from groundup.registries.npm.client import NpmRegistry
+from groundup.registries.npm.gateway import NpmGateway
+from groundup.registries.npm.pages import BRIEF_TYPE
+from groundup.registries.pypi.pages import cutoff_instant
+from groundup.registries.pypi.settings import Authorization
+from tests.registries.fake_npm import FakeNpm
+from tests.registries.fake_site import Site, guest
+
+BRIEF = {"Accept": f"{BRIEF_TYPE}; q=1.0, application/json; q=0.8"}
+
+
+@pytest.fixture
+async def npm() -> AsyncIterator[FakeNpm]:
+    """An empty npm registry."""
+    async with Site.serving() as site:
+        yield FakeNpm(site)
+
+
+@pytest.fixture
+async def registry(npm: FakeNpm, tmp_path: Path) -> AsyncIterator[NpmRegistry]:
+    """The host's view of it, with an empty cache."""
+    found = NpmRegistry(npm.configuration(), FetchCache(tmp_path / "cache"))
+    yield found
+    await found.close()
+
+
+@pytest.mark.parametrize("name", ["ms", "@types/ms"])
+async def test_packuments_lead_to_tarballs(npm: FakeNpm, registry: NpmRegistry, name: str) -> None:
+    """Both forms name the gateway's own addresses only; scoped names may be escaped as npm does."""
+    tarball = npm.add(name, "1.0.0", scripts={"install": "make"}, dependencies={"a": "1"})
+    gateway = NpmGateway(registry)
+    async with guest(gateway) as client:
+        brief = await client.get(f"/{name.replace('/', '%2f')}", headers=BRIEF)
+        assert brief.headers["content-type"] == BRIEF_TYPE
+        version = brief.json()["versions"]["1.0.0"]
+        assert (version["dependencies"], version["hasInstallScript"]) == ({"a": "1"}, True)
+        assert version["dist"]["tarball"] == f"{client.base_url}/{name}/-/ms-1.0.0.tgz"
+        whole = await client.get(f"/{name}")
+        assert whole.json()["versions"]["1.0.0"]["readme"] == whole.json()["readme"] == "long"
+        assert npm.site.address not in brief.text + whole.text
+        assert "readme" not in brief.text
+        assert (await client.get(version["dist"]["tarball"])).content == tarball
+        assert (await client.get(f"/{name}/latest")).json()["version"] == "1.0.0"
+    told = [(fetched.kind, fetched.name, fetched.version, fetched.verified) for fetched in gateway.fetched]
+    assert told == [("page", name, None, True), ("file", name, "1.0.0", True)]
+    assert gateway.troubles == ()
+
+
+async def test_tarballs_of_lock_files_need_no_packument(npm: FakeNpm, registry: NpmRegistry) -> None:
+    """What a lock file names is served at once, also below another registry's path; one small page verifies it."""
+    tarball = npm.add("@types/ms", "2.1.0")
+    page = await registry.packument("@types/ms", "whole")
+    manifest = page.packument.releases["ms-2.1.0.tgz"]
+    npm.site.write("/@types/ms/2.1.0", {"version": "2.1.0", "dist": {"tarball": manifest.url, "integrity": ""}})
+    npm.site.asked.clear()
+    async with guest(NpmGateway(registry)) as client:
+        for place in ("/@types/ms/-/ms-2.1.0.tgz", "/api/npm/all/@types/ms/-/@types/ms-2.1.0.tgz"):
+            assert (await client.get(place)).content == tarball
+    assert npm.site.paths() == ["/files/ms-2.1.0.tgz"]
+
+
+async def test_a_version_alone_is_enough(npm: FakeNpm, registry: NpmRegistry) -> None:
+    """A tarball whose package nobody asked about is verified by its version's own small page."""
+    tarball = npm.add("ms", "1.0.0")
+    npm.site.write(
+        "/ms/1.0.0", {"version": "1.0.0", "dist": {"tarball": f"{npm.site.address}/files/ms-1.0.0.tgz"}}
+    )
+    gateway = NpmGateway(registry)
+    async with guest(gateway) as client:
+        assert (await client.get("/ms/-/ms-1.0.0.tgz")).content == tarball
+    assert npm.site.paths() == ["/ms/1.0.0", "/files/ms-1.0.0.tgz"]
+    assert [fetched.verified for fetched in gateway.fetched] == [False]
+
+
+async def test_a_changed_tarball_is_never_served(npm: FakeNpm, registry: NpmRegistry) -> None:
+    """Not one byte of a file that is not what its registry says leaves the host, and the record says why."""
+    npm.add("ms", "1.0.0")
+    npm.site.write("/files/ms-1.0.0.tgz", b"something else")
+    gateway = NpmGateway(registry)
+    async with guest(gateway) as client:
+        answer = await client.get("/ms/-/ms-1.0.0.tgz")
+    assert answer.status_code == 502
+    assert b"something else" not in answer.content
+    assert [(trouble.kind, trouble.name) for trouble in gateway.troubles] == [("network", "ms")]
+
+
+async def test_refused_and_unknown_names(npm: FakeNpm, registry: NpmRegistry) -> None:
+    """A refused name is refused in every form and spelling; an unknown one is unknown; paths are no way out."""
+    npm.add("original", "1.0.0")
+    gateway = NpmGateway(registry, refused=("Original",))
+    async with guest(gateway) as client:
+        for path in ("/original", "/ORIGINAL", "/original/latest", "/original/-/original-1.0.0.tgz"):
+            assert (await client.get(path)).status_code == 403
+        for path in ("/nothing", "/files/original-1.0.0.tgz", "/..%2ffiles", "/%2e%2e", "/.hidden"):
+            assert (await client.get(path)).status_code == 404
+    assert ("refused", "original") in [(trouble.kind, trouble.name) for trouble in gateway.troubles]
+    assert not any("original" in path.lower() for path in npm.site.paths() if not path.startswith("/files"))
+
+
+async def test_what_is_newer_than_the_cut_off_does_not_exist(npm: FakeNpm, registry: NpmRegistry) -> None:
+    """Versions, tags, times and tarballs are those of then; `latest` is the newest that was no pre-release."""
+    npm.add("ms", "1.0.0", published="2020-01-01T00:00:00.000Z")
+    npm.add("ms", "1.1.0", published="2021-01-01T12:00:00.000Z")
+    npm.add("ms", "2.0.0-beta.1", published="2021-01-01T00:00:00.000Z")
+    npm.add("ms", "2.0.0", published="2022-01-01T00:00:00.000Z")
+    npm.add("late", "1.0.0", published="2022-01-01T00:00:00.000Z")
+    gateway = NpmGateway(registry, cutoff=cutoff_instant("2021-01-01"))
+    async with guest(gateway) as client:
+        for headers in (BRIEF, {}):
+            found = (await client.get("/ms", headers=headers)).json()
+            assert list(found["versions"]) == ["1.0.0", "1.1.0", "2.0.0-beta.1"]
+            assert found["dist-tags"] == {"latest": "1.1.0"}
+            assert "2.0.0" not in found["time"]
+        assert (await client.get("/ms/-/ms-1.1.0.tgz")).status_code == 200
+        assert (await client.get("/ms/-/ms-2.0.0.tgz")).status_code == 404
+        assert (await client.get("/late")).status_code == 404
+    async with guest(NpmGateway(registry)) as client:
+        assert (await client.get("/ms/-/ms-2.0.0.tgz")).status_code == 200
+    async with guest(NpmGateway(registry, cutoff=cutoff_instant("2021-01-01"))) as client:
+        assert (await client.get("/ms/-/ms-2.0.0.tgz")).status_code == 404
+
+
+async def test_what_is_in_the_cache_needs_no_registry(npm: FakeNpm, registry: NpmRegistry) -> None:
+    """A second install works while the registry is down, also with a client that wants another form."""
+    tarball = npm.add("ms", "1.0.0")
+    async with guest(NpmGateway(registry)) as client:
+        await client.get("/ms", headers=BRIEF)
+        await client.get("/ms/-/ms-1.0.0.tgz")
+    await npm.site.close()
+    gateway = NpmGateway(registry)
+    async with guest(gateway) as client:
+        assert (await client.get("/ms")).json()["versions"].keys() == {"1.0.0"}
+        assert (await client.get("/ms", headers=BRIEF)).status_code == 200
+        assert (await client.get("/ms/-/ms-1.0.0.tgz")).content == tarball
+        assert (await client.get("/other")).status_code == 502
+    assert all(fetched.from_cache for fetched in gateway.fetched)
+
+
+async def test_questions_about_advisories_are_answered(registry: NpmRegistry) -> None:
+    """An audit does not end an install: nothing is known here. Nothing else can be posted or put."""
+    async with guest(NpmGateway(registry)) as client:
+        bulk = await client.post("/-/npm/v1/security/advisories/bulk", json={"ms": ["1.0.0"]})
+        assert (bulk.status_code, bulk.json()) == (200, {})
+        quick = (await client.post("/-/npm/v1/security/audits/quick", json={})).json()
+        assert (quick["advisories"], quick["metadata"]["vulnerabilities"]["critical"]) == ({}, 0)
+        assert (await client.post("/ms", json={})).status_code == 404
+        assert (await client.put("/ms", json={})).status_code == 405
+
+
+async def test_tokens_stay_on_the_host(npm: FakeNpm, tmp_path: Path) -> None:
+    """A registry that wants a token gets it from the host; the guest sees none of it."""
+    npm.add("ms", "1.0.0")
+    npm.site.password = "Bearer secret-token"
+    place = npm.site.address.removeprefix("http:")
+    token = Authorization(place=place, header=SecretStr("Bearer secret-token"))
+    plain = npm.configuration()
+    client_side = plain.client.model_copy(update={"authorizations": (token,)})
+    known = NpmRegistry(plain.model_copy(update={"client": client_side}), FetchCache(tmp_path / "known"))
+    unknown = NpmRegistry(plain, FetchCache(tmp_path / "unknown"))
+    async with guest(NpmGateway(known)) as client:
+        answer = await client.get("/ms/-/ms-1.0.0.tgz")
+        assert answer.status_code == 200
+        assert "secret" not in str(answer.headers) + (await client.get("/ms")).text
+    async with guest(NpmGateway(unknown)) as client:
+        refusal = await client.get("/ms")
+        assert refusal.status_code == 502
+        assert "npm's configuration" in refusal.text or "credentials" in refusal.text
+    await known.close()
+    await unknown.close()

@@ -1,0 +1,186 @@
+"""Tests of groundup.registries.pypi.gateway: what a sandbox can get, and what it can never see."""
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import cast
+
+import httpx
+import pytest
+
+from groundup.registries.cache import FetchCache
+from groundup.registries.pypi.client import PyPIRegistry
+from groundup.registries.pypi.gateway import PyPIGateway
+from groundup.registries.pypi.pages import ACCEPTED, cutoff_instant
+from groundup.registries.pypi.settings import ClientConfiguration, Credentials, Index
+from groundup.registries.server import ServerLimits
+from groundup.sandbox.fake import FakeProvider
+from groundup.sandbox.protocol import SandboxSpec
+from tests.registries.fake_index import FakeIndex, make_sdist, make_wheel, sha256
+
+
+@asynccontextmanager
+async def guest(gateway: PyPIGateway) -> AsyncIterator[httpx.AsyncClient]:
+    """A client as a sandbox has it: it knows the gateway's port and nothing else."""
+    async with gateway:
+        listening = socket.create_server(("127.0.0.1", 0))
+        base = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        await gateway.server.serve(listening)
+        async with httpx.AsyncClient(trust_env=False, base_url=base, headers={"Accept": ACCEPTED}) as client:
+            yield client
+
+
+@pytest.mark.parametrize("form", ["json", "html"])
+async def test_a_guest_gets_pages_and_files(index: FakeIndex, registry: PyPIRegistry, form: str) -> None:
+    """Pages of either form lead to the true files, through the gateway's own addresses only."""
+    index.form = "json" if form == "json" else "html"
+    wheel = make_wheel("demo", "1.0")
+    index.add(wheel)
+    gateway = PyPIGateway(registry)
+    async with guest(gateway) as client:
+        page = await client.get("/simple/Demo/")
+        (file,) = page.json()["files"]
+        assert file["hashes"] == {"sha256": sha256(wheel[1])}
+        assert (await client.get(file["url"])).content == wheel[1]
+        html = (await client.get("/simple/demo/", headers={"Accept": "text/html"})).text
+        assert f'href="{file["url"]}#sha256=' in html
+        assert index.url not in page.text + html
+    told = [(fetched.kind, fetched.name, fetched.version, fetched.from_cache) for fetched in gateway.fetched]
+    assert told == [("page", "demo", None, False), ("file", "demo", "1.0", False)]
+    assert gateway.troubles == ()
+
+
+async def test_metadata_is_passed_on_and_verified(index: FakeIndex, registry: PyPIRegistry) -> None:
+    """A guest can read a wheel's metadata without the wheel, where the index offers it."""
+    wheel = make_wheel("demo", "1.0")
+    index.add(wheel)
+    index.metadata[wheel[0]] = b"Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n"
+    async with guest(PyPIGateway(registry)) as client:
+        (file,) = (await client.get("/simple/demo/")).json()["files"]
+        assert file["core-metadata"] == {"sha256": sha256(index.metadata[wheel[0]])}
+        assert (await client.get(file["url"] + ".metadata")).content == index.metadata[wheel[0]]
+    assert index.files_asked() == [f"{wheel[0]}.metadata"]
+
+
+async def test_refused_names_are_refused_in_every_spelling(index: FakeIndex, registry: PyPIRegistry) -> None:
+    """A forbidden project answers 403 with the reason, and the index is not even asked."""
+    index.add(make_wheel("my_lib", "1.0"))
+    gateway = PyPIGateway(registry, refused=["My.Lib"])
+    async with guest(gateway) as client:
+        for name in ("my-lib", "my_lib", "MY.LIB", "my--lib", "my%2Dlib", "%6dy-lib"):
+            answer = await client.get(f"/simple/{name}/")
+            assert (answer.status_code, answer.text) == (403, "the task forbids to install 'my-lib'\n")
+    assert index.asked == []
+    assert [(trouble.kind, trouble.name) for trouble in gateway.troubles] == [("refused", "my-lib")]
+
+
+async def test_only_files_that_a_page_named_can_be_had(index: FakeIndex, registry: PyPIRegistry) -> None:
+    """The gateway is no open proxy: tokens nobody gave out, other names and addresses lead nowhere."""
+    index.add(make_wheel("demo", "1.0"))
+    index.add(make_wheel("other", "1.0"))
+    async with guest(PyPIGateway(registry)) as client:
+        url = (await client.get("/simple/demo/")).json()["files"][0]["url"]
+    async with guest(PyPIGateway(registry)) as client:
+        paths = [url, "/files/" + "0" * 32 + "/demo-1.0-py3-none-any.whl", f"/files/{index.url}/packages/other"]
+        paths += ["/", "/simple/", "/simple/../../etc/passwd", "/simple/..%2f..%2fetc/", "/simple/a/b", "/files/"]
+        assert [(await client.get(path)).status_code for path in paths] == [404] * len(paths)
+        await client.get("/simple/demo/")
+        assert (await client.get(url.replace("demo-1.0", "demo-2.0"))).status_code == 404
+        assert (await client.get(f"{url}.metadata")).status_code == 404
+        assert (await client.get(url)).status_code == 200
+    async with httpx.AsyncClient(trust_env=False) as client:
+        assert not [path for path in index.asked if path.startswith("/packages/other")]
+
+
+async def test_credentials_stay_on_the_host(index: FakeIndex, tmp_path: Path) -> None:
+    """An index behind a password works, and no answer to the guest holds the password or the address."""
+    index.credentials = ("alice", "s3cret/word")
+    index.add(make_wheel("demo", "1.0"))
+    own = Index(url=f"{index.url}/simple", credentials=Credentials(username="alice", password="s3cret/word"))
+    configuration = ClientConfiguration(indexes=(own,), trust_environment=False)
+    registry = PyPIRegistry(configuration, FetchCache(tmp_path / "cache"))
+    async with guest(PyPIGateway(registry)) as client:
+        page = await client.get("/simple/demo/")
+        file = await client.get(page.json()["files"][0]["url"])
+        missing = await client.get("/simple/absent/")
+    seen = "".join(str(dict(answer.headers)) + answer.text for answer in (page, missing)) + str(dict(file.headers))
+    assert file.status_code == 200
+    assert "s3cret" not in seen
+    assert "alice" not in seen
+    assert "s3cret" not in repr(configuration)
+    kept = b"".join(path.read_bytes() for path in (tmp_path / "cache").rglob("*.json"))
+    assert b"s3cret" not in kept
+    await registry.close()
+
+
+async def test_wrong_credentials_are_told_apart_from_unknown_packages(
+    index: FakeIndex, registry: PyPIRegistry
+) -> None:
+    """A guest gets 502, and the record says what to check on the host."""
+    index.credentials = ("alice", "word")
+    gateway = PyPIGateway(registry)
+    async with guest(gateway) as client:
+        assert (await client.get("/simple/demo/")).status_code == 502
+    (trouble,) = gateway.troubles
+    assert trouble.kind == "network"
+    assert "check the credentials" in trouble.message
+
+
+async def test_unknown_packages_are_recorded(index: FakeIndex, registry: PyPIRegistry) -> None:
+    """What no index knows answers 404 and is told once."""
+    gateway = PyPIGateway(registry)
+    async with guest(gateway) as client:
+        for _ in range(3):
+            assert (await client.get("/simple/absent/")).status_code == 404
+    assert [(trouble.kind, trouble.name) for trouble in gateway.troubles] == [("unknown", "absent")]
+
+
+async def test_the_cutoff_hides_what_is_younger(index: FakeIndex, registry: PyPIRegistry) -> None:
+    """Files uploaded after the cut-off do not exist for the guest, on pages and by token."""
+    index.add(make_wheel("demo", "1.0"), uploaded="2023-05-01T00:00:00Z")
+    index.add(make_wheel("demo", "2.0"), uploaded="2024-05-01T00:00:00Z")
+    index.add(make_wheel("young", "1.0"), uploaded="2024-05-01T00:00:00Z")
+    async with guest(PyPIGateway(registry)) as client:
+        urls = [file["url"] for file in (await client.get("/simple/demo/")).json()["files"]]
+    gateway = PyPIGateway(registry, cutoff=cutoff_instant("2023-12-31"))
+    async with guest(gateway) as client:
+        files = (await client.get("/simple/demo/")).json()["files"]
+        assert [file["filename"] for file in files] == ["demo-1.0-py3-none-any.whl"]
+        assert (await client.get(urls[1])).status_code == 404
+        assert (await client.get("/simple/young/")).status_code == 404
+    assert [(trouble.kind, trouble.name) for trouble in gateway.troubles] == [("unknown", "young")]
+
+
+async def test_a_guest_cannot_make_the_host_fetch_without_end(index: FakeIndex, registry: PyPIRegistry) -> None:
+    """What is fetched counts once, whether it is taken or only its head is asked for; beyond the limit is 403."""
+    for version in ("1.0", "2.0", "3.0"):
+        index.add(make_wheel("demo", version))
+    gateway = PyPIGateway(registry, max_bytes=900)
+    async with guest(gateway) as client:
+        urls = [file["url"] for file in (await client.get("/simple/demo/")).json()["files"]]
+        statuses = [(await client.head(url)).status_code for url in urls * 2]
+    assert statuses[:2] == [200, 200]
+    assert statuses[2] == 403
+    assert len(index.files_asked()) == 2
+    assert [trouble.kind for trouble in gateway.troubles] == ["budget"]
+
+
+async def test_a_guest_cannot_be_sent_bytes_without_end(index: FakeIndex, registry: PyPIRegistry) -> None:
+    """Beyond its bytes a guest gets 403, and the record says why."""
+    index.add(make_sdist("demo", "1.0"))
+    gateway = PyPIGateway(registry, limits=ServerLimits(total_bytes=1500))
+    async with guest(gateway) as client:
+        statuses = [(await client.get("/simple/demo/")).status_code for _ in range(10)]
+    assert statuses[0] == 200
+    assert statuses[-1] == 403
+    assert [trouble.kind for trouble in gateway.troubles] == ["budget"]
+
+
+async def test_the_clocks_of_a_sandbox_leave_out_what_its_gateway_owes(tmp_path: Path) -> None:
+    """A gateway that is attached says how long it kept the guest waiting."""
+    registry = cast(PyPIRegistry, None)  # nothing is asked
+    async with FakeProvider() as provider, PyPIGateway(registry) as gateway:
+        sandbox = await provider.open(SandboxSpec(workspace=tmp_path))
+        await gateway.attach(sandbox)
+    assert [owed_s() for owed_s in sandbox.excuses] == [0.0]

@@ -1,0 +1,72 @@
+"""Tests of groundup.registries.shared_work."""
+
+import asyncio
+
+import pytest
+
+from groundup.registries.shared_work import SharedWork
+
+
+async def test_a_hundred_askers_share_one_piece_of_work() -> None:
+    """Work under one key runs once; the next to ask after its end starts anew."""
+    shared: SharedWork[int] = SharedWork()
+    runs = 0
+
+    async def work() -> int:
+        nonlocal runs
+        runs += 1
+        await asyncio.sleep(0.01)
+        return runs
+
+    assert await asyncio.gather(*(shared.get("key", work) for _ in range(100))) == [1] * 100
+    assert await shared.get("key", work) == 2
+
+
+async def test_one_who_gives_up_does_not_disturb_the_others() -> None:
+    """Cancelling the first asker leaves the work to those who still wait."""
+    shared: SharedWork[str] = SharedWork()
+    go = asyncio.Event()
+
+    async def work() -> str:
+        await go.wait()
+        return "done"
+
+    first, second = (asyncio.ensure_future(shared.get(1, work)) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    go.set()
+    assert await second == "done"
+
+
+async def test_work_ends_when_nobody_waits() -> None:
+    """When all askers are cancelled the work is cancelled too, and has ended when they return."""
+    shared: SharedWork[None] = SharedWork()
+    ended = False
+
+    async def work() -> None:
+        nonlocal ended
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended = True
+
+    asker = asyncio.ensure_future(shared.get(1, work))
+    await asyncio.sleep(0.01)
+    asker.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asker
+    assert ended
+
+
+async def test_a_failure_reaches_everybody() -> None:
+    """All who wait see the error, and the key is free afterwards."""
+    shared: SharedWork[None] = SharedWork()
+
+    async def work() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("no")
+
+    results = await asyncio.gather(*(shared.get(1, work) for _ in range(3)), return_exceptions=True)
+    assert [str(result) for result in results] == ["no"] * 3

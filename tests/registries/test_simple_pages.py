@@ -1,0 +1,159 @@
+"""Tests of groundup.registries.pypi.pages."""
+
+import contextlib
+import hashlib
+import string
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from groundup.domain.errors import UsageError
+from groundup.registries.pypi.pages import (
+    HTML_TYPE,
+    JSON_TYPE,
+    ProjectFile,
+    ProjectPage,
+    SimplePageError,
+    cutoff_instant,
+    normalised,
+    page_as_html,
+    page_as_json,
+    parse_page,
+    wants_json,
+)
+
+PAGE = "http://index.test/simple/demo/"
+ATTRIBUTE = st.text(alphabet=string.printable.replace("\x0b", "").replace("\x0c", ""), min_size=1, max_size=30)
+FILES = st.builds(
+    ProjectFile,
+    filename=st.from_regex(
+        r"[a-z][a-z0-9_]{0,10}-[0-9](\.[0-9]){0,2}(\.tar\.gz|-py3-none-any\.whl)", fullmatch=True
+    ),
+    url=st.just("http://files.test/a/b%20c"),
+    hashes=st.binary(max_size=4).map(lambda data: {"sha256": hashlib.sha256(data).hexdigest()}) | st.just({}),
+    requires_python=st.none() | ATTRIBUTE,
+    upload_time=st.none() | st.just("2023-08-14T13:22:50.869044Z"),
+    yanked=st.booleans() | ATTRIBUTE,
+    metadata=st.none() | st.just({}) | st.just({"sha256": "0" * 64}),
+)
+
+
+@given(st.lists(FILES, max_size=5))
+def test_both_forms_say_the_same(files: list[ProjectFile]) -> None:
+    """What is written in either form reads back as it was, whatever the attributes hold."""
+    page = ProjectPage(name="demo", files=tuple(files))
+    for kind, text in (
+        (JSON_TYPE, page_as_json(page, lambda file: file.url)),
+        (HTML_TYPE, page_as_html(page, lambda file: file.url)),
+    ):
+        assert parse_page("demo", PAGE, kind, text) == page
+
+
+@example(body=b"<![\x00", kind=HTML_TYPE)
+@given(
+    st.binary(max_size=400), st.sampled_from([JSON_TYPE, HTML_TYPE, "text/html; charset=utf-8", "image/png", ""])
+)
+def test_any_bytes_are_a_page_or_an_error(body: bytes, kind: str) -> None:
+    """An index that answers nonsense is told apart; nothing else is raised."""
+    with contextlib.suppress(SimplePageError):
+        parse_page("demo", PAGE, kind, body)
+
+
+@given(st.text(max_size=40))
+def test_a_name_has_one_spelling(name: str) -> None:
+    """Normalising twice is normalising once, and what is no name is refused."""
+    try:
+        once = normalised(name)
+    except ValueError:
+        return
+    assert normalised(once) == once
+    assert normalised(name.upper()) == once
+
+
+@pytest.mark.parametrize("name", ["", "../etc", "a/b", "-x", "x-", "a b", "é", "x" * 200, "a\n"])
+def test_what_is_no_name_is_refused(name: str) -> None:
+    """Nothing that could be a path or an address passes for a project's name."""
+    with pytest.raises(ValueError, match="is not a project name"):
+        normalised(name)
+
+
+def test_spellings_of_one_name_are_one() -> None:
+    """A refused name cannot be had by writing it differently."""
+    assert {normalised(name) for name in ("Foo.Bar", "foo_bar", "FOO--bar", "foo-._bar")} == {"foo-bar"}
+
+
+def test_relative_addresses_and_base_are_resolved() -> None:
+    """Files of indexes that link relatively, or name a base, are found."""
+    plain = b'<a href="../../files/demo-1.0.tar.gz#sha256=' + b"a" * 64 + b'">demo-1.0.tar.gz</a>'
+    (file,) = parse_page("demo", PAGE, "text/html", plain).files
+    assert file.url == "http://index.test/files/demo-1.0.tar.gz"
+    assert file.hashes == {"sha256": "a" * 64}
+    (file,) = parse_page(
+        "demo", PAGE, "text/html", b'<base href="http://b.test/x/">' + plain.replace(b"../../", b"")
+    ).files
+    assert file.url == "http://b.test/x/files/demo-1.0.tar.gz"
+
+
+@pytest.mark.parametrize(
+    "anchor",
+    [
+        b'<a href="file:///etc/passwd">demo-1.0.tar.gz</a>',
+        b'<a href="javascript:0">demo-1.0.tar.gz</a>',
+        b'<a href="http://[bad/">demo-1.0.tar.gz</a>',
+        b'<a href="x.exe">x.exe</a>',
+        b'<a href="..%2f..%2fdemo-1.0.tar.gz"></a>',
+        b"<a>demo-1.0.tar.gz</a><a",
+    ],
+)
+def test_links_that_are_no_package_files_are_left_out(anchor: bytes) -> None:
+    """A page cannot make the gateway read local files or use strange names."""
+    assert parse_page("demo", PAGE, "text/html", anchor).files == ()
+
+
+def test_a_hash_that_cannot_be_verified_is_not_believed() -> None:
+    """Unknown algorithms and malformed digests are dropped, so they never count as verified."""
+    body = (
+        b'{"files": [{"filename": "d-1.tar.gz", "url": "d", "hashes": {"sha256": "abc", "crc": "00", "MD5": "'
+        + b"A" * 32
+        + b'"}}]}'
+    )
+    (file,) = parse_page("d", PAGE, JSON_TYPE, body).files
+    assert file.hashes == {"md5": "a" * 32}
+
+
+def test_another_major_version_is_not_guessed_at() -> None:
+    """An index that speaks a future version is an error, not a misreading."""
+    with pytest.raises(SimplePageError, match=r"version '2\.0'"):
+        parse_page("d", PAGE, JSON_TYPE, b'{"meta": {"api-version": "2.0"}, "files": []}')
+
+
+def test_the_cutoff_counts_a_date_to_its_end() -> None:
+    """A date includes its whole day in UTC; files of unknown age are never older than a cut-off."""
+    cutoff = cutoff_instant("2024-01-31")
+    assert cutoff == datetime(2024, 2, 1, tzinfo=UTC)
+    file = ProjectFile(filename="d-1.tar.gz", url="u", upload_time="2024-01-31T23:59:59Z")
+    assert file.uploaded_by(cutoff)
+    assert not file.model_copy(update={"upload_time": "2024-02-01T00:00:00Z"}).uploaded_by(cutoff)
+    assert not file.model_copy(update={"upload_time": None}).uploaded_by(cutoff)
+    assert not file.model_copy(update={"upload_time": "yesterday"}).uploaded_by(cutoff)
+    with pytest.raises(UsageError, match="RFC 3339"):
+        cutoff_instant("soon")
+
+
+@pytest.mark.parametrize(
+    ("accept", "json_wanted"),
+    [
+        ("", False),
+        ("text/html", False),
+        ("*/*", False),
+        (JSON_TYPE, True),
+        (f"{JSON_TYPE}, {HTML_TYPE};q=0.2, text/html;q=0.01", True),
+        (f"{JSON_TYPE};q=0.1, text/html", False),
+        (f"{JSON_TYPE};q=nonsense", False),
+    ],
+)
+def test_clients_get_the_form_they_like(accept: str, json_wanted: bool) -> None:
+    """pip and uv get JSON, a browser or an old client HTML."""
+    assert wants_json(accept) is json_wanted
