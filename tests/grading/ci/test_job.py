@@ -62,6 +62,7 @@ async def test_nvm_answers_with_the_node_that_is_here(tmp_path: pathlib.Path) ->
     assert any("for 4.2" in one for one in result.substitutes)
 
 
+@pytest.mark.needs("cargo")
 async def test_cargo_tools_are_installed_or_missed_aloud(tmp_path: pathlib.Path) -> None:
     """The stand-in calls Cargo with crate and version, and a crate without the program fails the step."""
     cargo = '#!/bin/sh\necho "$@" >> asked\ncase "$*" in *hack*) ;; *) exit 0 ;; esac\n'
