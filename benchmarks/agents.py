@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from groundup import catalog
-from groundup.agents.protocol import Assignment, EpisodeLimits, SubmitResult
+from groundup.agents.base import Assignment, EpisodeLimits, SubmitResult
 from groundup.agents.tools import run_bash
 from groundup.agents.workplace import AgentSandbox, open_workplace
 from groundup.domain.limits import Limits
@@ -31,7 +31,7 @@ from groundup.settings import Settings, load
 from groundup.store.attempts import read_trajectory
 from groundup.store.folder import RunFolder
 from groundup.store.records import Generated, RunConfiguration
-from groundup.suites.protocol import Graded
+from groundup.suites.base import Graded
 
 ATTEMPTS = 200
 

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from groundup import catalog
+from groundup.agents.base import Assignment, EpisodeLimits, SubmitResult
 from groundup.agents.cli.preset import choose
-from groundup.agents.protocol import Assignment, EpisodeLimits, SubmitResult
 from groundup.agents.workplace import AgentSandbox, Furnishing, open_workplace
 from groundup.domain.tasks import Task
 from groundup.environments.programs import InstalledProgram

@@ -8,7 +8,7 @@ from typing import Self
 
 from pydantic import JsonValue
 
-from groundup.agents.protocol import Assignment, EpisodeLimits, SubmitResult
+from groundup.agents.base import Assignment, EpisodeLimits, SubmitResult
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage, ToolCall
 from groundup.domain.limits import Limits
 from groundup.domain.tasks import Task

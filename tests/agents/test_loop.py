@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
+from groundup.agents.base import AgentResult, EpisodeLimits, SubmitResult
 from groundup.agents.loop import create
-from groundup.agents.protocol import AgentResult, EpisodeLimits, SubmitResult
 from groundup.domain.conversations import ChatReply, ChatRequest, TokenUsage
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import Outcome

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from groundup.agents import stand_in_pip
+from groundup.agents.base import EpisodeLimits
 from groundup.agents.loop import create
-from groundup.agents.protocol import EpisodeLimits
 from groundup.agents.workplace import PREFIX, Furnishing, make_prefix, open_workplace, task_python, tools_lock
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits

@@ -3,7 +3,7 @@
 import json
 
 from groundup.settings import Settings
-from groundup.suites.protocol import OwnReport, Results
+from groundup.suites.base import OwnReport, Results
 from tests.runs.toy import ToySuite
 
 

@@ -7,7 +7,7 @@ from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Statu
 from groundup.runs.fairness import fairly_graded
 from groundup.sandbox.deadlines import note
 from groundup.sandbox.stopwatch import Reading, Stopwatch
-from groundup.suites.protocol import Graded
+from groundup.suites.base import Graded
 
 TESTS = ("one", "two")
 

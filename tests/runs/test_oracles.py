@@ -8,7 +8,7 @@ from groundup.runs.options import RunOptions
 from groundup.runs.oracles import newest_oracles
 from groundup.settings import Settings
 from groundup.store.records import References, RunConfiguration
-from groundup.suites.protocol import Suite
+from groundup.suites.base import Suite
 from tests.runs.configurations import BUILDER, oracle
 
 TWO = "tests.runs.toy:create_two"

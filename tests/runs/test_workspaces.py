@@ -5,7 +5,7 @@ from typing import cast
 
 from groundup.domain.tasks import Task
 from groundup.runs.workspaces import Workspace
-from groundup.suites.protocol import Suite
+from groundup.suites.base import Suite
 
 
 class WithHistory:

@@ -16,7 +16,7 @@ from groundup.registries.ledger import Trouble
 from groundup.registries.server import Request, Response
 from groundup.sandbox.protocol import Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import Settings
-from groundup.suites.protocol import Graded
+from groundup.suites.base import Graded
 
 BEHAVIOUR = "behaviour"
 """The file of a submission that says how grading goes: a word, perhaps with a number."""

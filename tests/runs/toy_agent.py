@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from groundup.agents.protocol import AgentResult, Assignment
+from groundup.agents.base import AgentResult, Assignment
 from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import TypeVar
 
-from groundup.agents.protocol import AgentResult, Assignment
+from groundup.agents.base import AgentResult, Assignment
 from groundup.agents.trajectories import Paid, reply_fields, reply_of
 from groundup.domain.conversations import ChatReply, ChatRequest, Message
 from groundup.domain.digests import digest_of

@@ -12,8 +12,8 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
+from groundup.agents.base import AgentResult, Assignment, EpisodeLimits, read_options
 from groundup.agents.condensing import Conversation
-from groundup.agents.protocol import AgentResult, Assignment, EpisodeLimits, read_options
 from groundup.agents.resuming import Clock, Replay
 from groundup.agents.tools import ByText, ByTools, Call, Calling, run_bash
 from groundup.agents.workplace import AgentSandbox, Furnishing, open_workplace, task_python

@@ -6,7 +6,7 @@ from pydantic import JsonValue
 
 from groundup.agents.answers import FORM, fenced, put_file, read_files
 from groundup.agents.asking import ModelQuestions, Unanswerable
-from groundup.agents.protocol import AgentResult, Assignment, EpisodeLimits, read_options
+from groundup.agents.base import AgentResult, Assignment, EpisodeLimits, read_options
 from groundup.domain.conversations import Message, TokenUsage
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError

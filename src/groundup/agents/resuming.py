@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from pydantic import JsonValue
 
-from groundup.agents.protocol import Trajectory
+from groundup.agents.base import Trajectory
 from groundup.agents.trajectories import Paid, Step, reply_fields, reply_of, spent_s
 from groundup.domain.conversations import ChatReply
 

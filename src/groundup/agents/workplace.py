@@ -18,8 +18,8 @@ from pydantic import Field
 
 from groundup.agents import stand_in_pip
 from groundup.agents.absence import brings_copies, hiding
+from groundup.agents.base import Assignment
 from groundup.agents.languages import LanguageTools, language_tools, python_names
-from groundup.agents.protocol import Assignment
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record

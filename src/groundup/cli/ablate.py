@@ -31,7 +31,7 @@ def ablate(
     from groundup.domain.errors import SubmissionError, UsageError
     from groundup.domain.names import unknown
     from groundup.store.folder import RunFolder
-    from groundup.suites.protocol import Ablating, Suite
+    from groundup.suites.base import Ablating, Suite
 
     settings = settings_from()
     folder = RunFolder(run_folder(run, settings))

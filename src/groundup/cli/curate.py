@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from groundup.curation.locating import JobCandidate, Located
     from groundup.manifests.records import DependencyKind, Language
     from groundup.settings import Settings
-    from groundup.suites.protocol import Validation
+    from groundup.suites.base import Validation
     from groundup.workflows.tree import FolderTree
 
 
@@ -267,7 +267,7 @@ async def _validated(
     from groundup.domain.names import unknown
     from groundup.grading.bench import Bench
     from groundup.runs.equipment import equipment
-    from groundup.suites.protocol import Grouping, Suite, Validating
+    from groundup.suites.base import Grouping, Suite, Validating
 
     suite: Suite = catalog.find("suite", name)(settings)
     if not isinstance(suite, Validating):

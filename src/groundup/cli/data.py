@@ -9,7 +9,7 @@ from groundup.cli.options import Examples, Json, Suite
 
 if TYPE_CHECKING:
     from groundup.settings import Settings
-    from groundup.suites.protocol import Pullable
+    from groundup.suites.base import Pullable
     from groundup.suites.pulling import DataOrigin
 
 PULL_EXAMPLES: Examples = (
@@ -83,7 +83,7 @@ def convert(
     from groundup.cli.settings import settings_from
     from groundup.domain.errors import UsageError
     from groundup.store.files import write_atomically
-    from groundup.suites.protocol import Converting
+    from groundup.suites.base import Converting
 
     found = catalog.find("suite", suite)(settings_from())
     if not isinstance(found, Converting):
@@ -130,7 +130,7 @@ def _pullable(name: str, settings: "Settings") -> "tuple[str, Pullable]":
     """Return the suite as it is without any data, for what lies there may be damaged."""
     from groundup import catalog
     from groundup.domain.errors import UsageError
-    from groundup.suites.protocol import Pullable
+    from groundup.suites.base import Pullable
 
     bare = settings.model_copy(update={"data_dir": settings.data / ".none"})
     suite = catalog.find("suite", name)(bare)

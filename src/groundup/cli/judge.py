@@ -105,7 +105,7 @@ class Docket:
         from groundup.judging.work import JudgingRequest, owed_judgements
         from groundup.settings import load
         from groundup.store.folder import RunFolder
-        from groundup.suites.protocol import Suite
+        from groundup.suites.base import Suite
 
         matters = names(self.of, "--of") or _MATTERS
         for matter in matters:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from groundup.registries.names import Ecosystem, Listing
     from groundup.settings import Settings
-    from groundup.suites.protocol import PackageName, Suite
+    from groundup.suites.base import PackageName, Suite
 
 SNAPSHOT_EXAMPLES: Examples = (
     (
@@ -90,7 +90,7 @@ def _names(source: str, settings: "Settings") -> "Iterator[PackageName]":
     from groundup.cli.settings import run_folder
     from groundup.domain.errors import UsageError
     from groundup.store.folder import RunFolder
-    from groundup.suites.protocol import PackageNaming
+    from groundup.suites.base import PackageNaming
 
     is_suite = source in catalog.names("suite") or ":" in source
     folder = None if is_suite else RunFolder(run_folder(source, settings))

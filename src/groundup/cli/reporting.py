@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from groundup.reports.document import Report
     from groundup.reports.views import View
     from groundup.store.records import ConfigFile, VerdictLine
-    from groundup.suites.protocol import Summary
+    from groundup.suites.base import Summary
 
 
 def read_report(folders: Sequence[Path]) -> "Report":
@@ -30,7 +30,7 @@ def suite_summaries(config: "ConfigFile", lines: "Mapping[AttemptKey, VerdictLin
     from groundup import catalog
     from groundup.cli.settings import settings_from
     from groundup.domain.errors import GroundupError
-    from groundup.suites.protocol import Summarising, Summary
+    from groundup.suites.base import Summarising, Summary
 
     try:
         suite = catalog.find("suite", config.configuration.suite)(settings_from())

@@ -10,7 +10,7 @@ from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.names import unknown
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
-from groundup.suites.protocol import AttemptResult, Exporting, OwnReport, Results, Summarising, Summary
+from groundup.suites.base import AttemptResult, Exporting, OwnReport, Results, Summarising, Summary
 from groundup.trees.reading import LARGE, read_regular
 
 if TYPE_CHECKING:

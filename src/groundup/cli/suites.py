@@ -11,7 +11,7 @@ def suites(json: Json = False) -> int:
     from groundup.cli.console import print_document, print_table
     from groundup.cli.settings import settings_from
     from groundup.domain.errors import GroundupError
-    from groundup.suites.protocol import Suite
+    from groundup.suites.base import Suite
 
     settings = settings_from()
     documents: list[dict[str, object]] = []

@@ -7,7 +7,7 @@ import typer
 from groundup.cli.options import Examples, Json, Output, Suite
 
 if TYPE_CHECKING:
-    from groundup.suites.protocol import Suite as SuiteProtocol
+    from groundup.suites.base import Suite as SuiteProtocol
 
 EXAMPLES: Examples = (
     ("Which tasks are there?", "groundup tasks nl2repobench"),
@@ -29,7 +29,7 @@ def tasks(
     from groundup.cli.console import print_document, print_table
     from groundup.cli.settings import settings_from
     from groundup.runs.oracles import newest_oracles
-    from groundup.suites.protocol import Suite as SuiteProtocol
+    from groundup.suites.base import Suite as SuiteProtocol
 
     settings = settings_from(output=output)
     found: SuiteProtocol = catalog.find("suite", suite)(settings)
@@ -64,7 +64,7 @@ def tasks(
 def _print_statistics(suite: "SuiteProtocol", json: bool) -> int:
     from groundup.cli.console import print_document, print_table, say
     from groundup.domain.errors import UsageError
-    from groundup.suites.protocol import StatisticsTelling
+    from groundup.suites.base import StatisticsTelling
 
     if not isinstance(suite, StatisticsTelling):
         raise UsageError(f"{suite.name} has no statistics of its data; leave --statistics out")

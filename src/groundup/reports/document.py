@@ -10,7 +10,7 @@ from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome, Subject
 from groundup.domain.verdicts import GraderIdentity, Reason, Score
 from groundup.reports.intervals import Interval
-from groundup.suites.protocol import Summary
+from groundup.suites.base import Summary
 
 Standing = Literal["graded", "tampered", "infrastructure", "not_attempted", "made", "owed"]
 """Where an attempt stands. `made`: its submission is there, and has no score yet; `owed`: nothing is."""

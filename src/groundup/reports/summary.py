@@ -14,7 +14,7 @@ from groundup.reports.comparison import compare
 from groundup.reports.document import ATTEMPTED, AttemptCounts, AttemptRow, Figure, Report, RunReport
 from groundup.reports.intervals import bootstrap, wilson
 from groundup.store.records import ConfigFile, VerdictLine
-from groundup.suites.protocol import Results, Summary
+from groundup.suites.base import Results, Summary
 
 Summaries = Callable[[ConfigFile, Mapping[AttemptKey, VerdictLine]], Sequence[Summary]]
 """What a run's suite makes of it."""

@@ -8,7 +8,7 @@ from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import GraderIdentity, Score
 from groundup.reports.document import ATTEMPTED, AttemptRow, Figure, Report, RunComparison, RunReport
 from groundup.reports.intervals import SIGN_FLIPS, Interval
-from groundup.suites.protocol import Summary
+from groundup.suites.base import Summary
 from groundup.trees.limits import printable
 
 UNATTEMPTED_SHOWN = 8

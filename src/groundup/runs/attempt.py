@@ -37,7 +37,7 @@ from groundup.runs.submissions import SubmissionSource
 from groundup.store.folder import RunWriter
 from groundup.store.records import VerdictLine
 from groundup.store.verdict_cache import VerdictCache
-from groundup.suites.protocol import Graded, Layered
+from groundup.suites.base import Graded, Layered
 from groundup.trees.removal import remove_tree
 
 

@@ -1,6 +1,6 @@
 """What a run may cost, guessed before it begins: from tokens that agents expect, and the model's price."""
 
-from groundup.agents.protocol import UsageEstimating
+from groundup.agents.base import UsageEstimating
 from groundup.domain.conversations import TokenUsage
 from groundup.domain.records import Record
 from groundup.runs.generation import GeneratedSource, model_settings

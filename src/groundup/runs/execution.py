@@ -34,7 +34,7 @@ from groundup.settings import Settings
 from groundup.store.folder import RunFolder, RunWriter
 from groundup.store.records import ConfigFile, Start
 from groundup.store.verdict_cache import VerdictCache
-from groundup.suites.protocol import Estimating
+from groundup.suites.base import Estimating
 
 Finish = Callable[[Path], None]
 """Is called with the run folder when nothing runs any more and the folder is still locked: to write a report."""

@@ -15,7 +15,7 @@ from groundup.domain.tasks import Task
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder, read_trajectory
 from groundup.store.folder import RunFolder
-from groundup.suites.protocol import PATCH_FILE, PatchTaking, SeedWriting, Suite
+from groundup.suites.base import PATCH_FILE, PatchTaking, SeedWriting, Suite
 from groundup.trees.copy import copy_tree
 from groundup.trees.digest import entry_digests
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.verdicts import Status, Verdict
 from groundup.sandbox.deadlines import starvation_noted
-from groundup.suites.protocol import Graded
+from groundup.suites.base import Graded
 
 _NOTICED = 0.1
 """Of what ran in sandboxes, the share that was waiting for processors; less is no reason to doubt a limit."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from groundup import catalog
-from groundup.agents.protocol import Agent, AgentResult, Assignment, Preferring, SubmitResult
+from groundup.agents.base import Agent, AgentResult, Assignment, Preferring, SubmitResult
 from groundup.agents.trajectories import paid_for
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import UsageError
@@ -34,7 +34,7 @@ from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder, read_trajectory
 from groundup.store.folder import RunFolder
 from groundup.store.records import Generated
-from groundup.suites.protocol import Suite, Withholding
+from groundup.suites.base import Suite, Withholding
 
 if TYPE_CHECKING:
     from groundup.models.settings import ModelSettings

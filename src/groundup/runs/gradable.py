@@ -19,7 +19,7 @@ from groundup.environments.python_layers import has_layer
 from groundup.environments.requests import GitSource
 from groundup.environments.sources import has_source
 from groundup.settings import Settings, environment
-from groundup.suites.protocol import Needing, Needs, Partial, Suite
+from groundup.suites.base import Needing, Needs, Partial, Suite
 
 
 class Gradable(Record):

@@ -10,7 +10,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
 from groundup.store.folder import RunFolder
 from groundup.store.records import ConfigFile, References, VerdictLine
-from groundup.suites.protocol import Suite
+from groundup.suites.base import Suite
 
 
 class OracleResult(Record):

@@ -17,7 +17,7 @@ from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.holding import Hold
-from groundup.suites.protocol import Inspectable
+from groundup.suites.base import Inspectable
 from groundup.trees.copy import copy_tree
 from groundup.trees.removal import remove_tree
 

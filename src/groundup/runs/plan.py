@@ -24,7 +24,7 @@ from groundup.store.records import (
     References,
     RunConfiguration,
 )
-from groundup.suites.protocol import Grader, Grouping, Partial, PartlyReferenced, PatchTaking, Suite
+from groundup.suites.base import Grader, Grouping, Partial, PartlyReferenced, PatchTaking, Suite
 
 Groups = Mapping[str, Collection[str]]
 """Tasks by the common names that their suite gives them."""

@@ -25,7 +25,7 @@ from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
 from groundup.runs.interrupts import in_thread
 from groundup.store.records import Predictions
-from groundup.suites.protocol import PATCH_FILE
+from groundup.suites.base import PATCH_FILE
 from groundup.trees.archives import extract_archive
 from groundup.trees.copy import copy_tree
 from groundup.trees.digest import tree_digest, untrusted_digest

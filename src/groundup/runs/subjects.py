@@ -15,7 +15,7 @@ from groundup.domain.records import Record
 from groundup.runs.submissions import reference_names
 from groundup.settings import Settings
 from groundup.store.records import Generated, References
-from groundup.suites.protocol import Suite
+from groundup.suites.base import Suite
 
 MODEL_SETTINGS = (
     "base_url", "api", "key_variable", "context_tokens", "temperature", "max_output_tokens", "extra", "stream",

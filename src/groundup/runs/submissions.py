@@ -16,7 +16,7 @@ from groundup.grading.bench import Bench
 from groundup.runs.interrupts import in_thread
 from groundup.store.folder import RunFolder
 from groundup.store.records import VerdictLine
-from groundup.suites.protocol import SubjectOffering, Suite
+from groundup.suites.base import SubjectOffering, Suite
 from groundup.trees.copy import copy_tree
 from groundup.trees.digest import tree_digest
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from groundup.domain.tasks import Task
 from groundup.runs.interrupts import in_thread
-from groundup.suites.protocol import SeedWriting, Suite
+from groundup.suites.base import SeedWriting, Suite
 from groundup.trees.copy import copy_tree
 from groundup.trees.digest import TreeDigest, entry_digests, tree_digest
 from groundup.trees.limits import told_dropped

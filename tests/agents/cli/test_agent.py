@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from groundup.agents.base import AgentResult, Assignment
 from groundup.agents.cli.agent import create
-from groundup.agents.protocol import AgentResult, Assignment
 from groundup.domain.errors import UsageError
 from groundup.domain.limits import EpisodeLimits
 from groundup.domain.subjects import Outcome

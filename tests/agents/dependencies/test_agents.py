@@ -9,8 +9,8 @@ import pytest
 from pydantic import JsonValue
 
 from groundup.agents.answers import fenced
+from groundup.agents.base import Agent, EpisodeLimits
 from groundup.agents.dependencies.agents import create_all_in_one, create_file_iterate, create_imports_only
-from groundup.agents.protocol import Agent, EpisodeLimits
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.errors import TaskError
 from groundup.domain.subjects import Outcome

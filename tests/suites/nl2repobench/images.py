@@ -21,11 +21,11 @@ from groundup.environments.requests import (
 from groundup.grading.bench import Bench
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.sandbox.protocol import Mount, SandboxProvider
+from groundup.suites.base import Graded
 from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
 from groundup.suites.nl2repobench.official_environment import Installs
 from groundup.suites.nl2repobench.recipe import Frozen, PublishedRun, Recipe, RecipeEnvironment, RecipeSource
 from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
-from groundup.suites.protocol import Graded
 from groundup.trees.removal import remove_tree
 from tests.grading.library.laboratory import write_tree
 

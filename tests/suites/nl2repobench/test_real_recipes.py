@@ -9,8 +9,8 @@ from groundup.domain.errors import InfrastructureError
 from groundup.environments.local import LocalBuilder
 from groundup.grading.bench import Bench
 from groundup.settings import Settings
+from groundup.suites.base import Graded
 from groundup.suites.nl2repobench.suite import create
-from groundup.suites.protocol import Graded
 from tests.needs import lack
 from tests.suites.nl2repobench.trials import Trial, passed
 

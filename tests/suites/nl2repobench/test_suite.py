@@ -10,10 +10,10 @@ from groundup.domain.limits import Limits
 from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
+from groundup.suites.base import Partial
 from groundup.suites.nl2repobench.published import PublishedData, PublishedTask
 from groundup.suites.nl2repobench.recipe import RecipeSource
 from groundup.suites.nl2repobench.suite import Nl2RepoBench, create
-from groundup.suites.protocol import Partial
 from groundup.trees.digest import tree_digest
 from tests.grading.library.laboratory import ORIGINAL, HostBuilder, write_tree
 from tests.suites.nl2repobench.trials import RECIPE

@@ -2,11 +2,11 @@
 
 from packaging.utils import canonicalize_name
 
+from groundup.suites.base import Withholding
 from groundup.suites.nl2repobench.official_environment import own_names
 from groundup.suites.nl2repobench.originals import withheld_names
 from groundup.suites.nl2repobench.recipe import shipped_recipes
 from groundup.suites.nl2repobench.suite import Nl2RepoBench
-from groundup.suites.protocol import Withholding
 
 
 def test_every_shipped_task_withholds_its_original() -> None:

@@ -7,9 +7,9 @@ from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
 from groundup.grading.library.hidden import Distribution, HiddenTests, NumberedTest
 from groundup.sandbox.protocol import SandboxProvider
+from groundup.suites.base import Graded
 from groundup.suites.nl2repobench.recipe import Frozen, Recipe, RecipeEnvironment, RecipeSource
 from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
-from groundup.suites.protocol import Graded
 from tests.grading.library.laboratory import LIBRARY, HostBuilder, write_tree
 
 NAMES = ("add", "subtract", "multiply", "data", "version", "program", "module")

@@ -17,7 +17,7 @@ from groundup.registries.maven.settings import maven_configuration
 from groundup.sandbox.bubblewrap import create
 from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
 from groundup.settings import Settings, environment
-from groundup.suites.protocol import Graded
+from groundup.suites.base import Graded
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from tests.grading.library.laboratory import write_tree
 from tests.needs import lack

@@ -3,7 +3,7 @@
 import pytest
 
 from groundup.domain.verdicts import Reason, Stage
-from groundup.suites.protocol import Graded
+from groundup.suites.base import Graded
 from groundup.suites.repogenesis.legacy_grader import LegacyGrader
 from tests.suites.repogenesis.trials import (
     DAEMON,

@@ -3,7 +3,7 @@
 import pytest
 
 from groundup.grading.services.records import Lifecycle
-from groundup.suites.protocol import Graded
+from groundup.suites.base import Graded
 from groundup.suites.repogenesis.official_rules import (
     NO_MARKERS,
     LogCounts,

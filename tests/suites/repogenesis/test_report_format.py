@@ -8,7 +8,7 @@ import pytest
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey, Subject
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
-from groundup.suites.protocol import AttemptResult, Results
+from groundup.suites.base import AttemptResult, Results
 from groundup.suites.repogenesis.data import ServiceProblem
 from groundup.suites.repogenesis.report_format import read_report, write_report
 from groundup.suites.repogenesis.summaries import summaries

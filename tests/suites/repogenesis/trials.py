@@ -9,7 +9,7 @@ from groundup.environments.requests import PythonEnvironment, PythonRequest, Res
 from groundup.grading.bench import Bench
 from groundup.grading.services.records import Lifecycle
 from groundup.sandbox.protocol import SandboxProvider
-from groundup.suites.protocol import Graded, Grader
+from groundup.suites.base import Graded, Grader
 from groundup.suites.repogenesis.data import ServiceProblem, read_dataset
 from groundup.suites.repogenesis.legacy_grader import LegacyGrader
 from groundup.suites.repogenesis.official import RepoGenesisOfficialGrader

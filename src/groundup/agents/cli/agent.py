@@ -13,10 +13,10 @@ from contextlib import asynccontextmanager
 from pydantic import Field, JsonValue, ValidationError
 
 from groundup.agents.absence import brought_along
+from groundup.agents.base import AgentResult, Assignment
 from groundup.agents.cli.preset import Chosen, choose, fill
 from groundup.agents.cli.results import Finished, kept_files, outcome_of
 from groundup.agents.languages import LanguageTools
-from groundup.agents.protocol import AgentResult, Assignment
 from groundup.agents.trajectories import Paid, paid_for, reply_fields
 from groundup.agents.workplace import HOME, AgentSandbox, Furnishing, home_of, open_workplace
 from groundup.domain.digests import digest_of

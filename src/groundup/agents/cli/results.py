@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from groundup.agents.base import AgentResult
 from groundup.agents.cli.preset import Preset
-from groundup.agents.protocol import AgentResult
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.subjects import Outcome
 from groundup.models.exchanges import Account, Exchange, Stop

@@ -9,9 +9,9 @@ from pydantic import Field, JsonValue
 
 from groundup.agents.answers import FORM, put_file
 from groundup.agents.asking import ModelQuestions, Spent, Unanswerable
+from groundup.agents.base import AgentResult, Assignment, read_options
 from groundup.agents.dependencies.replies import proposals, whole_files
 from groundup.agents.dependencies.repository import MaskedRepository, read_repository, shown_source
-from groundup.agents.protocol import AgentResult, Assignment, read_options
 from groundup.domain.conversations import ChatReply, Message
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError

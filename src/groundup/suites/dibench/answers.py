@@ -12,10 +12,10 @@ from pathlib import Path, PurePosixPath
 from groundup.domain.errors import TaskError
 from groundup.manifests.formats import FORMATS, files_of, format_of
 from groundup.manifests.records import Dependency, Manifest, ManifestError, Note
+from groundup.suites.base import PATCH_FILE
 from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.metrics import FileAnswer, InstanceAnswer, exact_key
 from groundup.suites.dibench.patches import FilePatch, PatchError, apply_to_file, parse_patch
-from groundup.suites.protocol import PATCH_FILE
 from groundup.trees.reading import read_regular
 
 Read = Callable[[str], bytes | None]

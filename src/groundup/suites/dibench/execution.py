@@ -17,6 +17,7 @@ from groundup.grading.bench import Bench
 from groundup.grading.ci.failure_kinds import FailureKind, JobFailure, failure_of
 from groundup.grading.ci.records import JOB_LIMITS, JobRequest, JobResult, UnsupportedJobError
 from groundup.grading.ci.tools import Tool
+from groundup.suites.base import Graded
 from groundup.suites.dibench.answers import Edited, answer, submitted
 from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.execution_files import executed_files, job_command
@@ -24,7 +25,6 @@ from groundup.suites.dibench.instances import Instance
 from groundup.suites.dibench.metrics import InstanceScore, score_instance
 from groundup.suites.dibench.sizes import source_lines
 from groundup.suites.dibench.verdict_facts import Facts, facts_of, scores_of
-from groundup.suites.protocol import Graded
 from groundup.trees.copy import copy_tree
 from groundup.workflows.workflow import WorkflowError
 

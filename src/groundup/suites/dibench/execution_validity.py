@@ -17,8 +17,8 @@ from groundup.domain.verdicts import Verdict
 from groundup.grading.ci.failure_kinds import FailureKind
 from groundup.sandbox.deadlines import starvation_noted
 from groundup.settings import Settings
+from groundup.suites.base import Validation
 from groundup.suites.dibench.dataset import InstanceProblem
-from groundup.suites.protocol import Validation
 from groundup.trees.writer import disk_errors
 
 FILE = "dibench-validity.jsonl"

@@ -15,6 +15,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.bench import Bench
 from groundup.registries.names import NameLookup, Names
+from groundup.suites.base import Graded
 from groundup.suites.dibench.answers import Read, original, submitted
 from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.metrics import DependencyCounts, InstanceScore
@@ -29,7 +30,6 @@ from groundup.suites.dibench.published import (
 from groundup.suites.dibench.registry_check import ECOSYSTEM, EditedRepository, Existence
 from groundup.suites.dibench.sizes import source_lines
 from groundup.suites.dibench.verdict_facts import facts_of, scores_of
-from groundup.suites.protocol import Graded
 
 VERSION = "1"
 _RESERVATION_MB = 128

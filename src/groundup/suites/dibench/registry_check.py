@@ -17,11 +17,11 @@ from groundup.domain.records import Record
 from groundup.manifests.formats import find_manifests
 from groundup.manifests.records import Dependency, DependencySource, Language
 from groundup.registries.names import Ecosystem, Listing, NameLookup
+from groundup.suites.base import PackageName
 from groundup.suites.dibench.answers import Read
 from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.versions import satisfiable
 from groundup.suites.dibench.workspaces import offered_names
-from groundup.suites.protocol import PackageName
 
 ECOSYSTEM: dict[Language, Ecosystem] = {
     "python": "pypi",

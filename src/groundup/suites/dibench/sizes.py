@@ -15,9 +15,9 @@ from groundup.domain.verdicts import Score
 from groundup.manifests.formats import files_of
 from groundup.manifests.records import Language
 from groundup.sources.files import LARGEST, SUFFIXES
+from groundup.suites.base import Summary
 from groundup.suites.dibench.answers import answer
 from groundup.suites.dibench.dataset import InstanceProblem
-from groundup.suites.protocol import Summary
 
 _PIECES = re.compile(rb"[A-Za-z\x80-\xff]{1,8}|[0-9]{1,3}|[^\sA-Za-z0-9\x80-\xff]")
 _TESTS: dict[Language, re.Pattern[bytes]] = {

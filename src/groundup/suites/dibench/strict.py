@@ -14,13 +14,13 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Stage, Status, Verdict
 from groundup.grading.bench import Bench
 from groundup.registries.names import Names
+from groundup.suites.base import Graded
 from groundup.suites.dibench.answers import Edited, answer, new_dependencies, submitted
 from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.metrics import InstanceScore, score_instance
 from groundup.suites.dibench.registry_check import Checked, EditedRepository, Existence, check, tally
 from groundup.suites.dibench.sizes import source_lines
 from groundup.suites.dibench.verdict_facts import facts_of, scores_of
-from groundup.suites.protocol import Graded
 
 VERSION = "1"
 _RESERVATION_MB = 128

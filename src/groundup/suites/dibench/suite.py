@@ -12,6 +12,7 @@ from groundup.domain.verdicts import Status, Verdict
 from groundup.grading.bench import Bench
 from groundup.registries.names import Names, names_of
 from groundup.settings import Settings, environment
+from groundup.suites.base import PATCH_FILE, Grader, PackageName, Summary, Validation
 from groundup.suites.dibench.ablations import ABLATIONS, ablate, check_ablation
 from groundup.suites.dibench.answers import answer, new_dependencies, submitted
 from groundup.suites.dibench.dataset import SUBSETS, InstanceProblem, InstanceSet, read_dataset
@@ -33,7 +34,6 @@ from groundup.suites.dibench.strict import DIBenchStrictGrader
 from groundup.suites.dibench.summaries import Row, execution_tables, summaries
 from groundup.suites.dibench.verdict_facts import existence_of, instance_score
 from groundup.suites.dibench.withheld import withheld_names
-from groundup.suites.protocol import PATCH_FILE, Grader, PackageName, Summary, Validation
 from groundup.suites.pulling import PublishedFile, PublishedRelease, data_folder
 from groundup.trees.copy import copy_tree
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Score, Status, Verdict
+from groundup.suites.base import Summary
 from groundup.suites.dibench.execution import KIND
 from groundup.suites.dibench.metrics import Aggregate, DependencyCounts, InstanceScore, aggregate, band
 from groundup.suites.dibench.registry_check import Existence
 from groundup.suites.dibench.verdict_facts import fake_rate
-from groundup.suites.protocol import Summary
 
 DEPENDENCY_BANDS = (1, 6, 11, 21, 51)
 LINE_BANDS = (1, 1_000, 5_000, 20_000, 100_000)

@@ -16,6 +16,7 @@ from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Statu
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import Ending, SandboxSpec
+from groundup.suites.base import Graded
 from groundup.suites.nl2repobench.official_environment import (
     Installs,
     LaidOut,
@@ -27,7 +28,6 @@ from groundup.suites.nl2repobench.official_environment import (
 from groundup.suites.nl2repobench.official_rules import PytestCounts, Ran, count, success_rate
 from groundup.suites.nl2repobench.published import PublishedTask
 from groundup.suites.nl2repobench.recipe import PublishedRun, Recipe, expected_seconds
-from groundup.suites.protocol import Graded
 from groundup.trees.limits import printable
 
 VERSION = "1"

@@ -21,8 +21,8 @@ from groundup.grading.library.execution import Execution, logs_of, sandbox_spec,
 from groundup.grading.library.rounds import run_to_the_end
 from groundup.grading.library.staging import stage
 from groundup.sandbox.protocol import SandboxSpec
+from groundup.suites.base import Graded
 from groundup.suites.nl2repobench.recipe import Recipe, expected_seconds
-from groundup.suites.protocol import Graded
 
 VERSION = "1"
 _LEAST_RESERVATION_MB = 128

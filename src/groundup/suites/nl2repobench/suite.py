@@ -9,13 +9,13 @@ from groundup.domain.limits import Limits
 from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
 from groundup.settings import Settings
+from groundup.suites.base import Grader, Needs
 from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
 from groundup.suites.nl2repobench.official_environment import Installs
 from groundup.suites.nl2repobench.originals import withheld_names, write_original
 from groundup.suites.nl2repobench.published import PublishedData, read_published
 from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
 from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
-from groundup.suites.protocol import Grader, Needs
 from groundup.suites.pulling import PublishedRepository, data_folder
 
 NAME = "nl2repobench"

@@ -26,7 +26,7 @@ from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.start import find_start
 from groundup.grading.services.testing import middle_cut
 from groundup.sandbox.protocol import Command, Ending, Mount, SandboxSpec
-from groundup.suites.protocol import Graded
+from groundup.suites.base import Graded
 from groundup.suites.repogenesis.code_metrics import CodeMetrics, code_metrics, count_tests, legacy_denominator
 from groundup.suites.repogenesis.data import README, ServiceProblem, expected_seconds, problem_of
 from groundup.suites.repogenesis.drivers import driver

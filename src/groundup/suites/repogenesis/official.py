@@ -23,7 +23,7 @@ from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.start import find_start
 from groundup.grading.services.testing import middle_cut
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, SandboxSpec
-from groundup.suites.protocol import Graded
+from groundup.suites.base import Graded
 from groundup.suites.repogenesis.data import ServiceProblem, expected_seconds, problem_of
 from groundup.suites.repogenesis.drivers import driver
 from groundup.suites.repogenesis.official_java import build_java_image, run_java_image

@@ -12,7 +12,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.subjects import AttemptKey, Subject
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
-from groundup.suites.protocol import AttemptResult, OwnReport, Results
+from groundup.suites.base import AttemptResult, OwnReport, Results
 from groundup.suites.repogenesis import static
 from groundup.suites.repogenesis.data import ServiceProblem
 from groundup.suites.repogenesis.published_report import (

@@ -15,7 +15,7 @@ from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Statu
 from groundup.grading.bench import Bench
 from groundup.sources.routes.extraction import read_routes
 from groundup.sources.routes.paths import Route
-from groundup.suites.protocol import Graded
+from groundup.suites.base import Graded
 from groundup.suites.repogenesis.coverage import caught_by, declared, implements
 from groundup.suites.repogenesis.data import README, ServiceProblem
 from groundup.suites.repogenesis.endpoints import Endpoint

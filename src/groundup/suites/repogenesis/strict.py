@@ -24,7 +24,7 @@ from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.start import StartCommand, find_java_start, find_start
 from groundup.grading.services.testing import TestRun, middle_cut
 from groundup.sandbox.protocol import SandboxSpec
-from groundup.suites.protocol import Graded
+from groundup.suites.base import Graded
 from groundup.suites.repogenesis.coverage import Coverage, covered
 from groundup.suites.repogenesis.data import ServiceProblem, expected_seconds
 from groundup.suites.repogenesis.in_process import run_in_process

@@ -13,7 +13,7 @@ from groundup.domain.tasks import SeedFile, Task
 from groundup.domain.verdicts import Verdict
 from groundup.grading.bench import Bench
 from groundup.settings import Settings
-from groundup.suites.protocol import Grader, Needs, OwnReport, Results, Summary
+from groundup.suites.base import Grader, Needs, OwnReport, Results, Summary
 from groundup.suites.pulling import PublishedRepository, data_folder
 from groundup.suites.repogenesis.data import POM, README, ServiceProblem, read_dataset
 from groundup.suites.repogenesis.legacy_grader import LegacyGrader

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Score, Status, Verdict
-from groundup.suites.protocol import Summary
+from groundup.suites.base import Summary
 from groundup.suites.repogenesis.data import ServiceProblem
 from groundup.suites.repogenesis.published_report import (
     PublishedRepositoryResult,
