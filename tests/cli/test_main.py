@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from groundup.cli.main import COMMANDS, JOBS, create_app, main
 from tests.cli.conftest import TWO, Groundup, Predict
 from tests.patience import patient
 
+PATH_ALONE = re.compile(r" +(?:\w+: )?/\S+")
 HEAVY = (
     *("pydantic", "rich", "typer.rich_utils", "importlib.metadata", "asyncio", "numpy", "httpx"),
     *("groundup.settings", "groundup.runs", "groundup.sandbox", "groundup.cli.settings"),
@@ -198,10 +200,14 @@ def test_main_without_arguments_shows_help(capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.parametrize("command", ["tasks nl2repobench", "tasks repogenesis", "suites", "data list"])
 def test_tables_fit_eighty_columns(groundup: Groundup, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
-    """Piped output follows COLUMNS; without it, lines are no longer than screens are wide."""
+    """Piped output follows COLUMNS; without it, 120 columns. Only a path, alone on its line, may be longer."""
+
+    def widest() -> int:
+        shown = groundup(*command.split())
+        assert shown.code == 0
+        return max(len(line) for line in shown.out.splitlines() if not PATH_ALONE.fullmatch(line))
+
     monkeypatch.setenv("COLUMNS", "80")
-    told = groundup(*command.split())
-    assert told.code == 0
-    assert max(map(len, told.out.splitlines())) <= 80
+    assert widest() <= 80
     monkeypatch.delenv("COLUMNS")
-    assert max(map(len, groundup(*command.split()).out.splitlines())) <= 120
+    assert widest() <= 120

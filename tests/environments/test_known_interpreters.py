@@ -1,5 +1,6 @@
 """Tests of groundup.environments.interpreters: remembering saves a search and never gives another answer."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,19 @@ async def test_the_second_time_nobody_is_asked(tmp_path: Path, searches: Path) -
     assert found == await find_interpreter(MINOR, tmp_path / "interpreters")
     asked = searches.read_text()
     assert await known_interpreter(MINOR, tmp_path) == found
+    assert searches.read_text() == asked
+
+
+async def test_a_library_that_was_never_there_is_no_reason_to_ask_again(tmp_path: Path, searches: Path) -> None:
+    """Debian's Python names a shared library whose package need not be installed."""
+    await known_interpreter(MINOR, tmp_path)
+    (remembered,) = (tmp_path / "found-interpreters").iterdir()
+    known = json.loads(remembered.read_text())
+    known["interpreter"]["shared_library"] = str(tmp_path / "libpython-of-no-package.so")
+    known["library"] = None
+    remembered.write_text(json.dumps(known))
+    asked = searches.read_text()
+    await known_interpreter(MINOR, tmp_path)
     assert searches.read_text() == asked
 
 

@@ -75,5 +75,5 @@ class _Changed:
         self.name, self.version, self.description = suite.name, suite.version, suite.description
         self.default_grader = suite.default_grader
         self.graders, self.reference, self.task_rows = suite.graders, suite.reference, suite.task_rows
-        self._tasks = [task.model_copy(update={"instruction": "other"}) for task in suite.tasks()]
+        self._tasks = [task.model_copy(update={"data_version": "other"}) for task in suite.tasks()]
         self.tasks = lambda: self._tasks

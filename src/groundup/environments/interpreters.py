@@ -230,7 +230,7 @@ def _last_words(result: ProgramResult) -> str:
     return lines[-1].removeprefix("cause:").strip()[:200] if lines else "it said nothing"
 
 
-_FORMAT = 1
+_FORMAT = 2
 _VARIABLES = ("PATH", "HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
 _PREFIXES = ("UV_", "PYENV_")
 
@@ -241,6 +241,7 @@ Stamp = tuple[int, int, int] | None
 class _Known(Record):
     circumstances: str
     program: Stamp
+    library: Stamp
     interpreter: Interpreter
 
 
@@ -255,7 +256,10 @@ async def known_interpreter(minor: str, cache_dir: Path) -> Interpreter:
     found = await find_interpreter(minor, fetched)
     # Finding may have fetched it, so the circumstances are looked at again.
     now = _Known(
-        circumstances=_circumstances(environment(), fetched), program=_stamp(found.executable), interpreter=found
+        circumstances=_circumstances(environment(), fetched),
+        program=_stamp(found.executable),
+        library=found.shared_library and _stamp(found.shared_library),
+        interpreter=found,
     )
     with contextlib.suppress(OSError, InfrastructureError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -276,7 +280,8 @@ def _still_there(known: _Known) -> bool:
         known.program is not None
         and _stamp(known.interpreter.executable) == known.program
         and all(folder.is_dir() for folder in known.interpreter.standard_library)
-        and (library is None or library.is_file())
+        # Debian's Python names a library that comes in a package of its own: it may never have been there.
+        and (library is None or _stamp(library) == known.library)
     )
 
 

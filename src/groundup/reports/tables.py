@@ -56,8 +56,8 @@ def fitted(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, sp
         left = width - _without(found, widest).width - _GAP
         fitting = [cell_len(row[widest]) for row in rows if cell_len(row[widest]) <= left]
         below = (*found.below, widest)
-        if left >= _ROOM:  # what fits stays beside the others
-            wanted = max(*fitting, *map(len, _pieces(columns[widest])), 1)
+        wanted = max(*fitting, *map(len, _pieces(columns[widest])), 1)
+        if left >= _ROOM and wanted < found.widths[widest]:  # what fits stays beside the others
             found = Layout({**found.widths, widest: wanted}, below, found.left_out)
         else:
             found = Layout(_without(found, widest).widths, below, found.left_out)
