@@ -7,12 +7,15 @@ replacements. All spans count characters of `Text.text`, from which the BOM has 
 import codecs
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from groundup.manifests.records import Location, ManifestError
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BOMS = (
@@ -81,6 +84,28 @@ class Text:
             starts.append(position + 1)
             position = self.text.find("\n", position + 1)
         return starts
+
+    @cached_property
+    def utf8(self) -> bytes:
+        """The text for tree-sitter: its spans count bytes of UTF-8. A byte that is not UTF-8 becomes `?`."""
+        return self.text.encode("utf-8", "replace")
+
+    @cached_property
+    def _character_at(self) -> Sequence[int] | None:
+        """The character that each byte of `utf8` belongs to; None where every character is one byte."""
+        if len(self.utf8) == len(self.text):
+            return None
+        found: list[int] = []
+        for i, char in enumerate(self.text):
+            found += [i] if char < "\x80" else [i] * len(char.encode("utf-8", "replace"))
+        return [*found, len(self.text)]
+
+    def span_of(self, node: "Node") -> Span:
+        """Return the span of a tree-sitter node of this text, or of one laid out byte for byte like it."""
+        start, end = node.byte_range
+        if self._character_at is None:
+            return Span(start, end)
+        return Span(self._character_at[start], self._character_at[end])
 
     def refuse_other_encodings(self) -> None:
         """Raise `ManifestError` when a byte is not UTF-8, for formats that allow nothing else."""

@@ -1,30 +1,29 @@
-"""TOML with spans: where every table, key and value of a document stands. Validity is `tomllib`'s judgement.
+"""TOML with spans: where every table, key and value of a document stands.
 
-`parse` gives a `Document`: `data` is the plain value that `tomllib` reads, and `children(path)` lists what stands
-directly below a table however it is written: `key = value` below a `[header]`, a dotted key, a member of an
-inline table, or a `[header.key]` table of its own. It changes nothing; `toml_sections.py` does.
+`tomllib` judges validity and reads the values; spans are tree-sitter's.
+
+`parse` gives a `TomlDocument`: `data` is the plain value, and `children(path)` lists what stands directly below
+a table however it is written: `key = value` below a `[header]`, a dotted key, a member of an inline table, or
+a `[header.key]` table of its own. Nothing is changed here; `toml_sections.py` makes the edits.
 """
 
 import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from groundup import grammars
 from groundup.manifests.editing import Span, Text
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 Path = tuple[str, ...]
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-_BLANK = re.compile(r"[ \t]*")
-_FILLER = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
-_PLAIN_END = re.compile(r"[,\]}#\r\n]|$")
+_CONTINUED = re.compile(rb"\\+(?=[ \t]+\r?$)", re.MULTILINE)
 _AT = re.compile(r"^(?P<reason>.*?) \(at (?:line (?P<line>\d+), column \d+|end of document)\)$", re.DOTALL)
-_STRINGS = {
-    '"""': re.compile(r'"""(?:[^\\]|\\.)*?"""(?!"(?!""))"{0,2}', re.DOTALL),
-    "'''": re.compile(r"'''.*?'''(?!'(?!''))'{0,2}", re.DOTALL),
-    '"': re.compile(r'"(?:[^"\\\n]|\\.)*"'),
-    "'": re.compile(r"'[^'\n]*'"),
-}
 
 
 @dataclass(frozen=True)
@@ -180,7 +179,7 @@ def parse(source: Text) -> TomlDocument:
         raise source.error(f"is not valid TOML: {reason}; mend the file", offset) from error
     except RecursionError as error:
         raise source.error("is nested too deeply to be read as TOML") from error
-    return TomlDocument(source, data, tuple(_Scanner(source.text).tables()))
+    return TomlDocument(source, data, tuple(_tables(source)))
 
 
 def quoted(text: str) -> str:
@@ -201,112 +200,59 @@ def key(name: str) -> str:
     return name if _BARE.fullmatch(name) else quoted(name)
 
 
-class _Scanner:
-    """Walks a text that `tomllib` has accepted, so that it need not check anything."""
+def _tables(source: Text) -> Iterator[Table]:
+    """Yield the tables of a text that `tomllib` has accepted, so that nothing need be checked.
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
+    The grammar takes `\\` and blanks at the end of a line for an error in a string of several lines. No string is
+    read from the tree, so such backslashes may be blanks there.
+    """
+    tree = grammars.parse("toml", _CONTINUED.sub(lambda match: b" " * len(match[0]), source.utf8))
+    if tree.root_node.has_error:
+        raise source.error("is TOML in a form that cannot be edited here; write it more plainly")
+    table = Table((), None)
+    for node in tree.root_node.named_children:
+        if node.type == "pair":
+            table.members.append(_member(source, node))
+        elif node.type != "comment":
+            closing = next(child for child in node.children if child.type in ("]", "]]"))
+            header = Span(source.span_of(node).start, source.span_of(closing).end)
+            table.end = header.start
+            yield table
+            key, *pairs = node.named_children
+            members = [_member(source, pair) for pair in pairs if pair.type == "pair"]
+            table = Table(_keys(source, key), header, closing.type == "]]", members)
+    table.end = len(source.text)
+    yield table
 
-    def tables(self) -> list[Table]:
-        tables = [Table((), None)]
-        self._skip()
-        while self.at < len(self.text):
-            if self.text[self.at] == "[":
-                tables[-1].end = self.at
-                tables.append(self._header())
-            else:
-                tables[-1].members.append(self._member())
-            self._skip()
-        tables[-1].end = len(self.text)
-        return tables
 
-    def _skip(self, pattern: re.Pattern[str] = _FILLER) -> None:
-        match = pattern.match(self.text, self.at)
-        assert match is not None
-        self.at = match.end()
+def _member(source: Text, pair: "Node") -> TomlMember:
+    """Return a key with its value. The node of a pair is longer: it has the comment behind it."""
+    key, node = pair.named_children[:2]
+    value = _value(source, node)
+    return TomlMember(_keys(source, key), Span(source.span_of(key).start, value.span.end), value)
 
-    def _header(self) -> Table:
-        start = self.at
-        array = self.text.startswith("[[", start)
-        self.at += 2 if array else 1
-        path = self._keys()
-        self.at = self.text.index("]", self.at) + (2 if array else 1)
-        return Table(path, Span(start, self.at), array)
 
-    def _member(self) -> TomlMember:
-        start = self.at
-        keys = self._keys()
-        self.at = self.text.index("=", self.at) + 1
-        self._skip(_BLANK)
-        value = self._value()
-        return TomlMember(keys, Span(start, self.at), value)
+def _keys(source: Text, node: "Node") -> Path:
+    if node.type == "dotted_key":
+        return tuple(key for child in node.named_children for key in _keys(source, child))
+    text = source.text[slice(*source.span_of(node))]
+    return (text if node.type == "bare_key" else _plain(text),)
 
-    def _keys(self) -> Path:
-        keys = []
-        while True:
-            self._skip(_BLANK)
-            if self.text[self.at] in "\"'":
-                keys.append(str(self._string().plain))
-            else:
-                match = _BARE.match(self.text, self.at)
-                assert match is not None
-                keys.append(match[0])
-                self.at = match.end()
-            self._skip(_BLANK)
-            if self.text[self.at] != ".":
-                return tuple(keys)
-            self.at += 1
 
-    def _value(self) -> Value:
-        char = self.text[self.at]
-        if char in "\"'":
-            return self._string()
-        if char == "[":
-            return self._array()
-        if char == "{":
-            return self._inline_table()
-        match = _PLAIN_END.search(self.text, self.at)
-        end = match.start() if match else len(self.text)
-        start, self.at = self.at, self.at + len(self.text[self.at : end].rstrip(" \t"))
-        return Value(Span(start, self.at))
+def _value(source: Text, node: "Node") -> Value:
+    span = source.span_of(node)
+    if node.type == "string":
+        return Value(span, plain=_plain(source.text[span.start : span.end]))
+    if node.type == "array":
+        items = [_value(source, item) for item in node.named_children if item.type != "comment"]
+        return Value(span, items=tuple(items))
+    if node.type == "inline_table":
+        return Value(span, members=tuple([_member(source, pair) for pair in node.named_children]))
+    return Value(span)
 
-    def _string(self) -> Value:
-        start = self.at
-        quote = self.text[start]
-        opening = quote * 3 if self.text.startswith(quote * 3, start) else quote
-        match = _STRINGS[opening].match(self.text, start)
-        assert match is not None
-        self.at = match.end()
-        raw = match[0]
-        if opening == quote and "\\" not in raw:
-            return Value(Span(start, self.at), plain=raw[1:-1])
-        return Value(Span(start, self.at), plain=tomllib.loads(f"v = {raw}")["v"])
 
-    def _array(self) -> Value:
-        start = self.at
-        self.at += 1
-        items = []
-        self._skip()
-        while self.text[self.at] != "]":
-            items.append(self._value())
-            self._comma()
-        self.at += 1
-        return Value(Span(start, self.at), items=tuple(items))
-
-    def _inline_table(self) -> Value:
-        start = self.at
-        self.at += 1
-        members = []
-        self._skip()
-        while self.text[self.at] != "}":
-            members.append(self._member())
-            self._comma()
-        self.at += 1
-        return Value(Span(start, self.at), members=tuple(members))
-
-    def _comma(self) -> None:
-        self._skip()
-        if self.text[self.at] == ",":
-            self.at += 1
-            self._skip()
+def _plain(raw: str) -> str:
+    """Return what a string says: `tomllib` reads those with escapes and those of several lines."""
+    if "\\" in raw or raw.startswith(('"""', "'''")):
+        return str(tomllib.loads(f"v = {raw}")["v"])
+    return raw[1:-1]

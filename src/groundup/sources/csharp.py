@@ -4,8 +4,8 @@ import re
 from collections import defaultdict
 from typing import NamedTuple
 
+from groundup.grammars import captures, line_of, parse, text_of
 from groundup.sources.files import SUFFIXES, SourceFiles
-from groundup.sources.grammars import captures, line_of, parse, text_of
 from groundup.sources.names import table
 from groundup.sources.records import (
     EVIDENCE_KEPT,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from groundup.sources.grammars import Grammar, ancestors, captures, line_of, parse, text_of
+from groundup.grammars import Grammar, ancestors, captures, line_of, parse, text_of
 from groundup.sources.names import words
 from groundup.sources.records import Manner
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from groundup.sources.grammars import ancestors, captures, line_of, parse, text_of
+from groundup.grammars import ancestors, captures, line_of, parse, text_of
 from groundup.sources.records import Manner
 
 _QUERY = """

@@ -14,8 +14,8 @@ from tree_sitter import Node
 from groundup.agents.answers import fenced
 from groundup.domain.errors import TaskError
 from groundup.domain.tasks import Task
+from groundup.grammars import Grammar, ancestors, captures, parse, text_of
 from groundup.sources.files import SUFFIXES, SourceFile, as_utf8, read_tree
-from groundup.sources.grammars import Grammar, ancestors, captures, parse, text_of
 from groundup.sources.javascript_imports import grammar_of
 from groundup.sources.records import Language
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from tree_sitter import Node
 
 from groundup.domain.errors import TaskError
-from groundup.sources.grammars import captures, parse, text_of
+from groundup.grammars import captures, parse, text_of
 
 _TESTS = frozenset({"Test", "ParameterizedTest", "RepeatedTest"})
 _OFF = frozenset({"Disabled"})

@@ -1,6 +1,7 @@
 """JSON with spans: where every value and member of a document stands, and how the document is laid out.
 
-Validity is the standard library's judgement, apart from NaN and Infinity, which JSON does not have.
+The standard library judges validity, apart from NaN and Infinity, which JSON does not have; spans are
+tree-sitter's.
 """
 
 import json
@@ -8,13 +9,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
+from groundup import grammars
 from groundup.manifests.editing import Span, Text
 
-_BLANK = re.compile(r"[ \t\r\n]*")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_SCALAR = re.compile(r"[^,\]}\s]+")
+if TYPE_CHECKING:
+    import tree_sitter
+
 _HALF = re.compile("[\ud800-\udfff]")
 _MAX_DEPTH = 200
 
@@ -105,8 +107,10 @@ def parse(source: Text) -> JsonDocument:
         raise source.error(f"is not valid JSON: {error}; mend the file") from error
     if not isinstance(plain, dict):
         raise source.error("does not hold a JSON object", 0)
-    scanner = _Scanner(source)
-    return JsonDocument(source, scanner.document())
+    tree = grammars.parse("json", source.utf8).root_node
+    if tree.has_error:
+        raise source.error("is JSON in a form that cannot be edited here; write it more plainly")
+    return JsonDocument(source, _node(source, tree.named_children[0], 0))
 
 
 def quoted(text: str) -> str:
@@ -139,69 +143,25 @@ def _refused(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON value")
 
 
-class _Scanner:
-    """Walks a text that `json` has accepted, so that it need not check anything but depth."""
+def _node(source: Text, node: "tree_sitter.Node", depth: int) -> Node:
+    """Return the value that *node* stands for. `json` has accepted the text: only what it lets pass is checked."""
+    span = source.span_of(node)
+    if depth > _MAX_DEPTH:
+        raise source.error(f"is nested more than {_MAX_DEPTH} levels deep", span.start)
+    if node.type == "object":
+        members = tuple([_member(source, pair, depth + 1) for pair in node.named_children])
+        return Node(span, {item.key: item.value.plain for item in members}, members=members)
+    if node.type == "array":
+        items = tuple([_node(source, item, depth + 1) for item in node.named_children])
+        return Node(span, [item.plain for item in items], items=items)
+    raw = source.text[span.start : span.end]
+    plain = raw[1:-1] if raw[0] == '"' and "\\" not in raw else json.loads(raw)
+    if isinstance(plain, str) and _HALF.search(plain):
+        raise source.error("holds half of a surrogate pair, which is no text", span.start)
+    return Node(span, plain)
 
-    def __init__(self, source: Text) -> None:
-        self.source = source
-        self.text = source.text
-        self.at = 0
 
-    def document(self) -> Node:
-        self._skip()
-        return self._value(0)
-
-    def _skip(self) -> None:
-        match = _BLANK.match(self.text, self.at)
-        assert match is not None
-        self.at = match.end()
-
-    def _value(self, depth: int) -> Node:
-        if depth > _MAX_DEPTH:
-            raise self.source.error(f"is nested more than {_MAX_DEPTH} levels deep", self.at)
-        char = self.text[self.at]
-        if char == "{":
-            return self._object(depth)
-        if char == "[":
-            return self._array(depth)
-        start = self.at
-        match = (_STRING if char == '"' else _SCALAR).match(self.text, start)
-        assert match is not None
-        self.at = match.end()
-        plain = json.loads(match[0])
-        if isinstance(plain, str) and _HALF.search(plain):
-            raise self.source.error("holds half of a surrogate pair, which is no text", start)
-        return Node(Span(start, self.at), plain)
-
-    def _object(self, depth: int) -> Node:
-        start = self.at
-        self.at += 1
-        members: list[JsonMember] = []
-        self._skip()
-        while self.text[self.at] != "}":
-            key = self._value(depth)
-            self._skip()
-            self.at += 1  # the colon
-            self._skip()
-            members.append(JsonMember(str(key.plain), key.span, self._value(depth + 1)))
-            self._comma()
-        self.at += 1
-        plain = {item.key: item.value.plain for item in members}
-        return Node(Span(start, self.at), plain, members=tuple(members))
-
-    def _array(self, depth: int) -> Node:
-        start = self.at
-        self.at += 1
-        items: list[Node] = []
-        self._skip()
-        while self.text[self.at] != "]":
-            items.append(self._value(depth + 1))
-            self._comma()
-        self.at += 1
-        return Node(Span(start, self.at), [item.plain for item in items], items=tuple(items))
-
-    def _comma(self) -> None:
-        self._skip()
-        if self.text[self.at] == ",":
-            self.at += 1
-            self._skip()
+def _member(source: Text, pair: "tree_sitter.Node", depth: int) -> JsonMember:
+    key, value = pair.named_children
+    named = _node(source, key, depth)
+    return JsonMember(str(named.plain), named.span, _node(source, value, depth))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from groundup.sources.grammars import captures, line_of, text_of
+from groundup.grammars import captures, line_of, text_of
 from groundup.sources.routes.paths import ANY, METHODS, Holder, Route, from_angles, from_regex, holders, join
 from groundup.sources.routes.python_project import Module, RouteProject, arguments, called
 from groundup.sources.routes.python_views import class_methods, function_methods, view_set

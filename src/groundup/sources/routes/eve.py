@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from groundup.sources.grammars import line_of, text_of
+from groundup.grammars import line_of, text_of
 from groundup.sources.routes.paths import Route, join
 from groundup.sources.routes.python_project import Module, RouteProject, arguments, called
 

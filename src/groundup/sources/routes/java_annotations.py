@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from groundup.sources.grammars import captures, line_of, text_of
+from groundup.grammars import captures, line_of, text_of
 from groundup.sources.routes.java_project import JavaFile, JavaProject, annotations, methods_of
 from groundup.sources.routes.paths import ANY, METHODS, Route, from_braces, join
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from groundup.sources.grammars import captures, line_of, text_of
+from groundup.grammars import captures, line_of, text_of
 from groundup.sources.routes.java_project import JavaFile, JavaProject
 from groundup.sources.routes.paths import METHODS, Holder, Route, from_colons, from_javalin, holders, join
 

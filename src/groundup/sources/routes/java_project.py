@@ -5,8 +5,8 @@ from functools import cached_property
 
 from tree_sitter import Node
 
+from groundup.grammars import ancestors, captures, parse, text_of
 from groundup.sources.files import SourceFile
-from groundup.sources.grammars import ancestors, captures, parse, text_of
 from groundup.sources.routes.paths import too_deep
 
 _DEPTH = 12

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from groundup.sources.grammars import ancestors, captures, line_of, text_of
+from groundup.grammars import ancestors, captures, line_of, text_of
 from groundup.sources.routes.paths import METHODS, Route, from_regex
 from groundup.sources.routes.python_project import Module, RouteProject, arguments, called
 from groundup.sources.routes.python_views import class_methods, lineage

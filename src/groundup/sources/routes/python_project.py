@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from groundup.grammars import captures, parse, text_of
 from groundup.sources.files import SourceFile
-from groundup.sources.grammars import captures, parse, text_of
 from groundup.sources.routes.paths import too_deep
 
 _DEPTH = 12

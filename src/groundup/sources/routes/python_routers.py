@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from groundup.sources.grammars import ancestors, line_of, text_of
+from groundup.grammars import ancestors, line_of, text_of
 from groundup.sources.routes.paths import ANY, METHODS, Route, from_angles, from_braces, join
 from groundup.sources.routes.python_project import Arguments, Module, RouteProject, arguments, called, decorators
 from groundup.sources.routes.python_views import class_methods

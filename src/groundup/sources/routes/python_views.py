@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from groundup.sources.grammars import text_of
+from groundup.grammars import text_of
 from groundup.sources.routes.paths import ANY, METHODS
 from groundup.sources.routes.python_project import Module, RouteProject, arguments, called, decorators
 

@@ -17,10 +17,10 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import Version
 
 from groundup.domain.errors import TaskError
+from groundup.grammars import captures, parse, text_of
 from groundup.manifests.csharp import xml_tree
 from groundup.manifests.editing import Text
 from groundup.manifests.records import Language, ManifestError
-from groundup.sources.grammars import captures, parse, text_of
 from groundup.suites.dibench.metrics import DependencyCounts, compare
 
 _CLAUSE = re.compile(r"(?P<operator>\^|~=|~|==|!=|>=|<=|>|<|=)?\s*(?P<version>[^\s,<>=!~^][^\s,]*)")

@@ -13,7 +13,7 @@ from typing import Literal
 from tree_sitter import Node
 
 from groundup.domain.records import Record
-from groundup.sources.grammars import Grammar, captures, parse, text_of
+from groundup.grammars import Grammar, captures, parse, text_of
 from groundup.sources.routes.java_project import annotations
 
 Language = Literal["python", "java"]

@@ -1,0 +1,72 @@
+"""Tree-sitter grammars, loaded when first used, and queries whose captures come in source order."""
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node, Parser, Query, Tree
+
+Grammar = Literal["python", "rust", "javascript", "typescript", "tsx", "csharp", "java", "json", "toml"]
+
+_PACKAGES: dict[Grammar, tuple[str, str]] = {
+    "tsx": ("tree_sitter_typescript", "language_tsx"),
+    "typescript": ("tree_sitter_typescript", "language_typescript"),
+    "csharp": ("tree_sitter_c_sharp", "language"),
+}
+"""Module and function of a grammar whose package is not simply called after it."""
+
+
+@cache
+def _language(grammar: Grammar) -> "Language":
+    from tree_sitter import Language
+
+    module, function = _PACKAGES.get(grammar, (f"tree_sitter_{grammar}", "language"))
+    return Language(getattr(import_module(module), function)())
+
+
+@cache
+def _parser(grammar: Grammar) -> "Parser":
+    from tree_sitter import Parser
+
+    return Parser(_language(grammar))
+
+
+@cache
+def _query(grammar: Grammar, text: str) -> "Query":
+    from tree_sitter import Query
+
+    return Query(_language(grammar), text)
+
+
+def parse(grammar: Grammar, source: bytes) -> "Tree":
+    """Return the syntax tree of UTF-8 *source*; what is not understood becomes error nodes."""
+    return _parser(grammar).parse(source)
+
+
+def captures(grammar: Grammar, query: str, node: "Node") -> list[tuple[str, "Node"]]:
+    """Return (capture name, node) of all matches below *node*, in source order."""
+    from tree_sitter import QueryCursor
+
+    found = QueryCursor(_query(grammar, query)).captures(node)
+    pairs = [(name, item) for name, nodes in found.items() for item in nodes]
+    return sorted(pairs, key=lambda pair: (pair[1].start_byte, -pair[1].end_byte))
+
+
+def text_of(node: "Node") -> str:
+    """Return the source of *node*."""
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def line_of(node: "Node") -> int:
+    """Return the line of *node*'s start, from 1."""
+    return node.start_point[0] + 1
+
+
+def ancestors(node: "Node") -> Iterator[tuple["Node", "Node"]]:
+    """Yield (ancestor, its child on the way to *node*), innermost first."""
+    child, parent = node, node.parent
+    while parent is not None:
+        yield parent, child
+        child, parent = parent, parent.parent
