@@ -1,3 +1,101 @@
-"""groundup measures software built from the ground up."""
+"""groundup measures software built from the ground up: `import groundup` offers what the command line does.
 
-__version__ = "0.1.0"
+    run = groundup.evaluate("nl2repobench", "predictions/", tasks=["sqlparse"])
+    run.report                           # shows itself in a notebook
+    pandas.DataFrame(run.report.rows())  # a row per attempt
+
+docs/api.md has examples of everything. A name is imported when it is used first: importing groundup is quick.
+"""
+
+from typing import TYPE_CHECKING
+
+from groundup.domain.version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from groundup.api.listings import Listing as Listing
+    from groundup.api.listings import list_runs as list_runs
+    from groundup.api.listings import list_runs_async as list_runs_async
+    from groundup.api.listings import list_suites as list_suites
+    from groundup.api.listings import list_suites_async as list_suites_async
+    from groundup.api.listings import tasks as tasks
+    from groundup.api.listings import tasks_async as tasks_async
+    from groundup.api.reports import compare as compare
+    from groundup.api.reports import compare_async as compare_async
+    from groundup.api.reports import report as report
+    from groundup.api.reports import report_async as report_async
+    from groundup.api.runs import evaluate as evaluate
+    from groundup.api.runs import evaluate_async as evaluate_async
+    from groundup.api.runs import regrade as regrade
+    from groundup.api.runs import regrade_async as regrade_async
+    from groundup.api.runs import resume as resume
+    from groundup.api.runs import resume_async as resume_async
+    from groundup.api.runs import run as run
+    from groundup.api.runs import run_async as run_async
+    from groundup.api.working import LiveRun as LiveRun
+    from groundup.api.working import Run as Run
+    from groundup.api.working import StoppedError as StoppedError
+    from groundup.domain.errors import GroundupError as GroundupError
+    from groundup.domain.errors import InfrastructureError as InfrastructureError
+    from groundup.domain.errors import SubmissionError as SubmissionError
+    from groundup.domain.errors import TaskError as TaskError
+    from groundup.domain.errors import UsageError as UsageError
+    from groundup.domain.subjects import AttemptKey as AttemptKey
+    from groundup.domain.verdicts import Verdict as Verdict
+    from groundup.reports.shown import ShownComparison as ShownComparison
+    from groundup.reports.shown import ShownReport as ShownReport
+    from groundup.runs.progress import Event as Event
+    from groundup.settings import Settings as Settings
+
+_NAMES = {
+    "groundup.api.runs": (
+        "evaluate",
+        "evaluate_async",
+        "run",
+        "run_async",
+        "resume",
+        "resume_async",
+        "regrade",
+        "regrade_async",
+    ),
+    "groundup.api.reports": ("report", "report_async", "compare", "compare_async"),
+    "groundup.api.listings": (
+        "tasks",
+        "tasks_async",
+        "list_suites",
+        "list_suites_async",
+        "list_runs",
+        "list_runs_async",
+        "Listing",
+    ),
+    "groundup.api.working": ("Run", "LiveRun", "StoppedError"),
+    "groundup.domain.errors": (
+        "GroundupError",
+        "UsageError",
+        "SubmissionError",
+        "TaskError",
+        "InfrastructureError",
+    ),
+    "groundup.settings": ("Settings",),
+    "groundup.reports.shown": ("ShownReport", "ShownComparison"),
+    "groundup.runs.progress": ("Event",),
+    "groundup.domain.subjects": ("AttemptKey",),
+    "groundup.domain.verdicts": ("Verdict",),
+}
+"""What is offered, by the module that it is in."""
+
+__all__ = [name for names in _NAMES.values() for name in names]  # texts, each of them
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    for module, names in _NAMES.items():
+        if name in names:
+            found: object = getattr(import_module(module), name)
+            globals()[name] = found
+            return found
+    raise AttributeError(f"module 'groundup' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

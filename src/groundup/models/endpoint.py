@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue, SecretStr
 
-from groundup import __version__
 from groundup.domain.records import Record
+from groundup.domain.version import __version__
 from groundup.models.asking.replies import BrokenReplyError, Parsed, ReplyForm
 from groundup.models.failures import PASSING, CallFailure, CallFailureKind, failure_of, hidden_status
 from groundup.models.json_text import parsed

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from groundup import __version__
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.domain.records import Record
+from groundup.domain.version import __version__
 from groundup.registries.cache import Incoming
 from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.pypi.settings import Authorization, ClientConfiguration

@@ -1,6 +1,7 @@
-"""A report as Markdown and for a terminal."""
+"""A report as Markdown, as HTML and for a terminal."""
 
 from collections.abc import Iterable
+from html import escape
 from typing import TYPE_CHECKING
 
 from groundup.reports.tables import print_rows, wrapped
@@ -35,6 +36,27 @@ def _escaped(text: str) -> str:
     for character in "\\`*_[]<>|#":
         text = text.replace(character, "\\" + character)
     return text
+
+
+def html(views: Iterable[View]) -> str:
+    """Return *views* as HTML without scripts or links; everything in it is escaped."""
+    return "<div>\n" + "\n".join(map(_section, views)) + "\n</div>"
+
+
+def _section(view: View) -> str:
+    parts = [f"<h4>{escape(view.title)}</h4>", *(f"<p>{escape(line)}</p>" for line in view.above)]
+    if view.columns:
+        parts += [
+            "<table>",
+            _html_row("th", view.columns),
+            *(_html_row("td", row) for row in view.rows),
+            "</table>",
+        ]
+    return "\n".join([*parts, *(f"<p>{escape(line)}</p>" for line in view.below)])
+
+
+def _html_row(tag: str, cells: tuple[str, ...]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
 
 _STYLES = {

@@ -5,11 +5,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from groundup import __version__
 from groundup.domain.conversations import TokenUsage
 from groundup.domain.limits import Effort
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
+from groundup.domain.version import __version__
 from groundup.reports.comparison import compare
 from groundup.reports.document import ATTEMPTED, AttemptCounts, AttemptRow, Figure, Report, RunReport
 from groundup.reports.intervals import bootstrap, wilson

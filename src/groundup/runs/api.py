@@ -20,7 +20,7 @@ from groundup.domain.records import Record
 from groundup.runs.equipment import check_trust
 from groundup.runs.execution import Finish, RunJob, execute, refuse
 from groundup.runs.generation import GeneratedSource
-from groundup.runs.interrupts import EXIT_CODE
+from groundup.runs.interrupts import EXIT_CODE, StopSignal
 from groundup.runs.options import RunOptions
 from groundup.runs.plan import RunPlan, changed_fields, make_plan, told_left_out
 from groundup.runs.progress import Progress, Standing, Warned, silent
@@ -62,6 +62,7 @@ def run(
     run_id: str | None = None,
     progress: Progress = silent,
     finish: Finish | None = None,
+    stop: StopSignal | None = None,
 ) -> RunResult:
     """Make the folder `settings.output / run_id` (None: a name from suite, subject and time) and work on it."""
     check_trust(configuration.sandbox, trusted=options.trusted)
@@ -69,7 +70,9 @@ def run(
     if made.left_out:
         progress(Warned(message=told_left_out(made)))
     name = checked_name(run_id) if run_id else _free_name(settings.output, _named_after(made))
-    return _work(RunJob(made, settings.output / name, options, settings, progress, finish, resumed=False))
+    return _work(
+        RunJob(made, settings.output / name, options, settings, progress, finish, resumed=False, stop=stop)
+    )
 
 
 def resume(
@@ -80,6 +83,7 @@ def resume(
     changes: Mapping[str, object] | None = None,
     progress: Progress = silent,
     finish: Finish | None = None,
+    stop: StopSignal | None = None,
 ) -> RunResult:
     """Finish what a run owes.
 
@@ -94,7 +98,7 @@ def resume(
     check_trust(earlier.sandbox, trusted=options.trusted)
     made = make_plan(earlier, settings)
     kept = _as_begun(options, RunFolder(folder))
-    return _work(RunJob(made, folder, kept, settings, progress, finish, resumed=True))
+    return _work(RunJob(made, folder, kept, settings, progress, finish, resumed=True, stop=stop))
 
 
 def regrade(
@@ -106,6 +110,7 @@ def regrade(
     run_id: str | None = None,
     progress: Progress = silent,
     finish: Finish | None = None,
+    stop: StopSignal | None = None,
 ) -> RunResult:
     """Grade the submissions of the run in *folder* again, in a new run (default id: `<id>-regrade-<n>`).
 
@@ -116,7 +121,7 @@ def regrade(
     name = run_id or _free_name(settings.output, f"{earlier}-regrade", numbered=True)
     fresh = options.model_copy(update={"use_cache": False})
     configuration = regrading(folder, changes)
-    return run(configuration, fresh, settings, run_id=name, progress=progress, finish=finish)
+    return run(configuration, fresh, settings, run_id=name, progress=progress, finish=finish, stop=stop)
 
 
 def regrading(folder: Path, changes: Mapping[str, object] | None = None) -> RunConfiguration:

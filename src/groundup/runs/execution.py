@@ -15,7 +15,7 @@ from groundup.models.protocol import BudgetSpentError, UnusableModelError
 from groundup.runs.attempt import AttemptTry, RunContext
 from groundup.runs.equipment import Equipment, equipment
 from groundup.runs.generation import Generation, generation, paid_so_far
-from groundup.runs.interrupts import Interrupted, interruptible
+from groundup.runs.interrupts import Interrupted, StopSignal, interruptible
 from groundup.runs.options import RunOptions
 from groundup.runs.plan import RunPlan, changed
 from groundup.runs.progress import (
@@ -51,6 +51,8 @@ class RunJob:
     progress: Progress
     finish: Finish | None
     resumed: bool
+    stop: StopSignal | None = None
+    """How another thread stops the work."""
 
 
 def execute(job: RunJob) -> tuple[Standing, bool]:
@@ -59,7 +61,7 @@ def execute(job: RunJob) -> tuple[Standing, bool]:
     def stopping() -> None:
         job.progress(Warned(message="stopping cleanly; press ^C again to stop faster"))
 
-    return interruptible(lambda interrupted: _execute(job, interrupted), stopping)
+    return interruptible(lambda interrupted: _execute(job, interrupted), stopping, job.stop)
 
 
 async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, bool]:

@@ -4,27 +4,64 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 Interrupted = Callable[[], bool]
 """Says whether somebody asked to stop."""
 
+
+class StopSignal:
+    """Stops a run that works in another thread, as ^C does: the first time cleanly, the second time faster."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._times = 0
+        self._interrupt: Callable[[], object] | None = None
+
+    def stop(self) -> None:
+        """Ask once more. Can be called from any thread, also before the run listens and after it has ended."""
+        with self._lock:
+            self._times += 1
+            if self._interrupt is not None:
+                self._interrupt()
+
+    @contextmanager
+    def heard_by(self, interrupt: Callable[[], object]) -> Iterator[None]:
+        """Call *interrupt* for every time that somebody asks, and has asked before."""
+        with self._lock:
+            self._interrupt = interrupt
+            for _ in range(self._times):
+                interrupt()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._interrupt = None
+
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 EXIT_CODE = 130
 
 
-def interruptible(work: Callable[[Interrupted], Coroutine[Any, Any, T]], stopping: Callable[[], None]) -> T:
+def interruptible(
+    work: Callable[[Interrupted], Coroutine[Any, Any, T]],
+    stopping: Callable[[], None],
+    stop: StopSignal | None = None,
+) -> T:
     """Run *work* in an event loop of its own. The first interrupt calls *stopping* and cancels it.
 
-    Raises `KeyboardInterrupt` when *work* then ends without a result.
+    Interrupts are signals in the main thread, and *stop* in every thread. Raises `KeyboardInterrupt` when *work*
+    then ends without a result.
     """
-    return asyncio.run(_watched(work, stopping))
+    return asyncio.run(_watched(work, stopping, stop or StopSignal()))
 
 
-async def _watched(work: Callable[[Interrupted], Coroutine[Any, Any, T]], stopping: Callable[[], None]) -> T:
+async def _watched(
+    work: Callable[[Interrupted], Coroutine[Any, Any, T]], stopping: Callable[[], None], stop: StopSignal
+) -> T:
     count = 0
 
     def interrupt() -> None:
@@ -36,19 +73,20 @@ async def _watched(work: Callable[[Interrupted], Coroutine[Any, Any, T]], stoppi
         elif count == 2:
             for other in asyncio.all_tasks() - {this}:
                 other.cancel()
-        else:
+        elif watched:
             os._exit(EXIT_CODE)  # a run folder survives any ending, and sandboxes die with their parent
 
     this = asyncio.current_task()
     assert this is not None
     task = asyncio.create_task(work(lambda: count > 0))
     loop = asyncio.get_running_loop()
-    # Only the main thread can be told of signals; elsewhere the caller cancels in its own way.
+    # Only the main thread gets signals; elsewhere the caller has a `StopSignal`.
     watched = SIGNALS if threading.current_thread() is threading.main_thread() else ()
     for number in watched:
         loop.add_signal_handler(number, interrupt)
     try:
-        return await task
+        with stop.heard_by(lambda: loop.call_soon_threadsafe(interrupt)):
+            return await task
     except asyncio.CancelledError:
         if count:
             raise KeyboardInterrupt from None

@@ -7,11 +7,11 @@ from pathlib import PurePath
 
 from pydantic import ValidationError
 
-from groundup import __version__
 from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.subjects import AttemptKey, Subject
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
+from groundup.domain.version import __version__
 from groundup.suites.base import AttemptResult, OwnReport, Results
 from groundup.suites.repogenesis import static
 from groundup.suites.repogenesis.data import ServiceProblem

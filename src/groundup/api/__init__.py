@@ -1,0 +1,1 @@
+"""The Python API. `import groundup` offers its names; the command line calls the same functions and prints."""

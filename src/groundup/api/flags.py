@@ -1,0 +1,142 @@
+"""The flags of runs, each declared once.
+
+They are the keyword arguments of the API, the options of the command line (with `-` for `_`), and the keys of
+`[[run]]` tables. Importing this module imports nothing heavy: the command line reads it for its help.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Annotated, TypedDict
+
+WHICH = "Which tasks"
+HOW = "How it is graded"
+WORK = "How it is worked on"
+MODEL = "The model"
+EPISODE = "The attempts"
+"""Panels of the command line's help."""
+
+Names = str | Sequence[str] | None
+"""Several names, or one text with commas between them."""
+AnyPath = str | PathLike[str]
+Assignments = Mapping[str, object] | Sequence[str] | None
+"""Settings by name, or texts NAME=VALUE."""
+
+
+@dataclass(frozen=True)
+class Flag:
+    """What a flag means, and how it looks on the command line."""
+
+    help: str
+    panel: str
+    short: str | None = None
+    metavar: str | None = None
+    least: float | None = None
+    """The smallest value that is allowed."""
+
+
+class SelectionFlags(TypedDict, total=False):
+    """Which tasks, and how often."""
+
+    tasks: Annotated[
+        Names,
+        Flag(
+            "Only these tasks or groups of them, such as `sqlparse,tenacity`; can be repeated.",
+            WHICH,
+            metavar="NAMES",
+        ),
+    ]
+    exclude: Annotated[Names, Flag("All but these; can be repeated.", WHICH, metavar="NAMES")]
+    lang: Annotated[str | None, Flag("Only those in this language, where a suite has several.", WHICH)]
+    attempts: Annotated[int | None, Flag("Attempts per task (default: all there are).", WHICH, "-k", least=1)]
+    limit: Annotated[
+        int | None, Flag("Only so many of them: a sample, always the same for a --seed.", WHICH, least=1)
+    ]
+    seed: Annotated[int | None, Flag("Which sample --limit takes (default: 0).", WHICH)]
+
+
+class GradingFlags(TypedDict, total=False):
+    """What decides verdicts besides the submission."""
+
+    grader: Annotated[str | None, Flag("A grader of the suite (default: the suite's).", HOW)]
+    no_exec: Annotated[bool, Flag("Read submissions and run nothing: the grader `static`.", HOW)]
+    timeout: Annotated[float | None, Flag("Seconds for a task's tests, instead of its recipe's.", HOW, least=0.1)]
+    sandbox: Annotated[str | None, Flag("bubblewrap, none or fake (setting: sandbox, default: bubblewrap).", HOW)]
+
+
+class WorkFlags(TypedDict, total=False):
+    """How a run is worked on. Changes no verdict."""
+
+    jobs: Annotated[
+        int | None, Flag("Attempts at once (setting: jobs, default: processors).", WORK, "-j", least=1)
+    ]
+    no_cache: Annotated[bool, Flag("Look no verdict up, grade everything.", WORK)]
+    keep: Annotated[bool, Flag("Keep the graders' scratch folders.", WORK)]
+    output: Annotated[AnyPath | None, Flag("Folder of run folders (setting: output, default: runs).", WORK, "-o")]
+    i_trust_this_code: Annotated[bool, Flag("With --sandbox none: let it run with all your rights.", HOW)]
+
+
+class NamingFlags(TypedDict, total=False):
+    """What a new run is called."""
+
+    run_id: Annotated[str | None, Flag("Name of the run's folder (default: made up).", WORK)]
+
+
+class SubjectFlags(TypedDict, total=False):
+    """With which model an agent works, and in which way."""
+
+    model: Annotated[str | None, Flag("PROVIDER/MODEL; its key comes from the environment.", "Options", "-m")]
+    base_url: Annotated[str | None, Flag("The model's endpoint (default: its provider's).", MODEL)]
+    temperature: Annotated[float | None, Flag("Default: the agent's, else the endpoint's.", MODEL, least=0)]
+    max_output_tokens: Annotated[int | None, Flag("Of one reply.", MODEL, least=1)]
+    context_tokens: Annotated[int | None, Flag("The model's window, if it is known.", MODEL, least=1)]
+    model_option: Annotated[
+        Assignments,
+        Flag("NAME=VALUE: a further setting of the model, such as timeout_s=1200 (docs/models.md).", MODEL),
+    ]
+    agent_option: Annotated[Assignments, Flag("NAME=VALUE: a setting of the agent (docs/agents.md).", EPISODE)]
+    max_turns: Annotated[int | None, Flag("Replies in one attempt.", EPISODE, least=1)]
+    max_tokens: Annotated[int | None, Flag("Input and output of one attempt.", EPISODE, least=1)]
+    max_attempt_cost: Annotated[float | None, Flag("USD for one attempt.", EPISODE)]
+    max_seconds: Annotated[float | None, Flag("Wall clock of one attempt.", EPISODE, least=1)]
+    hide_scores: Annotated[bool, Flag("`submit` tells no score.", EPISODE)]
+    end_at_submit: Annotated[bool, Flag("The first `submit` ends the attempt.", EPISODE)]
+
+
+class MakingFlags(TypedDict, total=False):
+    """How submissions are made. Changes none of them."""
+
+    generate_only: Annotated[bool, Flag("Make submissions and grade none; `resume` grades.", WORK)]
+    agent_jobs: Annotated[
+        int | None,
+        Flag("Attempts at making submissions at once (setting: agent_jobs, default: --jobs).", WORK, least=1),
+    ]
+    max_cost: Annotated[float | None, Flag("USD for the whole run, earlier starts included; needs prices.", WORK)]
+    prices: Annotated[AnyPath | None, Flag("Price file (docs/models.md).", MODEL)]
+    price: Annotated[str | None, Flag("USD per million tokens, INPUT:OUTPUT.", MODEL)]
+    model_jobs: Annotated[int | None, Flag("Calls to the model at once (default: 64).", MODEL, least=1)]
+    reuse_replies: Annotated[bool, Flag("Look replies up in the response cache.", MODEL)]
+
+
+class RegradeFlags(SelectionFlags, GradingFlags, WorkFlags, NamingFlags, total=False):
+    """What `regrade` takes."""
+
+
+class ProvenanceFlags(TypedDict, total=False):
+    """Whose predictions are evaluated."""
+
+    task: Annotated[str | None, Flag("The predictions are one repository, for this task.", WHICH)]
+    model_name: Annotated[str | None, Flag("Model that made them.", "Options")]
+    agent_name: Annotated[str | None, Flag("Agent that made them.", "Options")]
+
+
+class EvaluateFlags(ProvenanceFlags, RegradeFlags, total=False):
+    """What `evaluate` takes."""
+
+
+class ResumeFlags(SelectionFlags, GradingFlags, MakingFlags, WorkFlags, total=False):
+    """What `resume` takes."""
+
+
+class RunFlags(SubjectFlags, SelectionFlags, GradingFlags, MakingFlags, WorkFlags, NamingFlags, total=False):
+    """What `run` takes."""

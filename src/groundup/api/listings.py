@@ -1,0 +1,215 @@
+"""What there is: suites, their tasks, and runs. Listings are sequences of records that show themselves."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Generic, TypeVar, overload
+
+from groundup import catalog
+from groundup.api.flags import AnyPath
+from groundup.domain.errors import GroundupError, UsageError
+from groundup.domain.limits import Limits
+from groundup.domain.records import Record
+from groundup.reports.formats import html
+from groundup.reports.shown import Rows
+from groundup.reports.summary import report_run
+from groundup.reports.views import View, share
+from groundup.runs.oracles import OracleResult, newest_oracles
+from groundup.settings import Settings, load
+from groundup.store.folder import RunFolder
+from groundup.suites.base import StatisticsTelling, Suite, Summary
+from groundup.trees.limits import printable
+
+R = TypeVar("R", bound=Record)
+
+
+class Listing(Sequence[R], Generic[R]):
+    """Records in order, with the table that people see of them."""
+
+    def __init__(self, records: Sequence[R], view: View) -> None:
+        self._records = tuple(records)
+        self.view = view
+
+    @overload
+    def __getitem__(self, index: int) -> R: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[R]: ...
+    def __getitem__(self, index: int | slice) -> R | Sequence[R]:
+        return self._records[index]
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[R]:
+        return iter(self._records)
+
+    def rows(self) -> Rows:
+        """Return the table as flat rows of texts, for data frames."""
+        return [dict(zip(self.view.columns, row, strict=True)) for row in self.view.rows]
+
+    def __repr__(self) -> str:
+        return f"<{self.view.title or 'Listing'}: {len(self)} entries>"
+
+    def _repr_html_(self) -> str:
+        return html([self.view])
+
+
+class SuiteEntry(Record):
+    """A benchmark; where it cannot be loaded, *error* says why."""
+
+    name: str
+    version: str = ""
+    description: str = ""
+    tasks: int = 0
+    graders: tuple[str, ...] = ()
+    default_grader: str = ""
+    error: str | None = None
+
+
+class TaskEntry(Record):
+    """A problem of a benchmark."""
+
+    id: str
+    data_version: str
+    digest: str
+    limits: Limits
+    metadata: dict[str, str | int | float | bool | None]
+    last_oracle: OracleResult | None = None
+
+
+class RunEntry(Record):
+    """A run in the folder of runs."""
+
+    run: str
+    suite: str
+    subject: str
+    score: str
+    began: datetime | None
+    owed: int | None
+    """Attempts without a verdict; None where the run cannot be read."""
+
+
+def list_suites(*, settings: Settings | None = None) -> Listing[SuiteEntry]:
+    """List the benchmarks, with their versions, graders and numbers of tasks."""
+    found = [_suite_entry(name, settings or load()) for name in catalog.names("suite")]
+    rows = tuple(
+        (one.name, one.version, str(one.tasks), ", ".join(one.graders), one.description)
+        if one.error is None
+        else (one.name, "", "", "", one.error)
+        for one in found
+    )
+    columns = ("suite", "version", "tasks", "graders", "what it measures")
+    return Listing(found, _view("", columns, rows))
+
+
+def tasks(suite: str, *, output: AnyPath | None = None, settings: Settings | None = None) -> Listing[TaskEntry]:
+    """List the tasks of *suite*: what is at hand of each, and the newest verdict on its oracle in folder *output*.
+
+    Raises `UsageError` for a suite that does not exist.
+    """
+    found = settings or load({"output": output})
+    chosen: Suite = catalog.find("suite", suite)(found)
+    columns, rows = chosen.task_rows()
+    oracles = newest_oracles(chosen, Path(output) if output else found.output)
+    entries = [
+        TaskEntry(
+            id=task.id,
+            data_version=task.data_version,
+            digest=task.digest,
+            limits=task.limits,
+            metadata=task.metadata,
+            last_oracle=oracles.get(task.id),
+        )
+        for task in chosen.tasks()
+    ]
+    title = f"{chosen.name} {chosen.version}: {len(rows)} tasks"
+    more = tuple((*row, str(oracles.get(row[0], "-"))) for row in rows)
+    return Listing(entries, _view(title, (*columns, "last oracle"), more))
+
+
+def statistics(suite: str, *, settings: Settings | None = None) -> Summary:
+    """Return the data of *suite* in numbers; reads all of it. Raises `UsageError` where it offers none."""
+    chosen: Suite = catalog.find("suite", suite)(settings or load())
+    if not isinstance(chosen, StatisticsTelling):
+        raise UsageError(f"{chosen.name} has no statistics of its data; leave --statistics out")
+    return chosen.statistics()
+
+
+def list_runs(*, output: AnyPath | None = None, settings: Settings | None = None) -> Listing[RunEntry]:
+    """List the runs of the folder *output*, the newest first: suite, subject, score, beginning, what is owed."""
+    folder = Path(output) if output else (settings or load()).output
+    found = [_run_entry(path.parent) for path in folder.glob("*/config.json")]
+    found.sort(key=lambda one: one.began.timestamp() if one.began else 0.0, reverse=True)
+    rows = tuple(
+        (
+            one.run,
+            one.suite,
+            one.subject,
+            one.score,
+            f"{one.began.astimezone():%Y-%m-%d %H:%M}" if one.began else "",
+            "?" if one.owed is None else str(one.owed),
+        )
+        for one in found
+    )
+    columns = ("run", "suite", "subject", "score", "began", "owed")
+    return Listing(found, _view(str(folder.absolute()), columns, rows))
+
+
+async def list_suites_async(*, settings: Settings | None = None) -> Listing[SuiteEntry]:
+    """Return `list_suites()` without holding the event loop up."""
+    return await asyncio.to_thread(list_suites, settings=settings)
+
+
+async def tasks_async(
+    suite: str, *, output: AnyPath | None = None, settings: Settings | None = None
+) -> Listing[TaskEntry]:
+    """Return `tasks(...)` without holding the event loop up."""
+    return await asyncio.to_thread(tasks, suite, output=output, settings=settings)
+
+
+async def list_runs_async(*, output: AnyPath | None = None, settings: Settings | None = None) -> Listing[RunEntry]:
+    """Return `list_runs(...)` without holding the event loop up."""
+    return await asyncio.to_thread(list_runs, output=output, settings=settings)
+
+
+def _suite_entry(name: str, settings: Settings) -> SuiteEntry:
+    try:
+        suite: Suite = catalog.find("suite", name)(settings)
+        return SuiteEntry(
+            name=name,
+            version=suite.version,
+            description=suite.description,
+            tasks=len(suite.tasks()),
+            graders=tuple(suite.graders()),
+            default_grader=suite.default_grader,
+        )
+    except GroundupError as error:  # one that cannot be loaded must not hide the others
+        return SuiteEntry(name=name, error=str(error))
+
+
+def _run_entry(path: Path) -> RunEntry:
+    """Return what the list says of a run; of one that cannot be read, why."""
+    folder = RunFolder(path)
+    try:
+        config = folder.config()
+        report = report_run(config, folder.latest())
+    except UsageError as error:
+        return RunEntry(run=path.name, suite="?", subject=str(error), score="-", began=None, owed=None)
+    return RunEntry(
+        run=path.name,
+        suite=f"{report.suite}, {config.grader}",
+        subject=report.subject.agent + (f" with {report.subject.model}" if report.subject.model else ""),
+        score=share(report.headline.score),
+        began=config.created_at,
+        owed=report.counts.owed + report.counts.infrastructure,
+    )
+
+
+def _view(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> View:
+    """Return a table whose cells a terminal and a notebook can show, whatever a stranger wrote into them."""
+    return View(
+        title=printable(title),
+        columns=tuple(columns),
+        rows=tuple(tuple(map(printable, row)) for row in rows),
+    )

@@ -1,0 +1,201 @@
+"""Reports on runs, read from run folders, groundup's own report files, and reports in the forms of suites."""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from groundup import catalog
+from groundup.api.flags import AnyPath
+from groundup.domain.errors import GroundupError, UsageError
+from groundup.domain.names import unknown
+from groundup.domain.subjects import AttemptKey
+from groundup.reports.document import Report, RunReport
+from groundup.reports.shown import ShownComparison, ShownReport
+from groundup.reports.summary import report_of, report_results, side_by_side
+from groundup.settings import Settings, load
+from groundup.store.folder import RunFolder
+from groundup.store.records import ConfigFile, VerdictLine
+from groundup.suites.base import AttemptResult, Exporting, OwnReport, Results, Summarising, Summary
+from groundup.trees.reading import LARGE, read_regular
+
+
+def report(
+    run: AnyPath, *more: AnyPath, output: AnyPath | None = None, settings: Settings | None = None
+) -> ShownReport:
+    """Report a run, or several with each compared to the first.
+
+    A run is a folder, its id in the folder *output*, or a report file: groundup's own JSON or a suite's own form.
+    Scores are shares of 1 with numerator and denominator. Raises `UsageError` for what is no run and no report.
+    """
+    found = _settings(output, settings)
+    return ShownReport.of(_told_apart_runs((run, *more), found))
+
+
+def compare(
+    base: AnyPath, other: AnyPath, *more: AnyPath, output: AnyPath | None = None, settings: Settings | None = None
+) -> ShownComparison:
+    """Compare runs of one suite with *base* by the tasks that both have a score for.
+
+    Takes what `report` takes. Differences are shares of 1, other minus base. Raises `UsageError`, also for runs of
+    different suites.
+    """
+    made = _told_apart_runs((base, other, *more), _settings(output, settings))
+    suites = dict.fromkeys(run.suite for run in made.runs)
+    if len(suites) > 1:
+        raise UsageError(
+            f"these are runs of different suites ({', '.join(suites)}), which have no tasks in common"
+        )
+    return ShownComparison.of(made)
+
+
+async def report_async(
+    run: AnyPath, *more: AnyPath, output: AnyPath | None = None, settings: Settings | None = None
+) -> ShownReport:
+    """Return `report(...)` without holding the event loop up."""
+    return await asyncio.to_thread(report, run, *more, output=output, settings=settings)
+
+
+async def compare_async(
+    base: AnyPath, other: AnyPath, *more: AnyPath, output: AnyPath | None = None, settings: Settings | None = None
+) -> ShownComparison:
+    """Return `compare(...)` without holding the event loop up."""
+    return await asyncio.to_thread(compare, base, other, *more, output=output, settings=settings)
+
+
+def own_report(
+    run: AnyPath, form: str, *, output: AnyPath | None = None, settings: Settings | None = None
+) -> OwnReport:
+    """Return a run as its suite's publishers would report it; *form* is what they call it. Raises `UsageError`."""
+    found = _settings(output, settings)
+    folder = RunFolder(run_folder(run, found))
+    suite = catalog.find("suite", folder.config().configuration.suite)(found)
+    formats = [suite.report_format] if isinstance(suite, Exporting) else []
+    if not isinstance(suite, Exporting) or form not in formats:
+        raise UsageError(f"{unknown('format', form, ['table', 'markdown', 'json', *formats])}")
+    return suite.write_report(_results(folder))
+
+
+def read_report(folders: Sequence[Path]) -> ShownReport:
+    """Report the runs in *folders*."""
+    runs = [RunFolder(folder) for folder in folders]
+    made = [run.made() for run in runs]
+    return ShownReport.of(report_of([(run.config(), run.latest()) for run in runs], suite_summaries, made))
+
+
+def write_report(folder: Path) -> None:
+    """Write `report.json` into a run's folder."""
+    RunFolder(folder).write_report(read_report([folder]).model_dump(mode="json"))
+
+
+def suite_summaries(config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine]) -> Sequence[Summary]:
+    """Return what a run's suite makes of it; of a suite that cannot be loaded any more, why."""
+    try:
+        suite = catalog.find("suite", config.configuration.suite)(load())
+        if not isinstance(suite, Summarising):
+            return ()
+        return suite.summaries({key: line.verdict for key, line in lines.items()}, config.grader)
+    except GroundupError as error:
+        return (Summary(headline=f"{config.suite_name} says no more of this run", notes=(str(error),)),)
+
+
+def run_folder(run: AnyPath, settings: Settings) -> Path:
+    """Return the folder of *run*: a path, or an id in the output folder. Raises `UsageError`."""
+    given, inside = Path(run), settings.output / run
+    for folder in (given, inside):
+        if (folder / "config.json").is_file():
+            return folder
+    if given.is_dir():
+        raise UsageError(f"{run} is not a run folder: it has no config.json")
+    runs = [path.parent.name for path in settings.output.glob("*/config.json")]
+    looked = f"looked in {settings.output}; --output names another folder"
+    raise UsageError(f"{unknown('run', str(run), runs)} ({looked})")
+
+
+def _settings(output: AnyPath | None, settings: Settings | None) -> Settings:
+    if settings is None:
+        return load({"output": output})
+    return settings if output is None else settings.model_copy(update={"output": Path(output)})
+
+
+def _told_apart_runs(names: Sequence[AnyPath], settings: Settings) -> Report:
+    return side_by_side(_told_apart([run for name in names for run in _runs(name, settings)]))
+
+
+def _runs(name: AnyPath, settings: Settings) -> tuple[RunReport, ...]:
+    path = Path(name)
+    if path.is_file():
+        return _from_file(path, settings)
+    return read_report([run_folder(name, settings)]).runs
+
+
+def _from_file(path: Path, settings: Settings) -> tuple[RunReport, ...]:
+    try:
+        document = read_regular(path, LARGE)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
+    try:
+        return Report.model_validate_json(document).runs
+    except ValidationError:
+        pass  # then it is a suite's own, or nothing
+    tried = []
+    for suite in _exporting(settings):
+        results = suite.read_report(document, path.name)
+        if results is not None:
+            return (_reported(suite, results),)
+        tried.append(suite.report_format)
+    raise UsageError(f"{path} is no report that can be read: neither groundup's own JSON nor {' or '.join(tried)}")
+
+
+def _reported(suite: Exporting, results: Results) -> RunReport:
+    summaries: tuple[Summary, ...] = ()
+    if isinstance(suite, Summarising):
+        graders = {one.verdict.grader.name for one in results.attempts if one.verdict is not None}
+        verdicts = {one.key: one.verdict for one in results.attempts}
+        summaries = tuple(one for grader in sorted(graders) for one in suite.summaries(verdicts, grader))
+    return report_results(results, suite.name, suite.version, summaries)
+
+
+def _exporting(settings: Settings) -> Iterator[Exporting]:
+    """Yield the suites that read reports of their own; one that cannot be loaded reads none."""
+    for name in catalog.names("suite"):
+        try:
+            suite = catalog.find("suite", name)(settings)
+        except GroundupError:
+            continue
+        if isinstance(suite, Exporting):
+            yield suite
+
+
+def _results(folder: RunFolder) -> Results:
+    """Return what a run found, without what it does not know yet."""
+    config, lines = folder.config(), folder.latest()
+    submissions = config.configuration.submissions
+    began = [line.started_at for line in lines.values()]
+    ended = [line.finished_at for line in lines.values()]
+    return Results(
+        name=config.run_id,
+        created_at=config.created_at,
+        subject=config.configuration.subject,
+        origin=getattr(submissions, "path", None),
+        seconds=(max(ended) - min(began)).total_seconds() if lines else None,
+        attempts=tuple(
+            AttemptResult(
+                key=key, verdict=line.verdict, seconds=(line.finished_at - line.started_at).total_seconds()
+            )
+            for key, line in sorted(lines.items(), key=lambda item: (item[0].task, item[0].index))
+        ),
+        owed=tuple(key for key in config.planned.keys if key not in lines),
+    )
+
+
+def _told_apart(runs: Sequence[RunReport]) -> list[RunReport]:
+    """Number runs that have the same name, so that tables have a column for each."""
+    seen: dict[str, int] = {}
+    named = []
+    for run in runs:
+        seen[run.run_id] = seen.get(run.run_id, 0) + 1
+        number = seen[run.run_id]
+        named.append(run if number == 1 else run.model_copy(update={"run_id": f"{run.run_id} ({number})"}))
+    return named

@@ -1,0 +1,361 @@
+"""From flags to what is asked for: a new run, a resume or a regrade, not begun yet.
+
+A request can be planned without doing anything, and be worked on. `working.begin` does that for people.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Unpack, get_type_hints
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from groundup.api.flags import (
+    AnyPath,
+    Assignments,
+    EvaluateFlags,
+    Flag,
+    GradingFlags,
+    MakingFlags,
+    Names,
+    RegradeFlags,
+    ResumeFlags,
+    RunFlags,
+    SelectionFlags,
+    SubjectFlags,
+    WorkFlags,
+)
+from groundup.api.reports import run_folder, write_report
+from groundup.domain.digests import digest_bytes
+from groundup.domain.errors import UsageError
+from groundup.domain.limits import EpisodeLimits, Feedback
+from groundup.domain.names import unknown
+from groundup.domain.plainly import plainly
+from groundup.domain.subjects import AttemptKey
+from groundup.runs import api
+from groundup.runs.api import RunResult
+from groundup.runs.interrupts import StopSignal
+from groundup.runs.options import RunOptions
+from groundup.runs.plan import RunPlan
+from groundup.runs.predictions import model_named_in
+from groundup.runs.progress import Progress
+from groundup.runs.subjects import Named, read_assignments, submissions_of
+from groundup.settings import Settings, load
+from groundup.store.folder import RunFolder
+from groundup.store.records import Predictions, RunConfiguration, SubmissionsFrom
+
+STATIC = "static"
+"""The grader that suites name so reads submissions and runs nothing."""
+
+
+@dataclass(frozen=True)
+class NewRun:
+    """A run that is asked for."""
+
+    configuration: RunConfiguration
+    options: RunOptions
+    settings: Settings
+    run_id: str | None = None
+
+    def plan(self) -> RunPlan:
+        """Decide what the run would do. Raises `UsageError`."""
+        return api.plan(self.configuration, self.settings)
+
+    def work(self, progress: Progress, stop: StopSignal | None = None) -> RunResult:
+        """Make the run's folder and work on it until nothing is owed."""
+        return api.run(
+            self.configuration,
+            self.options,
+            self.settings,
+            run_id=self.run_id,
+            progress=progress,
+            finish=write_report,
+            stop=stop,
+        )
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """A run that shall be finished."""
+
+    folder: Path
+    options: RunOptions
+    settings: Settings
+    changes: Mapping[str, object] = field(default_factory=dict)
+    """What the user names again; where it differs from what the run has, the resume is refused."""
+
+    def owed(self) -> tuple[tuple[AttemptKey, ...], int]:
+        """Return the attempts that have no verdict, and how many the run has in all."""
+        latest = RunFolder(self.folder).latest()
+        keys = RunFolder(self.folder).config().planned.keys
+        return tuple(key for key in keys if key not in latest or not latest[key].settles), len(keys)
+
+    def work(self, progress: Progress, stop: StopSignal | None = None) -> RunResult:
+        """Work on the run until nothing is owed."""
+        return api.resume(
+            self.folder,
+            self.options,
+            self.settings,
+            changes=self.changes,
+            progress=progress,
+            finish=write_report,
+            stop=stop,
+        )
+
+
+@dataclass(frozen=True)
+class Regrading:
+    """A new run that grades the submissions of an earlier one."""
+
+    folder: Path
+    options: RunOptions
+    settings: Settings
+    changes: Mapping[str, object] = field(default_factory=dict)
+    run_id: str | None = None
+
+    def plan(self) -> RunPlan:
+        """Decide what the run would do. Raises `UsageError`."""
+        return api.plan(api.regrading(self.folder, self.changes), self.settings)
+
+    def work(self, progress: Progress, stop: StopSignal | None = None) -> RunResult:
+        """Make the new run's folder and work on it until nothing is owed."""
+        return api.regrade(
+            self.folder,
+            self.options,
+            self.settings,
+            changes=self.changes,
+            run_id=self.run_id,
+            progress=progress,
+            finish=write_report,
+            stop=stop,
+        )
+
+
+Request = NewRun | Resumption | Regrading
+
+
+def evaluation(
+    suite: str, predictions: AnyPath, *, settings: Settings | None = None, **flags: Unpack[EvaluateFlags]
+) -> NewRun:
+    """Return the run that grades *predictions*. Raises `UsageError`."""
+    given: EvaluateFlags = checked(EvaluateFlags, flags)
+    path = Path(predictions)
+    submissions = Predictions(
+        path=str(path.absolute()),
+        task=given.get("task"),
+        agent_name=given.get("agent_name"),
+        model_name=given.get("model_name") or model_named_in(path),
+    )
+    return _new_run(suite, submissions, given, settings)
+
+
+def importing(
+    suite: str,
+    source: AnyPath,
+    *,
+    agent: str,
+    model: str | None = None,
+    settings: Settings | None = None,
+    **flags: Unpack[RegradeFlags],
+) -> NewRun:
+    """Return the run that takes in and grades what *agent* made elsewhere. Raises `UsageError`."""
+    given: RegradeFlags = checked(RegradeFlags, flags)
+    submissions = Predictions(
+        path=str(Path(source).absolute()), agent_name=agent, model_name=model, source="import"
+    )
+    return _new_run(suite, submissions, given, settings)
+
+
+def running(suite: str, agent: str, *, settings: Settings | None = None, **flags: Unpack[RunFlags]) -> NewRun:
+    """Return the run in which *agent* does the tasks of *suite*. Raises `UsageError`."""
+    given: RunFlags = checked(RunFlags, flags)
+    found = settings_for(given, settings)
+    return _new_run(suite, submissions_of(suite, _subject(agent, given), found), given, found)
+
+
+def resumption(run: AnyPath, *, settings: Settings | None = None, **flags: Unpack[ResumeFlags]) -> Resumption:
+    """Return how *run*, a folder or an id in the output folder, is finished. Raises `UsageError`."""
+    given: ResumeFlags = checked(ResumeFlags, flags)
+    found = _without_sandbox(given, settings)
+    return Resumption(run_folder(run, found), _options(given, found), found, _named_again(given))
+
+
+def regrading(run: AnyPath, *, settings: Settings | None = None, **flags: Unpack[RegradeFlags]) -> Regrading:
+    """Return how the submissions of *run* are graded again. Raises `UsageError`."""
+    given: RegradeFlags = checked(RegradeFlags, flags)
+    found = _without_sandbox(given, settings)
+    folder = run_folder(run, found)
+    return Regrading(folder, _options(given, found), found, _named_again(given), given.get("run_id"))
+
+
+def checked(kind: Any, flags: Mapping[str, object]) -> Any:
+    """Return *flags* as the types that *kind* declares, without those that say nothing. Raises `UsageError`."""
+    hints = get_type_hints(kind, include_extras=True)
+    found = {}
+    for name, value in flags.items():
+        if name not in hints:
+            raise UsageError(unknown("option", name, hints))
+        if value is None:
+            continue
+        try:
+            found[name] = TypeAdapter(hints[name]).validate_python(value)
+        except ValidationError as error:
+            raise UsageError(f"{name}: {plainly(error.errors()[0])}") from error
+        (flag,) = (one for one in hints[name].__metadata__ if isinstance(one, Flag))
+        if flag.least is not None and not found[name] >= flag.least:
+            raise UsageError(f"{name}: {found[name]} is too little; it must be at least {flag.least:g}")
+    return found
+
+
+def settings_for(flags: WorkFlags | GradingFlags | Mapping[str, object], base: Settings | None) -> Settings:
+    """Return *base* (None: as file and environment say) with those flags on top that are settings, too."""
+    given = {name: flags.get(name) for name in ("output", "sandbox", "jobs")}
+    if base is None:
+        return load(given)
+    update = {name: value for name, value in given.items() if value is not None}
+    return Settings.model_validate({**dict(base), **update})
+
+
+def names(given: Names, flag: str) -> tuple[str, ...] | None:
+    """Return the names in a list or in `a,b`, each once; None when there is nothing given.
+
+    Raises `UsageError` when something is given and names nothing.
+    """
+    if not given:
+        return None
+    texts = [given] if isinstance(given, str) else given
+    found = dict.fromkeys(name for text in texts for part in text.split(",") if (name := part.strip()))
+    if not found:
+        raise UsageError(f"{flag} names nothing; name something or leave it out")
+    return tuple(found)
+
+
+def money(flag: str, usd: float | None) -> float | None:
+    """Return the limit *usd* that the user gives with *flag*. Raises `UsageError` for one that allows nothing."""
+    if usd is not None and not 0 < usd < float("inf"):
+        raise UsageError(
+            f"{flag} {usd:g} is no limit to spend up to; name a sum above 0, or leave it out for none"
+        )
+    return usd
+
+
+def _new_run(
+    suite: str, submissions: SubmissionsFrom, given: RegradeFlags | RunFlags, base: Settings | None
+) -> NewRun:
+    settings = settings_for(given, base)
+    configuration = RunConfiguration(
+        suite=suite,
+        submissions=submissions,
+        grader=_grader(given),
+        tasks=names(given.get("tasks"), "--tasks"),
+        exclude=_excluded(given) or (),
+        attempts=given.get("attempts"),
+        timeout_s=given.get("timeout"),
+        sandbox=settings.sandbox,
+    )
+    limit = given.get("limit")
+    if limit is not None:
+        tasks = api.plan(configuration, settings).planned.tasks
+        configuration = configuration.model_copy(update={"tasks": sampled(tasks, limit, given.get("seed") or 0)})
+    return NewRun(configuration, _options(given, settings), settings, given.get("run_id"))
+
+
+def sampled(tasks: Sequence[str], limit: int, seed: int) -> tuple[str, ...]:
+    """Return *limit* of *tasks*, the same for one *seed* everywhere; a larger sample holds the smaller."""
+    drawn = sorted(tasks, key=lambda name: digest_bytes(f"{seed}/{name}".encode()))[:limit]
+    return tuple(sorted(drawn))
+
+
+def _options(given: WorkFlags | MakingFlags, settings: Settings) -> RunOptions:
+    flags: dict[str, Any] = dict(given)
+    prices = flags.get("prices")
+    return RunOptions(
+        agent_jobs=flags.get("agent_jobs") or settings.agent_jobs,
+        generate_only=flags.get("generate_only", False),
+        max_cost_usd=money("--max-cost", flags.get("max_cost")),
+        prices=str(Path(prices).absolute()) if prices else None,
+        price=flags.get("price"),
+        model_concurrency=flags.get("model_jobs") or 64,
+        reuse_replies=flags.get("reuse_replies", False),
+        jobs=settings.jobs,
+        memory_share=settings.memory_share,
+        retries=settings.retries,
+        retry_delay_s=settings.retry_delay_s,
+        use_cache=not flags.get("no_cache", False),
+        keep=flags.get("keep", False),
+        trusted=flags.get("i_trust_this_code", False),
+    )
+
+
+def _named_again(given: RegradeFlags | ResumeFlags) -> dict[str, object]:
+    """Return the fields of a run's configuration that the user named, for a run that has one already."""
+    if given.get("limit") is not None:
+        raise UsageError("--limit draws the tasks of a new run; this one has its tasks, name some with --tasks")
+    changes: dict[str, object] = {
+        "tasks": names(given.get("tasks"), "--tasks"),
+        "exclude": _excluded(given),
+        "attempts": given.get("attempts"),
+        "grader": _grader(given),
+        "timeout_s": given.get("timeout"),
+        "sandbox": given.get("sandbox"),
+    }
+    return {name: value for name, value in changes.items() if value is not None}
+
+
+def _without_sandbox(given: WorkFlags, base: Settings | None) -> Settings:
+    """Return the settings for a run that has its sandbox already."""
+    return settings_for({"output": given.get("output"), "jobs": given.get("jobs")}, base)
+
+
+def _excluded(given: SelectionFlags) -> tuple[str, ...] | None:
+    language = given.get("lang")
+    others = () if language is None else (f"!{language}",)
+    return (*(names(given.get("exclude"), "--exclude") or ()), *others) or None
+
+
+def _grader(given: GradingFlags) -> str | None:
+    """Return the grader that the user names; None for the suite's own choice."""
+    grader = given.get("grader")
+    if not given.get("no_exec"):
+        return grader
+    if grader not in (None, STATIC):
+        raise UsageError(f"--no-exec means the grader {STATIC}; leave --grader {grader} out")
+    return STATIC
+
+
+def _subject(agent: str, given: SubjectFlags) -> Named:
+    hidden, ends = given.get("hide_scores"), given.get("end_at_submit")
+    if hidden and ends:
+        raise UsageError("--end-at-submit tells no score either; leave --hide-scores out")
+    asked = {
+        "base_url": given.get("base_url"),
+        "temperature": given.get("temperature"),
+        "max_output_tokens": given.get("max_output_tokens"),
+        "context_tokens": given.get("context_tokens"),
+    }
+    return Named(
+        agent=agent,
+        model=given.get("model"),
+        model_settings={
+            **_assigned(given.get("model_option"), "--model-option"),
+            **{name: value for name, value in asked.items() if value is not None},
+        },
+        agent_options=_assigned(given.get("agent_option"), "--agent-option"),
+        limits=EpisodeLimits(
+            turns=given.get("max_turns"),
+            tokens=given.get("max_tokens"),
+            cost_usd=money("--max-attempt-cost", given.get("max_attempt_cost")),
+            wall_clock_s=given.get("max_seconds"),
+        ),
+        feedback=Feedback.HIDDEN if hidden else Feedback.END if ends else Feedback.SCORE,
+    )
+
+
+def _assigned(given: Assignments, flag: str) -> dict[str, JsonValue]:
+    """Return settings by name, each as it would arrive from the command line."""
+    if isinstance(given, Mapping):
+        given = [
+            f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in given.items()
+        ]
+    return read_assignments(given or (), flag)

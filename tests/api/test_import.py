@@ -1,0 +1,74 @@
+"""`import groundup`: quick, complete, and documented."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import groundup
+from groundup.api import flags
+from groundup.api.flags import EvaluateFlags, Flag, RegradeFlags, ResumeFlags, RunFlags
+
+HEAVY = (
+    "pydantic",
+    "asyncio",
+    "httpx",
+    "numpy",
+    "rich",
+    "typer",
+    "groundup.settings",
+    "groundup.cli",
+    "groundup.api",
+)
+
+
+def test_importing_imports_nothing_heavy() -> None:
+    """What functions need is imported when they are used; counted in modules, for clocks differ."""
+    program = (
+        "import sys; before = len(sys.modules); import groundup; print(len(sys.modules) - before, *sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    count, *names = done.stdout.split()
+    assert not set(names) & set(HEAVY)
+    assert int(count) < 40  # 4 when this was written, where nothing else had been imported
+
+
+def test_every_name_is_there_for_people_and_for_type_checkers() -> None:
+    """The names that are offered exist, are documented, and are the ones that a type checker sees."""
+    assert set(groundup.__all__) <= set(dir(groundup))
+    for name in groundup.__all__:
+        found = getattr(groundup, name)
+        assert name == "Event" or inspect.getdoc(found)
+    tree = ast.parse(Path(str(groundup.__file__)).read_text())
+    typed = {
+        alias.asname for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names
+    } - {None, "__version__"}
+    assert typed == set(groundup.__all__)
+    assert Path(str(groundup.__file__)).with_name("py.typed").exists()
+    with pytest.raises(AttributeError, match="no attribute 'evalute'"):
+        groundup.evalute  # noqa: B018
+
+
+def test_every_function_has_a_twin_for_event_loops() -> None:
+    """`<name>_async` takes what `<name>` takes, but for a progress callback where events can be followed."""
+    names = {"evaluate", "run", "resume", "regrade", "report", "compare", "tasks", "list_suites", "list_runs"}
+    assert {name for name in groundup.__all__ if f"{name}_async" in groundup.__all__} == names
+    for name in names:
+        plain = inspect.signature(getattr(groundup, name)).parameters.keys()
+        twin = inspect.signature(getattr(groundup, f"{name}_async")).parameters.keys()
+        assert plain - twin <= {"progress"}
+        assert not twin - plain
+
+
+@pytest.mark.parametrize("kind", [EvaluateFlags, RunFlags, ResumeFlags, RegradeFlags])
+def test_every_flag_says_what_it_means(kind: type) -> None:
+    """Its declaration is the help of the command line as well."""
+    hints = inspect.get_annotations(kind)
+    assert hints
+    for hint in hints.values():
+        (flag,) = (one for one in hint.__metadata__ if isinstance(one, Flag))
+        assert flag.help.endswith((".", "`."))
+    assert flags.__doc__
