@@ -19,7 +19,8 @@ from pathlib import Path
 
 from groundup.environments.local import create
 from groundup.grading.bench import Bench
-from groundup.grading.ci.job import PlannedJob, run_job
+from groundup.grading.ci.job import run_job
+from groundup.grading.ci.plan import PlannedJob
 from groundup.grading.ci.records import JobOutcome, JobRequest, JobResult
 from groundup.grading.ci.step_sandboxes import StepSandboxes, prepare
 from groundup.sandbox.bubblewrap import BubblewrapProvider
@@ -112,7 +113,7 @@ class Jobs:
         bench = self.bench()
         started = time.monotonic()
         planned = PlannedJob(self.request(tree))
-        async with prepare(planned.tools, planned.files, planned.request, bench) as prepared:
+        async with prepare(planned.tools, planned.tree, planned.request, bench) as prepared:
             sandboxes = StepSandboxes(planned.request, prepared, bench, 600.0)
             place = await sandboxes.open("by-hand")
             path = ":".join((*place.path, "/usr/bin", "/bin"))

@@ -1,24 +1,7 @@
-"""Repositories in memory, for what only reads."""
-
-from collections.abc import Mapping
+"""Where the tests of made repositories run."""
 
 from groundup.curation.locating import JobCandidate, Located, locate
-
-
-class MadeTree:
-    """Files by path."""
-
-    def __init__(self, files: Mapping[str, str]) -> None:
-        self._files = dict(files)
-
-    def paths(self) -> frozenset[str]:
-        """Return all paths."""
-        return frozenset(self._files)
-
-    def read(self, path: str) -> bytes | None:
-        """Return a file."""
-        text = self._files.get(path)
-        return None if text is None else text.encode()
+from tests.workflows.made import MadeTree
 
 
 def located(workflow: str, **files: str) -> Located:

@@ -3,7 +3,8 @@
 import pytest
 
 from groundup.curation.locating import locate
-from tests.curation.made import MadeTree, best, located
+from tests.curation.made import best, located
+from tests.workflows.made import MadeTree
 
 MATRIX = """
 on: [push, pull_request]

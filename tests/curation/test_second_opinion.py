@@ -7,7 +7,7 @@ import pytest
 from groundup.curation.locating import JobOpinion, locate
 from groundup.curation.second_opinion import ask_model
 from groundup.models.opening import open_model
-from tests.curation.made import MadeTree
+from tests.workflows.made import MadeTree
 
 FILES = {
     ".github/workflows/ci.yml": "on: push\njobs:\n  unit: {runs-on: ubuntu-latest, steps: [{run: pytest}]}\n"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
-from groundup.workflows.jobs import Jobs, Look
+from groundup.workflows.jobs import JobReader, Look
 from groundup.workflows.matrix import Leg, flat, legs, plainness, system_rating, version_rating, versions_told
 from groundup.workflows.runners import Meaning
 from groundup.workflows.tree import RepositoryTree
@@ -110,7 +110,7 @@ class _Points:
 def locate(tree: RepositoryTree) -> Located:
     """Return the jobs of *tree* that run tests, the best one first."""
     workflows, unread = read_workflows(tree)
-    jobs = Jobs(tree)
+    jobs = JobReader(tree)
     called = {_local(job.reusable) for workflow in workflows for job in workflow.jobs if job.reusable}
     found = []
     for workflow in workflows:
@@ -143,7 +143,7 @@ def _local(called: str) -> str:
     return called.removeprefix("./").split("@")[0]
 
 
-def _candidate(jobs: Jobs, workflow: Workflow, job: Job) -> JobCandidate | None:
+def _candidate(jobs: JobReader, workflow: Workflow, job: Job) -> JobCandidate | None:
     chosen = _best_leg(jobs, workflow, job)
     tests = chosen.look.tests
     if not tests:
@@ -168,7 +168,7 @@ def _candidate(jobs: Jobs, workflow: Workflow, job: Job) -> JobCandidate | None:
     )
 
 
-def _best_leg(jobs: Jobs, workflow: Workflow, job: Job) -> _Leg:
+def _best_leg(jobs: JobReader, workflow: Workflow, job: Job) -> _Leg:
     rated = []
     for leg in legs(job.matrix)[:_MOST_LEGS]:
         look = jobs.look(workflow, job, leg)

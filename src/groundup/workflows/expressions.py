@@ -1,7 +1,7 @@
 """GitHub's expressions, as far as they can be known before a workflow runs.
 
 A value is JSON, or UNKNOWN, which spreads: `unknown || true` is true, `unknown && true` is unknown. The job is
-taken to be started by a push to the repository's own main branch, on Linux.
+taken to run on Linux and to go well; a push that starts it is one to the repository's own main branch.
 """
 
 import json
@@ -20,7 +20,7 @@ class _Unknown(Enum):
 
 
 UNKNOWN: Final = _Unknown.UNKNOWN
-"""What only a running workflow could tell."""
+"""A value that only a running workflow knows."""
 Value = JsonValue | _Unknown
 
 _TOKEN = re.compile(
@@ -28,39 +28,60 @@ _TOKEN = re.compile(
     r"|(?P<sign>==|!=|<=|>=|&&|\|\||[!<>()\[\],.]))"
 )
 _EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
-_KNOWN: Mapping[str, JsonValue] = {
-    "runner": {"os": "Linux", "arch": "X64"},
-    "github": {
-        "event_name": "push", "ref": "refs/heads/main", "ref_name": "main", "base_ref": "", "head_ref": "",
-        "ref_type": "branch", "workspace": ".",
-    },
+_RUNNER: Mapping[str, JsonValue] = {"os": "Linux", "arch": "X64"}
+_PUSH: Mapping[str, JsonValue] = {
+    "ref": "refs/heads/main", "ref_name": "main", "base_ref": "", "head_ref": "", "ref_type": "branch",
 }  # fmt: skip
-_OPEN = frozenset({"github", "secrets", "steps", "needs", "vars", "job", "runner"})
-"""Contexts whose missing keys are unknown, not empty."""
+_OPEN = frozenset({"github", "secrets", "steps", "needs", "vars", "job", "runner", "env"})
+"""Contexts whose missing keys are unknown, not empty. Any step may set variables for those after it."""
 
 
 class Contexts:
-    """What names stand for."""
+    """What the names in expressions stand for, in one leg of a job."""
 
     def __init__(
         self,
         matrix: Mapping[str, JsonValue] | None = None,
         environment: Mapping[str, str] | None = None,
         inputs: Mapping[str, JsonValue] | None = None,
+        event: str = "push",
     ) -> None:
-        self.matrix: dict[str, JsonValue] = dict(matrix or {})
-        self.environment = dict(environment or {})
-        self.inputs = None if inputs is None else dict(inputs)
+        """Take the leg (None: any of several) and the variables; *inputs* of None are unknown.
+
+        Values of *environment* may hold expressions, but none that name other variables of it.
+        """
+        self.matrix = matrix
+        self.inputs = inputs
+        self.event = event
+        self.environment: dict[str, str] = {}
+        """Variables with their values. A value that still holds an expression is unknown."""
+        self.environment = {key: self.shown(value) for key, value in (environment or {}).items()}
+
+    def within(self, environment: Mapping[str, str]) -> "Contexts":
+        """Return the contexts of a part that sets further variables, whose values may name those around it."""
+        inner = Contexts(self.matrix, {}, self.inputs, self.event)
+        inner.environment = self.environment | {key: self.shown(value) for key, value in environment.items()}
+        return inner
+
+    def called(self, inputs: Mapping[str, JsonValue]) -> "Contexts":
+        """Return the contexts inside an action that is called with *inputs*."""
+        inner = Contexts(self.matrix, {}, inputs, self.event)
+        inner.environment = self.environment
+        return inner
 
     def find(self, name: str) -> Value:
         """Return a whole context by its name."""
         if name == "matrix":
-            return self.matrix
+            return UNKNOWN if self.matrix is None else dict(self.matrix)
         if name == "env":
-            return {key: self.text(value) or "" for key, value in self.environment.items()}
+            return dict(self.environment)
         if name == "inputs":
-            return UNKNOWN if self.inputs is None else self.inputs
-        return _KNOWN.get(name, UNKNOWN)
+            return UNKNOWN if self.inputs is None else dict(self.inputs)
+        if name == "runner":
+            return dict(_RUNNER)
+        if name == "github":
+            return {"event_name": self.event, "workspace": ".", **(_PUSH if self.event == "push" else {})}
+        return UNKNOWN
 
     def text(self, text: str) -> str | None:
         """Return *text* with its expressions replaced; None when one of them is unknown."""
@@ -276,50 +297,3 @@ _FUNCTIONS: Mapping[str, Callable[[Sequence[JsonValue]], Value]] = {
     "failure": lambda _: False,
     "cancelled": lambda _: False,
 }
-
-
-_SIMPLE_EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
-_PLACE = re.compile(r"(matrix|env)((?:\.[A-Za-z_][\w-]*|\[\s*'[^']*'\s*\])+)")
-_KEY = re.compile(r"\.([A-Za-z_][\w-]*)|\[\s*'([^']*)'\s*\]")
-_LITERAL = re.compile(r"'((?:[^']|'')*)'|(-?\d+(?:\.\d+)?)|(true|false)")
-_TEMPORARY = re.compile(r"runner\.os|runner\.arch")
-_SIMPLE = {"runner.os": "Linux", "runner.arch": "X64"}
-
-
-def resolved(text: str, leg: Mapping[str, JsonValue], environment: Mapping[str, str]) -> str | None:
-    """Return *text* with its expressions replaced; None when one of them is known only while a workflow runs."""
-    parts: list[str] = []
-    at = 0
-    for match in _SIMPLE_EXPRESSION.finditer(text):
-        value = _value(match[1].strip(), leg, environment)
-        if value is None:
-            return None
-        parts += [text[at : match.start()], value]
-        at = match.end()
-    return "".join((*parts, text[at:]))
-
-
-def _value(expression: str, leg: Mapping[str, JsonValue], environment: Mapping[str, str]) -> str | None:
-    """Return the first alternative of `a || b` that is not empty."""
-    value: str | None = None
-    for alternative in expression.split("||"):
-        value = _single(alternative.strip(), leg, environment)
-        if value is None or value not in ("", "false"):
-            return value
-    return value
-
-
-def _single(expression: str, leg: Mapping[str, JsonValue], environment: Mapping[str, str]) -> str | None:
-    if match := _LITERAL.fullmatch(expression):
-        return match[1].replace("''", "'") if match[1] is not None else match[0]
-    if _TEMPORARY.fullmatch(expression):
-        return _SIMPLE[expression]
-    match = _PLACE.fullmatch(expression)
-    if match is None:
-        return None
-    value: JsonValue = dict(leg) if match[1] == "matrix" else dict(environment)
-    for key in _KEY.finditer(match[2]):
-        value = value.get(key[1] or key[2]) if isinstance(value, dict) else None
-    if isinstance(value, str) and "${{" in value:
-        return resolved(value, leg, {}) if match[1] == "env" else None
-    return as_text(value) or ""

@@ -1,6 +1,8 @@
-"""What one job of a workflow does in one leg: its steps, with local actions and called workflows followed."""
+"""What a job of a workflow does in one leg, and which of its steps run tests: the one place that decides it.
 
-import json
+Local actions and called workflows are followed. Curation picks a job by this; grading judges the job by it.
+"""
+
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -10,13 +12,13 @@ from pydantic import JsonValue
 
 from groundup.domain.errors import TaskError
 from groundup.workflows.expressions import Contexts
-from groundup.workflows.matrix import Leg, flat
+from groundup.workflows.matrix import Leg, flat, legs
 from groundup.workflows.meanings import Meanings
 from groundup.workflows.runners import Meaning, Purpose
+from groundup.workflows.steps import PlacedStep, contexts_of, declared_inputs, placed_steps
 from groundup.workflows.tree import RepositoryTree
-from groundup.workflows.workflow import Job, Step, Workflow, read_workflow, read_yaml
+from groundup.workflows.workflow import Job, Step, Workflow, read_workflow
 
-_DEEPEST = 4
 _RUNS_INPUT = ("run", "command", "commands", "runcmd", "script")
 """Inputs of actions that hold a script."""
 _SETUP: Mapping[str, tuple[str, str]] = {
@@ -33,6 +35,7 @@ _SETUP: Mapping[str, tuple[str, str]] = {
 }
 _TESTING_ACTION = re.compile(r"/(?:run-)?(?:tox|nox|pytest|unit-?tests?|cargo-test)(?:-action)?$", re.IGNORECASE)
 _TESTING_FILE = re.compile(r"tox|tests?|pytest|ci", re.IGNORECASE)
+_TESTING_STEP = re.compile(r"\btests?\b", re.IGNORECASE)
 
 
 class Look(NamedTuple):
@@ -40,8 +43,9 @@ class Look(NamedTuple):
 
     runner: str
     meanings: tuple[tuple[Step, Meaning], ...]
+    """What its steps do, each with the job's own step that leads there."""
     versions: tuple[tuple[str, str], ...]
-    """Kind of language and version, as setup actions are told."""
+    """Kind of language and version, as setup actions are asked for them."""
     through: str | None
     foreign: str | None
     """A workflow of another repository that it calls."""
@@ -56,78 +60,85 @@ class Look(NamedTuple):
         return tuple(meaning for _, meaning in self.meanings if meaning.purpose is Purpose.TEST)
 
 
-class Jobs:
-    """Looks at the jobs of one repository."""
+class JobReader:
+    """Reads the jobs of one repository."""
 
     def __init__(self, tree: RepositoryTree) -> None:
         self._tree = tree
         self._meanings = Meanings(tree)
 
-    def look(self, workflow: Workflow, job: Job, leg: Leg, inputs: Mapping[str, JsonValue] | None = None) -> Look:
+    def look(self, workflow: Workflow, job: Job, leg: Leg) -> Look:
         """Return what *job* does in *leg*."""
-        contexts = Contexts(leg, {**workflow.environment, **job.environment}, inputs)
-        if job.reusable is not None:
-            return self._called(workflow, job, contexts)
-        meanings: list[tuple[Step, Meaning]] = []
-        versions: list[tuple[str, str]] = []
-        in_machine = False
-        for step, local in self._steps(job.steps, contexts, _DEEPEST):
-            if not any(meaning.purpose is Purpose.TEST for _, meaning in meanings):
-                versions += _versions(step, local)  # a later one is for something else
-            meanings += [(step, meaning) for meaning in self._of(step, job, local, leg)]
-            in_machine = in_machine or bool(step.uses and re.search(r"-vm@|docker-run|-vm/", step.uses))
+        contexts = contexts_of(workflow, job, leg)
+        return self._own(job, contexts) if job.reusable is None else self._called(workflow, job, contexts)
+
+    def test_steps(self, workflow: Workflow, job: Job, leg: Leg) -> tuple[Step, ...]:
+        """Return the job's own steps that run tests in *leg*, by themselves or through a local action.
+
+        Where the leg skips all of them, the skipped ones are returned: the job has tests, and they do not run.
+        """
+        contexts = contexts_of(workflow, job, leg)
+        found: dict[int, Step] = {}
+        for skipped in (False, True):
+            if not found:
+                steps = tuple(placed_steps(job.steps, contexts, self._tree, skipped=skipped))
+                pairs = self._meanings_of(steps, job)
+                found = {step.index: step for step, meaning in pairs if meaning.purpose is Purpose.TEST}
+        return tuple(found[index] for index in sorted(found))
+
+    def _own(self, job: Job, contexts: Contexts) -> Look:
+        """Look at the steps of *job*."""
+        steps = tuple(placed_steps(job.steps, contexts, self._tree))
+        meanings = self._meanings_of(steps, job)
+        testing = {step.index for step, meaning in meanings if meaning.purpose is Purpose.TEST}
+        first = min(testing, default=len(job.steps))  # what is set up later is for something else
         return Look(
             runner=", ".join(contexts.shown(label) for label in job.runs_on),
-            meanings=tuple(meanings),
-            versions=tuple(versions),
+            meanings=meanings,
+            versions=tuple(
+                version for placed in steps if placed.origin.index <= first for version in _versions(placed)
+            ),
             through=None,
             foreign=None,
-            in_machine=in_machine,
+            in_machine=any(re.search(r"-vm@|docker-run|-vm/", placed.step.uses or "") for placed in steps),
             services=job.services,
             container=_container(job, contexts),
         )
 
-    def _steps(self, steps: Sequence[Step], contexts: Contexts, depth: int) -> Iterator[tuple[Step, Contexts]]:
-        """Yield the steps that may run, those of local actions in the place of their call."""
-        for step in steps:
-            if contexts.holds(step.condition) is False:
-                continue
-            if step.uses and step.uses.startswith("./") and depth:
-                yield from self._composite(step, contexts, depth)
-            else:
-                yield step, contexts
-
-    def _composite(self, step: Step, contexts: Contexts, depth: int) -> Iterator[tuple[Step, Contexts]]:
-        folder = str(PurePosixPath((step.uses or "").split("@")[0]))
-        for name in ("action.yml", "action.yaml"):
-            data = self._tree.read(f"{folder}/{name}" if folder != "." else name)
-            if data is None:
-                continue
-            try:
-                document = read_yaml(data, name)
-            except TaskError:
-                return
-            given = _inputs(document, {key: contexts.text(value) for key, value in step.inputs.items()})
-            inner = Contexts(contexts.matrix, contexts.environment, given)
-            yield from self._steps(_steps_of_action(document, name), inner, depth - 1)
-
-    def _of(self, step: Step, job: Job, contexts: Contexts, leg: Leg) -> Iterator[Meaning]:
-        variables = {
-            key: contexts.text(value) or "" for key, value in {**contexts.environment, **step.environment}.items()
+    def _meanings_of(self, steps: Sequence[PlacedStep], job: Job) -> tuple[tuple[Step, Meaning], ...]:
+        """Return what *steps* do, each with the job's own step; names count where no script says what tests."""
+        found = tuple((placed.origin, meaning) for placed in steps for meaning in self._of(placed, job))
+        if any(meaning.purpose is Purpose.TEST for _, meaning in found):
+            return found
+        known = {step.index for step, meaning in found if meaning.purpose is not Purpose.OTHER}
+        named = {
+            placed.origin.index: placed.origin
+            for placed in steps
+            if placed.step.run and _TESTING_STEP.search(placed.step.name or "")
         }
-        for key, value in flat(leg):
+        return found + tuple(
+            (step, Meaning(purpose=Purpose.TEST, command=step.title[:160], certainty=0.3))
+            for index, step in named.items()
+            if index not in known
+        )
+
+    def _of(self, placed: PlacedStep, job: Job) -> Iterator[Meaning]:
+        """Yield what a step does by itself."""
+        step, contexts = placed.step, placed.contexts
+        variables = {key: value for key, value in contexts.environment.items() if "${{" not in value}
+        for key, value in flat(contexts.matrix or {}):
             if key.rpartition(".")[2].lower().replace("-", "").replace("_", "") == "toxenv":
                 variables.setdefault("TOXENV", value)
-        folder = contexts.shown(step.working_directory or job.working_directory or "")
+        default = None if placed.action else job.working_directory
+        folder = contexts.shown(step.working_directory or default or "")
         folder = "" if "${{" in folder else str(PurePosixPath(folder)).removeprefix("./")
         folder = "" if folder == "." else folder
         action = (step.uses or "").split("@")[0]
-        if action and _TESTING_ACTION.search(action):
+        if not action.startswith("./") and _TESTING_ACTION.search(action):
             yield Meaning(purpose=Purpose.TEST, command=action, certainty=0.6)
+        sure = contexts.holds(step.condition) is not None
         for script in _scripts(step):
-            shown = _expanded(contexts.shown(script), variables)
-            sure = contexts.holds(step.condition) is not None
-            for meaning in self._meanings.of(shown, folder, variables):
+            for meaning in self._meanings.of(_expanded(contexts.shown(script), variables), folder, variables):
                 certainty = meaning.certainty if sure else meaning.certainty * 0.8
                 part = meaning.part or (f"only {folder}/" if folder else None)
                 yield meaning.model_copy(update={"certainty": certainty, "part": part})
@@ -135,41 +146,50 @@ class Jobs:
     def _called(self, workflow: Workflow, job: Job, contexts: Contexts) -> Look:
         """Look at the workflow that *job* calls: its best job counts."""
         called = job.reusable or ""
+        given = _given(workflow, job, contexts)
         if not called.startswith("./"):
-            name = called.split("@")[0].rpartition("/")[2]
-            guess = Meaning(purpose=Purpose.TEST, command=called, certainty=0.5)
-            step = Step(index=0, uses=called)
-            seems = bool(_TESTING_FILE.search(f"{name} {job.id}"))
-            told = {**dict(flat(contexts.matrix)), **_given(workflow, job, contexts)}
-            runner = next((str(value) for key, value in told.items() if key in ("os", "runner", "runs-on")), "")
-            found = ((step, guess),) if seems else ()
-            return Look(runner or "ubuntu-latest", found, (), None, called, False, (), None)
+            return _foreign(job, called, {**dict(flat(contexts.matrix or {})), **given})
         path = called.removeprefix("./").split("@")[0]
-        data = self._tree.read(path)
         best: Look | None = None
-        if data is not None:
-            try:
-                inner = read_workflow(data, path)
-            except TaskError:
-                inner = None
-            for other in inner.jobs if inner is not None else ():
-                look = self._inside(workflow, job, contexts, inner, other) if inner is not None else None
-                if look is not None and (best is None or _strength(look) > _strength(best)):
-                    best = look._replace(through=f"{path}: {other.id}")
-        return best or Look("", (), (), path, None, False, (), None)
+        try:
+            inner = read_workflow(self._tree.read(path) or b"", path)
+        except TaskError:
+            return _NOTHING._replace(through=path)
+        for other in inner.jobs:
+            look = self._inside(inner, other, given, contexts.event)
+            if look is not None and (best is None or _strength(look) > _strength(best)):
+                best = look._replace(through=f"{path}: {other.id}")
+        return best or _NOTHING._replace(through=path)
 
-    def _inside(
-        self, workflow: Workflow, job: Job, contexts: Contexts, inner: Workflow, other: Job
-    ) -> Look | None:
-        from groundup.workflows.matrix import legs
-
+    def _inside(self, inner: Workflow, other: Job, given: Mapping[str, JsonValue], event: str) -> Look | None:
+        """Look at one job of a called workflow; None where it calls a further one, or does not run."""
         if other.reusable is not None and other.reusable.startswith("./"):
             return None  # one level is what people write
-        given = _inputs({"on": inner.document.get("on")}, _given(workflow, job, contexts))
-        if Contexts({}, {}, given).holds(other.condition) is False:
+        on = inner.document.get("on")
+        call = on.get("workflow_call") if isinstance(on, dict) else None
+        inputs = {**declared_inputs(call), **given}
+        if Contexts({}, {}, inputs, event).holds(other.condition) is False:
             return None
-        looks = [self.look(inner, other, leg, given) for leg in legs(other.matrix)[:24]]
+        looks = []
+        for leg in legs(other.matrix)[:24]:
+            contexts = contexts_of(inner, other, leg, inputs, event)
+            looks.append(
+                self._own(other, contexts) if other.reusable is None else self._called(inner, other, contexts)
+            )
         return max(looks, key=_strength)
+
+
+_NOTHING = Look("", (), (), None, None, False, (), None)
+
+
+def _foreign(job: Job, called: str, given: Mapping[str, JsonValue]) -> Look:
+    """Return what the name of another repository's workflow suggests: its steps cannot be read here."""
+    name = called.split("@", maxsplit=1)[0].rpartition("/")[2]
+    guess = Meaning(purpose=Purpose.TEST, command=called, certainty=0.5)
+    seems = bool(_TESTING_FILE.search(f"{name} {job.id}"))
+    runner = next((str(value) for key, value in given.items() if key in ("os", "runner", "runs-on")), "")
+    found = ((Step(index=0, uses=called), guess),) if seems else ()
+    return _NOTHING._replace(runner=runner or "ubuntu-latest", meanings=found, foreign=called)
 
 
 def _strength(look: Look) -> tuple[float, bool]:
@@ -187,27 +207,6 @@ def _given(workflow: Workflow, job: Job, contexts: Contexts) -> dict[str, JsonVa
     return found
 
 
-def _inputs(document: JsonValue, given: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the inputs of an action or a called workflow, defaults included; unknown ones are left out."""
-    declared: JsonValue = document.get("inputs") if isinstance(document, dict) else None
-    if declared is None and isinstance(document, dict) and isinstance(on := document.get("on"), dict):
-        call = on.get("workflow_call")
-        declared = call.get("inputs") if isinstance(call, dict) else None
-    found: dict[str, JsonValue] = {}
-    for key, table in declared.items() if isinstance(declared, dict) else ():
-        found[key] = table.get("default") if isinstance(table, dict) else None
-    return {**found, **{key: value for key, value in given.items() if value is not None}}
-
-
-def _steps_of_action(document: JsonValue, path: str) -> tuple[Step, ...]:
-    """Return the steps of a composite action as those of a job: JSON is YAML."""
-    runs = document.get("runs") if isinstance(document, dict) else None
-    steps = runs.get("steps") if isinstance(runs, dict) else None
-    if not isinstance(steps, list):
-        return ()
-    return read_workflow(json.dumps({"jobs": {"action": {"steps": steps}}}).encode(), path).jobs[0].steps
-
-
 def _scripts(step: Step) -> Iterator[str]:
     if step.run is not None:
         yield step.run
@@ -222,13 +221,12 @@ def _scripts(step: Step) -> Iterator[str]:
             yield value
 
 
-def _versions(step: Step, contexts: Contexts) -> Iterator[tuple[str, str]]:
-    if step.uses is None:
-        return
-    action, _, ref = step.uses.partition("@")
+def _versions(placed: PlacedStep) -> Iterator[tuple[str, str]]:
+    step = placed.step
+    action, _, ref = (step.uses or "").partition("@")
     for name, (kind, key) in _SETUP.items():
         if name in action and key in step.inputs:
-            version = contexts.text(step.inputs[key])
+            version = placed.contexts.text(step.inputs[key])
             if version is not None and "\n" not in version.strip():
                 yield kind, version.strip()
         elif name in action and kind == "rust" and re.match(r"stable|beta|nightly|\d", ref):
@@ -244,9 +242,12 @@ def _container(job: Job, contexts: Contexts) -> str | None:
 
 
 def _expanded(script: str, variables: Mapping[str, str]) -> str:
-    """Return *script* with the variables replaced that are known and not empty."""
+    """Return *script* with the variables replaced that are known and not empty, and defaults where they stand."""
+
+    def default(match: re.Match[str]) -> str:
+        return variables.get(match[1]) or match[2]
 
     def known(match: re.Match[str]) -> str:
         return variables.get(match[1] or match[2]) or match[0]
 
-    return re.sub(r"\$(?:\{(\w+)\}|(\w+))", known, script)
+    return re.sub(r"\$(?:\{(\w+)\}|(\w+))", known, re.sub(r"\$\{(\w+):?-([^{}]*)\}", default, script))

@@ -41,10 +41,10 @@ def legs(matrix: Matrix) -> tuple[Leg, ...]:
 
 
 def pinned(job: Job, wanted: Mapping[str, str]) -> Leg:
-    """Return the leg with the *wanted* values; where that leaves a choice, the first usual one on Linux.
+    """Return the leg with the *wanted* values, as `flat` writes them: the one that has no others, if there is one.
 
-    Keys whose values are made while the workflow runs take the wanted ones. Raises `WorkflowError` when one of
-    them has none, or when no leg is as wanted.
+    Where that leaves a choice, it is the first usual leg on Linux. Keys whose values are made while the workflow
+    runs take the wanted ones. Raises `WorkflowError` when one of them has none, or when no leg is as wanted.
     """
     matrix = job.matrix
     unknown = [key for key in matrix.dynamic if key not in wanted]
@@ -55,13 +55,18 @@ def pinned(job: Job, wanted: Mapping[str, str]) -> Leg:
         )
     axes = matrix.axes | {key: (wanted[key],) for key in matrix.dynamic}
     known = legs(matrix.model_copy(update={"axes": axes}))
-    keys = {key for leg in known for key in leg}
+    values = [{**dict(flat(leg)), **leg} for leg in known]
+    keys = {key for one in values for key in one}
     asked = {key: value for key, value in wanted.items() if key in keys}
-    fitting = [leg for leg in known if all(key in leg and same(leg[key], text) for key, text in asked.items())]
+    fitting = [
+        leg
+        for leg, one in zip(known, values, strict=True)
+        if all(key in one and same(one[key], text) for key, text in asked.items())
+    ]
     if not fitting:
-        told = ", ".join(f"{key}: {value}" for key, value in asked.items())
-        raise WorkflowError(f"the matrix of job {job.id} has no leg with {told}")
-    return min(fitting, key=_strangeness)
+        pins = ", ".join(f"{key}: {value}" for key, value in asked.items())
+        raise WorkflowError(f"the matrix of job {job.id} has no leg with {pins}")
+    return min(fitting, key=lambda leg: (dict(flat(leg)).keys() != asked.keys(), *_strangeness(leg)))
 
 
 def same(value: JsonValue, text: str) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from groundup.workflows.aliases.makefiles import hatch_lines, just_lines, make_lines, task_lines
-from groundup.workflows.aliases.packages import script_lines
+from groundup.workflows.aliases.packages import OWN_COMMANDS, Called, script_lines
 from groundup.workflows.aliases.tox import ToxEnvironment, nox_sessions, tox_environments
 from groundup.workflows.commands import options_of, program_of, simple_commands, unwrapped
 from groundup.workflows.runners import Meaning, Purpose, meaning_of
@@ -22,6 +22,8 @@ _PREPARES = frozenset({
 })  # fmt: skip
 _SCRIPT = re.compile(r"\.(sh|bash|ps1|py|cmd|bat|js|mjs|cjs|ts|cs|cake|fsx|zsh)$")
 _TESTING_NAME = re.compile(r"(?:^|[^a-z])(?:unit-?)?(?:tests?|ci|spec|pytest|coverage|cov|check-?all)(?:[^a-z]|$)")
+_CHECKS = re.compile(r"(?:^|\s)check$")
+"""`make check` runs the tests by custom; the custom counts only where no Makefile can be read."""
 _OTHER_NAME = re.compile(
     r"lint|fmt|format|style|type|mypy|doc|readme|bench|build|publish|release|clean|install|deploy"
 )
@@ -122,9 +124,10 @@ class Meanings:
         found = script_lines(self._tree, folder, rest)
         if found is None:
             named = [word for word in rest if not word.startswith("-") and word not in ("run", "run-script")]
+            script = Called(rest, folder).script
             if program_of(words[0]) in ("yarn", "pnpm", "bun") and named and meaning_of(named):
                 return [meaning for meaning in [meaning_of(named)] if meaning is not None]
-            return _guess(words, named[0]) if named and named[0] not in ("install", "ci", "i", "config") else []
+            return _guess(words, script) if script and script not in OWN_COMMANDS else []
         name, lines = found
         told: list[Meaning] = []
         for place, line in lines:
@@ -161,7 +164,7 @@ class Meanings:
         asked: str,
     ) -> list[Meaning]:
         if lines is None:
-            return _guess([name], asked)
+            return _guess([name], "test" if _CHECKS.search(asked) else asked)
         told: list[Meaning] = []
         for line in lines:
             told += self._script(line, folder, variables, depth - 1)
@@ -180,7 +183,8 @@ class Meanings:
                 return
             yield from self._content(path, text, words, variables, depth)
             return
-        if _is_testing(words[0].rpartition("/")[2]) and ("/" in words[0] or _SCRIPT.search(words[0])):
+        name = words[0].rpartition("/")[2]
+        if _is_testing(name) and name.partition(".")[0] != "ci" and (name != words[0] or _SCRIPT.search(name)):
             yield Meaning(purpose=Purpose.TEST, command=" ".join(words)[:160], certainty=0.5)
 
     def _build_project(self, words: list[str]) -> Iterator[Meaning]:

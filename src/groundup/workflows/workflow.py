@@ -90,6 +90,14 @@ class Workflow(Record):
     jobs: tuple[Job, ...] = ()
     document: dict[str, JsonValue] = Field(repr=False)
 
+    @property
+    def event(self) -> str:
+        """The event that starts it here: a push where that does."""
+        for event in ("push", "pull_request", "workflow_dispatch"):
+            if event in self.events:
+                return event
+        return self.events[0] if self.events else "push"
+
     def job(self, name: str) -> Job:
         """Return a job by its id. Raises `WorkflowError` with the choices."""
         for job in self.jobs:

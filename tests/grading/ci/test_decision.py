@@ -10,6 +10,7 @@ from groundup.grading.ci.job import decide
 from groundup.grading.ci.records import JobOutcome, RunCommand
 from groundup.sandbox.protocol import CommandResult, Ending
 from groundup.workflows.workflow import Job, read_workflow
+from tests.workflows.made import steps_with_tests
 
 LEG: dict[str, JsonValue] = {"v": 1}
 
@@ -50,7 +51,9 @@ def decided(
     data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
     ended = CommandResult(exit_code=code, ending=ending, stdout=data, stderr=b"", duration_s=1)
     ran = [command("1")] if commands is None else commands
-    outcome, reason, _ = decide(of or job(), LEG, read_act_log(data, "test"), ended, ran)
+    one = of or job()
+    tests = {step.key for step in steps_with_tests(one, LEG)}
+    outcome, reason, _ = decide(one, LEG, tests, read_act_log(data, "test"), ended, ran)
     return outcome, reason
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from groundup.grading.ci.act_sandbox import derived_workflow, event_of
 from groundup.grading.ci.actions import (
     Action,
     parse_uses,
@@ -18,6 +17,7 @@ from groundup.grading.ci.actions import (
 )
 from groundup.grading.ci.obstacles import JobNeeds, needs_of, only_uploads
 from groundup.workflows.workflow import Step, Workflow, read_workflow
+from tests.workflows.made import MadeTree
 
 CHECKOUT = {"uses": "actions/checkout@v4"}
 
@@ -34,10 +34,7 @@ def needs(
 ) -> JobNeeds:
     """Return what a job consists of, in a repository of these files."""
     one = workflow({"test": {"runs-on": "ubuntu-latest", **job}})
-    texts = files or {}
-    return needs_of(
-        one, one.job("test"), dict(leg or {}), lambda path: texts[path].encode() if path in texts else None
-    )
+    return needs_of(one, one.job("test"), dict(leg or {}), MadeTree(files or {}))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +82,7 @@ def test_local_composite_actions_are_followed() -> None:
     found = needs(
         {"steps": [{"uses": "./.github/actions/setup"}]}, files={".github/actions/setup/action.yml": composite}
     )
-    assert found.local_actions == (".github/actions/setup",)
+    assert found.local_actions == {".github/actions/setup": frozenset({0, 1})}
     assert [action.name for action in found.actions] == ["actions/setup-node"]
     refused = needs({"steps": [{"uses": "./a"}]}, files={"a/action.yaml": "runs: {using: node20, main: x.js}"})
     assert [one.kind for one in refused.obstacles] == ["action"]
@@ -94,7 +91,7 @@ def test_local_composite_actions_are_followed() -> None:
 def test_needs_count_too() -> None:
     """What a needed job cannot have here, the wanted one cannot either."""
     one = workflow({"a": {"services": {"db": {}}}, "test": {"needs": "a", "steps": []}})
-    assert needs_of(one, one.job("test"), {}, lambda path: None).obstacles
+    assert needs_of(one, one.job("test"), {}, MadeTree({})).obstacles
 
 
 def test_the_tables_agree_with_the_stand_ins() -> None:
@@ -107,35 +104,6 @@ def test_the_tables_agree_with_the_stand_ins() -> None:
     assert parse_uses("./local") is None
 
 
-def test_act_gets_one_leg_and_what_it_needs() -> None:
-    """The derived workflow holds the wanted leg alone, needed jobs, and no other job, label or filter."""
-    jobs = {
-        "other": {"runs-on": "x", "steps": []},
-        "pre": {"runs-on": "x", "steps": [{"run": "echo"}]},
-        "test": {
-            "needs": ["pre"],
-            "runs-on": "${{ matrix.os }}",
-            "strategy": {"matrix": {"os": ["a", "b"]}},
-            "steps": [{"run": "pytest", "id": "t"}, {"run": "x", "id": "w", "if": "runner.os == 'Windows'"}],
-        },
-    }
-    one = workflow(jobs, env={"A": "b"})
-    derived = json.loads(derived_workflow(one, "test", {"os": "b"}, event_of(one)))
-    assert set(derived["jobs"]) == {"pre", "test"}
-    assert derived["jobs"]["test"]["strategy"] == {"matrix": {"include": [{"os": "b"}]}}
-    assert {job["runs-on"] for job in derived["jobs"].values()} == {"ubuntu-latest"}
-    assert derived["env"] == {"A": "b"}
-    kept, skipped = derived["jobs"]["test"]["steps"]
-    assert kept == {"run": "pytest", "id": "t"}
-    assert (skipped["if"], skipped["id"]) == (False, "w")
-
-
-@pytest.mark.parametrize("event", ["pull_request", "workflow_dispatch", "schedule"])
-def test_a_workflow_without_pushes_is_started_as_it_says(event: str) -> None:
-    """Where a push starts nothing, the event that does is used."""
-    assert event_of(read_workflow(f"on: {event}\njobs: {{}}".encode(), "x")) == event
-
-
 @pytest.mark.parametrize(
     ("script", "uploads"),
     [
@@ -144,6 +112,9 @@ def test_a_workflow_without_pushes_is_started_as_it_says(event: str) -> None:
         ("bash <(curl -s https://codecov.io/bash)", True),
         ("pytest --cov\ncodecov", False),
         ("pip install codecov", False),
+        ("curl -s https://codecov.io/bash | bash -s -- -f x.xml", True),
+        ("python -m codecov --required", True),
+        ("pytest && bash <(curl -s https://codecov.io/bash)", False),
     ],
 )
 def test_reports_to_others_are_not_sent(script: str, uploads: bool) -> None:
@@ -243,3 +214,19 @@ def test_usual_inputs_are_understood(step: dict[str, object]) -> None:
     found = needs({"steps": [step]}, {"rust": "stable"})
     assert not found.obstacles
     assert len(found.actions) == 1
+
+
+def test_conditions_on_the_inputs_of_a_local_action_are_known() -> None:
+    """An action that this call of a local action skips is no obstacle, and its step is not among those kept."""
+    action = """
+inputs: {browser: {default: "false"}}
+runs:
+  using: composite
+  steps:
+    - {uses: somebody/browser@v1, if: "inputs.browser == 'true'"}
+    - {run: npm ci, shell: bash}
+"""
+    found = needs({"steps": [{"uses": "./a"}]}, files={"a/action.yml": action})
+    assert not found.obstacles
+    assert found.local_actions == {"a": frozenset({1})}
+    assert needs({"steps": [uses("./a", browser="true")]}, files={"a/action.yml": action}).obstacles

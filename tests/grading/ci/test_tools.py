@@ -4,15 +4,24 @@ import json
 from collections.abc import Mapping
 
 import pytest
+from pydantic import JsonValue
 
 from groundup.grading.ci.records import Obstacle
 from groundup.grading.ci.tools import DEFAULT_PYTHON, python_asked_by_file, python_minors, substitute, tools_of
-from groundup.workflows.workflow import Step, read_workflow
+from groundup.workflows.expressions import Contexts
+from groundup.workflows.steps import PlacedStep, placed_steps
+from groundup.workflows.workflow import read_workflow
+from tests.workflows.made import MadeTree
 
 
-def steps(*found: Mapping[str, object]) -> tuple[Step, ...]:
-    """Return these steps."""
-    return read_workflow(json.dumps({"jobs": {"test": {"steps": found}}}).encode(), "x").job("test").steps
+def steps(
+    *found: Mapping[str, object],
+    leg: Mapping[str, JsonValue] | None = None,
+    files: Mapping[str, str] | None = None,
+) -> tuple[PlacedStep, ...]:
+    """Return these steps as they may run in *leg*."""
+    job = read_workflow(json.dumps({"jobs": {"test": {"steps": found}}}).encode(), "x").job("test")
+    return tuple(placed_steps(job.steps, Contexts(leg or {}), MadeTree(files or {})))
 
 
 @pytest.mark.parametrize(
@@ -66,9 +75,8 @@ def test_tools_come_from_actions_scripts_and_language() -> None:
             {"uses": "dtolnay/rust-toolchain@1.70"},
             {"run": "npm ci"},
             {"uses": "actions/setup-python@v5", "with": {"python-version-file": ".python-version"}},
+            leg={"py": "3.12"},
         ),
-        {"py": "3.12"},
-        {},
         ("dotnet",),
     )
     assert set(found.kinds) == {"dotnet", "python", "rust", "node"}
@@ -96,6 +104,20 @@ def test_substitutes_are_told(kind: str, asked: tuple[str, ...], have: str, told
 def test_versions_that_programs_are_asked_for_are_told() -> None:
     """nvm and rustup bring nothing here, so what they were asked for is named beside what there is."""
     script = "nvm install --lts 18\nrustup toolchain install --profile minimal 1.70\ncargo +nightly test"
-    asked = tools_of(steps({"run": script}), {}, {}, ()).asked
+    asked = tools_of(steps({"run": script}), ()).asked
     assert asked == {"node": ("18",), "rust": ("1.70", "nightly")}
     assert substitute("rust", asked["rust"], "1.95.0") == "rust 1.95.0 for 1.70, nightly"
+
+
+def test_versions_inside_local_actions_are_those_of_the_call() -> None:
+    """A setup action that gets its version from an input of the action around it is asked for that version."""
+    action = """
+inputs: {python: {default: "3.9"}}
+runs:
+  using: composite
+  steps: [{uses: actions/setup-python@v5, with: {python-version: "${{ inputs.python }}"}}]
+"""
+    files = {"a/action.yml": action}
+    call = {"uses": "./a", "with": {"python": "${{ matrix.py }}"}}
+    assert tools_of(steps(call, leg={"py": "3.11"}, files=files), ()).asked == {"python": ("3.11",)}
+    assert tools_of(steps({"uses": "./a"}, files=files), ()).asked == {"python": ("3.9",)}

@@ -14,10 +14,10 @@ import shutil
 import sys
 import sysconfig
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from pydantic import JsonValue
 
@@ -25,42 +25,38 @@ from groundup.domain.errors import MachineError
 from groundup.domain.limits import Limits
 from groundup.grading.bench import Bench
 from groundup.grading.ci.actions import write_stubs
-from groundup.grading.ci.obstacles import never_runs
+from groundup.grading.ci.obstacles import only_uploads
+from groundup.grading.ci.plan import PlannedJob
 from groundup.grading.ci.records import ACT_CACHE, FOLDER_VARIABLE
 from groundup.grading.ci.relay import Relay
 from groundup.grading.ci.shim import PORT
 from groundup.sandbox.composition import INSIDE, PYTHON
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Mount, Sandbox, SandboxSpec
 from groundup.workflows.matrix import Leg
+from groundup.workflows.steps import PlacedStep, contexts_of
 from groundup.workflows.workflow import Job, Workflow, WorkflowError, read_yaml, steps_of
-
-if TYPE_CHECKING:
-    from groundup.grading.ci.job import PlannedJob
-
 
 RUNNER = "ubuntu-latest"
 _KEPT = ("name", "env", "defaults", "permissions")
 _DROPPED_OF_JOB = ("runs-on", "strategy", "environment", "concurrency", "timeout-minutes")
 
 
-def derived_workflow(workflow: Workflow, job: str, leg: Leg, event: str) -> bytes:
+def derived_workflow(workflow: Workflow, job: str, leg: Leg) -> bytes:
     """Return the workflow to run."""
     document = {key: value for key, value in workflow.document.items() if key in _KEPT}
     jobs = {
         needed.id: _job(workflow, needed, leg if needed.id == job else None) for needed in workflow.needed(job)
     }
-    return _as_yaml(_without_folder(document) | {"on": event, "jobs": jobs})
+    return _as_yaml(_without_folder(document) | {"on": workflow.event, "jobs": jobs})
 
 
-def derived_action(data: bytes, path: str) -> bytes:
-    """Return one of the repository's own composite actions as act is given it. Raises `WorkflowError`."""
+def derived_action(data: bytes, path: str, kept: Collection[int]) -> bytes:
+    """Return one of the repository's own composite actions with the steps *kept*. Raises `WorkflowError`."""
     document = read_yaml(data, path)
     runs = document.get("runs") if isinstance(document, dict) else None
     if not isinstance(document, dict) or not isinstance(runs, dict):
         raise WorkflowError(f"{path}: an action has a mapping `runs`; this file has none")
-    steps = runs.get("steps")
-    placed: JsonValue = [_placed(step, None) for step in steps] if isinstance(steps, list) else []
-    return _as_yaml(document | {"runs": runs | {"steps": placed}})
+    return _as_yaml(document | {"runs": runs | {"steps": _steps(runs.get("steps"), kept, None)}})
 
 
 def _job(workflow: Workflow, job: Job, leg: Leg | None) -> JsonValue:
@@ -74,23 +70,30 @@ def _job(workflow: Workflow, job: Job, leg: Leg | None) -> JsonValue:
         derived["strategy"] = {"matrix": {"include": [leg]}}
     elif leg is None and "strategy" in original:
         derived["strategy"] = original["strategy"]
-    derived["steps"] = _steps(original.get("steps"), leg or {}, job.working_directory)
+    # A needed job runs in all its legs.
+    contexts = contexts_of(workflow, job, leg)
+    kept = {
+        step.index
+        for step in job.steps
+        if PlacedStep(step, contexts.within(step.environment), step).may_run and not only_uploads(step)
+    }
+    derived["steps"] = _steps(original.get("steps"), kept, job.working_directory)
     return derived
 
 
-def _steps(value: JsonValue, leg: Leg, folder: str | None) -> JsonValue:
-    """Return the steps; of one that never runs, such as another system's, only that it is skipped.
+def _steps(value: JsonValue, kept: Collection[int], folder: str | None) -> JsonValue:
+    """Return the steps; of one that is not *kept*, such as another system's, only that it is skipped.
 
     act looks for a step's action before it looks at the step's condition.
     """
     originals = value if isinstance(value, list) else []
-    kept: list[JsonValue] = []
+    derived: list[JsonValue] = []
     for original, step in zip(originals, steps_of(originals), strict=True):
-        skipped: dict[str, JsonValue] = {"name": step.title, "if": False, "run": "exit 1"}
+        skipped: dict[str, JsonValue] = {"name": step.title, "if": False, "run": "exit 1", "shell": "bash"}
         if step.id:
             skipped["id"] = step.id
-        kept.append(skipped if never_runs(step, leg) else _placed(original, folder))
-    return kept
+        derived.append(_placed(original, folder) if step.index in kept else skipped)
+    return derived
 
 
 def _placed(step: JsonValue, folder: str | None) -> JsonValue:
@@ -113,14 +116,6 @@ def _without_folder(table: dict[str, JsonValue]) -> dict[str, JsonValue]:
         return dict(table)
     kept: JsonValue = {key: value for key, value in run.items() if key != "working-directory"}
     return table | {"defaults": defaults | {"run": kept}}
-
-
-def event_of(workflow: Workflow) -> str:
-    """Return which event starts the workflow: a push where that does."""
-    for event in ("push", "pull_request", "workflow_dispatch"):
-        if event in workflow.events:
-            return event
-    return workflow.events[0] if workflow.events else "push"
 
 
 def _as_yaml(document: Mapping[str, JsonValue]) -> bytes:
@@ -158,7 +153,7 @@ def act_program() -> Path:
 class ActSandbox:
     """Used as a context, for one run of act."""
 
-    def __init__(self, planned: "PlannedJob", bench: Bench) -> None:
+    def __init__(self, planned: PlannedJob, bench: Bench) -> None:
         self._planned = planned
         self._bench = bench
         self._folder = bench.scratch / "act"
@@ -169,10 +164,10 @@ class ActSandbox:
         repository = workspace / "repository"
         repository.mkdir(parents=True)
         planned = self._planned
-        for folder in planned.needs.local_actions:
-            _copy_local(planned.request.tree, folder, repository)
+        for folder, kept in planned.needs.local_actions.items():
+            _copy_local(planned.request.tree, folder, repository, kept)
         _write_git(repository / ".git")
-        derived = derived_workflow(planned.workflow, planned.job.id, planned.leg, event_of(planned.workflow))
+        derived = derived_workflow(planned.workflow, planned.job.id, planned.leg)
         (workspace / "workflow.yml").write_bytes(derived)
         self._stubs = write_stubs(planned.needs.actions, self._folder / "stubs")
         programs = self._programs()
@@ -216,7 +211,7 @@ class ActSandbox:
     def _arguments(self) -> list[str]:
         planned = self._planned
         owner = f"groundup/{planned.request.repository}"
-        arguments = [event_of(planned.workflow), "--json", "--workflows", _WORKFLOW, "--job", planned.job.id]
+        arguments = [planned.workflow.event, "--json", "--workflows", _WORKFLOW, "--job", planned.job.id]
         arguments += ["--platform", f"{RUNNER}=-self-hosted", "--action-offline-mode", "--no-cache-server"]
         arguments += ["--container-daemon-socket", "-", "--action-cache-path", ACT_CACHE, "--pull=false"]
         arguments += ["--artifact-server-addr", "127.0.0.1", "--cache-server-addr", "127.0.0.1"]
@@ -238,14 +233,14 @@ class ActSandbox:
         return folder
 
 
-def _copy_local(tree: Path, folder: str, repository: Path) -> None:
+def _copy_local(tree: Path, folder: str, repository: Path, kept: Collection[int]) -> None:
     """Copy one of the repository's own actions; what it runs is run elsewhere."""
     target = repository / folder
     target.mkdir(parents=True, exist_ok=True)
     for name in ("action.yml", "action.yaml"):
         source = tree / folder / name
         if source.is_file() and not source.is_symlink():
-            (target / name).write_bytes(derived_action(source.read_bytes(), f"{folder}/{name}"))
+            (target / name).write_bytes(derived_action(source.read_bytes(), f"{folder}/{name}", kept))
 
 
 def _write_git(folder: Path) -> None:

@@ -3,14 +3,12 @@
 import asyncio
 import time
 from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
 
 from groundup.domain.errors import InfrastructureError
 from groundup.grading.bench import Bench
 from groundup.grading.ci.act_log import ActRun, read_act_log
 from groundup.grading.ci.act_sandbox import ActSandbox
-from groundup.grading.ci.files import RepositoryFiles
-from groundup.grading.ci.obstacles import JobNeeds, needs_of
+from groundup.grading.ci.plan import PlannedJob
 from groundup.grading.ci.records import (
     JobOutcome,
     JobRequest,
@@ -22,18 +20,18 @@ from groundup.grading.ci.records import (
 )
 from groundup.grading.ci.relay import Relay
 from groundup.grading.ci.step_sandboxes import StepEquipment, StepSandboxes, prepare
-from groundup.grading.ci.tools import Tool, tools_of
+from groundup.grading.ci.tools import Tool
 from groundup.sandbox.protocol import CommandResult, Ending
-from groundup.workflows.matrix import Leg, pinned
-from groundup.workflows.test_steps import test_steps
-from groundup.workflows.workflow import Job, Workflow, WorkflowError, read_workflow
+from groundup.workflows.matrix import Leg
+from groundup.workflows.workflow import Job
 
 Decision = tuple[JobOutcome, str, tuple[StepRecord, ...]]
 
 
-def decide(job: Job, leg: Leg, act: ActRun, ended: CommandResult, commands: Sequence[RunCommand]) -> Decision:
-    """Return the outcome, why, and what became of each step."""
-    tests = {step.key for step in test_steps(job, leg)}
+def decide(
+    job: Job, leg: Leg, tests: Collection[str], act: ActRun, ended: CommandResult, commands: Sequence[RunCommand]
+) -> Decision:
+    """Return the outcome, why, and how each step ended; *tests* are the keys of the steps that run tests."""
     steps = tuple(_step(job, position, act, commands, tests) for position in range(len(job.steps)))
     if ended.ending in (Ending.TIMEOUT, Ending.WALL_CLOCK) or any(one.ending == "timeout" for one in commands):
         return JobOutcome.TIMEOUT, "the job's time was up", steps
@@ -64,7 +62,9 @@ def _tests_ran(steps: tuple[StepRecord, ...], known: bool, unconditional: Collec
     return JobOutcome.PASSED, "", steps
 
 
-def _step(job: Job, position: int, act: ActRun, commands: Sequence[RunCommand], tests: set[str]) -> StepRecord:
+def _step(
+    job: Job, position: int, act: ActRun, commands: Sequence[RunCommand], tests: Collection[str]
+) -> StepRecord:
     step = job.steps[position]
     end = act.step(step.key)
     return StepRecord(
@@ -90,26 +90,6 @@ def _told(results: set[str]) -> str:
     return ", ".join(sorted(results)) or "nothing of it"
 
 
-class PlannedJob:
-    """A job that can be run here: its leg and what it needs, known before anything runs."""
-
-    def __init__(self, request: JobRequest, languages: Iterable[Tool] = ()) -> None:
-        """Read the workflow. Raises `WorkflowError`, and `UnsupportedJobError` naming every obstacle."""
-        self.request = request
-        self.files = RepositoryFiles(request.tree)
-        data = self.files.read(request.workflow)
-        if data is None:
-            raise WorkflowError(f"there is no workflow {request.workflow} in the repository")
-        self.workflow: Workflow = read_workflow(data, request.workflow)
-        self.job: Job = self.workflow.job(request.job)
-        self.leg: Leg = pinned(self.job, request.matrix)
-        self.needs: JobNeeds = needs_of(self.workflow, self.job, self.leg, self.files.read)
-        if self.needs.obstacles:
-            raise UnsupportedJobError(self.needs.obstacles)
-        variables = {**self.workflow.environment, **self.job.environment}
-        self.tools = tools_of(self.needs.steps, self.leg, variables, languages)
-
-
 async def run_job(request: JobRequest, bench: Bench, languages: Iterable[Tool] = ()) -> JobResult:
     """Run the job and return what became of it, with its evidence.
 
@@ -122,9 +102,9 @@ async def run_job(request: JobRequest, bench: Bench, languages: Iterable[Tool] =
     planned = await asyncio.to_thread(PlannedJob, request, languages)
     timeout_s = bench.timeout_s or request.limits.wall_clock_s
     bench.scratch.mkdir(parents=True, exist_ok=True)
-    async with prepare(planned.tools, planned.files, request, bench) as prepared:
+    async with prepare(planned.tools, planned.tree, request, bench) as prepared:
         sandboxes = StepSandboxes(request, prepared, bench, timeout_s)
-        relay = Relay(request.repository, sandboxes.open, planned.files.hash_files)
+        relay = Relay(request.repository, sandboxes.open, planned.tree.hash_files)
         ready = time.monotonic()
         try:
             async with ActSandbox(planned, bench) as act:
@@ -151,7 +131,7 @@ def _result(
     if not act.jobs and not relay.commands and ended.exit_code not in (0, None):
         said = ended.stderr.decode(errors="replace").strip().splitlines()[-3:]
         raise InfrastructureError(f"act did not start the job: {' '.join((*act.complaints, *said))[:300]}")
-    outcome, reason, steps = decide(planned.job, planned.leg, act, ended, relay.commands)
+    outcome, reason, steps = decide(planned.job, planned.leg, planned.tests, act, ended, relay.commands)
     troubles = tuple(f"{one.kind} {one.name}: {one.message}"[:300] for one in prepared.troubles())
     spent = sum(command.duration_s for command in relay.commands)
     return JobResult(
@@ -166,10 +146,3 @@ def _result(
         registry_troubles=troubles,
         peak_memory_mb=peak_memory_mb,
     )
-
-
-def scratch_folder(bench: Bench, name: str) -> Path:
-    """Return a new folder for one part of a job."""
-    folder = bench.scratch / name
-    folder.mkdir(parents=True)
-    return folder

@@ -12,7 +12,6 @@ from groundup.environments.builder import EnvironmentBuilder, WorkbenchLender
 from groundup.environments.toolchains import Toolchain
 from groundup.grading.bench import Bench
 from groundup.grading.ci.actions import write_programs
-from groundup.grading.ci.files import RepositoryFiles
 from groundup.grading.ci.interpreters import StepPython, step_python
 from groundup.grading.ci.records import (
     SUPPLIES,
@@ -29,6 +28,7 @@ from groundup.registries.ledger import Trouble
 from groundup.registries.lending import LendingRules, RegistryKind, RegistrySet
 from groundup.registries.uv import uv_program
 from groundup.sandbox.protocol import Command, Mount, Sandbox, SandboxSpec
+from groundup.workflows.tree import RepositoryTree
 
 _HOME = "/home/user"
 _REGISTRY_OF: dict[Tool, RegistryKind] = {"python": "pypi", "node": "npm", "rust": "crates", "dotnet": "nuget"}
@@ -59,11 +59,11 @@ class StepEquipment:
 
 @asynccontextmanager
 async def prepare(
-    tools: Tools, files: RepositoryFiles, request: JobRequest, bench: Bench
+    tools: Tools, tree: RepositoryTree, request: JobRequest, bench: Bench
 ) -> AsyncIterator[StepEquipment]:
     """Yield what the steps need. Raises `UnsupportedJobError` for what is not on this machine."""
     builder = bench.builder
-    pythons = await _pythons(tools, files, bench)
+    pythons = await _pythons(tools, tree, bench)
     toolchains = await _toolchains(tools, builder)
     programs = bench.scratch / "programs"
     programs.mkdir()
@@ -85,11 +85,11 @@ async def prepare(
     )
 
 
-async def _pythons(tools: Tools, files: RepositoryFiles, bench: Bench) -> tuple[StepPython, ...]:
+async def _pythons(tools: Tools, tree: RepositoryTree, bench: Bench) -> tuple[StepPython, ...]:
     if "python" not in tools.kinds:
         return ()
     asked = [(one, one) for one in tools.asked.get("python", ())]
-    asked += [(f"file:{path}", python_asked_by_file(path, files.read)) for path in tools.python_files]
+    asked += [(f"file:{path}", python_asked_by_file(path, tree.read)) for path in tools.python_files]
     found: list[StepPython] = []
     for name, text in asked or [("", DEFAULT_PYTHON)]:
         minors = python_minors(text)

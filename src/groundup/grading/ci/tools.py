@@ -6,11 +6,9 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from groundup.domain.records import Record
-from groundup.grading.ci.actions import ASKS_VERSION, parse_uses, stub_of
+from groundup.grading.ci.actions import ASKS_VERSION, Action, parse_uses, stub_of
 from groundup.grading.ci.records import Obstacle
-from groundup.workflows.expressions import resolved
-from groundup.workflows.matrix import Leg
-from groundup.workflows.workflow import Step
+from groundup.workflows.steps import PlacedStep
 
 _VERSION = r"""["']?(\$\{\{[^}]*\}\}|[\w./*-]+)"""
 Tool = Literal["python", "node", "rust", "dotnet"]
@@ -48,44 +46,44 @@ class Tools(Record):
     """Files that name versions of Python, as `setup-python` takes them."""
 
 
-def tools_of(steps: Iterable[Step], leg: Leg, environment: Mapping[str, str], languages: Iterable[Tool]) -> Tools:
+def tools_of(steps: Iterable[PlacedStep], languages: Iterable[Tool]) -> Tools:
     """Return what *steps* need; *languages* are needed in any case."""
     kinds: dict[Tool, None] = dict.fromkeys(languages)
     asked: dict[Tool, list[str]] = {}
     python_files: list[str] = []
-    for step in steps:
+    for placed in steps:
+        step, contexts = placed.step, placed.contexts
         for kind, words in _WORDS.items():
             if step.run is not None and words.search(step.run):
                 kinds[kind] = None
         for kind, asking in _ASKING.items():
-            versions = [resolved(one, leg, environment) or "" for one in asking.findall(step.run or "")]
+            versions = [contexts.text(one) or "" for one in asking.findall(step.run or "")]
             if versions:
                 asked.setdefault(kind, []).extend(versions)
         action = parse_uses(step.uses or "")
         stub = stub_of(action) if action else None
-        if stub is None or stub not in _KIND_OF_STUB:
+        if action is None or stub is None or stub not in _KIND_OF_STUB:
             continue
         kinds[_KIND_OF_STUB[stub]] = None
-        versions = [
-            resolved(step.inputs[name], leg, environment) or ""
-            for name in ASKS_VERSION.get(stub, ())
-            if name in step.inputs
-        ]
-        if stub == "rust" and not versions and action is not None and "dtolnay" in action.repository:
-            versions = [action.ref]
-        lines = [line.strip() for text in versions for line in text.splitlines() if line.strip()]
+        lines = _versions(placed, action, stub)
         asked.setdefault(_KIND_OF_STUB[stub], []).extend(lines)
-        if (
-            stub == "python"
-            and not lines
-            and (file := resolved(step.inputs.get("python-version-file", ""), leg, {}))
-        ):
-            python_files.append(file)
+        if stub == "python" and not lines:
+            python_files.append(contexts.text(step.inputs.get("python-version-file", "")) or "")
     return Tools(
         kinds=tuple(kinds),
         asked={kind: tuple(dict.fromkeys(lines)) for kind, lines in asked.items()},
-        python_files=tuple(dict.fromkeys(python_files)),
+        python_files=tuple(dict.fromkeys(file for file in python_files if file)),
     )
+
+
+def _versions(placed: PlacedStep, action: Action, stub: str) -> list[str]:
+    """Return the versions that a setup action is asked for, those left out that only a running workflow knows."""
+    inputs = placed.step.inputs
+    names = [name for name in ASKS_VERSION.get(stub, ()) if name in inputs]
+    versions = [placed.contexts.text(inputs[name]) or "" for name in names]
+    if stub == "rust" and not versions and "dtolnay" in action.repository:
+        versions = [action.ref]
+    return [line.strip() for text in versions for line in text.splitlines() if line.strip()]
 
 
 def python_minors(asked: str) -> tuple[str, ...] | Obstacle:

@@ -9,7 +9,7 @@ from groundup.workflows.tree import RepositoryTree, text_of
 
 _VERBS = frozenset({"run", "run-script", "rum", "urn"})
 _SHORT = {"t": "test", "tst": "test", "it": "test", "install-test": "test", "cit": "test"}
-_OWN = frozenset({
+OWN_COMMANDS = frozenset({
     "install", "i", "ci", "add", "update", "up", "config", "pack", "link", "cache", "set", "audit", "dedupe",
     "login", "version", "publish", "view", "ls", "list", "init", "create", "rm", "uninstall", "clean-install",
     "why", "rebuild", "store", "import", "root", "env", "fetch", "prune", "setup", "global", "info", "outdated",
@@ -59,7 +59,7 @@ def script_lines(
     None when no script is called: `npm install` is none, and neither is a name that no `package.json` has.
     """
     called = Called(words, folder)
-    if not called.script or called.script in _OWN:
+    if not called.script or called.script in OWN_COMMANDS:
         return None
     found = list(_found(tree, called))
     return (called.script, found) if found else None

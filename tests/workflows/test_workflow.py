@@ -105,3 +105,9 @@ def test_a_file_that_says_the_same_too_often_is_refused() -> None:
 
     with pytest.raises(WorkflowError, match="aliases"):
         read_workflow("\n".join((*lines, "jobs: {}")).encode(), "ci.yml")
+
+
+@pytest.mark.parametrize("event", ["pull_request", "workflow_dispatch", "schedule"])
+def test_a_workflow_without_pushes_is_started_as_it_says(event: str) -> None:
+    """Where a push starts nothing, the event that does is used."""
+    assert read_workflow(f"on: {event}\njobs: {{}}".encode(), "x").event == event

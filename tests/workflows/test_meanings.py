@@ -6,7 +6,7 @@ import pytest
 
 from groundup.workflows.meanings import Meanings
 from groundup.workflows.runners import Purpose
-from tests.curation.made import MadeTree
+from tests.workflows.made import MadeTree
 
 PACKAGE = """{"scripts": {
     "test": "run-s lint unit", "lint": "eslint .", "unit": "mocha", "e2e": "playwright test"

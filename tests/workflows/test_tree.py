@@ -1,9 +1,8 @@
-"""A repository's files as a job's plan reads them."""
+"""A repository's files."""
 
 from pathlib import Path
 
-from groundup.grading.ci.files import RepositoryFiles
-from groundup.grading.ci.records import job_of, translated
+from groundup.workflows.tree import FolderTree, text_of
 
 
 def test_nothing_outside_is_read(tmp_path: Path) -> None:
@@ -13,7 +12,7 @@ def test_nothing_outside_is_read(tmp_path: Path) -> None:
     root.mkdir()
     (root / "link").symlink_to(tmp_path / "secret")
     (root / "file").write_text("y")
-    files = RepositoryFiles(root)
+    files = FolderTree(root)
     assert files.read("file") == b"y"
     assert files.read("../secret") is None
     assert files.read("link") is None
@@ -26,7 +25,7 @@ def test_hashes_follow_patterns(tmp_path: Path) -> None:
     for path in ("a.lock", "sub/deep/b.lock", "c.txt", ".git/d.lock"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(path)
-    files = RepositoryFiles(tmp_path)
+    files = FolderTree(tmp_path)
     assert files.hash_files(("*.none",)) == ""
     top, everywhere = files.hash_files(("*.lock",)), files.hash_files(("**/*.lock",))
     assert len({top, everywhere, files.hash_files(("**/*.lock", "!sub/**"))}) == 2
@@ -34,14 +33,11 @@ def test_hashes_follow_patterns(tmp_path: Path) -> None:
     assert files.hash_files(("*.lock",)) != top
 
 
-def test_acts_folders_become_the_steps() -> None:
-    """Every path of act's own is replaced wherever it stands in a text, and others are left alone."""
-    base = "/workspace/groundup-act-cache/0123456789abcdef"
-    text = f"cd {base}/hostexecutor/lib && cat {base}/tmp/x '{base}/act/workflow/1.sh'"
-    assert translated(text, "app") == (
-        "cd /workspace/app/lib && cat /workspace/.runner/temp/x '/workspace/.runner/act/workflow/1.sh'"
-    )
-    assert translated("/workspace/groundup-act-cache/tool_cache/x", "app") == "/workspace/.runner/tools/x"
-    assert translated("/workspace/other", "app") == "/workspace/other"
-    assert job_of(f"{base}/hostexecutor") == "0123456789abcdef"
-    assert job_of("/workspace") is None
+def test_what_is_too_large_for_a_script_is_no_text(tmp_path: Path) -> None:
+    """A file of megabytes can be hashed and read, but no pattern walks through it; overlong lines are cut."""
+    (tmp_path / "large").write_bytes(b"x\n" * 1_000_000)
+    (tmp_path / "long").write_bytes(b"x" * 100_000 + b"\ny")
+    tree = FolderTree(tmp_path)
+    assert tree.read("large") is not None
+    assert text_of(tree, "large") is None
+    assert [len(line) for line in (text_of(tree, "long") or "").splitlines()] == [20_000, 1]

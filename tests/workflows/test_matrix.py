@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from groundup.workflows.matrix import legs, pinned
+from groundup.workflows.matrix import flat, legs, pinned
 from groundup.workflows.workflow import Job, WorkflowError, read_workflow
 
 
@@ -76,3 +76,10 @@ def test_a_matrix_made_at_run_time_needs_values() -> None:
         pinned(one, {})
     with pytest.raises(WorkflowError, match="made while the workflow runs"):
         pinned(job("${{ fromJSON(needs.x.outputs.all) }}"), {"python": "3.12"})
+
+
+def test_a_leg_that_is_named_whole_is_the_one() -> None:
+    """All values of a leg, as `flat` writes them, lead back to it, also nested ones and beside longer legs."""
+    one = job({"include": [{"a": 1, "b": 2}, {"a": 1}, {"a": {"x": "3.10", "y": [1, 2]}}, {"a": {"x": "3.9"}}]})
+    for leg in legs(one.matrix):
+        assert pinned(one, dict(flat(leg))) == leg
