@@ -11,7 +11,7 @@ from groundup.domain.limits import Limits
 from groundup.environments.build_sandbox import LIMITS
 from groundup.environments.local import LocalBuilder
 from groundup.environments.requests import PythonEnvironment
-from groundup.registries.pypi.settings import ClientConfiguration
+from groundup.registries.settings import RegistrySettings
 from groundup.sandbox.bubblewrap import create
 from groundup.sandbox.protocol import Command, SandboxProvider, SandboxSpec
 from groundup.settings import Settings
@@ -47,7 +47,7 @@ async def provider(tmp_path: Path) -> AsyncIterator[SandboxProvider]:
 def make_builder(index: FakeIndex, provider: SandboxProvider, tmp_path: Path) -> MakeBuilder:
     """Make builders on one cache, which use the local index unless told otherwise."""
 
-    def make(configuration: ClientConfiguration | None = None, limits: Limits = LIMITS) -> LocalBuilder:
+    def make(configuration: RegistrySettings | None = None, limits: Limits = LIMITS) -> LocalBuilder:
         settings = Settings(cache_dir=tmp_path / "cache")
         return LocalBuilder(settings, provider, configuration or index.configuration(), limits)
 

@@ -10,7 +10,7 @@ from groundup.domain.errors import NetworkError, SubmissionError, TaskError
 from groundup.domain.limits import Limits
 from groundup.environments.local import LocalBuilder
 from groundup.environments.requests import PythonRequest, ResolvedRequest
-from groundup.registries.pypi.settings import ClientConfiguration, Credentials, Index
+from groundup.registries.settings import Credentials, Index, RegistrySettings
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
 from groundup.trees.removal import remove_tree
@@ -110,7 +110,7 @@ async def test_credentials_are_never_seen_inside(index: FakeIndex, make_builder:
     index.credentials = ("alice", "hunter2secret")
     asked = request(index.add(make_sdist("spy", "1.0", extra=f"exec({SPY!r})")))
     own = Index(url=f"{index.url}/simple", credentials=Credentials(username="alice", password="hunter2secret"))
-    configuration = ClientConfiguration(indexes=(own,), trust_environment=False)
+    configuration = RegistrySettings(indexes=(own,), trust_environment=False)
     environment = await make_builder(configuration).python(asked)
     seen = (environment.layer.path / "seen.txt").read_text()
     assert "UV_DEFAULT_INDEX" in seen

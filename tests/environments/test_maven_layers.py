@@ -5,7 +5,8 @@ from pathlib import Path
 from groundup.environments.java_requests import JavaToolchain, MavenRequest, is_project_file
 from groundup.environments.maven_layers import lay_out, layer_key, local_place, runner_jars, write_stand_in
 from groundup.registries.cache import FetchCache
-from groundup.registries.maven.client import MavenFile, MavenRegistry
+from groundup.registries.client import FileFound
+from groundup.registries.maven.client import MavenClient
 from tests.registries.files_served import served
 from tests.registries.maven_repositories import JAR, VERSIONS, put, using
 
@@ -21,7 +22,7 @@ def junit(name: str, version: str) -> str:
 def test_a_layer_holds_files_at_their_places_and_lists_by_their_local_names(tmp_path: Path) -> None:
     """A local repository calls a list of versions after the repository that it came from."""
     (tmp_path / "kept").write_bytes(b"content")
-    file = MavenFile(tmp_path / "kept", "0" * 64, 7, from_cache=True, verified=True)
+    file = FileFound(tmp_path / "kept", "0" * 64, 7, from_cache=True, verified=True)
     lay_out({JAR: file, VERSIONS: file}, tmp_path / "tree")
     found = {path.relative_to(tmp_path / "tree").as_posix() for path in (tmp_path / "tree").rglob("*.*ar")}
     assert found == {JAR}
@@ -61,7 +62,7 @@ async def test_what_starts_junit_5_is_added_in_the_version_of_the_project(tmp_pa
     api = [junit("junit-jupiter-api", "5.9.3"), junit("junit-platform-commons", "1.9.3")]
     whole = [*api, junit("junit-jupiter-engine", "5.9.3"), junit("junit-platform-engine", "1.9.3")]
     with served(tmp_path / "remote") as url:
-        registry = MavenRegistry(using(url), FetchCache(tmp_path / "cache"))
+        registry = MavenClient(using(url), FetchCache(tmp_path / "cache"))
         launcher, engine = junit("junit-platform-launcher", "1.9.3"), junit("junit-jupiter-engine", "5.9.3")
         assert set(await runner_jars(whole, registry)) == {launcher}
         assert set(await runner_jars(api, registry)) == {

@@ -9,8 +9,9 @@ from groundup.domain.errors import NetworkError, TaskError
 from groundup.environments.local import LocalBuilder
 from groundup.environments.requests import PythonRequest, ResolvedRequest, SourceRequest
 from groundup.registries.cache import FetchCache
-from groundup.registries.pypi.client import PyPIRegistry
-from groundup.registries.pypi.settings import ClientConfiguration, client_configuration
+from groundup.registries.pypi.client import PyPIClient
+from groundup.registries.pypi.settings import pypi_settings
+from groundup.registries.settings import RegistrySettings
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings, environment
 from groundup.trees.removal import remove_tree
@@ -23,10 +24,10 @@ CUTOFF = "2024-01-31"
 
 
 @pytest.fixture
-async def configuration(tmp_path: Path) -> ClientConfiguration:
+async def configuration(tmp_path: Path) -> RegistrySettings:
     """The user's own configuration; skips where its index cannot be reached."""
-    found = await client_configuration(environment())
-    registry = PyPIRegistry(found, FetchCache(tmp_path / "asking"))
+    found = await pypi_settings(environment())
+    registry = PyPIClient(found, FetchCache(tmp_path / "asking"))
     try:
         await registry.page("six")
     except NetworkError as error:
@@ -37,7 +38,7 @@ async def configuration(tmp_path: Path) -> ClientConfiguration:
 
 
 async def test_a_real_environment_is_built_and_needs_no_network_the_second_time(
-    configuration: ClientConfiguration, provider: SandboxProvider, tmp_path: Path
+    configuration: RegistrySettings, provider: SandboxProvider, tmp_path: Path
 ) -> None:
     """Real packages are resolved up to a date and installed; with the index gone the same layer is built again."""
     settings = Settings(cache_dir=tmp_path / "cache")
@@ -60,7 +61,7 @@ async def test_a_real_environment_is_built_and_needs_no_network_the_second_time(
 
 
 async def test_a_refused_name_cannot_be_had_as_a_dependency(
-    configuration: ClientConfiguration, provider: SandboxProvider, tmp_path: Path
+    configuration: RegistrySettings, provider: SandboxProvider, tmp_path: Path
 ) -> None:
     """The task's own package is refused also where another one needs it."""
     asked = ResolvedRequest(
@@ -76,10 +77,10 @@ async def test_a_refused_name_cannot_be_had_as_a_dependency(
 
 
 async def test_a_real_source_is_fetched_by_hash(
-    configuration: ClientConfiguration, provider: SandboxProvider, tmp_path: Path
+    configuration: RegistrySettings, provider: SandboxProvider, tmp_path: Path
 ) -> None:
     """A source distribution of the index is unpacked without its top folder."""
-    registry = PyPIRegistry(configuration, FetchCache(tmp_path / "cache/registry"))
+    registry = PyPIClient(configuration, FetchCache(tmp_path / "cache/registry"))
     page = (await registry.page("six")).page
     await registry.close()
     (file,) = [file for file in page.files if file.is_source and file.version == "1.16.0"]

@@ -12,15 +12,15 @@ from groundup.environments.layers import LayerStore
 from groundup.environments.requests import SourceRequest
 from groundup.environments.sources import source_layer
 from groundup.registries.cache import FetchCache
-from groundup.registries.pypi.client import PyPIRegistry
+from groundup.registries.pypi.client import PyPIClient
 from groundup.trees.digest import tree_digest
 from tests.registries.fake_index import FakeIndex, make_sdist, sha256
 
 
 @pytest.fixture
-async def registry(index: FakeIndex, tmp_path: Path) -> AsyncIterator[PyPIRegistry]:
+async def registry(index: FakeIndex, tmp_path: Path) -> AsyncIterator[PyPIClient]:
     """The local index with an empty cache."""
-    found = PyPIRegistry(index.configuration(), FetchCache(tmp_path / "registry"))
+    found = PyPIClient(index.configuration(), FetchCache(tmp_path / "registry"))
     yield found
     await found.close()
 
@@ -42,7 +42,7 @@ def source(content: bytes, version: str = "1.0") -> SourceRequest:
 
 
 async def test_a_source_is_unpacked_without_its_top_folder(
-    index: FakeIndex, registry: PyPIRegistry, tmp_path: Path
+    index: FakeIndex, registry: PyPIClient, tmp_path: Path
 ) -> None:
     """The layer is the tree inside the one folder, with its digest on record; the second time needs no network."""
     name, content = make_sdist("demo", "1.0")
@@ -57,7 +57,7 @@ async def test_a_source_is_unpacked_without_its_top_folder(
 
 @pytest.mark.parametrize("members", [(), ("a.py",), ("one/a.py", "two/b.py"), ("demo-1.0/../../evil",)])
 async def test_what_is_no_source_distribution_is_the_tasks_fault(
-    index: FakeIndex, registry: PyPIRegistry, tmp_path: Path, members: tuple[str, ...]
+    index: FakeIndex, registry: PyPIClient, tmp_path: Path, members: tuple[str, ...]
 ) -> None:
     """An archive without exactly one top folder is refused, and nothing is written outside."""
     content = archive(*members)
@@ -68,7 +68,7 @@ async def test_what_is_no_source_distribution_is_the_tasks_fault(
 
 
 async def test_a_damaged_archive_is_the_tasks_fault(
-    index: FakeIndex, registry: PyPIRegistry, tmp_path: Path
+    index: FakeIndex, registry: PyPIClient, tmp_path: Path
 ) -> None:
     """Bytes that match their hash and are no archive are told."""
     index.add(("demo-1.0.tar.gz", b"not an archive"))
@@ -77,7 +77,7 @@ async def test_a_damaged_archive_is_the_tasks_fault(
 
 
 async def test_an_absent_source_and_an_absent_network_are_told_apart(
-    index: FakeIndex, registry: PyPIRegistry, tmp_path: Path
+    index: FakeIndex, registry: PyPIClient, tmp_path: Path
 ) -> None:
     """A version that the index does not have is the task's fault; an index that does not answer is not."""
     name, content = make_sdist("demo", "1.0")

@@ -11,7 +11,7 @@ from groundup.domain.limits import Limits
 from groundup.environments.builder import WorkbenchLender
 from groundup.environments.local import LocalBuilder
 from groundup.environments.toolchains import Toolchain, ToolchainName, find_toolchain
-from groundup.registries.lending import LendingRules, RegistryLending, RegistrySet, crates_opening, npm_opening
+from groundup.registries.lending import LendingRules, RegistryLending, RegistrySet
 from groundup.sandbox.protocol import Command, CommandResult, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import environment
 from tests.needs import lack, need
@@ -82,7 +82,7 @@ async def test_npm_installs_and_installs_again_while_the_registry_is_down(
     work = tmp_path / "work"
     work.mkdir()
     (work / "package.json").write_text(json.dumps({"name": "app", "dependencies": {"tool": "^1.0.0"}}))
-    lender = RegistryLending({}, tmp_path / "cache", {"npm": npm_opening(npm.configuration())})
+    lender = RegistryLending({}, tmp_path / "cache", {"npm": npm.configuration()})
     wanted = LendingRules(kinds=("npm",), refused={"npm": ("original",)})
     async with lender.lend(wanted) as lent, await provider.open(spec_of(node, work)) as sandbox:
         first = await run(sandbox, lent, "npm", "install")
@@ -109,7 +109,7 @@ async def test_cargo_builds_and_builds_again_while_the_index_is_down(
 ) -> None:
     """A lock file keeps the source that packages name, whatever served it; the second build needs no network."""
     rust = await installed("rust", tmp_path)
-    lender = RegistryLending({}, tmp_path / "cache", {"crates": crates_opening(crates.configuration())})
+    lender = RegistryLending({}, tmp_path / "cache", {"crates": crates.configuration()})
     lock = b""
     for turn in ("first", "second"):
         work = tmp_path / turn
@@ -136,7 +136,7 @@ async def test_a_yarn_lock_is_relocated(npm: FakeNpm, provider: SandboxProvider,
     work.mkdir()
     line = '  resolved "https://elsewhere.example/tool/-/tool-1.0.0.tgz#abc"\n'
     (work / "yarn.lock").write_text(line)
-    lender = RegistryLending({}, tmp_path / "cache", {"npm": npm_opening(npm.configuration())})
+    lender = RegistryLending({}, tmp_path / "cache", {"npm": npm.configuration()})
     async with (
         lender.lend(LendingRules(kinds=("npm",))) as lent,
         await provider.open(SandboxSpec(workspace=work)) as sandbox,

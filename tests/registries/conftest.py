@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from groundup.registries.cache import FetchCache
-from groundup.registries.pypi.client import PyPIRegistry
+from groundup.registries.pypi.client import PyPIClient
 from tests.registries.fake_index import FakeIndex, serving
 
 
@@ -18,8 +18,8 @@ def index() -> Iterator[FakeIndex]:
 
 
 @pytest.fixture
-async def registry(index: FakeIndex, tmp_path: Path) -> AsyncIterator[PyPIRegistry]:
+async def registry(index: FakeIndex, tmp_path: Path) -> AsyncIterator[PyPIClient]:
     """The host's view of that index, with an empty cache."""
-    found = PyPIRegistry(index.configuration(), FetchCache(tmp_path / "cache"))
+    found = PyPIClient(index.configuration(), FetchCache(tmp_path / "cache"))
     yield found
     await found.close()

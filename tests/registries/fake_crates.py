@@ -4,8 +4,8 @@ import hashlib
 import json
 
 from groundup.registries.crates.pages import place
-from groundup.registries.crates.settings import CargoConfiguration
-from groundup.registries.pypi.settings import ClientConfiguration, Index
+from groundup.registries.crates.settings import CratesSettings
+from groundup.registries.settings import Index
 from tests.registries.fake_site import Site, packed
 
 
@@ -17,10 +17,10 @@ class FakeCrates:
         self._lines: dict[str, list[str]] = {}
         site.write("/index/config.json", {"dl": f"{site.address}/dl/{{crate}}/{{version}}"})
 
-    def configuration(self) -> CargoConfiguration:
+    def configuration(self) -> CratesSettings:
         """Return how to reach it."""
         index = Index(url=f"{self.site.address}/index")
-        return CargoConfiguration(index=index.url, client=ClientConfiguration(indexes=(index,)))
+        return CratesSettings(indexes=(index,))
 
     def add(self, name: str, version: str, *, published: str | None = None, yanked: bool = False) -> bytes:
         """Add a version with one function `name`; return its crate."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal
 
-from groundup.registries.pypi.settings import ClientConfiguration, Index
+from groundup.registries.settings import Index, RegistrySettings
 
 OLD = "2020-01-01T00:00:00Z"
 
@@ -112,9 +112,9 @@ class FakeIndex:
         self.uploads[filename] = uploaded
         return f"{name}=={version} --hash=sha256:{sha256(content)}"
 
-    def configuration(self) -> ClientConfiguration:
+    def configuration(self) -> RegistrySettings:
         """Return the configuration of a client that uses this index only."""
-        return ClientConfiguration(indexes=(Index(url=f"{self.url}/simple"),), trust_environment=False)
+        return RegistrySettings(indexes=(Index(url=f"{self.url}/simple"),), trust_environment=False)
 
     def files_asked(self) -> list[str]:
         """Return which files were downloaded."""

@@ -5,8 +5,8 @@ import hashlib
 import json
 from collections.abc import Mapping
 
-from groundup.registries.npm.settings import NpmConfiguration
-from groundup.registries.pypi.settings import ClientConfiguration, Index
+from groundup.registries.npm.settings import NpmSettings
+from groundup.registries.settings import Index
 from tests.registries.fake_site import Site, packed
 
 
@@ -18,10 +18,10 @@ class FakeNpm:
         self._packuments: dict[str, dict[str, dict[str, object]]] = {}
         self._times: dict[str, dict[str, str]] = {}
 
-    def configuration(self) -> NpmConfiguration:
+    def configuration(self) -> NpmSettings:
         """Return how to reach it."""
         index = Index(url=self.site.address)
-        return NpmConfiguration(registries={"": index.url}, client=ClientConfiguration(indexes=(index,)))
+        return NpmSettings(indexes=(index,))
 
     def add(
         self, name: str, version: str, *, published: str = "2020-01-01T00:00:00.000Z", **manifest: object

@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from groundup.registries.pypi.settings import ClientConfiguration, Index
+from groundup.registries.settings import Index, RegistrySettings
 
 JAR = "org/demo/lib/1.0/lib-1.0.jar"
 VERSIONS = "org/demo/lib/maven-metadata.xml"
@@ -18,6 +18,6 @@ def put(folder: Path, place: str, content: bytes, *kinds: str) -> None:
         path.with_name(f"{path.name}.{kind}").write_text(hashlib.new(kind, content).hexdigest())
 
 
-def using(*urls: str) -> ClientConfiguration:
+def using(*urls: str) -> RegistrySettings:
     """Return the configuration of a user who has these repositories."""
-    return ClientConfiguration(indexes=tuple(Index(url=url) for url in urls), trust_environment=False)
+    return RegistrySettings(indexes=tuple(Index(url=url) for url in urls), trust_environment=False)

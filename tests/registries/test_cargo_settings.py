@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import InfrastructureError, UsageError
-from groundup.registries.crates.settings import cargo_configuration
+from groundup.registries.crates.settings import crates_settings
 
 INDEX = "https://mirror.example/index"
 
@@ -30,9 +30,9 @@ async def test_tokens_belong_to_the_registry_with_that_index(tmp_path: Path) -> 
     )
     secrets = '[registries.own-one]\ntoken = "filed"\n[registries.b]\ntoken = "other"\n'
     environment = user(tmp_path, config, secrets)
-    found = await cargo_configuration(environment)
-    assert (found.index, found.token and found.token.get_secret_value()) == (INDEX, "filed")
-    found = await cargo_configuration({**environment, "CARGO_REGISTRIES_OWN_ONE_TOKEN": "named"})
+    found = await crates_settings(environment)
+    assert (found.indexes[0].url, found.token and found.token.get_secret_value()) == (INDEX, "filed")
+    found = await crates_settings({**environment, "CARGO_REGISTRIES_OWN_ONE_TOKEN": "named"})
     assert found.token is not None
     assert found.token.get_secret_value() == "named"
     assert "named" not in repr(found)
@@ -45,19 +45,19 @@ async def test_a_registry_may_be_named_by_variables(tmp_path: Path) -> None:
         "CARGO_REGISTRIES_X_INDEX": f"sparse+{INDEX}/",
         "CARGO_REGISTRIES_X_TOKEN": "t",
     }
-    found = await cargo_configuration(environment)
+    found = await crates_settings(environment)
     assert found.token is not None
-    assert found.client.proxy is not None
-    assert found.client.proxy.get_secret_value() == "http://proxy.example:3128"
+    assert found.proxy is not None
+    assert found.proxy.get_secret_value() == "http://proxy.example:3128"
 
 
 async def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     """Without Cargo, with a Git index, or with a broken file, the error says what to do."""
     with pytest.raises(InfrastructureError, match="install Rust"):
-        await cargo_configuration({"PATH": str(tmp_path), "HOME": str(tmp_path)})
+        await crates_settings({"PATH": str(tmp_path), "HOME": str(tmp_path)})
     environment = user(tmp_path, config="[broken")
     with pytest.raises(UsageError, match="not valid TOML"):
-        await cargo_configuration(environment)
+        await crates_settings(environment)
     (tmp_path / ".cargo/bin/cargo").write_text("#!/bin/sh\nexit 101\n")
     with pytest.raises(InfrastructureError, match="sparse index"):
-        await cargo_configuration(environment)
+        await crates_settings(environment)

@@ -8,10 +8,10 @@ import pytest
 from pydantic import SecretStr
 
 from groundup.registries.cache import FetchCache
-from groundup.registries.crates.client import CratesRegistry
+from groundup.registries.crates.client import CratesClient
 from groundup.registries.crates.gateway import CratesGateway
 from groundup.registries.crates.pages import CratePageError, parse_page, place
-from groundup.registries.pypi.pages import cutoff_instant
+from groundup.registries.dates import cutoff_instant
 from tests.registries.fake_crates import FakeCrates
 from tests.registries.fake_site import Site, guest
 
@@ -24,9 +24,9 @@ async def crates() -> AsyncIterator[FakeCrates]:
 
 
 @pytest.fixture
-async def registry(crates: FakeCrates, tmp_path: Path) -> AsyncIterator[CratesRegistry]:
+async def registry(crates: FakeCrates, tmp_path: Path) -> AsyncIterator[CratesClient]:
     """The host's view of it, with an empty cache."""
-    found = CratesRegistry(crates.configuration(), FetchCache(tmp_path / "cache"))
+    found = CratesClient(crates.configuration(), FetchCache(tmp_path / "cache"))
     yield found
     await found.close()
 
@@ -34,7 +34,7 @@ async def registry(crates: FakeCrates, tmp_path: Path) -> AsyncIterator[CratesRe
 @pytest.mark.parametrize(
     ("name", "where"), [("a", "1/a"), ("ab", "2/ab"), ("abc", "3/a/abc"), ("Serde_JSON", "se/rd/serde_json")]
 )
-async def test_pages_lead_to_crates(crates: FakeCrates, registry: CratesRegistry, name: str, where: str) -> None:
+async def test_pages_lead_to_crates(crates: FakeCrates, registry: CratesClient, name: str, where: str) -> None:
     """A crate of any length of name is at its place; lines are the index's own; crates come from the gateway."""
     crate = crates.add(name, "1.0.0")
     crates.add(name, "1.1.0", yanked=True)
@@ -50,7 +50,7 @@ async def test_pages_lead_to_crates(crates: FakeCrates, registry: CratesRegistry
     assert told == [("page", None, True), ("file", "1.0.0", True)]
 
 
-async def test_a_changed_crate_is_never_served(crates: FakeCrates, registry: CratesRegistry) -> None:
+async def test_a_changed_crate_is_never_served(crates: FakeCrates, registry: CratesClient) -> None:
     """Not one byte of a crate that is not what the index says leaves the host."""
     crates.add("demo", "1.0.0")
     crates.site.write("/dl/demo/1.0.0", b"something else")
@@ -61,7 +61,7 @@ async def test_a_changed_crate_is_never_served(crates: FakeCrates, registry: Cra
     assert [trouble.kind for trouble in gateway.troubles] == ["network"]
 
 
-async def test_refused_and_unknown_names(crates: FakeCrates, registry: CratesRegistry) -> None:
+async def test_refused_and_unknown_names(crates: FakeCrates, registry: CratesClient) -> None:
     """Both spellings of a refused name are refused, pages and crates; other places are nothing."""
     crates.add("the-original", "1.0.0")
     gateway = CratesGateway(registry, refused=("The_Original",))
@@ -82,7 +82,7 @@ async def test_refused_and_unknown_names(crates: FakeCrates, registry: CratesReg
     assert {trouble.kind for trouble in gateway.troubles} == {"refused", "unknown"}
 
 
-async def test_what_is_newer_than_the_cut_off_does_not_exist(crates: FakeCrates, registry: CratesRegistry) -> None:
+async def test_what_is_newer_than_the_cut_off_does_not_exist(crates: FakeCrates, registry: CratesClient) -> None:
     """Versions count when the index says that they are old enough; one without a date is not known to be."""
     crates.add("demo", "1.0.0", published="2020-01-01T00:00:00Z")
     crates.add("demo", "1.1.0")
@@ -94,14 +94,14 @@ async def test_what_is_newer_than_the_cut_off_does_not_exist(crates: FakeCrates,
 
 
 async def test_what_is_in_the_cache_needs_no_index(
-    crates: FakeCrates, registry: CratesRegistry, tmp_path: Path
+    crates: FakeCrates, registry: CratesClient, tmp_path: Path
 ) -> None:
     """A second build works while the index is down, also in another process."""
     crate = crates.add("demo", "1.0.0")
     async with guest(CratesGateway(registry)) as client:
         await client.get("/crates/demo/1.0.0/download")
     await crates.site.close()
-    later = CratesRegistry(crates.configuration(), FetchCache(tmp_path / "cache"))
+    later = CratesClient(crates.configuration(), FetchCache(tmp_path / "cache"))
     gateway = CratesGateway(later)
     async with guest(gateway) as client:
         assert (await client.get("/index/de/mo/demo")).status_code == 200
@@ -119,7 +119,7 @@ async def test_a_token_is_sent_where_the_index_needs_it(crates: FakeCrates, tmp_
             {"dl": f"{crates.site.address}/dl/{{crate}}/{{version}}", "auth-required": needed},
         )
         crates.site.asked.clear()
-        registry = CratesRegistry(plain, FetchCache(tmp_path / str(needed)))
+        registry = CratesClient(plain, FetchCache(tmp_path / str(needed)))
         async with guest(CratesGateway(registry)) as client:
             assert (await client.get("/crates/demo/1.0.0/download")).status_code == 200
         await registry.close()

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundup.domain.errors import UsageError
-from groundup.registries.pypi.settings import client_configuration, parse_index
+from groundup.registries.pypi.settings import pypi_settings
+from groundup.registries.settings import parse_index
 from groundup.registries.uv import default_index_url, uv_version
 
 Variables = dict[str, str]
@@ -36,7 +37,7 @@ def write(path: Path, text: str) -> Path:
 
 async def urls(environment: Variables) -> list[str]:
     """Return the addresses that count, in order."""
-    return [index.url for index in (await client_configuration(environment)).indexes]
+    return [index.url for index in (await pypi_settings(environment)).indexes]
 
 
 async def test_without_configuration_the_client_is_asked(home: Variables) -> None:
@@ -54,7 +55,7 @@ async def test_uv_variables_count_with_their_credentials(home: Variables) -> Non
         "UV_INDEX_CORP_A_USERNAME": "bob",
         "UV_INDEX_CORP_A_PASSWORD": "pw",
     }
-    configuration = await client_configuration(home)
+    configuration = await pypi_settings(home)
     assert [index.url for index in configuration.indexes] == [
         "https://a.test/simple",
         "https://b.test/simple",
@@ -89,7 +90,7 @@ async def test_pip_configuration_counts_where_uv_says_nothing(home: Variables, t
         f"[global]\nindex-url = https://conf.test/simple\nproxy = http://u:pw@proxy.test:3128\ncert = {bundle}\n"
         "[install]\nextra_index_url =\n  https://x.test/simple\n  https://y.test/simple\n",
     )
-    configuration = await client_configuration(home)
+    configuration = await pypi_settings(home)
     expected = ["https://x.test/simple", "https://y.test/simple", "https://conf.test/simple"]
     assert [index.url for index in configuration.indexes] == expected
     assert configuration.ca_bundle == bundle
@@ -102,7 +103,7 @@ async def test_pip_configuration_counts_where_uv_says_nothing(home: Variables, t
 async def test_netrc_has_credentials_for_hosts(home: Variables, tmp_path: Path) -> None:
     """A password in netrc is used for its host and no other."""
     write(tmp_path / ".netrc", "machine a.test login carol password pw\n").chmod(0o600)
-    configuration = await client_configuration(home | {"UV_DEFAULT_INDEX": "https://a.test/simple"})
+    configuration = await pypi_settings(home | {"UV_DEFAULT_INDEX": "https://a.test/simple"})
     found = configuration.credentials_for("https://a.test/simple/x/")
     assert found is not None
     assert found.username == "carol"
@@ -149,10 +150,10 @@ async def test_configuration_that_cannot_be_read_is_named(
     """A broken file is a usage error that names it."""
     write(tmp_path / path, text)
     with pytest.raises(UsageError, match=told):
-        (await client_configuration(home)).credentials_for("https://a.test/")
+        (await pypi_settings(home)).credentials_for("https://a.test/")
 
 
 async def test_a_missing_certificate_bundle_is_named(home: Variables) -> None:
     """The variable that names no file is told."""
     with pytest.raises(UsageError, match="SSL_CERT_FILE names"):
-        await client_configuration(home | {"SSL_CERT_FILE": "/nowhere.pem"})
+        await pypi_settings(home | {"SSL_CERT_FILE": "/nowhere.pem"})

@@ -12,7 +12,7 @@ import pytest
 
 from groundup.registries import upstream
 from groundup.registries.cache import FetchCache
-from groundup.registries.maven.client import MavenRegistry
+from groundup.registries.maven.client import MavenClient
 from groundup.registries.maven.gateway import SETTINGS_PLACE, MavenGateway, settings_file
 from tests.registries.files_served import served
 from tests.registries.maven_repositories import JAR, VERSIONS, put, using
@@ -23,7 +23,7 @@ async def guest(
     url: str, tmp_path: Path, max_bytes: int = 10**6
 ) -> AsyncIterator[tuple[httpx.AsyncClient, MavenGateway]]:
     """Yield a client as a sandbox has it, and the gateway that it knows."""
-    registry = MavenRegistry(using(url), FetchCache(tmp_path / "cache"))
+    registry = MavenClient(using(url), FetchCache(tmp_path / "cache"))
     async with MavenGateway(registry, max_bytes=max_bytes) as gateway:
         listening = socket.create_server(("127.0.0.1", 0))
         base = f"http://127.0.0.1:{listening.getsockname()[1]}/maven"
@@ -78,7 +78,7 @@ async def test_one_sandbox_gets_so_much_and_no_more(tmp_path: Path) -> None:
 
 def test_inside_maven_is_told_of_one_repository_in_place_of_all(tmp_path: Path) -> None:
     """Its settings are valid XML, mirror everything, and can keep it offline."""
-    gateway = MavenGateway(MavenRegistry(using("https://x.example"), FetchCache(tmp_path)))
+    gateway = MavenGateway(MavenClient(using("https://x.example"), FetchCache(tmp_path)))
     supplies = gateway.supplies("http://127.0.0.1:1234/maven/")
     root = ElementTree.fromstring(supplies.files[SETTINGS_PLACE])
     assert root.findtext("mirrors/mirror/mirrorOf") == "*"

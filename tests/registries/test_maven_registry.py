@@ -11,7 +11,7 @@ from groundup.domain.errors import NetworkError
 from groundup.registries import upstream
 from groundup.registries.cache import FetchCache
 from groundup.registries.ledger import UnknownPackageError
-from groundup.registries.maven.client import MavenRegistry, is_place
+from groundup.registries.maven.client import MavenClient, is_place
 from tests.registries.files_served import served
 from tests.registries.maven_repositories import JAR, VERSIONS, put, using
 
@@ -30,9 +30,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def registry(tmp_path: Path, *urls: str) -> AsyncIterator[MavenRegistry]:
+async def registry(tmp_path: Path, *urls: str) -> AsyncIterator[MavenClient]:
     """Yield the host's view of these repositories, with a cache in *tmp_path*."""
-    found = MavenRegistry(using(*urls), FetchCache(tmp_path / "cache"))
+    found = MavenClient(using(*urls), FetchCache(tmp_path / "cache"))
     try:
         yield found
     finally:

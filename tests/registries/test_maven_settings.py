@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import UsageError
-from groundup.registries.maven.settings import MavenRepositorySettings, Mirror, maven_configuration
-from groundup.registries.pypi.settings import ClientConfiguration
+from groundup.registries.maven.settings import MavenRepositorySettings, Mirror, maven_settings
+from groundup.registries.settings import RegistrySettings
 
 CENTRAL = "https://central.example/maven2"
 
@@ -25,17 +25,17 @@ def installation(folder: Path) -> Path:
     return folder
 
 
-def configured(tmp_path: Path, settings: str, **environment: str) -> ClientConfiguration:
+def configured(tmp_path: Path, settings: str, **environment: str) -> RegistrySettings:
     """Return the configuration of a user with these settings in their home."""
     (tmp_path / "home/.m2").mkdir(parents=True)
     (tmp_path / "home/.m2/settings.xml").write_text(f"<settings>{settings}</settings>")
     variables: Mapping[str, str] = {"HOME": str(tmp_path / "home"), **environment}
-    return maven_configuration(variables, installation(tmp_path / "maven"))
+    return maven_settings(variables, installation(tmp_path / "maven"))
 
 
 def test_without_settings_maven_itself_says_where_its_central_repository_is(tmp_path: Path) -> None:
     """The address stands in the installed Maven, and nowhere in groundup."""
-    found = maven_configuration({"HOME": str(tmp_path)}, installation(tmp_path / "maven"))
+    found = maven_settings({"HOME": str(tmp_path)}, installation(tmp_path / "maven"))
     assert [index.url for index in found.indexes] == [CENTRAL]
     assert found.proxy is None
 
@@ -43,7 +43,7 @@ def test_without_settings_maven_itself_says_where_its_central_repository_is(tmp_
 def test_without_settings_and_without_maven_the_error_says_what_to_do(tmp_path: Path) -> None:
     """Nothing is guessed."""
     with pytest.raises(UsageError, match="MAVEN_HOME"):
-        maven_configuration({"HOME": str(tmp_path)}, None)
+        maven_settings({"HOME": str(tmp_path)}, None)
 
 
 def test_a_mirror_takes_the_place_of_what_it_mirrors_with_its_servers_login(tmp_path: Path) -> None:

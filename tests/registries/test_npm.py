@@ -7,11 +7,11 @@ import pytest
 from pydantic import SecretStr
 
 from groundup.registries.cache import FetchCache
-from groundup.registries.npm.client import NpmRegistry
+from groundup.registries.dates import cutoff_instant
+from groundup.registries.npm.client import NpmClient
 from groundup.registries.npm.gateway import NpmGateway
 from groundup.registries.npm.pages import BRIEF_TYPE
-from groundup.registries.pypi.pages import cutoff_instant
-from groundup.registries.pypi.settings import Authorization
+from groundup.registries.settings import Authorization
 from tests.registries.fake_npm import FakeNpm
 from tests.registries.fake_site import Site, guest
 
@@ -26,15 +26,15 @@ async def npm() -> AsyncIterator[FakeNpm]:
 
 
 @pytest.fixture
-async def registry(npm: FakeNpm, tmp_path: Path) -> AsyncIterator[NpmRegistry]:
+async def registry(npm: FakeNpm, tmp_path: Path) -> AsyncIterator[NpmClient]:
     """The host's view of it, with an empty cache."""
-    found = NpmRegistry(npm.configuration(), FetchCache(tmp_path / "cache"))
+    found = NpmClient(npm.configuration(), FetchCache(tmp_path / "cache"))
     yield found
     await found.close()
 
 
 @pytest.mark.parametrize("name", ["ms", "@types/ms"])
-async def test_packuments_lead_to_tarballs(npm: FakeNpm, registry: NpmRegistry, name: str) -> None:
+async def test_packuments_lead_to_tarballs(npm: FakeNpm, registry: NpmClient, name: str) -> None:
     """Both forms name the gateway's own addresses only; scoped names may be escaped as npm does."""
     tarball = npm.add(name, "1.0.0", scripts={"install": "make"}, dependencies={"a": "1"})
     gateway = NpmGateway(registry)
@@ -55,11 +55,11 @@ async def test_packuments_lead_to_tarballs(npm: FakeNpm, registry: NpmRegistry, 
     assert gateway.troubles == ()
 
 
-async def test_tarballs_of_lock_files_need_no_packument(npm: FakeNpm, registry: NpmRegistry) -> None:
+async def test_tarballs_of_lock_files_need_no_packument(npm: FakeNpm, registry: NpmClient) -> None:
     """What a lock file names is served at once, also below another registry's path; one small page verifies it."""
     tarball = npm.add("@types/ms", "2.1.0")
     page = await registry.packument("@types/ms", "whole")
-    manifest = page.packument.releases["ms-2.1.0.tgz"]
+    manifest = page.page.releases["ms-2.1.0.tgz"]
     npm.site.write("/@types/ms/2.1.0", {"version": "2.1.0", "dist": {"tarball": manifest.url, "integrity": ""}})
     npm.site.asked.clear()
     async with guest(NpmGateway(registry)) as client:
@@ -68,7 +68,7 @@ async def test_tarballs_of_lock_files_need_no_packument(npm: FakeNpm, registry: 
     assert npm.site.paths() == ["/files/ms-2.1.0.tgz"]
 
 
-async def test_a_version_alone_is_enough(npm: FakeNpm, registry: NpmRegistry) -> None:
+async def test_a_version_alone_is_enough(npm: FakeNpm, registry: NpmClient) -> None:
     """A tarball whose package nobody asked about is verified by its version's own small page."""
     tarball = npm.add("ms", "1.0.0")
     npm.site.write(
@@ -81,7 +81,7 @@ async def test_a_version_alone_is_enough(npm: FakeNpm, registry: NpmRegistry) ->
     assert [fetched.verified for fetched in gateway.fetched] == [False]
 
 
-async def test_a_changed_tarball_is_never_served(npm: FakeNpm, registry: NpmRegistry) -> None:
+async def test_a_changed_tarball_is_never_served(npm: FakeNpm, registry: NpmClient) -> None:
     """Not one byte of a file that is not what its registry says leaves the host, and the record says why."""
     npm.add("ms", "1.0.0")
     npm.site.write("/files/ms-1.0.0.tgz", b"something else")
@@ -93,7 +93,7 @@ async def test_a_changed_tarball_is_never_served(npm: FakeNpm, registry: NpmRegi
     assert [(trouble.kind, trouble.name) for trouble in gateway.troubles] == [("network", "ms")]
 
 
-async def test_refused_and_unknown_names(npm: FakeNpm, registry: NpmRegistry) -> None:
+async def test_refused_and_unknown_names(npm: FakeNpm, registry: NpmClient) -> None:
     """A refused name is refused in every form and spelling; an unknown one is unknown; paths are no way out."""
     npm.add("original", "1.0.0")
     gateway = NpmGateway(registry, refused=("Original",))
@@ -106,7 +106,7 @@ async def test_refused_and_unknown_names(npm: FakeNpm, registry: NpmRegistry) ->
     assert not any("original" in path.lower() for path in npm.site.paths() if not path.startswith("/files"))
 
 
-async def test_what_is_newer_than_the_cut_off_does_not_exist(npm: FakeNpm, registry: NpmRegistry) -> None:
+async def test_what_is_newer_than_the_cut_off_does_not_exist(npm: FakeNpm, registry: NpmClient) -> None:
     """Versions, tags, times and tarballs are those of then; `latest` is the newest that was no pre-release."""
     npm.add("ms", "1.0.0", published="2020-01-01T00:00:00.000Z")
     npm.add("ms", "1.1.0", published="2021-01-01T12:00:00.000Z")
@@ -129,7 +129,7 @@ async def test_what_is_newer_than_the_cut_off_does_not_exist(npm: FakeNpm, regis
         assert (await client.get("/ms/-/ms-2.0.0.tgz")).status_code == 404
 
 
-async def test_what_is_in_the_cache_needs_no_registry(npm: FakeNpm, registry: NpmRegistry) -> None:
+async def test_what_is_in_the_cache_needs_no_registry(npm: FakeNpm, registry: NpmClient) -> None:
     """A second install works while the registry is down, also with a client that wants another form."""
     tarball = npm.add("ms", "1.0.0")
     async with guest(NpmGateway(registry)) as client:
@@ -145,7 +145,7 @@ async def test_what_is_in_the_cache_needs_no_registry(npm: FakeNpm, registry: Np
     assert all(fetched.from_cache for fetched in gateway.fetched)
 
 
-async def test_questions_about_advisories_are_answered(registry: NpmRegistry) -> None:
+async def test_questions_about_advisories_are_answered(registry: NpmClient) -> None:
     """An audit does not end an install: nothing is known here. Nothing else can be posted or put."""
     async with guest(NpmGateway(registry)) as client:
         bulk = await client.post("/-/npm/v1/security/advisories/bulk", json={"ms": ["1.0.0"]})
@@ -163,9 +163,8 @@ async def test_tokens_stay_on_the_host(npm: FakeNpm, tmp_path: Path) -> None:
     place = npm.site.address.removeprefix("http:")
     token = Authorization(place=place, header=SecretStr("Bearer secret-token"))
     plain = npm.configuration()
-    client_side = plain.client.model_copy(update={"authorizations": (token,)})
-    known = NpmRegistry(plain.model_copy(update={"client": client_side}), FetchCache(tmp_path / "known"))
-    unknown = NpmRegistry(plain, FetchCache(tmp_path / "unknown"))
+    known = NpmClient(plain.model_copy(update={"authorizations": (token,)}), FetchCache(tmp_path / "known"))
+    unknown = NpmClient(plain, FetchCache(tmp_path / "unknown"))
     async with guest(NpmGateway(known)) as client:
         answer = await client.get("/ms/-/ms-1.0.0.tgz")
         assert answer.status_code == 200

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groundup.registries.dates import cutoff_instant
 from groundup.registries.npm.pages import PackumentError, is_name, parse_packument, version_of, written
-from groundup.registries.pypi.pages import cutoff_instant
 
 URL = "https://registry.example/ms"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import InfrastructureError
-from groundup.registries.npm.settings import npm_configuration
+from groundup.registries.npm.settings import npm_settings
 
 
 def user(tmp_path: Path, settings: Mapping[str, str], npmrc: str = "") -> dict[str, str]:
@@ -34,11 +34,11 @@ async def test_registries_by_scope_and_tokens_by_place(tmp_path: Path) -> None:
     )
     settings = {"registry": "https://a.example/", "@own:registry": "https://b.example/npm/"}
     environment = {**user(tmp_path, settings, npmrc), "TOKEN": "t1"}
-    found = await npm_configuration(environment)
+    found = await npm_settings(environment)
     assert found.registry_of("ms") == "https://a.example"
     assert found.registry_of("@own/x") == "https://b.example/npm"
     assert found.registry_of("@other/x") == "https://a.example"
-    sent = found.client.authorization_for
+    sent = found.authorization_for
     assert sent("https://a.example/ms") == "Bearer t1"
     assert sent("https://a.example/deep/x") == "Basic c2VjcmV0"
     assert sent("https://b.example/npm/@own%2fx") == "Basic " + base64.b64encode(b"me:pw").decode()
@@ -50,11 +50,11 @@ async def test_registries_by_scope_and_tokens_by_place(tmp_path: Path) -> None:
 async def test_the_environment_is_stronger(tmp_path: Path) -> None:
     """A token in the environment replaces the file's."""
     environment = user(tmp_path, {"registry": "https://a.example/"}, "//a.example/:_authToken=old\n")
-    found = await npm_configuration({**environment, "npm_config_//a.example/:_authToken": "new"})
-    assert found.client.authorization_for("https://a.example/ms") == "Bearer new"
+    found = await npm_settings({**environment, "npm_config_//a.example/:_authToken": "new"})
+    assert found.authorization_for("https://a.example/ms") == "Bearer new"
 
 
 async def test_without_npm_nobody_says_where_the_registry_is(tmp_path: Path) -> None:
     """The error says what to install."""
     with pytest.raises(InfrastructureError, match=r"install Node\.js"):
-        await npm_configuration({"PATH": str(tmp_path), "HOME": str(tmp_path)})
+        await npm_settings({"PATH": str(tmp_path), "HOME": str(tmp_path)})

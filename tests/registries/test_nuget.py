@@ -12,11 +12,11 @@ import pytest
 
 from groundup.domain.errors import InfrastructureError
 from groundup.registries.cache import FetchCache
-from groundup.registries.nuget.client import NuGetRegistry
+from groundup.registries.dates import cutoff_instant
+from groundup.registries.nuget.client import NuGetClient
 from groundup.registries.nuget.gateway import NuGetGateway
-from groundup.registries.nuget.settings import nuget_configuration
-from groundup.registries.pypi.pages import cutoff_instant
-from groundup.registries.pypi.settings import ClientConfiguration, Index
+from groundup.registries.nuget.settings import nuget_settings
+from groundup.registries.settings import Index, RegistrySettings
 from tests.registries.fake_site import Site, guest
 
 NUSPEC = b"<package><metadata><id>Demo.Lib</id></metadata></package>"
@@ -60,15 +60,15 @@ async def site() -> AsyncIterator[Site]:
 
 
 @pytest.fixture
-async def registry(site: Site, tmp_path: Path) -> AsyncIterator[NuGetRegistry]:
+async def registry(site: Site, tmp_path: Path) -> AsyncIterator[NuGetClient]:
     """The host's view of it, with an empty cache."""
     indexes = (Index(url=f"{site.address}/index.json"),)
-    found = NuGetRegistry(ClientConfiguration(indexes=indexes), FetchCache(tmp_path / "cache"))
+    found = NuGetClient(RegistrySettings(indexes=indexes), FetchCache(tmp_path / "cache"))
     yield found
     await found.close()
 
 
-async def test_a_restore_finds_its_way(site: Site, registry: NuGetRegistry) -> None:
+async def test_a_restore_finds_its_way(site: Site, registry: NuGetClient) -> None:
     """From the service index over versions to a package that was verified, with the gateway's addresses only."""
     gateway = NuGetGateway(registry)
     async with guest(gateway) as client:
@@ -87,7 +87,7 @@ async def test_a_restore_finds_its_way(site: Site, registry: NuGetRegistry) -> N
     assert "/reg/demo.lib/2.0.0.json" in site.paths()
 
 
-async def test_a_changed_package_is_never_served(site: Site, registry: NuGetRegistry) -> None:
+async def test_a_changed_package_is_never_served(site: Site, registry: NuGetClient) -> None:
     """A package that is not what the catalog says is an error; a source without hashes leaves it unverified."""
     site.write("/flat/demo.lib/1.0.0/demo.lib.1.0.0.nupkg", b"something else")
     del site.pages["/catalog/2.0.0.json"]
@@ -98,7 +98,7 @@ async def test_a_changed_package_is_never_served(site: Site, registry: NuGetRegi
     assert [fetched.verified for fetched in gateway.fetched if fetched.kind == "file"] == [False]
 
 
-async def test_cut_off_refusal_and_cache(site: Site, registry: NuGetRegistry) -> None:
+async def test_cut_off_refusal_and_cache(site: Site, registry: NuGetClient) -> None:
     """What is newer does not exist, what is refused is refused, and a second restore needs no source."""
     async with guest(NuGetGateway(registry, cutoff=cutoff_instant("2021-01-01"))) as client:
         assert (await client.get("/v3/flat/demo.lib/index.json")).json() == {"versions": ["1.0.0"]}
@@ -125,10 +125,10 @@ async def test_sources_and_passwords_are_the_users(tmp_path: Path) -> None:
         '<add key="ClearTextPassword" value="pw"/></my_x0020_feed></packageSourceCredentials></configuration>'
     )
     environment = {"PATH": f"{tmp_path / 'bin'}:{os.defpath}", "HOME": str(tmp_path)}
-    found = await nuget_configuration(environment)
+    found = await nuget_settings(environment)
     assert [index.url for index in found.indexes] == ["https://a.example/v3/index.json"]
     credentials = found.credentials_for("https://a.example/v3/flat/x")
     assert credentials is not None
     assert (credentials.username, credentials.password.get_secret_value()) == ("me", "pw")
     with pytest.raises(InfrastructureError, match=r"install a \.NET SDK"):
-        await nuget_configuration({"PATH": str(tmp_path), "HOME": str(tmp_path)})
+        await nuget_settings({"PATH": str(tmp_path), "HOME": str(tmp_path)})

@@ -10,11 +10,12 @@ import httpx
 import pytest
 
 from groundup.registries.cache import FetchCache
-from groundup.registries.pypi.client import PyPIRegistry
+from groundup.registries.dates import cutoff_instant
+from groundup.registries.pypi.client import PyPIClient
 from groundup.registries.pypi.gateway import PyPIGateway
-from groundup.registries.pypi.pages import ACCEPTED, cutoff_instant
-from groundup.registries.pypi.settings import ClientConfiguration, Credentials, Index
+from groundup.registries.pypi.pages import ACCEPTED
 from groundup.registries.server import ServerLimits
+from groundup.registries.settings import Credentials, Index, RegistrySettings
 from groundup.sandbox.fake import FakeProvider
 from groundup.sandbox.protocol import SandboxSpec
 from tests.registries.fake_index import FakeIndex, make_sdist, make_wheel, sha256
@@ -32,7 +33,7 @@ async def guest(gateway: PyPIGateway) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.mark.parametrize("form", ["json", "html"])
-async def test_a_guest_gets_pages_and_files(index: FakeIndex, registry: PyPIRegistry, form: str) -> None:
+async def test_a_guest_gets_pages_and_files(index: FakeIndex, registry: PyPIClient, form: str) -> None:
     """Pages of either form lead to the true files, through the gateway's own addresses only."""
     index.form = "json" if form == "json" else "html"
     wheel = make_wheel("demo", "1.0")
@@ -51,7 +52,7 @@ async def test_a_guest_gets_pages_and_files(index: FakeIndex, registry: PyPIRegi
     assert gateway.troubles == ()
 
 
-async def test_metadata_is_passed_on_and_verified(index: FakeIndex, registry: PyPIRegistry) -> None:
+async def test_metadata_is_passed_on_and_verified(index: FakeIndex, registry: PyPIClient) -> None:
     """A guest can read a wheel's metadata without the wheel, where the index offers it."""
     wheel = make_wheel("demo", "1.0")
     index.add(wheel)
@@ -63,7 +64,7 @@ async def test_metadata_is_passed_on_and_verified(index: FakeIndex, registry: Py
     assert index.files_asked() == [f"{wheel[0]}.metadata"]
 
 
-async def test_refused_names_are_refused_in_every_spelling(index: FakeIndex, registry: PyPIRegistry) -> None:
+async def test_refused_names_are_refused_in_every_spelling(index: FakeIndex, registry: PyPIClient) -> None:
     """A forbidden project answers 403 with the reason, and the index is not even asked."""
     index.add(make_wheel("my_lib", "1.0"))
     gateway = PyPIGateway(registry, refused=["My.Lib"])
@@ -75,7 +76,7 @@ async def test_refused_names_are_refused_in_every_spelling(index: FakeIndex, reg
     assert [(trouble.kind, trouble.name) for trouble in gateway.troubles] == [("refused", "my-lib")]
 
 
-async def test_only_files_that_a_page_named_can_be_had(index: FakeIndex, registry: PyPIRegistry) -> None:
+async def test_only_files_that_a_page_named_can_be_had(index: FakeIndex, registry: PyPIClient) -> None:
     """The gateway is no open proxy: tokens nobody gave out, other names and addresses lead nowhere."""
     index.add(make_wheel("demo", "1.0"))
     index.add(make_wheel("other", "1.0"))
@@ -98,8 +99,8 @@ async def test_credentials_stay_on_the_host(index: FakeIndex, tmp_path: Path) ->
     index.credentials = ("alice", "s3cret/word")
     index.add(make_wheel("demo", "1.0"))
     own = Index(url=f"{index.url}/simple", credentials=Credentials(username="alice", password="s3cret/word"))
-    configuration = ClientConfiguration(indexes=(own,), trust_environment=False)
-    registry = PyPIRegistry(configuration, FetchCache(tmp_path / "cache"))
+    configuration = RegistrySettings(indexes=(own,), trust_environment=False)
+    registry = PyPIClient(configuration, FetchCache(tmp_path / "cache"))
     async with guest(PyPIGateway(registry)) as client:
         page = await client.get("/simple/demo/")
         file = await client.get(page.json()["files"][0]["url"])
@@ -115,7 +116,7 @@ async def test_credentials_stay_on_the_host(index: FakeIndex, tmp_path: Path) ->
 
 
 async def test_wrong_credentials_are_told_apart_from_unknown_packages(
-    index: FakeIndex, registry: PyPIRegistry
+    index: FakeIndex, registry: PyPIClient
 ) -> None:
     """A guest gets 502, and the record says what to check on the host."""
     index.credentials = ("alice", "word")
@@ -127,7 +128,7 @@ async def test_wrong_credentials_are_told_apart_from_unknown_packages(
     assert "check the credentials" in trouble.message
 
 
-async def test_unknown_packages_are_recorded(index: FakeIndex, registry: PyPIRegistry) -> None:
+async def test_unknown_packages_are_recorded(index: FakeIndex, registry: PyPIClient) -> None:
     """What no index knows answers 404 and is told once."""
     gateway = PyPIGateway(registry)
     async with guest(gateway) as client:
@@ -136,7 +137,7 @@ async def test_unknown_packages_are_recorded(index: FakeIndex, registry: PyPIReg
     assert [(trouble.kind, trouble.name) for trouble in gateway.troubles] == [("unknown", "absent")]
 
 
-async def test_the_cutoff_hides_what_is_younger(index: FakeIndex, registry: PyPIRegistry) -> None:
+async def test_the_cutoff_hides_what_is_younger(index: FakeIndex, registry: PyPIClient) -> None:
     """Files uploaded after the cut-off do not exist for the guest, on pages and by token."""
     index.add(make_wheel("demo", "1.0"), uploaded="2023-05-01T00:00:00Z")
     index.add(make_wheel("demo", "2.0"), uploaded="2024-05-01T00:00:00Z")
@@ -152,7 +153,7 @@ async def test_the_cutoff_hides_what_is_younger(index: FakeIndex, registry: PyPI
     assert [(trouble.kind, trouble.name) for trouble in gateway.troubles] == [("unknown", "young")]
 
 
-async def test_a_guest_cannot_make_the_host_fetch_without_end(index: FakeIndex, registry: PyPIRegistry) -> None:
+async def test_a_guest_cannot_make_the_host_fetch_without_end(index: FakeIndex, registry: PyPIClient) -> None:
     """What is fetched counts once, whether it is taken or only its head is asked for; beyond the limit is 403."""
     for version in ("1.0", "2.0", "3.0"):
         index.add(make_wheel("demo", version))
@@ -166,7 +167,7 @@ async def test_a_guest_cannot_make_the_host_fetch_without_end(index: FakeIndex, 
     assert [trouble.kind for trouble in gateway.troubles] == ["budget"]
 
 
-async def test_a_guest_cannot_be_sent_bytes_without_end(index: FakeIndex, registry: PyPIRegistry) -> None:
+async def test_a_guest_cannot_be_sent_bytes_without_end(index: FakeIndex, registry: PyPIClient) -> None:
     """Beyond its bytes a guest gets 403, and the record says why."""
     index.add(make_sdist("demo", "1.0"))
     gateway = PyPIGateway(registry, limits=ServerLimits(total_bytes=1500))
@@ -179,7 +180,7 @@ async def test_a_guest_cannot_be_sent_bytes_without_end(index: FakeIndex, regist
 
 async def test_the_clocks_of_a_sandbox_leave_out_what_its_gateway_owes(tmp_path: Path) -> None:
     """A gateway that is attached says how long it kept the guest waiting."""
-    registry = cast(PyPIRegistry, None)  # nothing is asked
+    registry = cast(PyPIClient, None)  # nothing is asked
     async with FakeProvider() as provider, PyPIGateway(registry) as gateway:
         sandbox = await provider.open(SandboxSpec(workspace=tmp_path))
         await gateway.attach(sandbox)

@@ -8,16 +8,16 @@ import pytest
 from groundup.domain.errors import NetworkError
 from groundup.registries import upstream
 from groundup.registries.cache import FetchCache
+from groundup.registries.dates import cutoff_instant
 from groundup.registries.ledger import UnknownPackageError
-from groundup.registries.pypi.client import PyPIRegistry
-from groundup.registries.pypi.pages import cutoff_instant
-from groundup.registries.pypi.settings import ClientConfiguration, Index
+from groundup.registries.pypi.client import PyPIClient
+from groundup.registries.settings import Index, RegistrySettings
 from tests.registries.fake_index import FakeIndex, make_sdist, make_wheel, serving, sha256
 
 
-def again(registry: PyPIRegistry, tmp_path: Path) -> PyPIRegistry:
+def again(registry: PyPIClient, tmp_path: Path) -> PyPIClient:
     """Return what another process would have: the same configuration and cache folder."""
-    return PyPIRegistry(registry.configuration, FetchCache(tmp_path / "cache"))
+    return PyPIClient(registry.settings, FetchCache(tmp_path / "cache"))
 
 
 def age_pages(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def age_pages(tmp_path: Path) -> None:
         path.write_text(f'{head}"fetched_at":1000000000.0}}')
 
 
-async def test_the_second_time_needs_no_network(index: FakeIndex, registry: PyPIRegistry, tmp_path: Path) -> None:
+async def test_the_second_time_needs_no_network(index: FakeIndex, registry: PyPIClient, tmp_path: Path) -> None:
     """Pages and files come from the cache when the index is gone, in another process too, and say so."""
     index.add(make_wheel("demo", "1.0"))
     (file,) = (await registry.page("demo")).page.files
@@ -44,7 +44,7 @@ async def test_the_second_time_needs_no_network(index: FakeIndex, registry: PyPI
 
 
 async def test_a_page_is_revalidated_not_fetched_again(
-    index: FakeIndex, registry: PyPIRegistry, tmp_path: Path
+    index: FakeIndex, registry: PyPIClient, tmp_path: Path
 ) -> None:
     """An unchanged page costs an empty answer; a changed one is seen."""
     index.add(make_wheel("demo", "1.0"))
@@ -59,7 +59,7 @@ async def test_a_page_is_revalidated_not_fetched_again(
 
 
 async def test_a_page_younger_than_the_cutoff_is_final(
-    index: FakeIndex, registry: PyPIRegistry, tmp_path: Path
+    index: FakeIndex, registry: PyPIClient, tmp_path: Path
 ) -> None:
     """With a cut-off in the past the index is asked once and never again: nothing new can count."""
     index.add(make_wheel("demo", "1.0"), uploaded="1999-01-01T00:00:00Z")
@@ -73,7 +73,7 @@ async def test_a_page_younger_than_the_cutoff_is_final(
 
 
 async def test_a_file_that_does_not_match_its_page_is_refused(
-    index: FakeIndex, registry: PyPIRegistry, tmp_path: Path
+    index: FakeIndex, registry: PyPIClient, tmp_path: Path
 ) -> None:
     """A changed file is an error of the network, and nothing of it stays in the cache."""
     name, content = make_wheel("demo", "1.0")
@@ -85,7 +85,7 @@ async def test_a_file_that_does_not_match_its_page_is_refused(
     assert list((tmp_path / "cache").glob("files/*/*")) == []
 
 
-async def test_a_file_without_hash_is_marked(index: FakeIndex, registry: PyPIRegistry, tmp_path: Path) -> None:
+async def test_a_file_without_hash_is_marked(index: FakeIndex, registry: PyPIClient, tmp_path: Path) -> None:
     """What an index names no hash for is passed on and cached, and never counts as verified."""
     name, content = make_wheel("demo", "1.0")
     index.add((name, content))
@@ -96,7 +96,7 @@ async def test_a_file_without_hash_is_marked(index: FakeIndex, registry: PyPIReg
     assert (second.verified, second.from_cache) == (False, True)
 
 
-async def test_many_askers_download_once(index: FakeIndex, registry: PyPIRegistry) -> None:
+async def test_many_askers_download_once(index: FakeIndex, registry: PyPIClient) -> None:
     """A hundred builders that need one file cause one request for its page and one for it."""
     index.add(make_wheel("demo", "1.0"))
 
@@ -115,15 +115,13 @@ async def test_the_first_index_that_knows_a_name_decides(tmp_path: Path) -> None
         public.add(make_wheel("demo", "9.0"))
         public.add(make_wheel("other", "1.0"))
         indexes = (Index(url=f"{private.url}/simple"), Index(url=f"{public.url}/simple"))
-        registry = PyPIRegistry(
-            ClientConfiguration(indexes=indexes, trust_environment=False), FetchCache(tmp_path)
-        )
+        registry = PyPIClient(RegistrySettings(indexes=indexes, trust_environment=False), FetchCache(tmp_path))
         assert [file.version for file in (await registry.page("demo")).page.files] == ["1.0"]
         assert [file.version for file in (await registry.page("other")).page.files] == ["1.0"]
         await registry.close()
 
 
-async def test_sources_are_fetched_by_hash(index: FakeIndex, registry: PyPIRegistry) -> None:
+async def test_sources_are_fetched_by_hash(index: FakeIndex, registry: PyPIClient) -> None:
     """A source is had by name, version and hash, then without network; a damaged copy is fetched again."""
     name, content = make_sdist("demo", "1.0")
     index.add((name, content))
@@ -146,7 +144,7 @@ async def test_sources_are_fetched_by_hash(index: FakeIndex, registry: PyPIRegis
     ],
 )
 async def test_sources_that_are_not_there(
-    index: FakeIndex, registry: PyPIRegistry, version: str, digest: str | None, told: str
+    index: FakeIndex, registry: PyPIClient, version: str, digest: str | None, told: str
 ) -> None:
     """An unknown version and another hash are told apart."""
     name, content = make_sdist("demo", "1.0")
@@ -155,7 +153,7 @@ async def test_sources_that_are_not_there(
         await registry.fetch_file("demo", version, digest or sha256(content))
 
 
-async def test_an_index_that_is_none_says_so(index: FakeIndex, registry: PyPIRegistry) -> None:
+async def test_an_index_that_is_none_says_so(index: FakeIndex, registry: PyPIClient) -> None:
     """A captive portal or a wrong address is a network failure with its address, not an unknown package."""
     index.answer = lambda path, headers: (200, {"Content-Type": "image/png"}, b"logo")  # type: ignore[method-assign]  # a fake's behaviour
     with pytest.raises(NetworkError, match="check that it is a package index"):
@@ -163,7 +161,7 @@ async def test_an_index_that_is_none_says_so(index: FakeIndex, registry: PyPIReg
 
 
 async def test_an_unreachable_index_is_not_waited_for_twice(
-    registry: PyPIRegistry, index: FakeIndex, tmp_path: Path
+    registry: PyPIClient, index: FakeIndex, tmp_path: Path
 ) -> None:
     """When the index just failed, pages that are at hand are given at once."""
     index.add(make_wheel("demo", "1.0"))

@@ -1,10 +1,12 @@
 """Tests of groundup.registries.shared_work."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
-from groundup.registries.shared_work import SharedWork
+from groundup.registries.shared_work import OpenWhileUsed, SharedWork
 
 
 async def test_a_hundred_askers_share_one_piece_of_work() -> None:
@@ -70,3 +72,32 @@ async def test_a_failure_reaches_everybody() -> None:
 
     results = await asyncio.gather(*(shared.get(1, work) for _ in range(3)), return_exceptions=True)
     assert [str(result) for result in results] == ["no"] * 3
+
+
+async def test_something_is_open_while_it_is_used() -> None:
+    """Opened for the first user, closed after the last, opened anew for the next, also after a failure."""
+    events: list[str] = []
+    fails = [False]
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[int]:
+        if fails.pop():
+            raise ValueError("cannot open")
+        events.append("opened")
+        try:
+            yield len(events)
+        finally:
+            events.append("closed")
+
+    shared = OpenWhileUsed(opening)
+    async with shared.use() as first, shared.use() as second:
+        assert first == second == 1
+        assert events == ["opened"]
+    assert events == ["opened", "closed"]
+    fails.extend([False, True])
+    with pytest.raises(ValueError, match="cannot open"):
+        async with shared.use():
+            pass
+    async with shared.use() as third:
+        assert third == 3
+    assert events == ["opened", "closed"] * 2

@@ -10,13 +10,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from groundup.domain.errors import UsageError
+from groundup.registries.dates import cutoff_instant
 from groundup.registries.pypi.pages import (
     HTML_TYPE,
     JSON_TYPE,
     ProjectFile,
     ProjectPage,
     SimplePageError,
-    cutoff_instant,
     normalised,
     page_as_html,
     page_as_json,

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from groundup.domain.errors import NetworkError
-from groundup.registries.pypi.settings import ClientConfiguration, Index
 from groundup.registries.server import GatewayServer, Request, Response
+from groundup.registries.settings import Index, RegistrySettings
 from groundup.registries.upstream import Upstream
 
 
@@ -24,7 +24,7 @@ async def registry(answers: Mapping[str, int]) -> AsyncIterator[tuple[Upstream, 
         listening = socket.create_server(("127.0.0.1", 0))
         base = f"http://127.0.0.1:{listening.getsockname()[1]}"
         await server.serve(listening)
-        configuration = ClientConfiguration(indexes=(Index(url=base),), trust_environment=False)
+        configuration = RegistrySettings(indexes=(Index(url=base),), trust_environment=False)
         upstream = Upstream(configuration, (f"{base}/known/",))
         yield upstream, base
         await upstream.close()

@@ -11,9 +11,11 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
 from groundup.environments.requests import Layer, PythonEnvironment, PythonRequest, SourceRequest
 from groundup.grading.bench import Bench
-from groundup.registries.gateway import RegistryGateway, Supplies
+from groundup.registries.cache import FetchCache
 from groundup.registries.ledger import Trouble
-from groundup.registries.server import Request, Response
+from groundup.registries.pypi.client import PyPIClient
+from groundup.registries.pypi.gateway import PyPIGateway
+from groundup.registries.settings import Index, RegistrySettings
 from groundup.sandbox.protocol import Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import Settings
 from groundup.suites.base import Graded
@@ -29,22 +31,17 @@ ERRORS = {
 }
 
 
-class Unreached(RegistryGateway):
+class Unreached(PyPIGateway):
     """A gateway whose registry failed."""
 
-    port = 1
+    def __init__(self) -> None:
+        nowhere = RegistrySettings(indexes=(Index(url="http://127.0.0.1:9"),))
+        super().__init__(PyPIClient(nowhere, FetchCache(Path("/nonexistent"))))
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
         """Return what a submission's own pip could not get."""
         return (Trouble(kind="network", name="flask", message="the index answers with HTTP 503"),)
-
-    def supplies(self, address: str) -> Supplies:
-        """Return nothing."""
-        return Supplies()
-
-    async def _handle(self, request: Request) -> Response:
-        return Response(503, b"")
 
 
 class ToyGrader:

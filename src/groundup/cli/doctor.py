@@ -112,16 +112,16 @@ async def _registry() -> "Fact":
 
     from groundup.domain.errors import GroundupError
     from groundup.registries.cache import FetchCache
-    from groundup.registries.pypi.client import PyPIRegistry
-    from groundup.registries.pypi.settings import client_configuration
+    from groundup.registries.pypi.client import PyPIClient
+    from groundup.registries.pypi.settings import pypi_settings
     from groundup.sandbox.machine import Fact, FactStatus
     from groundup.settings import environment
 
     name = "package index"
     try:
-        configuration = await client_configuration(environment())
+        configuration = await pypi_settings(environment())
         with tempfile.TemporaryDirectory(prefix="groundup-doctor-") as folder:
-            registry = PyPIRegistry(configuration, FetchCache(Path(folder)))
+            registry = PyPIClient(configuration, FetchCache(Path(folder)))
             try:
                 await registry.page("pip")
             finally:
@@ -137,7 +137,7 @@ def _java() -> list["Fact"]:
     """Look for what tasks in Java need; without it the others can be graded all the same."""
     from groundup.domain.errors import GroundupError
     from groundup.environments.java_homes import find_maven, jdks
-    from groundup.registries.maven.settings import maven_configuration
+    from groundup.registries.maven.settings import maven_settings
     from groundup.sandbox.machine import Fact, FactStatus
     from groundup.settings import environment
 
@@ -149,7 +149,7 @@ def _java() -> list["Fact"]:
         facts = [Fact(name="JDK", status=FactStatus.LIMITED, value="missing", advice=f"{told}; {advice}")]
     try:
         maven = find_maven(environment())
-        addresses = ", ".join(index.url for index in maven_configuration(environment(), maven.home).indexes)
+        addresses = ", ".join(index.url for index in maven_settings(environment(), maven.home).indexes)
     except GroundupError as error:
         return [*facts, Fact(name="Maven", status=FactStatus.LIMITED, value=str(error), advice=advice)]
     value = f"{maven.version} in {maven.home}, from {addresses}"

@@ -13,10 +13,10 @@ from groundup.environments.failures import Asker, BuildFailure, as_error, classi
 from groundup.environments.interpreters import Interpreter, interpreter_mounts
 from groundup.environments.layers import LayerStore
 from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET
+from groundup.registries.dates import cutoff_instant
 from groundup.registries.gateway import RegistryGateway
-from groundup.registries.pypi.client import PyPIRegistry
+from groundup.registries.pypi.client import PyPIClient
 from groundup.registries.pypi.gateway import PyPIGateway
-from groundup.registries.pypi.pages import cutoff_instant
 from groundup.registries.uv import uv_program
 from groundup.sandbox.protocol import (
     WORKSPACE,
@@ -129,7 +129,7 @@ async def build_sandbox(
     interpreter: Interpreter,
     *,
     provider: SandboxProvider,
-    registry: PyPIRegistry,
+    registry: PyPIClient,
     store: LayerStore,
     limits: Limits = LIMITS,
 ) -> AsyncIterator[BuildSandbox]:

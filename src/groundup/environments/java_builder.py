@@ -40,10 +40,11 @@ from groundup.environments.maven_layers import (
 from groundup.environments.requests import Layer
 from groundup.environments.work_time import OutOfTimeError, WorkTime
 from groundup.registries.cache import FetchCache
-from groundup.registries.maven.client import MavenFile, MavenRegistry, is_metadata
+from groundup.registries.client import FileFound
+from groundup.registries.maven.client import MavenClient, is_metadata
 from groundup.registries.maven.gateway import MavenGateway
-from groundup.registries.maven.settings import maven_configuration
-from groundup.registries.pypi.settings import ClientConfiguration
+from groundup.registries.maven.settings import maven_settings
+from groundup.registries.settings import RegistrySettings
 from groundup.registries.shared_work import SharedWork
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.settings import environment
@@ -74,7 +75,7 @@ class JavaBuilder:
         provider: SandboxProvider,
         store: LayerStore,
         cache: FetchCache,
-        configuration: ClientConfiguration | None = None,
+        configuration: RegistrySettings | None = None,
         *,
         keep_fetched: bool = True,
     ) -> None:
@@ -83,7 +84,7 @@ class JavaBuilder:
         self._cache = cache
         self._configuration = configuration
         self._keep_fetched = keep_fetched
-        self._registry: MavenRegistry | None = None
+        self._registry: MavenClient | None = None
         self._users = 0
         self._toolchains: dict[int, JavaToolchain] = {}
         self._layers: SharedWork[Layer] = SharedWork()
@@ -119,7 +120,7 @@ class JavaBuilder:
                 raise
         return as_repository(layer, toolchain)
 
-    async def extended(self, repository: MavenRepository, files: Mapping[str, MavenFile]) -> MavenRepository:
+    async def extended(self, repository: MavenRepository, files: Mapping[str, FileFound]) -> MavenRepository:
         """Return *repository* with further *files* that a gateway gave out; itself when all of them are there."""
         old = repository.layer
         new = {
@@ -209,11 +210,11 @@ class JavaBuilder:
         return await repeated(lambda: self._store.get(KIND, key, fill), work)
 
     @asynccontextmanager
-    async def _open_registry(self) -> AsyncIterator[MavenRegistry]:
+    async def _open_registry(self) -> AsyncIterator[MavenClient]:
         """Yield the registry; its connections are closed when nobody uses it any more."""
         if self._registry is None:
-            self._configuration = self._configuration or maven_configuration(environment(), _maven_home())
-            self._registry = MavenRegistry(self._configuration, self._cache)
+            self._configuration = self._configuration or maven_settings(environment(), _maven_home())
+            self._registry = MavenClient(self._configuration, self._cache)
         registry = self._registry
         self._users += 1
         try:

@@ -35,20 +35,18 @@ from groundup.environments.sources import git_layer, source_key, source_layer
 from groundup.environments.toolchains import Toolchain, ToolchainName, find_toolchain
 from groundup.environments.work_time import OutOfTimeError, WorkTime
 from groundup.registries.cache import FetchCache
+from groundup.registries.dates import cutoff_instant
 from groundup.registries.lending import (
     LendingRules,
-    Opening,
     RegistryKind,
     RegistryLending,
     RegistrySet,
-    maven_opening,
-    pypi_opening,
 )
-from groundup.registries.maven.settings import maven_configuration
-from groundup.registries.pypi.client import PyPIRegistry
+from groundup.registries.maven.settings import maven_settings
+from groundup.registries.pypi.client import PyPIClient
 from groundup.registries.pypi.gateway import PyPIGateway
-from groundup.registries.pypi.pages import cutoff_instant
-from groundup.registries.pypi.settings import ClientConfiguration, client_configuration
+from groundup.registries.pypi.settings import pypi_settings
+from groundup.registries.settings import RegistrySettings
 from groundup.registries.shared_work import SharedWork
 from groundup.registries.uv import uv_version
 from groundup.sandbox.protocol import Mount, SandboxProvider
@@ -70,7 +68,7 @@ class LocalBuilder:
         self,
         settings: Settings,
         provider: SandboxProvider,
-        configuration: ClientConfiguration | None = None,
+        configuration: RegistrySettings | None = None,
         limits: Limits = LIMITS,
     ) -> None:
         self._settings = settings
@@ -78,7 +76,7 @@ class LocalBuilder:
         self._configuration = configuration
         self._limits = limits
         self._store = layer_store(settings)
-        self._registry: PyPIRegistry | None = None
+        self._registry: PyPIClient | None = None
         self._users = 0
         self._lender: RegistryLending | None = None
         self._toolchains: dict[ToolchainName, Toolchain] = {}
@@ -86,7 +84,7 @@ class LocalBuilder:
         self._missing: dict[str, MachineError] = {}
         """Interpreters that could not be found or fetched: trying again would cost every attempt the same time."""
         self._finding: SharedWork[Interpreter] = SharedWork()
-        self._configuring: SharedWork[ClientConfiguration] = SharedWork()
+        self._configuring: SharedWork[RegistrySettings] = SharedWork()
         self._layers: SharedWork[Layer] = SharedWork()
         kept_s = settings.resolutions_s if settings.registry_cache else 0.0
         self._resolutions = Resolutions(settings.cache_dir / "resolutions", kept_s)
@@ -225,9 +223,9 @@ class LocalBuilder:
     async def registries(self, wanted: LendingRules) -> AsyncIterator[RegistrySet]:
         """Yield registries of several kinds for one sandbox, with these rules."""
         if self._lender is None:
-            known: dict[RegistryKind, Opening] = {}
+            known: dict[RegistryKind, RegistrySettings] = {}
             if self._configuration:
-                known["pypi"] = pypi_opening(self._configuration)
+                known["pypi"] = self._configuration
             root = self._settings.cache_dir / "registry" if self._settings.registry_cache else None
             self._lender = RegistryLending(environment(), root, known, {"maven": _maven})
         async with self._lender.lend(wanted) as lent:
@@ -337,11 +335,11 @@ class LocalBuilder:
                 raise out_of_time(error, build.gateway.troubles, build.gateway.longest_wait_s()) from error
 
     @asynccontextmanager
-    async def _open_registry(self) -> AsyncIterator[PyPIRegistry]:
+    async def _open_registry(self) -> AsyncIterator[PyPIClient]:
         """Yield the registry; its connections are closed when nobody uses it any more."""
         configuration = await self._client()
         if self._registry is None:
-            self._registry = PyPIRegistry(configuration, self._fetch_cache())
+            self._registry = PyPIClient(configuration, self._fetch_cache())
         registry = self._registry
         self._users += 1
         try:
@@ -354,9 +352,9 @@ class LocalBuilder:
                 if not self._settings.registry_cache:
                     await asyncio.to_thread(remove_tree, registry.cache.root)
 
-    async def _client(self) -> ClientConfiguration:
+    async def _client(self) -> RegistrySettings:
         if self._configuration is None:  # asked of the user's own clients, once for all who begin together
-            self._configuration = await self._configuring.get("", lambda: client_configuration(environment()))
+            self._configuration = await self._configuring.get("", lambda: pypi_settings(environment()))
         return self._configuration
 
     def _fetch_cache(self) -> FetchCache:
@@ -365,10 +363,10 @@ class LocalBuilder:
         return FetchCache(Path(tempfile.mkdtemp(prefix="groundup-registry-")))
 
 
-async def _maven(environment: Mapping[str, str]) -> Opening:
+async def _maven(environment: Mapping[str, str]) -> RegistrySettings:
     """Maven's repositories are told by the user's settings and by the Maven that is installed."""
     try:
         home = find_maven(environment).home
     except InfrastructureError:  # the user's settings may be enough
         home = None
-    return maven_opening(maven_configuration(environment, home))
+    return maven_settings(environment, home)

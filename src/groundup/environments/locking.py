@@ -23,8 +23,9 @@ from groundup.domain.errors import NetworkError, TaskError, UsageError
 from groundup.domain.records import Record
 from groundup.environments.interpreters import Interpreter
 from groundup.environments.requests import Resolution, ResolvedRequest
-from groundup.registries.pypi.pages import cutoff_instant
-from groundup.registries.pypi.settings import ClientConfiguration, Index, client_configuration
+from groundup.registries.dates import cutoff_instant
+from groundup.registries.pypi.settings import pypi_settings
+from groundup.registries.settings import Index, RegistrySettings
 from groundup.registries.uv import uv_program, uv_version
 from groundup.sandbox.programs import run_program
 from groundup.settings import environment
@@ -60,7 +61,7 @@ async def lock_requirements(
     argv += ["--exclude-newer", cutoff_instant(exclude_newer).isoformat()] if exclude_newer else []
     argv += [] if run_setup_code else ["--no-build"]
     argv += ["--no-deps"] if complete else []
-    configuration = await client_configuration(environment())
+    configuration = await pypi_settings(environment())
     with tempfile.TemporaryDirectory(prefix="groundup-lock-") as folder:
         result = await run_program(
             [uv_program(), *argv],
@@ -108,7 +109,7 @@ def locked_lines(text: str) -> tuple[str, ...]:
     return tuple(sorted(pins))
 
 
-def _client_environment(configuration: ClientConfiguration) -> dict[str, str]:
+def _client_environment(configuration: RegistrySettings) -> dict[str, str]:
     """Return the user's environment with the indexes told to uv, so that pip's configuration counts too."""
     kept = {name: value for name, value in environment().items() if name not in {"VIRTUAL_ENV", "UV_INDEX_URL"}}
     *extra, default = configuration.indexes
@@ -147,7 +148,7 @@ _FORMAT = 1
 Clock = Callable[[], datetime]
 
 
-def resolution_key(request: ResolvedRequest, interpreter: Interpreter, configuration: ClientConfiguration) -> str:
+def resolution_key(request: ResolvedRequest, interpreter: Interpreter, configuration: RegistrySettings) -> str:
     """Return the digest of everything that decides the answer but the day; not who asks, nor for how long."""
     told = request.model_dump(include={"requirements", "exclude_newer"})
     told["refused"] = sorted(request.refused)

@@ -20,8 +20,9 @@ from groundup.environments.failures import BuildFailure, BuildFailureKind, class
 from groundup.environments.java_requests import REPOSITORY_TARGET, JavaToolchain, MavenRepository, MavenRequest
 from groundup.environments.layers import Built
 from groundup.environments.requests import Layer
+from groundup.registries.client import FileFound
 from groundup.registries.ledger import UnknownPackageError
-from groundup.registries.maven.client import MavenFile, MavenRegistry, is_metadata, is_place
+from groundup.registries.maven.client import MavenClient, is_metadata, is_place
 from groundup.registries.maven.gateway import MIRROR, MavenGateway
 from groundup.sandbox.protocol import (
     WORKSPACE,
@@ -120,7 +121,7 @@ async def maven_sandbox(
     toolchain: JavaToolchain,
     *,
     provider: SandboxProvider,
-    registry: MavenRegistry,
+    registry: MavenClient,
     limits: Limits = BUILD_LIMITS,
     user_is_root: bool = False,
     label: str = "Maven build",
@@ -196,7 +197,7 @@ def _below(entries: Iterable[str], folder: str) -> list[str]:
     return [place for place in inside if is_place(place)]
 
 
-async def runner_jars(classpath: Iterable[str], registry: MavenRegistry) -> dict[str, MavenFile]:
+async def runner_jars(classpath: Iterable[str], registry: MavenClient) -> dict[str, FileFound]:
     """Return what *classpath* misses to start its JUnit 5 tests, as Surefire adds it; nothing without JUnit 5."""
     versions = {
         parts[-3]: parts[-2]
@@ -223,7 +224,7 @@ async def runner_jars(classpath: Iterable[str], registry: MavenRegistry) -> dict
     return found
 
 
-def lay_out(files: Mapping[str, MavenFile], tree: Path) -> None:
+def lay_out(files: Mapping[str, FileFound], tree: Path) -> None:
     """Write a local repository of *files* to the absent folder *tree*."""
     tree.mkdir()
     for place, file in files.items():

@@ -9,7 +9,7 @@ from groundup.environments.git import GitRepository, address_of
 from groundup.environments.layers import Built, LayerStore
 from groundup.environments.requests import AnySource, GitSource, Layer, SourceRequest
 from groundup.registries.ledger import UnknownPackageError
-from groundup.registries.pypi.client import PyPIRegistry
+from groundup.registries.pypi.client import PyPIClient
 from groundup.trees.archives import extract_archive
 from groundup.trees.digest import tree_digest
 
@@ -67,7 +67,7 @@ def has_source(request: AnySource, store: LayerStore) -> bool:
     return store.find("source", key) is not None
 
 
-async def source_layer(request: SourceRequest, registry: PyPIRegistry, store: LayerStore) -> Layer:
+async def source_layer(request: SourceRequest, registry: PyPIClient, store: LayerStore) -> Layer:
     """Return the unpacked tree of *request*; its `built` names the tree's digest.
 
     Raises `TaskError` when the index has no such file or it cannot be unpacked, and `NetworkError`.

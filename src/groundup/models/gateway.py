@@ -30,8 +30,7 @@ from groundup.models.protocol import (
     RequestRejectedError,
     UnusableModelError,
 )
-from groundup.registries.listening import listen_at
-from groundup.registries.server import GatewayServer, Request, Response, ServerLimits
+from groundup.registries.server import GatewayServer, Request, Response, ServerLimits, listen_at
 from groundup.sandbox.protocol import Sandbox
 
 _PORT = 29110

@@ -1,19 +1,37 @@
-"""What all registry gateways share: a server on a sandbox's loopback, a ledger, and words to clients inside.
+"""What the gateways of all registries share: a server on a sandbox's loopback, one task's rules, and a ledger.
 
-A gateway for one kind of registry answers requests in `_handle` and says in `supplies` how its clients find it.
+A gateway of one kind of registry names its `routes`, and says in `supplies` how clients inside find it. Addresses,
+certificates and credentials stay in its client on the host.
 """
 
-import math
+import json
+import re
 from abc import ABC, abstractmethod
-from typing import ClassVar, Self
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import datetime
+from functools import partial
+from typing import Any, ClassVar, Self, TypedDict
+from urllib.parse import unquote, urlsplit
 
 from pydantic import Field
 
 from groundup.domain.records import Record
-from groundup.registries.ledger import MAX_BYTES, PROJECTS, Fetched, RegistryLedger, Trouble
-from groundup.registries.listening import listen_at
-from groundup.registries.server import READING, GatewayServer, Request, Response, ServerLimits
+from groundup.registries.client import FileFound, Found, RegistryClient
+from groundup.registries.ledger import (
+    MAX_BYTES,
+    PROJECTS,
+    Fetched,
+    RegistryLedger,
+    RegistryRefusedError,
+    Trouble,
+    UnknownPackageError,
+    text,
+)
+from groundup.registries.server import READING, GatewayServer, Request, Response, ServerLimits, listen_at
 from groundup.sandbox.protocol import Sandbox
+
+Route = tuple[re.Pattern[str], Callable[[Request, re.Match[str]], Awaitable[Response]]]
+_HOST = re.compile(r"[\w.:\[\]-]{1,100}")
 
 
 class Supplies(Record):
@@ -23,19 +41,47 @@ class Supplies(Record):
     files: dict[str, str] = Field(default={}, description="absolute path inside -> text")
 
 
+class GatewayRules(TypedDict, total=False):
+    """What a gateway may be made with, besides its registry."""
+
+    refused: Iterable[str]
+    cutoff: datetime | None
+    limits: ServerLimits | None
+    max_bytes: int
+
+
 class RegistryGateway(ABC):
     """One sandbox's way to one kind of registry, used as a context; `fetched` and `troubles` say what happened."""
 
+    client: ClassVar[type[RegistryClient[Any]]]
+    """What asks the registry on the host."""
     port: ClassVar[int]
     """Where it listens inside, unless something else does."""
     entrance: ClassVar[str] = "/"
     """The path that clients are given."""
+    hint: ClassVar[str]
+    """What a client that is lost should ask for."""
     methods: ClassVar[tuple[str, ...]] = READING
     max_projects: ClassVar[int] = PROJECTS
+    sizes_unknown: ClassVar[bool] = True
+    """Whether a file's size is first known when it is here: then the one that breaks the budget is withheld."""
+    usual_limits: ClassVar[ServerLimits] = ServerLimits()
 
-    def __init__(self, *, limits: ServerLimits | None = None, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self,
+        registry: RegistryClient[Any],
+        *,
+        refused: Iterable[str] = (),
+        cutoff: datetime | None = None,
+        limits: ServerLimits | None = None,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        """Make a gateway to *registry*, which refuses some names and knows nothing newer than *cutoff*."""
+        self.refused = frozenset(registry.spelling(name) for name in refused)
+        self._registry = registry
+        self._cutoff = cutoff
         self._ledger = RegistryLedger(max_bytes, self.max_projects)
-        self._server = GatewayServer(self._handle, limits, methods=self.methods)
+        self._server = GatewayServer(self._handle, limits or self.usual_limits, methods=self.methods)
 
     @property
     def fetched(self) -> tuple[Fetched, ...]:
@@ -52,12 +98,11 @@ class RegistryGateway(ABC):
         return (*self._ledger.troubles, *failures)
 
     def longest_wait_s(self) -> float:
-        """Return how long the oldest question has waited for its answer while its registry said nothing at all."""
-        return min(self._ledger.longest_wait_s(), self.silence_s())
+        """Return how long the oldest question has waited for its answer while its registry sent nothing at all.
 
-    def silence_s(self) -> float:
-        """Return for how long the registry has sent nothing: a large file that is on its way is no silence."""
-        return math.inf
+        A large file that is on its way is no silence.
+        """
+        return min(self._ledger.longest_wait_s(), self._registry.silence_s())
 
     async def attach(self, sandbox: Sandbox) -> str:
         """Serve *sandbox* on a port of its own loopback; return the address to use inside.
@@ -72,6 +117,13 @@ class RegistryGateway(ABC):
     @abstractmethod
     def supplies(self, address: str) -> Supplies:
         """Return what makes clients inside use this gateway at *address*."""
+
+    @abstractmethod
+    def routes(self) -> tuple[Route, ...]:
+        """Return which paths are answered by what; the first that matches counts.
+
+        The ledger keeps a question about the `name` in a path; a path without one costs nothing.
+        """
 
     @property
     def server(self) -> GatewayServer:
@@ -88,6 +140,59 @@ class RegistryGateway(ABC):
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
-    @abstractmethod
+    # --- requests
+
     async def _handle(self, request: Request) -> Response:
-        """Answer a request."""
+        path = unquote(urlsplit(request.path).path)
+        for pattern, answer in self.routes():
+            if match := pattern.fullmatch(path):
+                if "name" not in pattern.groupindex:
+                    return await answer(request, match)
+                return await self._ledger.answered(self._subject(match), partial(answer, request, match))
+        return text(404, f"nothing is here: ask for {self.hint}")
+
+    def _subject(self, match: re.Match[str]) -> str:
+        """Return what a question is about, for the ledger."""
+        return match["name"]
+
+    def _admit(self, name: str) -> None:
+        """Count a name that is asked for. Raises for one that cannot be had, in whatever spelling."""
+        if not self._registry.is_name(name):
+            raise UnknownPackageError(f"{name[:200]!r} is not the name of {self._registry.noun}")
+        if self._registry.spelling(name) in self.refused:
+            raise RegistryRefusedError(f"the task forbids to install {name!r}")
+        self._ledger.admit(self._registry.spelling(name))
+
+    def _note_page(self, name: str, found: Found[Any], size: int = 0) -> None:
+        self._ledger.note(
+            Fetched(kind="page", name=name, bytes=size, from_cache=found.from_cache, stale=found.stale)
+        )
+
+    def _given(self, place: str, file: FileFound, what: Fetched) -> Response:
+        """Return a file as an answer: counted with its true size, and noted as *what*."""
+        self._ledger.correct(place, file.size)
+        if self.sizes_unknown:
+            self._ledger.charge(place, file.size)
+        self._ledger.note(
+            what.model_copy(
+                update={
+                    "sha256": file.sha256,
+                    "bytes": file.size,
+                    "from_cache": file.from_cache,
+                    "verified": file.verified,
+                    "stale": file.stale,
+                }
+            )
+        )
+        return Response(200, file.path, content_type="application/octet-stream")
+
+
+def address_in(request: Request) -> str:
+    """Return this gateway's address as the client knows it; a wrong one harms only the client."""
+    host = request.headers.get("host", "")
+    return f"http://{host}" if _HOST.fullmatch(host) else ""
+
+
+def as_json(content: object) -> Response:
+    """Return a JSON answer."""
+    return Response(200, json.dumps(content).encode(), content_type="application/json")

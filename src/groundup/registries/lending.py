@@ -6,43 +6,34 @@
             await sandbox.run(Command(argv=("npm", "ci"), environment=variables))
         lent.fetched, lent.troubles
 
-The kinds are in `_WAYS`. A kind's way is configured once (which may ask the user's client), opened once for all
-sandboxes at a time, and gets a gateway for each loan.
+The kinds are in `GATEWAYS`. The settings of a kind are learnt once (which may ask the user's client), one client
+serves all sandboxes at a time, and each loan has a gateway of its own.
 """
 
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar
+from typing import Any, Literal
 
 from pydantic import Field
 
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.registries.cache import FetchCache
-from groundup.registries.crates.client import CratesRegistry
+from groundup.registries.client import RegistryClient
 from groundup.registries.crates.gateway import CratesGateway
-from groundup.registries.crates.settings import CargoConfiguration, cargo_configuration
+from groundup.registries.dates import cutoff_instant
 from groundup.registries.gateway import RegistryGateway
 from groundup.registries.ledger import Fetched, Trouble
-from groundup.registries.maven.client import MavenRegistry
 from groundup.registries.maven.gateway import MavenGateway
-from groundup.registries.maven.settings import maven_configuration
-from groundup.registries.npm.client import NpmRegistry
 from groundup.registries.npm.gateway import NpmGateway
 from groundup.registries.npm.pages import relocated
-from groundup.registries.npm.settings import NpmConfiguration, npm_configuration
-from groundup.registries.nuget.client import NuGetRegistry
 from groundup.registries.nuget.gateway import NuGetGateway
-from groundup.registries.nuget.settings import nuget_configuration
-from groundup.registries.pypi.client import PyPIRegistry
 from groundup.registries.pypi.gateway import PyPIGateway
-from groundup.registries.pypi.pages import cutoff_instant
-from groundup.registries.pypi.settings import ClientConfiguration, client_configuration
+from groundup.registries.settings import RegistrySettings
+from groundup.registries.shared_work import OpenWhileUsed, SharedWork
 from groundup.sandbox.protocol import Sandbox
 from groundup.trees.removal import remove_tree
 
@@ -64,7 +55,7 @@ class LendingRules(Record):
 
 
 class RegistrySet:
-    """Registries lent to one sandbox. What is said of them is kept after its end."""
+    """Registries lent to one sandbox. Their records are kept after its end."""
 
     def __init__(self, gateways: Mapping[RegistryKind, RegistryGateway]) -> None:
         self.gateways = gateways
@@ -122,109 +113,15 @@ class RegistrySet:
         return max((gateway.longest_wait_s() for gateway in self.gateways.values()), default=0.0)
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A registry as the host sees it; connections are made when it is first asked."""
+Learning = Callable[[Mapping[str, str]], Awaitable[RegistrySettings]]
+"""Learns from a user's environment how registries of a kind are reached."""
 
-    gateway: Callable[[tuple[str, ...], datetime | None], RegistryGateway]
-    """Makes a gateway for one sandbox from refused names and a cut-off."""
-    close: Callable[[], Awaitable[None]]
-
-
-Opening = Callable[[FetchCache], Opened]
-"""Opens a registry whose addresses are known."""
-
-
-class _Registry(Protocol):
-    async def close(self) -> None: ...
-
-
-R = TypeVar("R", bound=_Registry)
-
-
-def _opening(
-    registry: Callable[[FetchCache], R],
-    gateway: Callable[[R, tuple[str, ...], datetime | None], RegistryGateway],
-) -> Opening:
-    def opening(cache: FetchCache) -> Opened:
-        opened = registry(cache)
-        return Opened(gateway=lambda refused, cutoff: gateway(opened, refused, cutoff), close=opened.close)
-
-    return opening
-
-
-def pypi_opening(configuration: ClientConfiguration) -> Opening:
-    """Return how to open these package indexes."""
-    return _opening(
-        lambda cache: PyPIRegistry(configuration, cache),
-        lambda registry, refused, cutoff: PyPIGateway(registry, refused=refused, cutoff=cutoff),
-    )
-
-
-def npm_opening(configuration: NpmConfiguration) -> Opening:
-    """Return how to open these npm registries."""
-    return _opening(
-        lambda cache: NpmRegistry(configuration, cache),
-        lambda registry, refused, cutoff: NpmGateway(registry, refused=refused, cutoff=cutoff),
-    )
-
-
-def crates_opening(configuration: CargoConfiguration) -> Opening:
-    """Return how to open this index of crates."""
-    return _opening(
-        lambda cache: CratesRegistry(configuration, cache),
-        lambda registry, refused, cutoff: CratesGateway(registry, refused=refused, cutoff=cutoff),
-    )
-
-
-def nuget_opening(configuration: ClientConfiguration) -> Opening:
-    """Return how to open these NuGet sources."""
-    return _opening(
-        lambda cache: NuGetRegistry(configuration, cache),
-        lambda registry, refused, cutoff: NuGetGateway(registry, refused=refused, cutoff=cutoff),
-    )
-
-
-def maven_opening(configuration: ClientConfiguration) -> Opening:
-    """Return how to open these Maven repositories, which know neither refusals nor cut-offs."""
-
-    def gateway(registry: MavenRegistry, refused: tuple[str, ...], cutoff: datetime | None) -> RegistryGateway:
-        if refused:
-            raise UsageError("a Maven repository is lent without refusals; leave them out")
-        return MavenGateway(registry)
-
-    return _opening(lambda cache: MavenRegistry(configuration, cache), gateway)
-
-
-async def _pypi(environment: Mapping[str, str]) -> Opening:
-    return pypi_opening(await client_configuration(environment))
-
-
-async def _npm(environment: Mapping[str, str]) -> Opening:
-    return npm_opening(await npm_configuration(environment))
-
-
-async def _crates(environment: Mapping[str, str]) -> Opening:
-    return crates_opening(await cargo_configuration(environment))
-
-
-async def _nuget(environment: Mapping[str, str]) -> Opening:
-    return nuget_opening(await nuget_configuration(environment))
-
-
-async def _maven(environment: Mapping[str, str]) -> Opening:
-    return maven_opening(maven_configuration(environment, None))
-
-
-Learning = Callable[[Mapping[str, str]], Awaitable[Opening]]
-"""Learns from a user's environment how a kind of registry is opened."""
-
-_WAYS: Mapping[RegistryKind, Learning] = {
-    "pypi": _pypi,
-    "npm": _npm,
-    "crates": _crates,
-    "nuget": _nuget,
-    "maven": _maven,
+GATEWAYS: Mapping[RegistryKind, type[RegistryGateway]] = {
+    "pypi": PyPIGateway,
+    "npm": NpmGateway,
+    "crates": CratesGateway,
+    "nuget": NuGetGateway,
+    "maven": MavenGateway,
 }
 
 
@@ -239,56 +136,64 @@ class RegistryLending:
         self,
         environment: Mapping[str, str],
         cache_root: Path | None,
-        known: Mapping[RegistryKind, Opening] | None = None,
+        known: Mapping[RegistryKind, RegistrySettings] | None = None,
         ways: Mapping[RegistryKind, Learning] | None = None,
     ) -> None:
-        """Make a lender. *known* are registries that need no learning of, *ways* are instead of the usual ones."""
+        """Make a lender. *known* are settings that need no learning, *ways* replace the usual ways to learn."""
         self._environment = environment
         self._cache_root = cache_root
-        self._ways = {**_WAYS, **(ways or {})}
-        self._openings: dict[RegistryKind, Opening] = dict(known or {})
-        self._configuring = asyncio.Lock()
-        self._open: dict[RegistryKind, Opened] = {}
-        self._loans = 0
-        self._temporary: Path | None = None
+        self._ways = {**{kind: gateway.client.learn for kind, gateway in GATEWAYS.items()}, **(ways or {})}
+        self._settings: dict[RegistryKind, RegistrySettings] = dict(known or {})
+        self._learning: SharedWork[RegistrySettings] = SharedWork()
+        self._opened = OpenWhileUsed(self._open)
 
     @asynccontextmanager
     async def lend(self, wanted: LendingRules) -> AsyncIterator[RegistrySet]:
         """Yield registries for one sandbox. Raises `UsageError`; `InfrastructureError` for an unknown one."""
         cutoff = cutoff_instant(wanted.exclude_newer) if wanted.exclude_newer else None
-        self._loans += 1
+        async with AsyncExitStack() as stack:
+            gateways: dict[RegistryKind, RegistryGateway] = {}
+            for kind in dict.fromkeys(wanted.kinds):
+                client = await stack.enter_async_context(self.client(kind))
+                gateway = GATEWAYS[kind](client, refused=wanted.refused.get(kind, ()), cutoff=cutoff)
+                gateways[kind] = await stack.enter_async_context(gateway)
+            yield RegistrySet(gateways)
+
+    @asynccontextmanager
+    async def client(self, kind: RegistryKind) -> AsyncIterator[RegistryClient[Any]]:
+        """Yield the client of a registry, which all who use it at a time share. Raises as `lend` does."""
+        settings = await self.settings(kind)
+        async with self._opened.use() as opened:
+            yield opened.client(kind, settings)
+
+    async def settings(self, kind: RegistryKind) -> RegistrySettings:
+        """Return how the user reaches registries of a kind, learnt once. Raises as `lend` does."""
+        if kind not in self._settings:
+            self._settings[kind] = await self._learning.get(kind, lambda: self._ways[kind](self._environment))
+        return self._settings[kind]
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator["_OpenClients"]:
+        root = self._cache_root or Path(tempfile.mkdtemp(prefix="groundup-registry-"))
+        opened = _OpenClients(FetchCache(root))
         try:
-            async with AsyncExitStack() as stack:
-                gateways: dict[RegistryKind, RegistryGateway] = {}
-                for kind in dict.fromkeys(wanted.kinds):
-                    opened = await self._opened(kind)
-                    gateway = opened.gateway(wanted.refused.get(kind, ()), cutoff)
-                    gateways[kind] = await stack.enter_async_context(gateway)
-                yield RegistrySet(gateways)
+            yield opened
         finally:
-            self._loans -= 1
-            if self._loans == 0:
-                await self._close()
+            await opened.close()
+            if self._cache_root is None:
+                await asyncio.to_thread(remove_tree, root)
 
-    async def _opened(self, kind: RegistryKind) -> Opened:
-        async with self._configuring:
-            if kind not in self._openings:
-                self._openings[kind] = await self._ways[kind](self._environment)
-            if kind not in self._open:
-                self._open[kind] = self._openings[kind](self._cache())
-            return self._open[kind]
 
-    def _cache(self) -> FetchCache:
-        if self._cache_root is not None:
-            return FetchCache(self._cache_root)
-        if self._temporary is None:
-            self._temporary = Path(tempfile.mkdtemp(prefix="groundup-registry-"))
-        return FetchCache(self._temporary)
+class _OpenClients:
+    def __init__(self, cache: FetchCache) -> None:
+        self._cache = cache
+        self._clients: dict[RegistryKind, RegistryClient[Any]] = {}
 
-    async def _close(self) -> None:
-        opened, self._open = list(self._open.values()), {}
-        temporary, self._temporary = self._temporary, None
-        for registry in opened:
-            await registry.close()
-        if temporary is not None:
-            await asyncio.to_thread(remove_tree, temporary)
+    def client(self, kind: RegistryKind, settings: RegistrySettings) -> RegistryClient[Any]:
+        if kind not in self._clients:
+            self._clients[kind] = GATEWAYS[kind].client(settings, self._cache)
+        return self._clients[kind]
+
+    async def close(self) -> None:
+        for client in self._clients.values():
+            await client.close()

@@ -155,18 +155,13 @@ class Live:
 
     async def open(self, ecosystem: Ecosystem) -> Lookup | None:
         """Return the way to a registry; None when its client does not say where it is."""
-        from groundup.registries.crates import client as crates_client
-        from groundup.registries.npm import client as npm_client
-        from groundup.registries.nuget import client as nuget_client
-        from groundup.registries.pypi import client as pypi_client
+        from groundup.registries.lending import GATEWAYS
 
-        if ecosystem == "pypi":
-            return await pypi_client.open_index(self._environment, self._cache)
-        if ecosystem == "npm":
-            return await npm_client.open_registry(self._environment, self._cache)
-        if ecosystem == "crates":
-            return await crates_client.open_index(self._environment, self._cache)
-        return await nuget_client.open_source(self._environment, self._cache)
+        client = GATEWAYS[ecosystem].client
+        try:
+            return client(await client.learn(self._environment), self._cache)
+        except InfrastructureError:
+            return None
 
 
 class _Sitting:

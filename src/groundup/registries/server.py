@@ -23,8 +23,9 @@ from typing import Self
 
 import h11
 
-from groundup.domain.errors import GroundupError
+from groundup.domain.errors import GroundupError, SandboxError
 from groundup.domain.records import Record
+from groundup.sandbox.protocol import Sandbox
 
 _CHUNK = 256 * 1024
 _MOMENT_S = 0.2
@@ -180,6 +181,19 @@ class GatewayServer:
         over = self.bytes_out + more > self.limits.total_bytes
         self.exhausted = self.exhausted or over
         return over
+
+
+async def listen_at(sandbox: Sandbox, port: int) -> tuple[socket.socket, int]:
+    """Return a socket that listens inside, on *port* or else on any, and the port.
+
+    A sandbox has a network of its own, so the port is free, and what an agent prints of its environment is the
+    same when an attempt is resumed. Without one (`none`), or with two gateways of a kind, any port will do.
+    """
+    try:
+        return await sandbox.listen(port), port
+    except SandboxError:
+        listening = await sandbox.listen(0)
+        return listening, int(listening.getsockname()[1])
 
 
 class _Conversation:

@@ -1,7 +1,8 @@
-"""Doing a piece of work once, however many ask for it at the same time within this process."""
+"""What many ask for at the same time within this process: work that is done once, things that are opened once."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -15,7 +16,7 @@ class _Work(Generic[T]):
 
 
 class SharedWork(Generic[T]):
-    """Work by key. A failure reaches everybody who waits; the next to ask after the end starts anew."""
+    """Work by key. A failure reaches all who wait; the next to ask after the end starts anew."""
 
     def __init__(self) -> None:
         self._running: dict[Hashable, _Work[T]] = {}
@@ -44,3 +45,30 @@ class SharedWork(Generic[T]):
 
 async def _run(start: Callable[[], Awaitable[T]]) -> T:
     return await start()
+
+
+class OpenWhileUsed(Generic[T]):
+    """Something that is opened for its first user and closed after its last; the next one opens another."""
+
+    def __init__(self, opening: Callable[[], AbstractAsyncContextManager[T]]) -> None:
+        self._opening = opening
+        self._open: tuple[T, AsyncExitStack] | None = None
+        self._turn = asyncio.Lock()
+        self._users = 0
+
+    @asynccontextmanager
+    async def use(self) -> AsyncIterator[T]:
+        """Yield the one thing that all users of a time share."""
+        self._users += 1
+        try:
+            async with self._turn:
+                if self._open is None:
+                    stack = AsyncExitStack()
+                    self._open = (await stack.enter_async_context(self._opening()), stack)
+                shared = self._open[0]
+            yield shared
+        finally:
+            self._users -= 1
+            if self._users == 0 and self._open is not None:
+                (_, stack), self._open = self._open, None
+                await stack.aclose()

@@ -7,8 +7,7 @@ import asyncio
 import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
@@ -19,7 +18,7 @@ from groundup.domain.records import Record
 from groundup.domain.version import __version__
 from groundup.registries.cache import Incoming
 from groundup.registries.ledger import UnknownPackageError
-from groundup.registries.pypi.settings import Authorization, ClientConfiguration
+from groundup.registries.settings import Authorization, RegistrySettings
 
 if TYPE_CHECKING:
     import httpx
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_PAGE_BYTES = 64 * 1024 * 1024
+PAGE_BYTES = 64 * 1024 * 1024
 _PAUSES_S = (0.3, 1.0)
 """Between tries; there is one try more than pauses."""
 _CONNECT_S = 10.0
@@ -36,14 +35,14 @@ _DOWN_S = 30.0
 """How long a registry that could not be reached counts as down for those who have something older at hand."""
 _TRY_AGAIN = {408, 425, 429}
 ABSENT = (404, 405, 410, 451)
-"""With these a registry says that it has none."""
+"""Answers that mean that there is no such page."""
 
 
 class UpstreamReply(Record):
     """A registry's answer to a question for a page. Its status is 200, 304 or 404."""
 
     status: int
-    code: int = Field(default=200, description="as the registry said it: 404 and 410 alone mean that it has none")
+    code: int = Field(default=200, description="the registry's own; see `RegistryClient.absent`")
     url: str
     content_type: str = ""
     etag: str | None = Field(default=None, description="what to ask with again; else the date of its last change")
@@ -57,9 +56,9 @@ class _TryAgainError(Exception):
 class Upstream:
     """Registries as one user reaches them. Belongs to one event loop."""
 
-    def __init__(self, configuration: ClientConfiguration, known: Iterable[str] = ()) -> None:
+    def __init__(self, settings: RegistrySettings, known: Iterable[str] = ()) -> None:
         """Make connections. *known* are pages that every registry of the kind has: they show that one works."""
-        self.configuration = configuration
+        self.settings = settings
         self._client: httpx.AsyncClient | None = None
         self._down: dict[str, float] = {}
         self._heard = time.monotonic()
@@ -68,8 +67,8 @@ class Upstream:
 
     def authorize(self, *authorizations: Authorization) -> None:
         """Send these to their places from now on."""
-        known = (*self.configuration.authorizations, *authorizations)
-        self.configuration = self.configuration.model_copy(update={"authorizations": known})
+        known = (*self.settings.authorizations, *authorizations)
+        self.settings = self.settings.model_copy(update={"authorizations": known})
 
     def seems_down(self, url: str) -> bool:
         """Whether the host of *url* could not be reached a moment ago."""
@@ -80,7 +79,7 @@ class Upstream:
         return time.monotonic() - self._heard
 
     async def page(
-        self, url: str, *, accept: str, etag: str | None = None, max_bytes: int = _PAGE_BYTES
+        self, url: str, *, accept: str, etag: str | None = None, max_bytes: int = PAGE_BYTES
     ) -> UpstreamReply:
         """Ask for a page. Raises `NetworkError`."""
         known = "If-None-Match" if (etag or "").startswith(('"', "W/")) else "If-Modified-Since"
@@ -102,12 +101,11 @@ class Upstream:
                         raise UnknownPackageError(
                             f"{shown(url)} answers with more than {max_bytes} bytes, the most for one page"
                         )
-                told = response.headers
                 return UpstreamReply(
                     status=200,
                     url=found,
-                    content_type=told.get("content-type", ""),
-                    etag=told.get("etag") or told.get("last-modified"),
+                    content_type=response.headers.get("content-type", ""),
+                    etag=response.headers.get("etag") or response.headers.get("last-modified"),
                     body=bytes(body),
                 )
 
@@ -144,11 +142,7 @@ class Upstream:
 
         Raises `NetworkError` and `_TryAgainError`.
         """
-        token = self.configuration.authorization_for(url)
-        credentials = None if token else self.configuration.credentials_for(url)
-        headers = {**headers, "Authorization": token} if token else headers
-        auth = (credentials.username, credentials.password.get_secret_value()) if credentials else None
-        async with self._http().stream("GET", url, headers=headers, auth=auth) as response:
+        async with self._stream(url, headers) as response:
             status = response.status_code
             if status in _TRY_AGAIN or status >= 500:
                 raise _TryAgainError(f"it answers with HTTP {status}")
@@ -156,7 +150,7 @@ class Upstream:
             if status in {401, 403, 407} and not (status == 403 and await self._is_well(url)):
                 raise NetworkError(
                     f"{shown(url)} refuses access (HTTP {status}); check the credentials in "
-                    f"{self.configuration.origin}, netrc or the proxy's address"
+                    f"{self.settings.origin}, netrc or the proxy's address"
                 )
             if status not in {200, 304} and not 400 <= status < 500:
                 raise NetworkError(f"{shown(url)} answers with HTTP {status}; check that it is a package index")
@@ -171,13 +165,17 @@ class Upstream:
         if known == url:
             return False
         if known not in self._works:
-            token = self.configuration.authorization_for(known)
-            credentials = None if token else self.configuration.credentials_for(known)
-            headers = {"Accept": "*/*"} | ({"Authorization": token} if token else {})
-            auth = (credentials.username, credentials.password.get_secret_value()) if credentials else None
-            async with self._http().stream("GET", known, headers=headers, auth=auth) as response:
+            async with self._stream(known, {"Accept": "*/*"}) as response:
                 self._works[known] = response.status_code == 200
         return self._works[known]
+
+    def _stream(self, url: str, headers: dict[str, str]) -> "AbstractAsyncContextManager[httpx.Response]":
+        """Ask with the user's token for this address, else with their password."""
+        token = self.settings.authorization_for(url)
+        credentials = None if token else self.settings.credentials_for(url)
+        auth = (credentials.username, credentials.password.get_secret_value()) if credentials else None
+        sent = {**headers, "Authorization": token} if token else headers
+        return self._http().stream("GET", url, headers=sent, auth=auth)
 
     async def _persistently(self, url: str, ask: Callable[[], Awaitable[T]]) -> T:
         import httpx
@@ -205,12 +203,12 @@ class Upstream:
         import httpx
 
         if self._client is None:
-            configuration = self.configuration
-            proxy = configuration.proxy.get_secret_value() if configuration.proxy else None
+            settings = self.settings
+            proxy = settings.proxy.get_secret_value() if settings.proxy else None
             self._client = httpx.AsyncClient(
                 verify=self._trust(),
                 proxy=proxy,
-                trust_env=configuration.trust_environment,
+                trust_env=settings.trust_environment,
                 follow_redirects=True,
                 headers={"User-Agent": f"groundup/{__version__}"},
                 timeout=httpx.Timeout(_SILENCE_S, connect=_CONNECT_S, pool=None),
@@ -221,9 +219,9 @@ class Upstream:
     def _trust(self) -> ssl.SSLContext:
         import httpx
 
-        bundle = self.configuration.ca_bundle
+        bundle = self.settings.ca_bundle
         if bundle is None:
-            return httpx.create_ssl_context(trust_env=self.configuration.trust_environment)
+            return httpx.create_ssl_context(trust_env=self.settings.trust_environment)
         try:
             return ssl.create_default_context(cafile=str(bundle))
         except (ssl.SSLError, OSError) as error:
@@ -237,14 +235,3 @@ def shown(url: str) -> str:
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}"
-
-
-def instant(text: object) -> datetime | None:
-    """Return the moment that *text* names, in UTC where it names no zone; None when it names none."""
-    if not isinstance(text, str):
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -16,7 +16,7 @@ from groundup.domain.errors import InfrastructureError, NetworkError, Submission
 from groundup.domain.records import Record
 from groundup.environments.git import GitRepository
 from groundup.registries.cache import FetchCache
-from groundup.registries.registry_clients import direct
+from groundup.registries.settings import direct
 from groundup.registries.upstream import Upstream, shown
 from groundup.settings import Settings, environment
 from groundup.trees.archives import extract_archive

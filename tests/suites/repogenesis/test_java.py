@@ -12,8 +12,8 @@ from groundup.environments.local import LocalBuilder
 from groundup.grading.bench import Bench
 from groundup.grading.services.records import Lifecycle
 from groundup.registries.cache import FetchCache
-from groundup.registries.maven.client import MavenRegistry
-from groundup.registries.maven.settings import maven_configuration
+from groundup.registries.maven.client import MavenClient
+from groundup.registries.maven.settings import maven_settings
 from groundup.sandbox.bubblewrap import create
 from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
 from groundup.settings import Settings, environment
@@ -39,7 +39,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
         home = find_maven(variables).home
     except InfrastructureError as error:
         lack("JDK 17 and Maven", error)
-    registry = MavenRegistry(maven_configuration(variables, home), FetchCache(tmp_path / "cache/registry"))
+    registry = MavenClient(maven_settings(variables, home), FetchCache(tmp_path / "cache/registry"))
     try:
         await registry.file(JUNIT)
     except NetworkError as error:

@@ -9,7 +9,7 @@ import re
 from datetime import datetime
 
 from groundup.domain.records import Record
-from groundup.registries.upstream import instant
+from groundup.registries.dates import Published, instant
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -20,19 +20,14 @@ class CratePageError(Exception):
     """What an index sent cannot be understood."""
 
 
-class CrateVersion(Record):
+class CrateVersion(Published):
     """One version of a crate: what is needed of its line, and the line."""
 
     name: str
     version: str
     sha256: str
     yanked: bool
-    published: datetime | None
     line: str
-
-    def published_by(self, cutoff: datetime) -> bool:
-        """Whether it is known to have been there at *cutoff*."""
-        return self.published is not None and self.published <= cutoff
 
 
 class CratePage(Record):

@@ -13,9 +13,7 @@ from typing import Any
 from pydantic import Field, SecretStr
 
 from groundup.domain.errors import InfrastructureError, MachineError, UsageError
-from groundup.domain.records import Record
-from groundup.registries.pypi.settings import ClientConfiguration, certificates, parse_index
-from groundup.registries.registry_clients import ask_client
+from groundup.registries.settings import RegistrySettings, ask_client, certificates, home_of, parse_index
 
 _ASKED = re.compile(r"failed to download from `(?P<url>https?://[^`]+)/config\.json`")
 _PROJECT = {
@@ -27,20 +25,18 @@ _NOWHERE = "http://127.0.0.1:9"
 _CREDENTIALS = ("credentials.toml", "credentials")
 
 
-class CargoConfiguration(Record):
-    """How this user reaches crates."""
+class CratesSettings(RegistrySettings):
+    """How this user reaches crates: by one sparse index."""
 
-    index: str = Field(description="the address of a sparse index, without a slash at the end")
-    client: ClientConfiguration
     token: SecretStr | None = Field(default=None, description="sent when the index says that it is needed")
 
 
-async def cargo_configuration(environment: Mapping[str, str]) -> CargoConfiguration:
+async def crates_settings(environment: Mapping[str, str]) -> CratesSettings:
     """Return how the user whose *environment* this is reaches crates.
 
     Raises `InfrastructureError` when Cargo is not there to say or has a Git index, and `UsageError`.
     """
-    home = Path(environment.get("CARGO_HOME") or Path(environment.get("HOME", "/nonexistent"), ".cargo"))
+    home = Path(environment.get("CARGO_HOME") or home_of(environment) / ".cargo")
     with tempfile.TemporaryDirectory(prefix="groundup-cargo-") as empty:
         _copy_configuration(home, Path(empty))
         asked = {**environment, "CARGO_HOME": empty, "CARGO_HTTP_PROXY": _NOWHERE, "CARGO_NET_RETRY": "0"}
@@ -55,13 +51,13 @@ async def cargo_configuration(environment: Mapping[str, str]) -> CargoConfigurat
         )
     index = parse_index(told["url"])
     settings = _settings(home)
-    client = ClientConfiguration(
+    return CratesSettings(
         indexes=(index,),
         ca_bundle=certificates(environment) or _authorities(settings),
         proxy=_proxy(settings),
         origin="Cargo's configuration",
+        token=_token(index.url, home, settings, environment),
     )
-    return CargoConfiguration(index=index.url, client=client, token=_token(index.url, home, settings, environment))
 
 
 def _copy_configuration(home: Path, empty: Path) -> None:

@@ -8,37 +8,26 @@ import asyncio
 import hashlib
 import re
 import time
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
 from groundup.domain.errors import NetworkError
 from groundup.domain.records import Record
 from groundup.registries.cache import FetchCache
+from groundup.registries.client import FRESH_S, MAX_FILE_BYTES, FileFound, RegistryClient
 from groundup.registries.ledger import UnknownPackageError
-from groundup.registries.pypi.settings import ClientConfiguration, Index
+from groundup.registries.maven.settings import maven_settings
+from groundup.registries.settings import Index, RegistrySettings
 from groundup.registries.shared_work import SharedWork
-from groundup.registries.upstream import Upstream, shown
+from groundup.registries.upstream import shown
 
 CHECKSUMS = {"sha1": 40, "sha256": 64, "sha512": 128, "md5": 32}
 """Kinds of checksums beside files, in the order in which a repository is asked for one, with their lengths."""
-_FRESH_S = 600.0
 _KNOWN = "junit/junit/maven-metadata.xml"
 """What any repository of the world's has."""
-_MAX_FILE_BYTES = 2 * 1024**3
 _PART = re.compile(r"[A-Za-z0-9._+~@=-]{1,200}")
 _MAX_PATH = 600
-
-
-class MavenFile(NamedTuple):
-    """A file of a repository, on disk."""
-
-    path: Path
-    sha256: str
-    size: int
-    from_cache: bool
-    verified: bool
-    stale: bool = False
 
 
 class _Kept(Record):
@@ -47,61 +36,74 @@ class _Kept(Record):
     verified: bool = False
     fetched_at: float
 
+    def is_fresh(self) -> bool:
+        """Whether the repository was asked a moment ago."""
+        return 0 <= time.time() - self.fetched_at < FRESH_S
 
-class MavenRegistry:
-    """The user's Maven repositories behind one cache. Belongs to one event loop; close it at the end."""
 
-    def __init__(self, configuration: ClientConfiguration, cache: FetchCache) -> None:
-        self.configuration = configuration
-        self.cache = cache
-        self._upstream = Upstream(configuration, (f"{index.url}/{_KNOWN}" for index in configuration.indexes))
-        self._files: SharedWork[MavenFile | None] = SharedWork()
+class MavenClient(RegistryClient[RegistrySettings]):
+    """The user's Maven repositories, which hold files and know no names."""
 
-    async def close(self) -> None:
-        """Close all connections."""
-        await self._upstream.close()
+    called = "the Maven repository"
+    noun = "a place"
 
-    def silence_s(self) -> float:
-        """Return for how long nothing was heard from where packages are."""
-        return self._upstream.silence_s()
+    def __init__(self, settings: RegistrySettings, cache: FetchCache) -> None:
+        super().__init__(settings, cache)
+        self._places: SharedWork[FileFound | None] = SharedWork()
 
-    async def file(self, place: str) -> MavenFile:
+    @classmethod
+    async def learn(cls, environment: Mapping[str, str]) -> RegistrySettings:
+        """Read the user's settings."""
+        return maven_settings(environment, None)
+
+    @staticmethod
+    def is_name(name: str) -> bool:
+        """Whether *name* can be the place of a file: plain parts, no way upwards."""
+        return is_place(name)
+
+    @staticmethod
+    def _well_known(settings: RegistrySettings) -> Iterable[str]:
+        return (f"{index.url}/{_KNOWN}" for index in settings.indexes)
+
+    async def file(self, place: str) -> FileFound:
         """Return the file at *place* from the first repository that has it.
 
         Raises `UnknownPackageError`, or `NetworkError` when a repository cannot be asked and nothing is kept.
         """
         if not is_place(place):
             raise UnknownPackageError(f"{place[:200]!r} is not the place of a file in a Maven repository")
-        for index in self.configuration.indexes:
-            found = await self._files.get((index.url, place), partial(self._file, index, place))
+        for index in self.settings.indexes:
+            found = await self._places.get((index.url, place), partial(self._file, index, place))
             if found is not None:
                 return found
         raise UnknownPackageError(f"no Maven repository that is configured has {place}")
 
-    async def _file(self, index: Index, place: str) -> MavenFile | None:
+    async def _file(self, index: Index, place: str) -> FileFound | None:
         key = {"repository": index.url, "place": place}
         kept = self.cache.record("maven-files", key, _Kept)
         url = f"{index.url}/{place}"
-        path = self.cache.file(kept.sha256) if kept and kept.sha256 else None
-        is_fresh = kept is not None and 0 <= time.time() - kept.fetched_at < _FRESH_S
-        if kept and (is_fresh or (path and not _changes(place)) or self._upstream.seems_down(url)):
+        at_hand = self._at_hand(kept.sha256, verified=kept.verified) if kept else None
+        is_fresh = kept is not None and kept.is_fresh()
+        if kept and (is_fresh or (at_hand and not _changes(place)) or self._upstream.seems_down(url)):
             if kept.sha256 is None:
                 return None
-            if path is not None:
-                return _from_cache(path, kept, stale=not is_fresh and _changes(place))
+            if at_hand is not None:
+                return at_hand._replace(stale=not is_fresh and _changes(place))
         try:
-            found = await self._downloaded(url)
+            found = await self._checked(url)
         except NetworkError:
-            if kept is None or path is None:
+            if at_hand is None:
                 raise
-            return _from_cache(path, kept, stale=True)
-        told = _Kept(sha256=None, fetched_at=time.time())
-        if found is not None:
-            told = _Kept(sha256=found.sha256, verified=found.verified, fetched_at=time.time())
-        await asyncio.to_thread(self.cache.keep_record, "maven-files", key, told)
+            return at_hand._replace(stale=True)
+        answer = _Kept(
+            sha256=found.sha256 if found else None,
+            verified=found is not None and found.verified,
+            fetched_at=time.time(),
+        )
+        await asyncio.to_thread(self.cache.keep_record, "maven-files", key, answer)
         return found
 
-    async def _downloaded(self, url: str) -> MavenFile | None:
+    async def _checked(self, url: str) -> FileFound | None:
         found = await self._once(url)
         if isinstance(found, str):  # a list of versions may have changed between it and its checksum
             found = await self._once(url)
@@ -112,18 +114,18 @@ class MavenRegistry:
             )
         return found
 
-    async def _once(self, url: str) -> MavenFile | str | None:
+    async def _once(self, url: str) -> FileFound | str | None:
         """Return the file, None when there is none, or the name of the checksum that it does not have."""
         with self.cache.incoming() as incoming:
             incoming.expect(dict.fromkeys(CHECKSUMS, ""))
-            if not await self._upstream.download(url, incoming, _MAX_FILE_BYTES):
+            if not await self._upstream.download(url, incoming, MAX_FILE_BYTES):
                 return None
             digests = incoming.digests()
             kind, expected = await self._checksum(url)
             if kind is not None and digests[kind] != expected:
                 return kind
             path = await asyncio.to_thread(incoming.keep)
-        return MavenFile(path, digests["sha256"], incoming.size, from_cache=False, verified=kind is not None)
+        return FileFound(path, digests["sha256"], incoming.size, from_cache=False, verified=kind is not None)
 
     async def _checksum(self, url: str) -> tuple[str | None, str]:
         if url.endswith(".asc"):
@@ -158,8 +160,3 @@ def is_metadata(place: str) -> bool:
 def _changes(place: str) -> bool:
     """Whether a repository may hold something else at *place* later."""
     return is_metadata(place) or "-SNAPSHOT/" in place
-
-
-def _from_cache(path: Path, kept: _Kept, *, stale: bool) -> MavenFile:
-    assert kept.sha256 is not None  # only called for files that are there
-    return MavenFile(path, kept.sha256, path.stat().st_size, from_cache=True, verified=kept.verified, stale=stale)

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
-from groundup.registries.pypi.settings import ClientConfiguration, Credentials, Index, certificates, parse_index
+from groundup.registries.settings import Credentials, Index, RegistrySettings, certificates, home_of, parse_index
 
 CENTRAL = "central"
 _SUPER_POM = "org/apache/maven/model/pom-4.0.0.xml"
@@ -55,7 +55,7 @@ def _matches(pattern: str, repository: MavenRepositorySettings) -> bool:
     return pattern in ("*", repository.id) or (pattern == "external:*" and is_external)
 
 
-def maven_configuration(environment: Mapping[str, str], maven_home: Path | None) -> ClientConfiguration:
+def maven_settings(environment: Mapping[str, str], maven_home: Path | None) -> RegistrySettings:
     """Return the repositories of whose *environment* this is, in the order to ask. Raises `UsageError`."""
     documents = [_parsed(path, environment) for path in _settings_files(environment, maven_home)]
     trees = [tree for tree in documents if tree is not None]
@@ -71,7 +71,7 @@ def maven_configuration(environment: Mapping[str, str], maven_home: Path | None)
         index = parse_index(used.url)
         credentials = servers.get(used.id) or index.credentials
         indexes.setdefault(index.url, index.model_copy(update={"credentials": credentials}))
-    return ClientConfiguration(
+    return RegistrySettings(
         indexes=tuple(indexes.values()),
         ca_bundle=certificates(environment),
         proxy=_proxy(trees, environment, tuple(indexes)),
@@ -105,7 +105,7 @@ def _settings_files(environment: Mapping[str, str], maven_home: Path | None) -> 
     """Yield the user's settings, then the installation's: the first is stronger."""
     words = environment.get("MAVEN_ARGS", "").split()
     user, system = _option(words, "-s", "--settings"), _option(words, "-gs", "--global-settings")
-    yield Path(user) if user else Path(environment.get("HOME") or "/nonexistent") / ".m2/settings.xml"
+    yield Path(user) if user else home_of(environment) / ".m2/settings.xml"
     if system:
         yield Path(system)
     elif maven_home is not None:

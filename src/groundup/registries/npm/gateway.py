@@ -1,28 +1,25 @@
-"""npm registries as one sandbox sees them: plain HTTP on its own loopback, with one task's rules applied.
+"""npm registries as one sandbox sees them.
 
 Answers npm, yarn and pnpm: packuments, manifests of single versions, tarballs, and the questions that they ask
-besides. Addresses and tokens stay in `NpmRegistry` on the host. A lock file that names another registry's tarball
-gets this gateway's: what counts is the package's name before `/-/`, the file's name behind it, and the hash.
+besides. A lock file that names another registry's tarball gets this gateway's: what counts is the package's name
+before `/-/`, the file's name behind it, and the hash.
 """
 
-import json
 import re
-from collections.abc import Iterable
-from datetime import datetime
 from urllib.parse import unquote, urlsplit
 
 from groundup.domain.digests import digest_of, short
-from groundup.registries.gateway import RegistryGateway, Supplies
-from groundup.registries.ledger import MAX_BYTES, Fetched, RegistryRefusedError, UnknownPackageError, text
-from groundup.registries.npm.client import NpmRegistry
-from groundup.registries.npm.pages import BRIEF_TYPE, is_name, manifest_of, written
+from groundup.registries.gateway import RegistryGateway, Route, Supplies, address_in, as_json
+from groundup.registries.ledger import Fetched, UnknownPackageError, text
+from groundup.registries.npm.client import NpmClient
+from groundup.registries.npm.pages import BRIEF_TYPE, manifest_of, written
 from groundup.registries.server import Request, Response, ServerLimits
 
 _NAME = r"(?P<name>(?:@[^/]+/)?[^/@-][^/]*|-[^/]+)"
 _PACKUMENT = re.compile(f"/{_NAME}")
 _VERSION = re.compile(rf"/{_NAME}/(?P<version>[^/-][^/]*)")
 _TARBALL = re.compile(rf"/(?:.*?/)??{_NAME}/-/(?:.*/)?(?P<file>[^/]+)")
-_HOST = re.compile(r"[\w.:\[\]-]{1,100}")
+_PING = re.compile("/-/ping")
 _ADVISORIES = re.compile(
     r"/-/npm/v1/(security/advisories/bulk|security/audits(/quick)?)|/-/npm/v1/attestations/.*"
 )
@@ -38,29 +35,18 @@ _NOTHING_KNOWN = {
         "totalDependencies": 0,
     },
 }
-_BODY_BYTES = 1024 * 1024
 
 
 class NpmGateway(RegistryGateway):
     """One sandbox's way to npm packages."""
 
+    client = NpmClient
+    _registry: NpmClient
     port = 29102
+    hint = "/<package>"
     methods = ("GET", "HEAD", "POST")
     max_projects = 10_000
-
-    def __init__(
-        self,
-        registry: NpmRegistry,
-        *,
-        refused: Iterable[str] = (),
-        cutoff: datetime | None = None,
-        limits: ServerLimits | None = None,
-        max_bytes: int = MAX_BYTES,
-    ) -> None:
-        super().__init__(limits=limits or ServerLimits(body_bytes=_BODY_BYTES), max_bytes=max_bytes)
-        self.refused = frozenset(name.lower() for name in refused)
-        self._registry = registry
-        self._cutoff = cutoff
+    usual_limits = ServerLimits(body_bytes=1024 * 1024)
 
     def supplies(self, address: str) -> Supplies:
         """Return the variables of npm, yarn (1 and later), pnpm and corepack."""
@@ -86,93 +72,60 @@ class NpmGateway(RegistryGateway):
             }
         )
 
-    def silence_s(self) -> float:
-        """Return for how long the registry has sent nothing."""
-        return self._registry.silence_s()
-
-    # --- requests
+    def routes(self) -> tuple[Route, ...]:
+        """A tarball's path would match as a packument's too, so it comes first."""
+        return (
+            (_ADVISORIES, self._advisories),
+            (_PING, self._ping),
+            (_TARBALL, self._tarball),
+            (_PACKUMENT, self._packument),
+            (_VERSION, self._manifest),
+        )
 
     async def _handle(self, request: Request) -> Response:
-        path = unquote(urlsplit(request.path).path)
-        if _ADVISORIES.fullmatch(path):
-            # Nobody here knows of advisories; clients that are told so go on.
-            return _json({} if path.endswith("bulk") else _NOTHING_KNOWN)
-        if request.method == "POST":
+        if request.method == "POST" and not _ADVISORIES.fullmatch(unquote(urlsplit(request.path).path)):
             return text(404, "nothing is taken here")
-        if path == "/-/ping":
-            return _json({})
-        if match := _TARBALL.fullmatch(path):
-            name, filename = match["name"], match["file"]
-            return await self._ledger.answered(name, lambda: self._tarball(name, filename))
-        if match := _PACKUMENT.fullmatch(path):
-            name = match["name"]
-            return await self._ledger.answered(name, lambda: self._packument(name, request))
-        if match := _VERSION.fullmatch(path):
-            name, version = match["name"], match["version"]
-            return await self._ledger.answered(name, lambda: self._manifest(name, version, request))
-        return text(404, "nothing is here: ask for /<package>")
+        return await super()._handle(request)
 
-    def _check(self, name: str) -> None:
-        """Raise for what nobody gets. Names in other spellings are other names to npm, but not to a task."""
-        if not is_name(name):
-            raise UnknownPackageError(f"{name[:200]!r} is no name of an npm package")
-        if name.lower() in self.refused:
-            raise RegistryRefusedError(f"the task forbids to install {name!r}")
-        self._ledger.admit(name)
+    async def _advisories(self, request: Request, match: re.Match[str]) -> Response:
+        """Answer that no advisory is known: clients then go on."""
+        return as_json({} if match[0].endswith("bulk") else _NOTHING_KNOWN)
 
-    async def _packument(self, name: str, request: Request) -> Response:
-        self._check(name)
+    async def _ping(self, request: Request, match: re.Match[str]) -> Response:
+        return as_json({})
+
+    async def _packument(self, request: Request, match: re.Match[str]) -> Response:
+        name = match["name"]
+        self._admit(name)
         brief = BRIEF_TYPE in request.headers.get("accept", "")
         found = await self._registry.packument(name, "brief" if brief else "whole", self._cutoff)
-        body = written(found.packument, _address(request), self._cutoff)
+        body = written(found.page, address_in(request), self._cutoff)
         if body is None:
             raise UnknownPackageError(
                 f"the npm registry has nothing of {name} known to be older than {self._cutoff}"
             )
-        self._ledger.note(
-            Fetched(kind="page", name=name, bytes=len(body), from_cache=found.from_cache, stale=found.stale)
-        )
+        self._note_page(name, found, len(body))
         etag = f'"{short(digest_of(body.decode()))}"'
         headers = {"Vary": "Accept", "Cache-Control": "max-age=300", "ETag": etag}
         if request.headers.get("if-none-match") == etag:
             return Response(304, b"", headers=headers)
         return Response(200, body, content_type=BRIEF_TYPE if brief else "application/json", headers=headers)
 
-    async def _manifest(self, name: str, version: str, request: Request) -> Response:
-        self._check(name)
+    async def _manifest(self, request: Request, match: re.Match[str]) -> Response:
+        name, version = match["name"], match["version"]
+        self._admit(name)
         found = await self._registry.packument(name, "whole", self._cutoff)
-        body = manifest_of(found.packument, version, _address(request), self._cutoff)
+        body = manifest_of(found.page, version, address_in(request), self._cutoff)
         if body is None:
             raise UnknownPackageError(f"the npm registry has no {name}@{version}")
         return Response(200, body, content_type="application/json")
 
-    async def _tarball(self, name: str, filename: str) -> Response:
-        self._check(name)
+    async def _tarball(self, request: Request, match: re.Match[str]) -> Response:
+        name, filename = match["name"], match["file"]
+        self._admit(name)
         place = f"{name}/{filename}"
         self._ledger.charge(place, 0)
         release, file = await self._registry.tarball(name, filename, self._cutoff)
-        self._ledger.correct(place, file.size)
-        self._ledger.charge(place, file.size)
-        self._ledger.note(
-            Fetched(
-                kind="file",
-                name=name,
-                filename=filename,
-                version=release.version,
-                sha256=file.sha256,
-                bytes=file.size,
-                from_cache=file.from_cache,
-                verified=file.verified,
-            )
+        return self._given(
+            place, file, Fetched(kind="file", name=name, filename=filename, version=release.version)
         )
-        return Response(200, file.path, content_type="application/octet-stream")
-
-
-def _address(request: Request) -> str:
-    """Return this gateway's address as the client knows it; a wrong one harms nobody but the client."""
-    host = request.headers.get("host", "")
-    return f"http://{host}" if _HOST.fullmatch(host) else ""
-
-
-def _json(content: object) -> Response:
-    return Response(200, json.dumps(content).encode(), content_type="application/json")

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 from pydantic import Field
 
 from groundup.domain.records import Record
-from groundup.registries.upstream import instant
+from groundup.registries.dates import Published, instant
 
 BRIEF_TYPE = "application/vnd.npm.install-v1+json"
 MARK = "groundup-gateway:"
@@ -40,17 +40,12 @@ class PackumentError(Exception):
     """What a registry sent cannot be understood."""
 
 
-class NpmRelease(Record):
+class NpmRelease(Published):
     """One tarball."""
 
     version: str
     url: str
     hashes: dict[str, str] = Field(description="algorithm -> hexadecimal digest")
-    published: datetime | None = None
-
-    def published_by(self, cutoff: datetime) -> bool:
-        """Whether it is known to have been there at *cutoff*."""
-        return self.published is not None and self.published <= cutoff
 
 
 class Packument(Record):

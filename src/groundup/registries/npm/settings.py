@@ -13,29 +13,26 @@ from typing import Any
 
 from pydantic import Field, SecretStr
 
-from groundup.domain.errors import InfrastructureError, UsageError
-from groundup.domain.records import Record
-from groundup.registries.pypi.settings import Authorization, ClientConfiguration, certificates, parse_index
-from groundup.registries.registry_clients import ask_client
+from groundup.domain.errors import InfrastructureError
+from groundup.registries.settings import Authorization, RegistrySettings, ask_client, certificates, parse_index
 
 _SCOPED = re.compile(r"(?P<scope>@[^:/]+):registry")
 _SECRET = re.compile(r"(?P<place>//.+/?):(?P<kind>_authToken|_auth|username|_password)", re.IGNORECASE)
 _VARIABLE = re.compile(r"(?<!\\)\$\{([^}?]+)(\?)?\}")
 
 
-class NpmConfiguration(Record):
-    """How this user reaches npm registries. The default registry is the scope ''."""
+class NpmSettings(RegistrySettings):
+    """How this user reaches npm registries. The first index is the default registry."""
 
-    registries: dict[str, str] = Field(description="scope -> address without a slash at the end")
-    client: ClientConfiguration
+    scopes: dict[str, str] = Field(default={}, description="scope -> address of its registry")
 
     def registry_of(self, name: str) -> str:
         """Return the address of the registry that has *name*."""
         scope = name.partition("/")[0] if name.startswith("@") else ""
-        return self.registries.get(scope, self.registries[""])
+        return self.scopes.get(scope, self.indexes[0].url)
 
 
-async def npm_configuration(environment: Mapping[str, str]) -> NpmConfiguration:
+async def npm_settings(environment: Mapping[str, str]) -> NpmSettings:
     """Return how the user whose *environment* this is reaches npm registries.
 
     Raises `InfrastructureError` when npm is not there to say, and `UsageError`.
@@ -44,17 +41,17 @@ async def npm_configuration(environment: Mapping[str, str]) -> NpmConfiguration:
     named = {"": settings.get("registry")}
     named |= {match["scope"]: value for key, value in settings.items() if (match := _SCOPED.fullmatch(key))}
     indexes = {scope: parse_index(text) for scope, text in named.items() if isinstance(text, str)}
-    if "" not in indexes:
+    if "" not in indexes:  # where it is there, it is the first
         raise InfrastructureError("npm names no registry; set one with `npm config set registry`")
     proxy = settings.get("https-proxy") or settings.get("proxy")
-    client = ClientConfiguration(
+    return NpmSettings(
         indexes=tuple(indexes.values()),
-        ca_bundle=certificates(environment) or _authorities(settings.get("cafile")),
+        scopes={scope: index.url for scope, index in indexes.items() if scope},
+        ca_bundle=certificates(environment, {"npm's setting 'cafile'": settings.get("cafile")}),
         proxy=SecretStr(proxy) if isinstance(proxy, str) else None,
         authorizations=tuple(_authorizations(settings, environment)),
         origin="npm's configuration",
     )
-    return NpmConfiguration(registries={scope: index.url for scope, index in indexes.items()}, client=client)
 
 
 async def _settings(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -70,14 +67,6 @@ async def _settings(environment: Mapping[str, str]) -> dict[str, Any]:
             "`npm config list -l --json` prints no JSON; mend npm's configuration"
         ) from error
     return found if isinstance(found, dict) else {}
-
-
-def _authorities(cafile: object) -> Path | None:
-    if not isinstance(cafile, str):
-        return None
-    if not Path(cafile).is_file():
-        raise UsageError(f"npm's setting 'cafile' names {cafile}, which is not a file; mend or unset it")
-    return Path(cafile)
 
 
 def _authorizations(settings: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Authorization]:

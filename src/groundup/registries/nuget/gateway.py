@@ -1,28 +1,23 @@
-"""NuGet sources as one sandbox sees them: the v3 protocol on its own loopback, with one task's rules applied.
+"""NuGet sources as one sandbox sees them: what a restore needs of the v3 protocol.
 
-Serves what a restore needs: the service index, the flat container, and registrations with what is known here.
-Addresses and passwords stay in `NuGetRegistry` on the host.
+That is the service index, the flat container, and registrations with what is known here.
 """
 
-import json
 import re
 import zipfile
-from collections.abc import Iterable
-from datetime import datetime
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from groundup.domain.errors import NetworkError
-from groundup.registries.gateway import RegistryGateway, Supplies
-from groundup.registries.ledger import MAX_BYTES, Fetched, RegistryRefusedError, UnknownPackageError, text
-from groundup.registries.nuget.client import NuGetRegistry, is_name
-from groundup.registries.server import Request, Response, ServerLimits
+from groundup.registries.gateway import RegistryGateway, Route, Supplies, address_in, as_json
+from groundup.registries.ledger import Fetched, text
+from groundup.registries.nuget.client import NuGetClient
+from groundup.registries.server import Request, Response
 
 CONFIG_PLACE = "/home/user/.nuget/NuGet/NuGet.Config"
 _VERSIONS = re.compile(r"/v3/flat/(?P<name>[^/]+)/index\.json")
 _FILE = re.compile(r"/v3/flat/(?P<name>[^/]+)/(?P<version>[^/]+)/(?P<file>[^/]+)\.(?P<kind>nupkg|nuspec)")
 _REGISTRATION = re.compile(r"/v3/registrations/(?P<name>[^/]+)/index\.json")
-_HOST = re.compile(r"[\w.:\[\]-]{1,100}")
+_INDEX = re.compile(re.escape("/v3/index.json"))
 _NUSPEC_BYTES = 4 * 1024 * 1024
 
 
@@ -38,22 +33,11 @@ def nuget_file(address: str) -> str:
 class NuGetGateway(RegistryGateway):
     """One sandbox's way to NuGet packages."""
 
+    client = NuGetClient
+    _registry: NuGetClient
     port = 29104
     entrance = "/v3/index.json"
-
-    def __init__(
-        self,
-        registry: NuGetRegistry,
-        *,
-        refused: Iterable[str] = (),
-        cutoff: datetime | None = None,
-        limits: ServerLimits | None = None,
-        max_bytes: int = MAX_BYTES,
-    ) -> None:
-        super().__init__(limits=limits, max_bytes=max_bytes)
-        self.refused = frozenset(name.lower() for name in refused)
-        self._registry = registry
-        self._cutoff = cutoff
+    hint = entrance
 
     def supplies(self, address: str) -> Supplies:
         """Return NuGet's configuration, and variables that keep dotnet from other ways out."""
@@ -66,45 +50,29 @@ class NuGetGateway(RegistryGateway):
             files={CONFIG_PLACE: nuget_file(address)},
         )
 
-    def silence_s(self) -> float:
-        """Return for how long the registry has sent nothing."""
-        return self._registry.silence_s()
+    def routes(self) -> tuple[Route, ...]:
+        """What the service index names."""
+        return (
+            (_INDEX, self._index),
+            (_VERSIONS, self._versions),
+            (_REGISTRATION, self._registration),
+            (_FILE, self._file),
+        )
 
-    async def _handle(self, request: Request) -> Response:
-        path = unquote(urlsplit(request.path).path)
-        host = request.headers.get("host", "")
-        base = f"http://{host}" if _HOST.fullmatch(host) else ""
-        if path == self.entrance:
-            return _json(_service_index(base))
-        if match := _VERSIONS.fullmatch(path):
-            name = match["name"]
-            return await self._ledger.answered(name, lambda: self._versions(name))
-        if match := _REGISTRATION.fullmatch(path):
-            name = match["name"]
-            return await self._ledger.answered(name, lambda: self._registration(name, base))
-        if match := _FILE.fullmatch(path):
-            name, version, kind = match["name"], match["version"], match["kind"]
-            if match["file"].lower() == (f"{name}.{version}" if kind == "nupkg" else name).lower():
-                return await self._ledger.answered(name, lambda: self._file(name, version, kind))
-        return text(404, "nothing is here: ask for /v3/index.json")
-
-    def _check(self, name: str) -> None:
-        if not is_name(name):
-            raise UnknownPackageError(f"{name[:200]!r} is no name of a NuGet package")
-        if name.lower() in self.refused:
-            raise RegistryRefusedError(f"the task forbids to use {name!r}")
-        self._ledger.admit(name.lower())
+    async def _index(self, request: Request, match: re.Match[str]) -> Response:
+        return as_json(_service_index(address_in(request)))
 
     async def _known(self, name: str) -> list[str]:
-        self._check(name)
+        self._admit(name)
         found = await self._registry.versions(name, self._cutoff)
-        self._ledger.note(Fetched(kind="page", name=name, from_cache=found.from_cache, stale=found.stale))
-        return [item.version.lower() for item in found.versions]
+        self._note_page(name, found)
+        return [item.version.lower() for item in found.page]
 
-    async def _versions(self, name: str) -> Response:
-        return _json({"versions": await self._known(name)})
+    async def _versions(self, request: Request, match: re.Match[str]) -> Response:
+        return as_json({"versions": await self._known(match["name"])})
 
-    async def _registration(self, name: str, base: str) -> Response:
+    async def _registration(self, request: Request, match: re.Match[str]) -> Response:
+        name, base = match["name"], address_in(request)
         versions = await self._known(name)
         where, flat = f"{base}/v3/registrations/{name.lower()}", f"{base}/v3/flat/{name.lower()}"
         items = [
@@ -121,30 +89,21 @@ class NuGetGateway(RegistryGateway):
             "lower": versions[0],
             "upper": versions[-1],
         }
-        return _json({"@id": f"{where}/index.json", "count": 1, "items": [{**page, "items": items}]})
+        return as_json({"@id": f"{where}/index.json", "count": 1, "items": [{**page, "items": items}]})
 
-    async def _file(self, name: str, version: str, kind: str) -> Response:
-        self._check(name)
+    async def _file(self, request: Request, match: re.Match[str]) -> Response:
+        name, version, is_package = match["name"], match["version"], match["kind"] == "nupkg"
+        if match["file"].lower() != (f"{name}.{version}" if is_package else name).lower():
+            return text(404, f"nothing is here: ask for {self.hint}")
+        self._admit(name)
         place = f"{name}/{version}".lower()
         self._ledger.charge(place, 0)
         found = await self._registry.package(name, version, self._cutoff)
-        self._ledger.correct(place, found.size)
-        self._ledger.charge(place, found.size)
-        self._ledger.note(
-            Fetched(
-                kind="file" if kind == "nupkg" else "metadata",
-                name=name.lower(),
-                filename=f"{name}.{version}.nupkg".lower(),
-                version=version,
-                sha256=found.sha256,
-                bytes=found.size,
-                from_cache=found.from_cache,
-                verified=found.verified,
-            )
-        )
-        if kind == "nuspec":
-            return Response(200, _nuspec(found.path), content_type="application/xml")
-        return Response(200, found.path, content_type="application/octet-stream")
+        kind = "file" if is_package else "metadata"
+        filename = f"{name}.{version}.nupkg".lower()
+        what = Fetched(kind=kind, name=name.lower(), filename=filename, version=version)
+        package = self._given(place, found, what)
+        return package if is_package else Response(200, _nuspec(found.path), content_type="application/xml")
 
 
 def _service_index(base: str) -> dict[str, object]:
@@ -171,7 +130,3 @@ def _nuspec(package: Path) -> bytes:
     except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError) as error:
         raise NetworkError(f"a NuGet source sent a package that cannot be read: {error}") from error
     raise NetworkError("a NuGet source sent a package without a manifest of sensible size")
-
-
-def _json(content: object) -> Response:
-    return Response(200, json.dumps(content).encode(), content_type="application/json")

@@ -2,20 +2,25 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from xml.etree import ElementTree
 
 from pydantic import SecretStr
 
 from groundup.domain.errors import InfrastructureError, UsageError
-from groundup.registries.pypi.settings import ClientConfiguration, Credentials, certificates, parse_index
-from groundup.registries.registry_clients import ask_client
+from groundup.registries.settings import (
+    Credentials,
+    RegistrySettings,
+    ask_client,
+    certificates,
+    home_of,
+    parse_index,
+)
 
 _SOURCE = re.compile(r"^E[A-Z]*\s+(?P<url>https?://\S+)\s*$", re.MULTILINE)
 _PLACES = (".nuget/NuGet/NuGet.Config", ".config/NuGet/NuGet.Config")
 
 
-async def nuget_configuration(environment: Mapping[str, str]) -> ClientConfiguration:
+async def nuget_settings(environment: Mapping[str, str]) -> RegistrySettings:
     """Return the enabled sources. Raises `InfrastructureError` when dotnet does not say, and `UsageError`."""
     asked = {**environment, "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1"}
     result = await ask_client(["dotnet", "nuget", "list", "source", "--format", "Short"], asked)
@@ -28,14 +33,12 @@ async def nuget_configuration(environment: Mapping[str, str]) -> ClientConfigura
     indexes = tuple(
         index.model_copy(update={"credentials": index.credentials or secrets.get(index.url)}) for index in found
     )
-    return ClientConfiguration(
-        indexes=indexes, ca_bundle=certificates(environment), origin="NuGet's configuration"
-    )
+    return RegistrySettings(indexes=indexes, ca_bundle=certificates(environment), origin="NuGet's configuration")
 
 
 def _secrets(environment: Mapping[str, str]) -> Iterator[tuple[str, Credentials]]:
     """Yield address and credentials of the user's sources that have a password in clear text."""
-    home = Path(environment.get("HOME") or "/nonexistent")
+    home = home_of(environment)
     for place in _PLACES:
         path = home / place
         if not path.is_file():

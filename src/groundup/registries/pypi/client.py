@@ -1,89 +1,65 @@
-"""Python package indexes seen from the host: pages and files, verified and cached, and which projects exist."""
+"""Python package indexes seen from the host: project pages and files."""
 
 import asyncio
 import hashlib
 import time
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from groundup.domain.errors import NetworkError
-from groundup.domain.records import Record
 from groundup.registries.cache import FetchCache
+from groundup.registries.client import NO_DATES, FileFound, Found, Kept, KeptFile, Question, RegistryClient
 from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.pypi.pages import (
     ACCEPTED,
     ProjectFile,
     ProjectPage,
     SimplePageError,
+    is_name,
     normalised,
     parse_page,
 )
-from groundup.registries.pypi.settings import ClientConfiguration, Index, client_configuration
+from groundup.registries.pypi.settings import pypi_settings
+from groundup.registries.settings import Index, RegistrySettings
 from groundup.registries.shared_work import SharedWork
-from groundup.registries.upstream import Upstream, shown
-
-_FRESH_S = 600.0
-"""How long a page counts without asking its index again."""
-NO_DATES = "use another index, or no cut-off (for CI jobs: ci_exclude_newer = 'none')"
-MAX_FILE_BYTES = 2 * 1024**3
+from groundup.registries.upstream import shown
 
 
-class PageFound(NamedTuple):
-    """A project page and where it came from."""
+class PyPIClient(RegistryClient[RegistrySettings]):
+    """The user's package indexes. The first one that knows a name is the only one asked for it."""
 
-    page: ProjectPage
-    from_cache: bool
-    stale: bool = False
+    called = "the package index"
+    noun = "a project"
+    absent = range(400, 500)
+    is_name = staticmethod(is_name)
+    spelling = staticmethod(normalised)
 
+    def __init__(self, settings: RegistrySettings, cache: FetchCache) -> None:
+        super().__init__(settings, cache)
+        self._pages: SharedWork[Found[ProjectPage]] = SharedWork()
 
-class FileFound(NamedTuple):
-    """A verified file on disk."""
+    @classmethod
+    async def learn(cls, environment: Mapping[str, str]) -> RegistrySettings:
+        """Ask uv's and pip's configuration."""
+        return await pypi_settings(environment)
 
-    path: Path
-    sha256: str
-    size: int
-    from_cache: bool
-    verified: bool
+    @staticmethod
+    def _well_known(settings: RegistrySettings) -> Iterable[str]:
+        return (f"{index.url}/pip/" for index in settings.indexes)
 
+    async def _versions_of(self, name: str) -> tuple[str, ...]:
+        page = (await self.page(name)).page
+        return tuple(dict.fromkeys(file.version for file in page.files if file.version is not None))
 
-class _KeptPage(Record):
-    page: ProjectPage
-    etag: str | None
-    fetched_at: float
-
-
-class _KeptFile(Record):
-    sha256: str
-
-
-class PyPIRegistry:
-    """The user's package indexes behind one cache. Belongs to one event loop; close it at the end."""
-
-    def __init__(self, configuration: ClientConfiguration, cache: FetchCache) -> None:
-        self.configuration = configuration
-        self.cache = cache
-        self._upstream = Upstream(configuration, (f"{index.url}/pip/" for index in configuration.indexes))
-        self._pages: SharedWork[PageFound] = SharedWork()
-        self._files: SharedWork[FileFound] = SharedWork()
-
-    async def close(self) -> None:
-        """Close all connections."""
-        await self._upstream.close()
-
-    def silence_s(self) -> float:
-        """Return for how long nothing was heard from where packages are."""
-        return self._upstream.silence_s()
-
-    async def page(self, name: str, cutoff: datetime | None = None) -> PageFound:
+    async def page(self, name: str, cutoff: datetime | None = None) -> Found[ProjectPage]:
         """Return the page of *name* from the first index that knows it, with files up to *cutoff* only.
 
         Raises `UnknownPackageError`, or `NetworkError` when an index cannot be asked and nothing older is kept.
         """
         project = normalised(name)
-        for index in self.configuration.indexes:
+        for index in self.settings.indexes:
             key = (index.url, project, cutoff)
             try:
                 found = await self._pages.get(key, partial(self._page, index, project, cutoff))
@@ -134,71 +110,39 @@ class PyPIRegistry:
             f"{name} {version} has another hash on the package index: {offered}, not {sha256}"
         )
 
-    # --- pages
-
-    async def _page(self, index: Index, project: str, cutoff: datetime | None) -> PageFound:
-        key = {"index": index.url, "project": project}
-        kept = await asyncio.to_thread(self.cache.record, "pypi-pages", key, _KeptPage)
-        url = f"{index.url}/{project}/"
-        if kept and (_is_fresh(kept, cutoff) or self._upstream.seems_down(url)):
-            return PageFound(kept.page, from_cache=True, stale=not _is_fresh(kept, cutoff))
+    async def _page(self, index: Index, project: str, cutoff: datetime | None) -> Found[ProjectPage]:
+        question = Question(
+            name=project,
+            url=f"{index.url}/{project}/",
+            accept=ACCEPTED,
+            kind="pypi-pages",
+            key={"index": index.url, "project": project},
+        )
+        found = await self._ask(question, await self._kept(question, Kept[ProjectPage]), cutoff)
+        if isinstance(found, Found):
+            return found
         try:
-            answer = await self._upstream.page(url, accept=ACCEPTED, etag=kept.etag if kept else None)
-            if answer.status == 404:
-                raise UnknownPackageError(f"{shown(url)} does not exist")
-            if answer.status == 200:
-                page = await asyncio.to_thread(parse_page, project, answer.url, answer.content_type, answer.body)
-                kept = _KeptPage(page=page, etag=answer.etag, fetched_at=time.time())
-            elif kept:
-                kept = kept.model_copy(update={"fetched_at": time.time()})
+            page = await asyncio.to_thread(parse_page, project, found.url, found.content_type, found.body)
         except SimplePageError as error:
-            raise NetworkError(f"{shown(url)}: {error}; check that it is a package index") from error
-        except NetworkError:
-            if kept is None:
-                raise
-            return PageFound(kept.page, from_cache=True, stale=True)
-        if kept is None:
-            raise NetworkError(f"{shown(url)} answers that nothing changed, though nothing was known")
-        await asyncio.to_thread(self.cache.keep_record, "pypi-pages", key, kept)
-        return PageFound(kept.page, from_cache=answer.status == 304)
-
-    # --- files
+            raise NetworkError(f"{shown(found.url)}: {error}; check that it is a package index") from error
+        await self._keep(question, Kept[ProjectPage](page=page, etag=found.etag, fetched_at=time.time()))
+        return Found(page, from_cache=False)
 
     async def _stored(self, url: str, hashes: Mapping[str, str]) -> FileFound:
-        sha256 = hashes.get("sha256")
-        if sha256 is None:
-            alias = self.cache.record("pypi-files", url, _KeptFile)
-            sha256 = alias.sha256 if alias else None
-        path = self.cache.file(sha256) if sha256 else None
-        if path is not None and sha256 is not None:
-            return FileFound(path, sha256, path.stat().st_size, from_cache=True, verified=bool(hashes))
+        alias = None if "sha256" in hashes else self.cache.record("pypi-files", url, KeptFile)
+        sha256 = alias.sha256 if alias else hashes.get("sha256")
+        at_hand = self._at_hand(sha256, verified=bool(hashes))
+        if at_hand is not None:
+            return at_hand
         key = (url, tuple(sorted(hashes.items())))
-        return await self._files.get(key, lambda: self._downloaded(url, hashes))
+        return await self._files.get(key, partial(self._fetched, url, hashes))
 
-    async def _downloaded(self, url: str, hashes: Mapping[str, str]) -> FileFound:
-        with self.cache.incoming() as incoming:
-            incoming.expect(hashes)
-            if not await self._upstream.download(url, incoming, MAX_FILE_BYTES):
-                raise UnknownPackageError(f"{shown(url)} is named by the package index and does not exist")
-            digests = incoming.digests()
-            for algorithm, expected in hashes.items():
-                if digests[algorithm] != expected:
-                    raise NetworkError(
-                        f"{shown(url)} does not have the {algorithm} hash that its index names; "
-                        "something on the way changes files: check the mirror or proxy"
-                    )
-            path = await asyncio.to_thread(incoming.keep)
+    async def _fetched(self, url: str, hashes: Mapping[str, str]) -> FileFound:
+        found = await self._downloaded(url, hashes)
         if "sha256" not in hashes:
-            kept = _KeptFile(sha256=digests["sha256"])
+            kept = KeptFile(sha256=found.sha256, verified=found.verified)
             await asyncio.to_thread(self.cache.keep_record, "pypi-files", url, kept)
-        return FileFound(path, digests["sha256"], incoming.size, from_cache=False, verified=bool(hashes))
-
-
-def _is_fresh(kept: _KeptPage, cutoff: datetime | None) -> bool:
-    """Whether nothing new can matter: asked a moment ago, or after the cut-off, beyond which no file counts."""
-    if cutoff is not None and datetime.fromtimestamp(kept.fetched_at, UTC) >= cutoff:
-        return True
-    return 0 <= time.time() - kept.fetched_at < _FRESH_S
+        return found
 
 
 def _same_version(found: str | None, wanted: str) -> bool:
@@ -213,27 +157,3 @@ def _same_version(found: str | None, wanted: str) -> bool:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-async def open_index(environment: Mapping[str, str], cache: FetchCache) -> "PyPINames":
-    """Return the indexes that uv and pip are configured for. Raises `UsageError`."""
-    return PyPINames(PyPIRegistry(await client_configuration(environment), cache))
-
-
-class PyPINames:
-    """Projects and versions by the Simple API. Belongs to one event loop."""
-
-    def __init__(self, registry: PyPIRegistry) -> None:
-        self._registry = registry
-
-    async def close(self) -> None:
-        """Close all connections."""
-        await self._registry.close()
-
-    async def look_up(self, name: str) -> tuple[str, ...] | None:
-        """Return the versions of *name*, None when it does not exist. Raises `NetworkError`."""
-        try:
-            page = (await self._registry.page(name)).page
-        except (UnknownPackageError, ValueError):  # not even a possible name
-            return None
-        return tuple(dict.fromkeys(file.version for file in page.files if file.version is not None))

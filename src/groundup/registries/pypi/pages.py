@@ -8,16 +8,15 @@ import html
 import json
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from html.parser import HTMLParser
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from packaging.utils import InvalidSdistFilename, InvalidWheelFilename, parse_sdist_filename, parse_wheel_filename
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
-from groundup.registries.upstream import instant
+from groundup.registries.dates import instant
 
 JSON_TYPE = "application/vnd.pypi.simple.v1+json"
 HTML_TYPE = "application/vnd.pypi.simple.v1+html"
@@ -75,9 +74,14 @@ class ProjectPage(Record):
     files: tuple[ProjectFile, ...] = ()
 
 
+def is_name(name: str) -> bool:
+    """Whether a project could have this name."""
+    return _NAME.fullmatch(name) is not None
+
+
 def normalised(name: str) -> str:
     """Return the one spelling of a project's *name*; raise `ValueError` when it cannot be a name."""
-    if not _NAME.fullmatch(name):
+    if not is_name(name):
         raise ValueError(f"{name[:80]!r} is not a project name")
     return re.sub(r"[-_.]+", "-", name).lower()
 
@@ -90,20 +94,6 @@ def parse_page(name: str, url: str, content_type: str, body: bytes) -> ProjectPa
     if kind in {HTML_TYPE, "text/html", "application/xhtml+xml"}:
         return _parse_html(name, url, body)
     raise SimplePageError(f"the index answered with {kind[:80] or 'no content type'!r} instead of a project page")
-
-
-def cutoff_instant(text: str) -> datetime:
-    """Return the first instant that an `exclude_newer` of *text* leaves out; a bare date counts to its end in UTC.
-
-    Raises `UsageError`.
-    """
-    try:
-        if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
-            return datetime.fromisoformat(text).replace(tzinfo=UTC) + timedelta(days=1)
-        instant = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise UsageError(f"the cut-off {text[:80]!r} is not an RFC 3339 date such as 2024-01-31") from error
-    return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
 
 
 def sound_hashes(hashes: Mapping[str, str]) -> dict[str, str]:

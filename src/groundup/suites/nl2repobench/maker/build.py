@@ -10,7 +10,7 @@ from groundup.grading.bench import Bench
 from groundup.grading.library.canary import own_tests
 from groundup.grading.library.execution import Execution, run_hidden_tests
 from groundup.grading.library.hidden import Distribution
-from groundup.registries.pypi.client import PyPIRegistry
+from groundup.registries.pypi.client import PyPIClient
 from groundup.settings import Settings
 from groundup.suites.nl2repobench.freezing import freeze, locked
 from groundup.suites.nl2repobench.maker.absence import LeakedFile, find_answers
@@ -100,7 +100,7 @@ async def make_draft(
     candidate: SourceCandidate,
     python: str | None,
     bench: Bench,
-    registry: PyPIRegistry,
+    registry: PyPIClient,
     say: Say,
 ) -> Recipe:
     """Return a draft: source, environment and layout, as far as files tell."""
@@ -209,7 +209,7 @@ async def _candidates(
     specification: Specification,
     wished: str | None,
     until: datetime,
-    registry: PyPIRegistry,
+    registry: PyPIClient,
     settings: Settings,
     say: Say,
 ) -> list[SourceCandidate]:

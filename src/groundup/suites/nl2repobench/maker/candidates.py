@@ -19,9 +19,9 @@ from groundup.environments.git import Commit, GitRepository, address_of
 from groundup.environments.requests import AnySource, GitSource, SourceRequest
 from groundup.registries.cache import FetchCache
 from groundup.registries.ledger import UnknownPackageError
-from groundup.registries.pypi.client import PyPIRegistry
+from groundup.registries.pypi.client import PyPIClient
 from groundup.registries.pypi.pages import ProjectFile
-from groundup.registries.pypi.settings import client_configuration
+from groundup.registries.pypi.settings import pypi_settings
 from groundup.settings import Settings, environment
 
 MINORS = ("3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
@@ -40,16 +40,16 @@ class IndexRelease(Record):
 
 
 @asynccontextmanager
-async def open_index(settings: Settings) -> AsyncIterator[PyPIRegistry]:
+async def open_index(settings: Settings) -> AsyncIterator[PyPIClient]:
     """Yield the user's package index, its answers kept in the cache."""
-    registry = PyPIRegistry(await client_configuration(environment()), FetchCache(settings.cache_dir / "registry"))
+    registry = PyPIClient(await pypi_settings(environment()), FetchCache(settings.cache_dir / "registry"))
     try:
         yield registry
     finally:
         await registry.close()
 
 
-async def releases(registry: PyPIRegistry, name: str) -> dict[str, IndexRelease]:
+async def releases(registry: PyPIClient, name: str) -> dict[str, IndexRelease]:
     """Return the versions of *name*, oldest first; none for an unknown name."""
     try:
         page = (await registry.page(name)).page
@@ -64,7 +64,7 @@ async def releases(registry: PyPIRegistry, name: str) -> dict[str, IndexRelease]
     return {str(version): _release(version, groups[version]) for version in sorted(groups)}
 
 
-async def fetched(registry: PyPIRegistry, file: ProjectFile) -> tuple[Path, str]:
+async def fetched(registry: PyPIClient, file: ProjectFile) -> tuple[Path, str]:
     """Return where *file* lies now, and its sha256."""
     found = await registry.file(file)
     return found.path, found.sha256
@@ -156,7 +156,7 @@ def parse_source(text: str) -> tuple[str, str, str | None]:
 
 
 async def of_releases(
-    names: Iterable[str], version: str | None, tree: frozenset[str], until: datetime, registry: PyPIRegistry
+    names: Iterable[str], version: str | None, tree: frozenset[str], until: datetime, registry: PyPIClient
 ) -> list[SourceCandidate]:
     """Return releases with a source distribution, best first; *version* alone when one is named."""
     found = []

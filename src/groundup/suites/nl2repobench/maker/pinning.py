@@ -7,7 +7,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from groundup.domain.records import Record
-from groundup.registries.pypi.client import PyPIRegistry
+from groundup.registries.pypi.client import PyPIClient
 from groundup.sources.names import words
 from groundup.suites.nl2repobench.maker.candidates import MINORS, IndexRelease, releases
 from groundup.suites.nl2repobench.maker.project import OriginalProject
@@ -46,7 +46,7 @@ async def choose(
     specification: Specification,
     project: OriginalProject,
     own: Iterable[str],
-    registry: PyPIRegistry,
+    registry: PyPIClient,
     python: str | None,
 ) -> EnvironmentRequest:
     """Return what to install. *own*: names of the library itself; *python*: what a person decided."""
@@ -74,7 +74,7 @@ async def choose(
     )
 
 
-async def newest_pin(specification: Specification, registry: PyPIRegistry) -> datetime:
+async def newest_pin(specification: Specification, registry: PyPIClient) -> datetime:
     """Return when the newest of the pins came to the index: the tests were run soon after."""
     known = [(await releases(registry, name)).get(_plain(told)) for name, told in specification.pins.items()]
     found = [release for release in known if release is not None]

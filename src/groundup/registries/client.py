@@ -1,0 +1,217 @@
+"""What the clients of all registries share: one cache, each thing asked for once at a time, verified files.
+
+A client of one kind of registry says which pages there are and how they are read. Pages are asked for again after
+ten minutes, with the tag of what is kept; when nobody answers, what is kept counts and is marked as stale. A file
+reaches the cache only when it has the hashes that its registry names.
+"""
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Container, Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+
+from groundup.domain.errors import NetworkError
+from groundup.domain.records import Record
+from groundup.registries.cache import FetchCache
+from groundup.registries.ledger import UnknownPackageError
+from groundup.registries.settings import RegistrySettings
+from groundup.registries.shared_work import SharedWork
+from groundup.registries.upstream import PAGE_BYTES, Upstream, UpstreamReply, shown
+
+P = TypeVar("P")
+S = TypeVar("S", bound=RegistrySettings)
+
+FRESH_S = 600.0
+"""How long a page counts without asking its registry again."""
+MAX_FILE_BYTES = 2 * 1024**3
+NO_DATES = "use another index, or no cut-off (for CI jobs: ci_exclude_newer = 'none')"
+
+
+class Found(NamedTuple, Generic[P]):
+    """A page and where it came from."""
+
+    page: P
+    from_cache: bool
+    stale: bool = False
+
+
+class FileFound(NamedTuple):
+    """A file on disk."""
+
+    path: Path
+    sha256: str
+    size: int
+    from_cache: bool
+    verified: bool
+    stale: bool = False
+
+
+class Kept(Record, Generic[P]):
+    """A page as it is kept in the cache."""
+
+    page: P
+    etag: str | None = None
+    fetched_at: float
+
+    def is_fresh(self, cutoff: datetime | None = None) -> bool:
+        """Whether nothing new can matter: it was asked for a moment ago, or after the cut-off."""
+        if cutoff is not None and datetime.fromtimestamp(self.fetched_at, UTC) >= cutoff:
+            return True
+        return 0 <= time.time() - self.fetched_at < FRESH_S
+
+
+class KeptFile(Record):
+    """Which file is known by another key than its hash."""
+
+    sha256: str
+    verified: bool = False
+
+
+class Question(NamedTuple):
+    """What a registry is asked, and where its answer is kept."""
+
+    name: str
+    url: str
+    accept: str
+    kind: str
+    key: Mapping[str, str]
+    max_bytes: int = PAGE_BYTES
+
+
+class RegistryClient(ABC, Generic[S]):
+    """The user's registries of one kind behind one cache. Belongs to one event loop; close it at the end."""
+
+    called: ClassVar[str]
+    """What messages call the registry."""
+    noun: ClassVar[str]
+    """What messages call a thing in it."""
+    absent: ClassVar[Container[int]] = (404, 410, 451)
+    """Statuses with which a registry says that it has no such thing; other refusals are failures."""
+
+    def __init__(self, settings: S, cache: FetchCache) -> None:
+        self.settings = settings
+        self.cache = cache
+        self._upstream = Upstream(settings, self._well_known(settings))
+        self._files: SharedWork[FileFound] = SharedWork()
+
+    @classmethod
+    @abstractmethod
+    async def learn(cls, environment: Mapping[str, str]) -> RegistrySettings:
+        """Return how the user whose *environment* this is reaches registries of this kind.
+
+        Raises `InfrastructureError` when the registry's own client is not there to say, and `UsageError`.
+        """
+
+    @staticmethod
+    @abstractmethod
+    def is_name(name: str) -> bool:
+        """Whether a package could have this name."""
+
+    @staticmethod
+    def spelling(name: str) -> str:
+        """Return what all spellings of a name have in common."""
+        return name.lower()
+
+    @staticmethod
+    @abstractmethod
+    def _well_known(settings: S) -> Iterable[str]:
+        """Return a page for each registry that every one of the kind has: it shows whether one works."""
+
+    async def look_up(self, name: str) -> tuple[str, ...] | None:
+        """Return the versions of *name*, None when it does not exist. Raises `NetworkError`."""
+        if not self.is_name(name):
+            return None
+        try:
+            return await self._versions_of(name)
+        except UnknownPackageError:
+            return None
+
+    async def _versions_of(self, name: str) -> tuple[str, ...] | None:
+        raise UnknownPackageError(f"{self.called} does not list names such as {name!r}")
+
+    def silence_s(self) -> float:
+        """Return for how long no registry has sent anything."""
+        return self._upstream.silence_s()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._upstream.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    # --- pages
+
+    async def _prepare(self) -> None:
+        """Do what has to precede a question. Raises `NetworkError`."""
+
+    async def _kept(self, question: Question, model: type[Kept[P]]) -> Kept[P] | None:
+        return await asyncio.to_thread(self.cache.record, question.kind, question.key, model)
+
+    async def _keep(self, question: Question, kept: Kept[Any]) -> None:
+        await asyncio.to_thread(self.cache.keep_record, question.kind, question.key, kept)
+
+    async def _ask(
+        self, question: Question, kept: Kept[P] | None, cutoff: datetime | None
+    ) -> UpstreamReply | Found[P]:
+        """Return a registry's new page, or what is *kept* where that is enough or all there is.
+
+        Raises `UnknownPackageError`, or `NetworkError` when nobody can be asked and nothing is kept.
+        """
+        if kept and (kept.is_fresh(cutoff) or self._upstream.seems_down(question.url)):
+            return Found(kept.page, from_cache=True, stale=not kept.is_fresh(cutoff))
+        etag = kept.etag if kept else None
+        try:
+            await self._prepare()
+            reply = await self._upstream.page(
+                question.url, accept=question.accept, etag=etag, max_bytes=question.max_bytes
+            )
+            self._check_present(reply, question.name)
+        except NetworkError:
+            if kept is None:
+                raise
+            return Found(kept.page, from_cache=True, stale=True)
+        if reply.status == 200:
+            return reply
+        if kept is None:
+            raise NetworkError(f"{shown(question.url)} answers that nothing changed, though nothing was known")
+        await self._keep(question, kept.model_copy(update={"fetched_at": time.time()}))
+        return Found(kept.page, from_cache=True)
+
+    def _check_present(self, reply: UpstreamReply, name: str) -> None:
+        if reply.status != 404:
+            return
+        if reply.code in self.absent:
+            raise UnknownPackageError(f"{self.called} that is configured does not know {name!r}")
+        raise NetworkError(f"{shown(reply.url)} answers with HTTP {reply.code}")
+
+    # --- files
+
+    def _at_hand(self, sha256: str | None, *, verified: bool, stale: bool = False) -> FileFound | None:
+        """Return a file that is in the cache."""
+        path = self.cache.file(sha256) if sha256 else None
+        if path is None or sha256 is None:
+            return None
+        return FileFound(path, sha256, path.stat().st_size, from_cache=True, verified=verified, stale=stale)
+
+    async def _downloaded(self, url: str, hashes: Mapping[str, str]) -> FileFound:
+        """Fetch a file into the cache. Raises `UnknownPackageError`; `NetworkError` when its hashes are others."""
+        with self.cache.incoming() as incoming:
+            incoming.expect(hashes)
+            if not await self._upstream.download(url, incoming, MAX_FILE_BYTES):
+                raise UnknownPackageError(f"{shown(url)} is named by {self.called} and does not exist")
+            digests = incoming.digests()
+            for algorithm, expected in hashes.items():
+                if digests[algorithm] != expected:
+                    raise NetworkError(
+                        f"{shown(url)} does not have the {algorithm} hash that {self.called} names; "
+                        "something on the way changes files: check the mirror or proxy"
+                    )
+            path = await asyncio.to_thread(incoming.keep)
+        return FileFound(path, digests["sha256"], incoming.size, from_cache=False, verified=bool(hashes))
