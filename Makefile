@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: setup demo test check lock clean
+.PHONY: setup demo test check docs lock clean
 
 setup: $(STAMP)
 
@@ -30,11 +30,26 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The documentation as a site in site/. What builds it is locked apart, and nothing is fetched while it is built.
+DOCS_STAMP := $(VENV)/.docs-ready
+
+docs: $(DOCS_STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --site-dir site
+	@! grep -rlE '<(script|link|img)[^>]+(src|href)="?https?:' site --include '*.html' || \
+	    { echo "these pages load something from the web"; exit 1; }
+	@echo "the documentation is in site/index.html"
+
+$(DOCS_STAMP): $(STAMP) requirements-docs.lock
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-docs.lock
+	touch $(DOCS_STAMP)
+
 # Names, versions and hashes only: no registry address is written down.
+COMPILE = $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+    --no-emit-index-url --no-emit-find-links --no-header --no-annotate --no-sources
+
 lock: setup
-	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
-	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate \
-	    --no-sources --output-file requirements.lock
+	$(COMPILE) --extra dev --output-file requirements.lock
+	$(COMPILE) --extra docs --constraint requirements.lock --output-file requirements-docs.lock
 
 clean:
-	rm -rf $(VENV) .demo
+	rm -rf $(VENV) .demo site

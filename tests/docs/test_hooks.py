@@ -1,0 +1,30 @@
+"""What the site's reference pages say comes from the code, so nothing in it can be missing or out of date."""
+
+from mkdocs_hooks import commands, find_command, on_page_markdown, settings
+
+from groundup.cli.main import COMMANDS
+from groundup.settings import Settings
+from tests.docs.pages import ROOT
+
+
+def test_the_reference_has_every_command_with_its_options() -> None:
+    """A command or option that is added appears without anybody writing it down."""
+    text = commands()
+    for name in COMMANDS:
+        assert f"### groundup {name}\n" in text
+        for parameter in find_command(name).params:
+            assert parameter.param_type_name == "argument" or max(parameter.opts, key=len) in text
+
+
+def test_the_reference_has_every_setting() -> None:
+    """The same for settings."""
+    text = settings()
+    assert all(f"| `{name}` |" in text for name in Settings.model_fields)
+
+
+def test_pages_ask_for_both() -> None:
+    """The comments that the pages hold are those that are replaced."""
+    for page, comment in (("cli", "<!-- every command -->"), ("settings", "<!-- every setting -->")):
+        text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+        assert comment in text
+        assert comment not in on_page_markdown(text)
