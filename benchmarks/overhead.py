@@ -30,7 +30,7 @@ from typing import TypeVar
 from benchmarks import sandbox
 
 from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET
-from groundup.runs.equipment import equipment
+from groundup.episodes.equipment import equipment
 from groundup.settings import Settings, load
 from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
 from groundup.trees.copy import copy_tree

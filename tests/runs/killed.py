@@ -100,7 +100,7 @@ def check(folder: Path, settings: Settings, seed: int) -> None:
         if (attempt.submission / "name").read_text() != key.task:
             wrong.append(f"{key} has a damaged submission")
     top = {path.name for path in folder.iterdir()}
-    if top != {".lock", "config.json", "lock.json", "verdicts.jsonl", "attempts"}:
+    if top != {".lock", "attempts", "config.json", "lock.json", "report.json", "verdicts.jsonl"}:
         wrong.append(f"leftovers: {sorted(top)}")
     inner = {path.name for path in folder.glob("attempts/*/*/*")}
     if inner != {"submission", "submission.json", "tests.jsonl", "logs"}:

@@ -1,5 +1,6 @@
 """`runs.api`: from predictions to a folder of verdicts; again, later, and with another grader."""
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -9,9 +10,10 @@ from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import Stage, Status
 from groundup.runs import api
-from groundup.runs.progress import AttemptEnded, RunBegan, RunEnded, Warned
+from groundup.runs.progress import AttemptEnded, Event, RunBegan, RunEnded, Warned
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
+from groundup.store.holding import is_held
 from groundup.store.records import Predictions, References, RunConfiguration
 from tests.runs.configurations import QUICK, SUITE, TWO, Recorder, evaluation, oracle
 from tests.runs.toy import BEHAVIOUR
@@ -325,17 +327,16 @@ def test_kept_workspaces_lie_in_the_attempts_folder(settings: Settings) -> None:
 
 
 def test_a_report_is_written_at_the_end(settings: Settings) -> None:
-    """The caller's report is made from a folder in which nothing changes any more."""
-    seen: list[int] = []
+    """The report is made from a folder in which nothing changes any more, and before the folder is given back."""
+    seen: list[tuple[bool, int]] = []
 
-    def finish(folder: Path) -> None:
-        run = RunFolder(folder)
-        seen.append(len(run.latest()))
-        run.write_report({"attempts": seen[-1]})
+    def progress(event: Event) -> None:
+        if isinstance(event, RunEnded):
+            (report,) = json.loads((settings.output / "one" / "report.json").read_text())["runs"]
+            seen.append((is_held(settings.output / "one"), report["counts"]["graded"]))
 
-    folder = api.run(oracle(), QUICK, settings, run_id="one", finish=finish).folder
-    assert seen == [2]
-    assert (folder / "report.json").read_text() == '{\n "attempts": 2\n}\n'
+    api.run(oracle(), QUICK, settings, run_id="one", progress=progress)
+    assert seen == [(True, 2)]
 
 
 def test_no_sandbox_needs_trust(settings: Settings) -> None:

@@ -5,14 +5,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from groundup.runs.interrupts import in_thread, interruptible
+from groundup.runs.interrupts import interruptible
 from groundup.store.folder import RunFolder
 from groundup.store.records import Predictions
 from tests.patience import patient
@@ -114,23 +113,3 @@ def test_a_thread_can_run_too() -> None:
     thread.start()
     thread.join()
     assert results == [7]
-
-
-async def test_a_cancelled_thread_is_waited_for() -> None:
-    """Nobody goes on to remove a folder that a thread still fills."""
-    release = threading.Event()
-    ended: list[float] = []
-
-    def work() -> None:
-        release.wait()
-        ended.append(time.monotonic())
-
-    task = asyncio.create_task(in_thread(work))
-    await asyncio.sleep(0.01)
-    task.cancel()
-    await asyncio.sleep(0.01)
-    assert not task.done()
-    release.set()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert ended

@@ -53,6 +53,7 @@ def test_a_thousand_attempts_are_no_burden(settings: Settings) -> None:
         "attempts",
         "config.json",
         "lock.json",
+        "report.json",
         "verdicts.jsonl",
     }
     assert gauge.scratch <= JOBS

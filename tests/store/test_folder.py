@@ -10,6 +10,7 @@ import pytest
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey, Provenance, Submission
 from groundup.domain.verdicts import TestResult
+from groundup.store.attempts import AttemptWriter
 from groundup.store.folder import RunFolder, RunWriter
 from groundup.store.holding import is_held
 from groundup.store.records import ConfigFile, Planned, References, RunConfiguration, Start
@@ -39,18 +40,18 @@ def test_a_run_is_written_and_read_back(tmp_path: Path) -> None:
     """Configuration, starts and verdicts are what they were, and nothing but the layout lies in the folder."""
     with RunWriter.create(tmp_path / "one", config()) as writer:
         assert writer.began(START) == 0
-        writer.append(line(verdict()))
+        writer.record(line(verdict()))
     with RunWriter.open(tmp_path / "one") as writer:
         assert writer.began(START) == 1
         writer.ended(1, START.at, {"uv": "1"})
-        writer.append(line(verdict(facts={"again": True})))
+        writer.record(line(verdict(facts={"again": True})))
     folder = RunFolder(tmp_path / "one")
     assert folder.config() == config()
     assert folder.lock().starts == (START, START.model_copy(update={"ended_at": START.at, "tools": {"uv": "1"}}))
     assert folder.latest()[KEY].verdict == verdict(facts={"again": True})
     assert len(list(folder.lines())) == 2
     names = {path.name for path in (tmp_path / "one").iterdir()}
-    assert names == {".lock", "config.json", "lock.json", "verdicts.jsonl"}
+    assert names == {".lock", "attempts", "config.json", "lock.json", "verdicts.jsonl"}
 
 
 def test_an_existing_run_is_not_begun_again(tmp_path: Path) -> None:
@@ -138,7 +139,7 @@ def test_opening_sweeps_what_a_killed_process_left(tmp_path: Path) -> None:
 
 def test_a_submission_counts_only_when_it_is_whole(tmp_path: Path) -> None:
     """A failure on the way in leaves neither a folder nor a record."""
-    attempt = RunFolder(tmp_path).attempt(KEY)
+    attempt = AttemptWriter(RunFolder(tmp_path).attempt(KEY).path)
 
     def fail() -> None:
         with attempt.incoming() as folder:
@@ -159,7 +160,7 @@ def test_a_submission_counts_only_when_it_is_whole(tmp_path: Path) -> None:
 
 def test_evidence_is_kept_by_try(tmp_path: Path) -> None:
     """Logs of a failed try stay beside those of the one that settled; hostile log names stay in the folder."""
-    attempt = RunFolder(tmp_path).attempt(KEY)
+    attempt = AttemptWriter(RunFolder(tmp_path).attempt(KEY).path)
     results = (TestResult(id="t\n1", outcome="passed", expected=True),)
     attempt.write_evidence((), {"a.log": b"first"}, again=1)
     attempt.write_evidence(results, {"a.log": b"second", "../../x": b"", ".": b""}, again=None)
@@ -170,7 +171,7 @@ def test_evidence_is_kept_by_try(tmp_path: Path) -> None:
 
 def test_a_giant_log_is_cut_in_its_middle(tmp_path: Path) -> None:
     """Head and tail of a log stay, and the gap is named."""
-    attempt = RunFolder(tmp_path).attempt(KEY)
+    attempt = AttemptWriter(RunFolder(tmp_path).attempt(KEY).path)
     attempt.write_evidence((), {"a.log": b"head" + b"x" * 20_000_000 + b"tail"}, again=None)
     text = (attempt.logs / "a.log").read_bytes()
     assert len(text) < 17_000_000
@@ -192,7 +193,7 @@ def test_a_verdict_too_long_for_its_line_is_kept_whole(tmp_path: Path) -> None:
     """What the line had to leave out lies in the attempt's folder."""
     long = verdict(facts={"long": "x" * 5000})
     with RunWriter.create(tmp_path / "one", config()) as writer:
-        writer.append(line(long))
+        writer.record(line(long))
         whole = writer.folder.attempt(KEY).path / "verdict.json"
     assert type(long).model_validate_json(whole.read_text()) == long
 

@@ -1,7 +1,7 @@
 """Reports on runs, read from run folders, groundup's own report files, and reports in the forms of suites."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -10,13 +10,12 @@ from groundup import catalog
 from groundup.api.flags import AnyPath
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.names import unknown
-from groundup.domain.subjects import AttemptKey
 from groundup.reports.document import Report, RunReport
 from groundup.reports.shown import ShownComparison, ShownReport
-from groundup.reports.summary import report_of, report_results, side_by_side
+from groundup.reports.summary import report_results, side_by_side
+from groundup.runs import reporting
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
-from groundup.store.records import ConfigFile, VerdictLine
 from groundup.suites.base import AttemptResult, Exporting, OwnReport, Results, Summarising, Summary
 from groundup.trees.reading import LARGE, read_regular
 
@@ -79,25 +78,7 @@ def own_report(
 
 def read_report(folders: Sequence[Path]) -> ShownReport:
     """Report the runs in *folders*."""
-    runs = [RunFolder(folder) for folder in folders]
-    made = [run.made() for run in runs]
-    return ShownReport.of(report_of([(run.config(), run.latest()) for run in runs], suite_summaries, made))
-
-
-def write_report(folder: Path) -> None:
-    """Write `report.json` into a run's folder."""
-    RunFolder(folder).write_report(read_report([folder]).model_dump(mode="json"))
-
-
-def suite_summaries(config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine]) -> Sequence[Summary]:
-    """Return what a run's suite makes of it; of a suite that cannot be loaded any more, why."""
-    try:
-        suite = catalog.find("suite", config.configuration.suite)(load())
-        if not isinstance(suite, Summarising):
-            return ()
-        return suite.summaries({key: line.verdict for key, line in lines.items()}, config.grader)
-    except GroundupError as error:
-        return (Summary(headline=f"{config.suite_name} says no more of this run", notes=(str(error),)),)
+    return ShownReport.of(reporting.read_report(folders, load()))
 
 
 def run_folder(run: AnyPath, settings: Settings) -> Path:

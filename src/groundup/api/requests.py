@@ -26,7 +26,7 @@ from groundup.api.flags import (
     SubjectFlags,
     WorkFlags,
 )
-from groundup.api.reports import run_folder, write_report
+from groundup.api.reports import run_folder
 from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import UsageError
 from groundup.domain.limits import EpisodeLimits, Feedback
@@ -70,7 +70,6 @@ class NewRun:
             self.settings,
             run_id=self.run_id,
             progress=progress,
-            finish=write_report,
             stop=stop,
         )
 
@@ -99,7 +98,6 @@ class Resumption:
             self.settings,
             changes=self.changes,
             progress=progress,
-            finish=write_report,
             stop=stop,
         )
 
@@ -127,7 +125,6 @@ class Regrading:
             changes=self.changes,
             run_id=self.run_id,
             progress=progress,
-            finish=write_report,
             stop=stop,
         )
 

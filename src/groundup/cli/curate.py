@@ -265,8 +265,8 @@ async def _validated(
     from groundup.cli.console import say
     from groundup.domain.errors import UsageError
     from groundup.domain.names import unknown
+    from groundup.episodes.equipment import equipment
     from groundup.grading.bench import Bench
-    from groundup.runs.equipment import equipment
     from groundup.suites.base import Grouping, Suite, Validating
 
     suite: Suite = catalog.find("suite", name)(settings)

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from groundup.cli.console import say
 from groundup.cli.options import Judging, Making, Selection, Subjects, Talk, Work
 from groundup.cli.progress import telling
-from groundup.cli.reporting import below, print_result, read_report, write_report
+from groundup.cli.reporting import below, print_result, read_report
 from groundup.cli.run import named
 from groundup.cli.settings import run_options, settings_from
 from groundup.cli.working import BELOW, configured, print_plan
@@ -67,13 +67,9 @@ def run_matrix(config: Path, work: Work, talk: Talk, *, dry_run: bool) -> int:
         with telling(talk) as progress:
             if (folder / "config.json").exists():
                 changes = dict(configuration)
-                result = api.resume(
-                    folder, options, settings, changes=changes, progress=progress, finish=write_report
-                )
+                result = api.resume(folder, options, settings, changes=changes, progress=progress)
             else:
-                result = api.run(
-                    configuration, options, settings, run_id=entry.name, progress=progress, finish=write_report
-                )
+                result = api.run(configuration, options, settings, run_id=entry.name, progress=progress)
         folders.append(result.folder)
         codes.append(result.exit_code)
         if result.interrupted:

@@ -120,7 +120,7 @@ def check(
 
 @asynccontextmanager
 async def _bench(settings: "Settings") -> AsyncIterator["Bench"]:
-    from groundup.runs.equipment import equipment
+    from groundup.episodes.equipment import equipment
     from groundup.trees.removal import remove_tree
 
     scratch = Path(tempfile.mkdtemp(prefix="groundup-recipe-"))

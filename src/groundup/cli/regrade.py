@@ -16,7 +16,6 @@ def regrade(run: Run, selection: Selection, judging: Judging, work: Work, talk: 
 
     The verdict cache is not asked.
     """
-    from groundup.cli.reporting import write_report
     from groundup.cli.settings import named_again, run_folder, run_options, settings_from
     from groundup.cli.working import print_plan, worked
     from groundup.runs import api
@@ -29,7 +28,7 @@ def regrade(run: Run, selection: Selection, judging: Judging, work: Work, talk: 
     options = run_options(work, settings)
     return worked(
         lambda progress: api.regrade(
-            folder, options, settings, changes=changes, run_id=begin.run_id, progress=progress, finish=write_report
+            folder, options, settings, changes=changes, run_id=begin.run_id, progress=progress
         ),
         talk,
     )

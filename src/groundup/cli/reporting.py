@@ -1,49 +1,24 @@
 """Reading run folders into reports and printing them in the format that was asked for."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundup.cli.console import print_document, tables
 from groundup.cli.options import Format, Talk
-from groundup.reports.summary import report_of
-from groundup.store.folder import RunFolder
 
 if TYPE_CHECKING:
-    from groundup.domain.subjects import AttemptKey
     from groundup.reports.document import Report
     from groundup.reports.views import View
-    from groundup.store.records import ConfigFile, VerdictLine
-    from groundup.suites.base import Summary
 
 
 def read_report(folders: Sequence[Path]) -> "Report":
     """Report the runs in *folders*."""
-    runs = [RunFolder(folder) for folder in folders]
-    made = [run.made() for run in runs]
-    return report_of([(run.config(), run.latest()) for run in runs], suite_summaries, made)
-
-
-def suite_summaries(config: "ConfigFile", lines: "Mapping[AttemptKey, VerdictLine]") -> "Sequence[Summary]":
-    """Return what a run's suite makes of it; a suite that cannot be loaded any more is told instead."""
-    from groundup import catalog
     from groundup.cli.settings import settings_from
-    from groundup.domain.errors import GroundupError
-    from groundup.suites.base import Summarising, Summary
+    from groundup.runs import reporting
 
-    try:
-        suite = catalog.find("suite", config.configuration.suite)(settings_from())
-        if not isinstance(suite, Summarising):
-            return ()
-        return suite.summaries({key: line.verdict for key, line in lines.items()}, config.grader)
-    except GroundupError as error:
-        return (Summary(headline=f"{config.suite_name} says no more of this run", notes=(str(error),)),)
-
-
-def write_report(folder: Path) -> None:
-    """Write `report.json` into a run's folder."""
-    RunFolder(folder).write_report(read_report([folder]).model_dump(mode="json"))
+    return reporting.read_report(folders, settings_from())
 
 
 def print_report(report: "Report", wanted: Format) -> None:

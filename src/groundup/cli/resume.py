@@ -25,7 +25,6 @@ def resume(
     """
     from groundup.cli.console import print_document, say
     from groundup.cli.options import Format
-    from groundup.cli.reporting import write_report
     from groundup.cli.settings import named_again, run_folder, run_options, settings_from
     from groundup.cli.working import worked
     from groundup.runs import api
@@ -44,8 +43,6 @@ def resume(
     options = run_options(work, settings, making)
     changes = named_again(selection, judging)
     return worked(
-        lambda progress: api.resume(
-            folder, options, settings, changes=changes, progress=progress, finish=write_report
-        ),
+        lambda progress: api.resume(folder, options, settings, changes=changes, progress=progress),
         talk,
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from groundup.cli.console import print_document, print_table, say
 from groundup.cli.options import Beginning, Format, Judging, Making, Selection, Talk, Work, names
 from groundup.cli.progress import telling
-from groundup.cli.reporting import below, print_result, read_report, write_report
+from groundup.cli.reporting import below, print_result, read_report
 from groundup.cli.settings import run_options, settings_from
 from groundup.domain.digests import digest_bytes
 from groundup.runs import api
@@ -37,9 +37,7 @@ def new_run(
     if begin.dry_run:
         return print_plan(api.plan(configuration, settings), talk.report_format, options)
     return worked(
-        lambda progress: api.run(
-            configuration, options, settings, run_id=begin.run_id, progress=progress, finish=write_report
-        ),
+        lambda progress: api.run(configuration, options, settings, run_id=begin.run_id, progress=progress),
         talk,
     )
 

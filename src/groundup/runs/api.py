@@ -17,8 +17,8 @@ from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name, unknown
 from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
-from groundup.runs.equipment import check_trust
-from groundup.runs.execution import Finish, RunJob, execute, refuse
+from groundup.episodes.equipment import check_trust
+from groundup.runs.execution import RunJob, execute, refuse
 from groundup.runs.generation import GeneratedSource
 from groundup.runs.interrupts import EXIT_CODE, StopSignal
 from groundup.runs.options import RunOptions
@@ -61,7 +61,6 @@ def run(
     *,
     run_id: str | None = None,
     progress: Progress = silent,
-    finish: Finish | None = None,
     stop: StopSignal | None = None,
 ) -> RunResult:
     """Make the folder `settings.output / run_id` (None: a name from suite, subject and time) and work on it."""
@@ -70,9 +69,7 @@ def run(
     if made.left_out:
         progress(Warned(message=told_left_out(made)))
     name = checked_name(run_id) if run_id else _free_name(settings.output, _named_after(made))
-    return _work(
-        RunJob(made, settings.output / name, options, settings, progress, finish, resumed=False, stop=stop)
-    )
+    return _work(RunJob(made, settings.output / name, options, settings, progress, resumed=False, stop=stop))
 
 
 def resume(
@@ -82,7 +79,6 @@ def resume(
     *,
     changes: Mapping[str, object] | None = None,
     progress: Progress = silent,
-    finish: Finish | None = None,
     stop: StopSignal | None = None,
 ) -> RunResult:
     """Finish what a run owes.
@@ -98,7 +94,7 @@ def resume(
     check_trust(earlier.sandbox, trusted=options.trusted)
     made = make_plan(earlier, settings)
     kept = _as_begun(options, RunFolder(folder))
-    return _work(RunJob(made, folder, kept, settings, progress, finish, resumed=True, stop=stop))
+    return _work(RunJob(made, folder, kept, settings, progress, resumed=True, stop=stop))
 
 
 def regrade(
@@ -109,7 +105,6 @@ def regrade(
     changes: Mapping[str, object] | None = None,
     run_id: str | None = None,
     progress: Progress = silent,
-    finish: Finish | None = None,
     stop: StopSignal | None = None,
 ) -> RunResult:
     """Grade the submissions of the run in *folder* again, in a new run (default id: `<id>-regrade-<n>`).
@@ -121,7 +116,7 @@ def regrade(
     name = run_id or _free_name(settings.output, f"{earlier}-regrade", numbered=True)
     fresh = options.model_copy(update={"use_cache": False})
     configuration = regrading(folder, changes)
-    return run(configuration, fresh, settings, run_id=name, progress=progress, finish=finish, stop=stop)
+    return run(configuration, fresh, settings, run_id=name, progress=progress, stop=stop)
 
 
 def regrading(folder: Path, changes: Mapping[str, object] | None = None) -> RunConfiguration:

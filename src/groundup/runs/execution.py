@@ -4,16 +4,16 @@ import asyncio
 import importlib.metadata
 import os
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
+from groundup.episodes.equipment import Equipment, equipment
 from groundup.models.protocol import BudgetSpentError, UnusableModelError
-from groundup.runs.attempt import AttemptTry, RunContext
-from groundup.runs.equipment import Equipment, equipment
+from groundup.runs.attempt import RunContext
 from groundup.runs.generation import Generation, generation, paid_so_far
 from groundup.runs.interrupts import Interrupted, StopSignal, interruptible
 from groundup.runs.options import RunOptions
@@ -29,15 +29,13 @@ from groundup.runs.progress import (
     Tally,
     Warned,
 )
+from groundup.runs.reporting import write_report
 from groundup.runs.scheduler import Admission, Stages, WorkStage, machine_memory_mb, work_off
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder, RunWriter
 from groundup.store.records import ConfigFile, Start
 from groundup.store.verdict_cache import VerdictCache
 from groundup.suites.base import Estimating
-
-Finish = Callable[[Path], None]
-"""Is called with the run folder when nothing runs any more and the folder is still locked: to write a report."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,6 @@ class RunJob:
     options: RunOptions
     settings: Settings
     progress: Progress
-    finish: Finish | None
     resumed: bool
     stop: StopSignal | None = None
     """How another thread stops the work."""
@@ -83,8 +80,7 @@ async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, boo
                     raise
             # Interpreters are found when they are needed, so the builder knows more of itself now.
             writer.ended(start, datetime.now(UTC), tools.identity())
-            if job.finish:
-                job.finish(writer.folder.path)
+            write_report(writer.folder.path, job.settings)
             job.progress(RunEnded(standing=tally.standing(), interrupted=interrupted()))
             return tally.standing(), interrupted()
 
@@ -160,7 +156,7 @@ class _Owed:
         self._tasks = job.plan.tasks
         self._grader = job.plan.grader
         cache = VerdictCache(job.settings.cache_dir / "verdicts", self._warn)
-        self._workplace = RunContext(
+        self._context = RunContext(
             plan=job.plan,
             writer=writer,
             equipment=tools,
@@ -216,20 +212,19 @@ class _Owed:
         )
 
     def _is_made(self, key: AttemptKey) -> bool:
-        made = AttemptTry(self._workplace, key, 1).taken_in() is not None
+        made = self._context.made(key) is not None
         if made:
             self._tally.made(key, now=False)
         return made
 
     async def _attempt(self, key: AttemptKey) -> float | None:
-        if self._stopped and AttemptTry(self._workplace, key, 1).taken_in() is None:
+        if self._stopped and self._context.made(key) is None:
             return None
         number = self._tries.get(key, 0) + 1
         self._tally.began()
         self._progress(AttemptBegan(attempt=key, standing=self._tally.standing()))
-        trial = AttemptTry(self._workplace, key, number)
         try:
-            line = await trial.settle()
+            line, repeatable = await self._context.settle(key, number)
         except (BudgetSpentError, UnusableModelError, UsageError) as error:
             self._tally.abandoned()
             if not self._stopped:
@@ -241,13 +236,13 @@ class _Owed:
             raise
         self._tries[key] = number
         if line is None:
-            made = trial.taken_in()
+            made = self._context.made(key)
             assert made is not None
             self._tally.made(key, now=True)
             self._progress(AttemptMade(attempt=key, submission=made, standing=self._tally.standing()))
             return None
         tries_now = number - self._tries_before.get(key, 0)
-        again = not line.settles and trial.repeatable and tries_now <= self._options.retries
+        again = not line.settles and repeatable and tries_now <= self._options.retries
         self._tally.ended(line)
         self._progress(AttemptEnded(line=line, again=again, standing=self._tally.standing()))
         return self._options.retry_delay_s if again else None

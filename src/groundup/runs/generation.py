@@ -1,46 +1,31 @@
-"""Submissions that an agent makes in the run: seeds, the agent's work, and taking in what it leaves.
+"""Submissions that an agent makes in the run: which agent, which model, at what cost."""
 
-Owns how an attempt is prepared and put away. What the agent does is its own; grading is `attempt`'s. What is left
-is a stranger's tree like any other, and what the agent was told of its score decides nothing later.
-"""
-
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from groundup import catalog
-from groundup.agents.base import Agent, AgentResult, Assignment, Preferring, SubmitResult
+from groundup.agents.base import Agent, Preferring
 from groundup.agents.trajectories import paid_for
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import UsageError
-from groundup.domain.limits import Effort, Feedback
 from groundup.domain.plainly import plainly
-from groundup.domain.subjects import AttemptKey, Provenance, Submission
+from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
-from groundup.domain.verdicts import Verdict
-from groundup.grading.bench import Bench
-from groundup.models.cache import for_attempt
 from groundup.models.protocol import ChatModel
-from groundup.runs.interrupts import in_thread
 from groundup.runs.options import RunOptions
 from groundup.runs.submissions import SubmissionOrigin
-from groundup.runs.workspaces import Workspace
 from groundup.settings import Settings
-from groundup.store.attempts import AttemptFolder, read_trajectory
+from groundup.store.attempts import read_trajectory
 from groundup.store.folder import RunFolder
 from groundup.store.records import Generated
-from groundup.suites.base import Suite, Withholding
+from groundup.suites.base import Suite
 
 if TYPE_CHECKING:
     from groundup.models.settings import ModelSettings
-
-Grade = Callable[[Path], Awaitable[Verdict]]
-"""Grades a tree in sandboxes of the grader's own; nothing of it is recorded."""
 
 
 class GeneratedSource:
@@ -67,87 +52,13 @@ class GeneratedSource:
         """Every task can be attempted."""
         return True
 
-    def withheld(self, task: Task) -> tuple[str, ...]:
-        """Return the distributions that an agent must not find."""
-        return tuple(sorted(self.suite.withheld(task))) if isinstance(self.suite, Withholding) else ()
-
 
 @dataclass(frozen=True)
 class Generation:
-    """What all attempts of one start have in common."""
+    """What makes submissions in one start of a run."""
 
     source: GeneratedSource
     model: ChatModel | None
-
-    def reservation_mb(self, task: Task) -> int:
-        """Memory to keep for making one submission."""
-        return self.source.agent.reservation_mb(task)
-
-    async def make(
-        self, task: Task, key: AttemptKey, folder: AttemptFolder, destination: Path, tools: tuple[Bench, Grade]
-    ) -> Submission:
-        """Let the agent work, and write what it leaves into the empty folder *destination*.
-
-        Raises `SubmissionError` when that cannot be taken in, `InfrastructureError`, `TaskError`, and
-        `BudgetSpentError` when the run's money is spent.
-        """
-        bench, grade = tools
-        workspace = Workspace(self.source.suite, task, bench.scratch)
-        await in_thread(workspace.prepare)
-        began = time.monotonic()
-        with folder.trajectory() as trajectory:
-            agent = self.source.agent
-            trajectory.append("began", agent=agent.name, version=agent.version, model=self.source.spec.model)
-            (bench.scratch / "agent").mkdir()
-            assignment = Assignment(
-                task=task,
-                workspace=workspace.path,
-                provider=bench.provider,
-                builder=bench.builder,
-                scratch=bench.scratch / "agent",
-                model=None if self.model is None else for_attempt(self.model, key.index),
-                trajectory=trajectory,
-                limits=self.source.spec.limits,
-                submit=lambda: self._submitted(workspace, grade),
-                keep=folder.keep_agent_log,
-                withheld=self.source.withheld(task),
-                label=str(key),
-            )
-            ended = await agent.attempt(assignment)
-            trajectory.append("ended", outcome=ended.outcome.value, detail=ended.detail)
-        return await self._taken_in(workspace, destination, ended, time.monotonic() - began)
-
-    async def _taken_in(
-        self, workspace: Workspace, destination: Path, ended: AgentResult, seconds: float
-    ) -> Submission:
-        spec = self.source.spec
-        taken = await in_thread(lambda: workspace.take_in(destination))
-        return Submission(
-            digest=taken.digest.digest,
-            files=taken.digest.files,
-            bytes=taken.digest.bytes,
-            dropped=taken.dropped,
-            outcome=ended.outcome,
-            provenance=Provenance(source="agent", agent_name=self.source.agent.name, model_name=spec.model),
-            effort=Effort(
-                detail=ended.detail,
-                turns=ended.turns,
-                usage=ended.usage,
-                estimated=ended.estimated,
-                cost_usd=ended.cost_usd,
-                seconds=round(seconds, 3),
-            ),
-        )
-
-    async def _submitted(self, workspace: Workspace, grade: Grade) -> SubmitResult:
-        match self.source.spec.feedback:
-            case Feedback.HIDDEN:
-                return SubmitResult(shown=False, message="Submitted. The score is not shown.")
-            case Feedback.END:
-                return SubmitResult(shown=False, message="Submitted.", ends=True)
-        async with workspace.copied() as tree:
-            verdict = await grade(tree)
-        return SubmitResult(shown=True, score=verdict.score, message=_told(verdict))
 
 
 @asynccontextmanager
@@ -218,11 +129,3 @@ def check_instructions(suite: str, tasks: Mapping[str, Task]) -> None:
             f"the specification of {lacking[0]} is not at hand, so no agent can do it; "
             f"`groundup data pull {suite}` brings it"
         )
-
-
-def _told(verdict: Verdict) -> str:
-    """Return score and counts; a verdict's reasons may quote hidden tests."""
-    if verdict.score is None or verdict.score.value is None:
-        return "Submitted. There is no score."
-    score = verdict.score
-    return f"Submitted. Score {score.value:.4f}: {score.numerator:g} of {score.denominator:g} passed."

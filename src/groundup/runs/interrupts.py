@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -94,14 +94,3 @@ async def _watched(
     finally:
         for number in watched:
             loop.remove_signal_handler(number)
-
-
-async def in_thread(work: Callable[[], T]) -> T:
-    """Do blocking *work* in a thread. When cancelled, wait for its end first: it may still be writing."""
-    task = asyncio.create_task(asyncio.to_thread(work))
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        with suppress(Exception):  # the cancellation is what the caller has to hear of
-            await task
-        raise

@@ -9,8 +9,7 @@ from pathlib import Path
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.subjects import AttemptKey
-from groundup.runs.equipment import check_trust, equipment
-from groundup.runs.interrupts import in_thread
+from groundup.episodes.equipment import check_trust, equipment
 from groundup.runs.leftovers import SHELLS
 from groundup.runs.plan import make_plan
 from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
@@ -20,6 +19,7 @@ from groundup.store.holding import Hold
 from groundup.suites.base import Inspectable
 from groundup.trees.copy import copy_tree
 from groundup.trees.removal import remove_tree
+from groundup.trees.threads import in_thread
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,17 @@
 """From a configuration to the attempts of a run. Reads no run folder but one to grade again; starts nothing."""
 
-import platform
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from groundup import catalog
-from groundup.domain.digests import digest_of
 from groundup.domain.errors import UsageError
+from groundup.domain.limits import EpisodeLimits, Feedback
 from groundup.domain.names import unknown
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
+from groundup.episodes.loading import find_grader, suite_pins, task_pins
+from groundup.episodes.records import EpisodeSpec
 from groundup.runs.generation import GeneratedSource, check_instructions
 from groundup.runs.submissions import EarlierRunSource, ReferenceSource, SubmissionOrigin
 from groundup.settings import Settings
@@ -49,11 +50,30 @@ class RunPlan:
         """Attempts for which the source holds nothing."""
         return tuple(key for key in self.planned.keys if not self.source.holds(key))
 
+    def episode(self, key: AttemptKey) -> EpisodeSpec:
+        """Return what decides one attempt."""
+        configuration, name = self.configuration, key.task
+        made = configuration.submissions if isinstance(configuration.submissions, Generated) else None
+        general = ("suite", "grader version", "architecture", "submission agent")
+        names = {*general, f"task {name}", f"grader of {name}", f"withheld from {name}"}
+        return EpisodeSpec(
+            suite=configuration.suite,
+            task=name,
+            index=key.index,
+            subject=configuration.subject,
+            model_settings=made.model_settings if made else {},
+            grader=self.grader.name,
+            limits=made.limits if made else EpisodeLimits(),
+            feedback=made.feedback if made else Feedback.SCORE,
+            timeout_s=configuration.timeout_s,
+            pinned={pin: value for pin, value in self.pinned.items() if pin in names},
+        )
+
 
 def make_plan(configuration: RunConfiguration, settings: Settings) -> RunPlan:
     """Decide what a run would do; raises `UsageError`, with the nearest name where one is unknown."""
     suite: Suite = catalog.find("suite", configuration.suite)(settings)
-    grader = _grader(suite, configuration.grader)
+    grader = find_grader(suite, configuration.grader)
     every = {task.id: task for task in suite.tasks()}
     source = _source(configuration, suite, sorted(every))
     usual = _usual(suite, every, configuration)
@@ -102,14 +122,6 @@ def changed(earlier: ConfigFile, plan: RunPlan, pinned: Mapping[str, str]) -> li
 def changed_fields(earlier: RunConfiguration, now: RunConfiguration) -> list[str]:
     """Return the names of the fields that differ."""
     return [name for name, value in earlier if value != getattr(now, name)]
-
-
-def _grader(suite: Suite, name: str | None) -> Grader:
-    graders = suite.graders()
-    try:
-        return graders[name or suite.default_grader]
-    except KeyError as error:
-        raise UsageError(unknown("grader", name or suite.default_grader, graders)) from error
 
 
 def _usual(suite: Suite, every: Collection[str], configuration: RunConfiguration) -> list[str]:
@@ -194,17 +206,9 @@ def _source(configuration: RunConfiguration, suite: Suite, tasks: Sequence[str])
 def _pinned(
     suite: Suite, grader: Grader, tasks: Mapping[str, Task], planned: Planned, source: SubmissionOrigin
 ) -> dict[str, str]:
-    pinned = {
-        "suite": f"{suite.name} {suite.version}",
-        "grader version": grader.version,
-        "architecture": platform.machine(),
-    }
-    for name, task in tasks.items():
-        # The text and the files of a task matter where an agent reads them, and are often fetched later.
-        pinned[f"task {name}"] = task.digest if isinstance(source, GeneratedSource) else task.graded_digest
-        pinned[f"grader of {name}"] = digest_of(grader.identity(task))
-        if isinstance(source, GeneratedSource) and (withheld := source.withheld(task)):
-            pinned[f"withheld from {name}"] = ", ".join(withheld)
+    pinned = suite_pins(suite, grader)
+    for task in tasks.values():
+        pinned |= task_pins(suite, grader, task, is_read=isinstance(source, GeneratedSource))
     keys = set(map(str, planned.keys))
     for name, digest in source.identity().items():
         if name in keys or "/" not in name:  # what lies there for other attempts does not matter

@@ -23,7 +23,6 @@ from groundup.domain.plainly import plainly
 from groundup.domain.subjects import AttemptKey, Provenance, Submission
 from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
-from groundup.runs.interrupts import in_thread
 from groundup.store.records import Predictions
 from groundup.suites.base import PATCH_FILE
 from groundup.trees.archives import extract_archive
@@ -31,6 +30,7 @@ from groundup.trees.copy import copy_tree
 from groundup.trees.digest import tree_digest, untrusted_digest
 from groundup.trees.limits import TakenIn, TreeLimits, printable, told_dropped
 from groundup.trees.reading import open_regular, read_regular
+from groundup.trees.threads import in_thread
 from groundup.trees.writer import TreeWriter
 
 ARCHIVES = (".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar", ".zip")

@@ -13,12 +13,12 @@ from groundup.domain.names import unknown
 from groundup.domain.subjects import AttemptKey, Outcome, Provenance, Submission
 from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
-from groundup.runs.interrupts import in_thread
 from groundup.store.folder import RunFolder
 from groundup.store.records import VerdictLine
 from groundup.suites.base import SubjectOffering, Suite
 from groundup.trees.copy import copy_tree
 from groundup.trees.digest import tree_digest
+from groundup.trees.threads import in_thread
 
 
 class SubmissionOrigin(Protocol):

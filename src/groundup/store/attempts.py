@@ -76,7 +76,7 @@ _CUT = b"\n... %d bytes left out ...\n"
 
 
 class AttemptFolder:
-    """Names and contents of one attempt's folder. Made when something is first written."""
+    """Names and contents of one attempt's folder. Changes nothing."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -107,6 +107,19 @@ class AttemptFolder:
             return None
         return record if record and self.submission.is_dir() else None
 
+    def tests(self) -> tuple[TestResult, ...]:
+        """Return what the hidden tests did in the try that settled it."""
+        try:
+            return tuple(TestResult.model_validate_json(line) for _, line in complete_lines(self.tests_file))
+        except ValidationError as error:
+            raise UsageError(
+                f"{self.tests_file} is damaged; grade the run again with `groundup regrade`"
+            ) from error
+
+
+class AttemptWriter(AttemptFolder):
+    """Writes into an attempt's folder; only the holder of the run may. An episode's sink."""
+
     @contextmanager
     def incoming(self) -> Iterator[Path]:
         """Yield an empty folder to fill; on success it becomes `submission/`, otherwise it is removed."""
@@ -132,15 +145,6 @@ class AttemptFolder:
         # Not worth a wait for the disk: what a crash of the machine damages is taken in again.
         content = submission.model_dump_json(indent=1).encode() + b"\n"
         write_atomically(self.submission_file, content, durable=False)
-
-    def tests(self) -> tuple[TestResult, ...]:
-        """Return what the hidden tests did in the try that settled it."""
-        try:
-            return tuple(TestResult.model_validate_json(line) for _, line in complete_lines(self.tests_file))
-        except ValidationError as error:
-            raise UsageError(
-                f"{self.tests_file} is damaged; grade the run again with `groundup regrade`"
-            ) from error
 
     def write_evidence(self, tests: Iterable[TestResult], logs: Mapping[str, bytes], *, again: int | None) -> None:
         """Keep a try's test results and logs; *again*: the number of a try that will be repeated, kept apart."""

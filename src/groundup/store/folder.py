@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -15,8 +15,8 @@ from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
-from groundup.domain.verdicts import Verdict
-from groundup.store.attempts import AttemptFolder
+from groundup.domain.verdicts import TestResult, Verdict
+from groundup.store.attempts import AttemptFolder, AttemptWriter
 from groundup.store.files import Journal, complete_lines, write_atomically
 from groundup.store.holding import LOCK_NAME, Hold
 from groundup.store.records import ConfigFile, Generated, LockFile, Start, VerdictLine, latest
@@ -204,11 +204,23 @@ class RunWriter:
     def _write_lock(self, lock: LockFile) -> None:
         write_atomically(self.folder.path / "lock.json", lock.model_dump_json(indent=1).encode() + b"\n")
 
-    def append(self, line: VerdictLine) -> None:
-        """Record *line*; it is on the disk when this returns. Raises `DiskFullError`; then nothing was added."""
+    def attempt(self, key: AttemptKey) -> AttemptWriter:
+        """Return the folder of one attempt, to write into it."""
+        return AttemptWriter(self.folder.attempt(key).path)
+
+    def record(
+        self, line: VerdictLine, tests: Iterable[TestResult] = (), logs: Mapping[str, bytes] | None = None
+    ) -> None:
+        """Record what a try came to: its evidence, then its *line*, which is on the disk when this returns.
+
+        Raises `DiskFullError`; then no line was added.
+        """
+        attempt = self.attempt(line.attempt)
+        if line.verdict is not None:
+            attempt.write_evidence(tests, logs or {}, again=None if line.settles else line.try_number)
         data, shortened = encode(line)
         if shortened and line.verdict is not None:
-            self.folder.attempt(line.attempt).write_whole_verdict(line.verdict)
+            attempt.write_whole_verdict(line.verdict)
         self._journal.append(data)
 
     def scratch(self, key: AttemptKey) -> Path:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from groundup.domain.tasks import Task
-from groundup.runs.interrupts import in_thread
 from groundup.suites.base import SeedWriting, Suite
 from groundup.trees.copy import copy_tree
 from groundup.trees.digest import TreeDigest, entry_digests, tree_digest
 from groundup.trees.limits import told_dropped
 from groundup.trees.removal import remove_tree
+from groundup.trees.threads import in_thread
 
 
 class Taken(NamedTuple):

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import cast
 
 from groundup.domain.tasks import Task
-from groundup.runs.workspaces import Workspace
+from groundup.episodes.workspaces import Workspace
 from groundup.suites.base import Suite
 
 

@@ -1,0 +1,60 @@
+"""From an episode's record to suite, task and grader, and the digests that pin them."""
+
+import platform
+
+from groundup import catalog
+from groundup.domain.digests import digest_of
+from groundup.domain.errors import UsageError
+from groundup.domain.names import unknown
+from groundup.domain.tasks import Task
+from groundup.episodes.episode import withheld_from
+from groundup.episodes.equipment import Equipment
+from groundup.episodes.grading import Grading
+from groundup.episodes.records import EpisodeSpec
+from groundup.settings import Settings
+from groundup.suites.base import Grader, Suite
+
+
+def load_grading(spec: EpisodeSpec, equipment: Equipment, settings: Settings) -> Grading:
+    """Return how *spec* is graded.
+
+    Raises `UsageError` for names that are unknown, and naming what is not as *spec* pins it.
+    """
+    suite: Suite = catalog.find("suite", spec.suite)(settings)
+    tasks = {task.id: task for task in suite.tasks()}
+    if spec.task not in tasks:
+        raise UsageError(unknown("task", spec.task, tasks))
+    task, grader = tasks[spec.task], find_grader(suite, spec.grader)
+    now = {**suite_pins(suite, grader), **task_pins(suite, grader, task, is_read=True)}
+    changed = sorted(name for name in now.keys() & spec.pinned.keys() if now[name] != spec.pinned[name])
+    if changed:
+        raise UsageError(f"the attempt {spec.key} was pinned with other data: {', '.join(changed)}; plan it again")
+    return Grading(suite, task, grader, equipment, spec.timeout_s)
+
+
+def find_grader(suite: Suite, name: str | None) -> Grader:
+    """Return a grader of *suite*; None means its default. Raises `UsageError` with the nearest name."""
+    graders = suite.graders()
+    try:
+        return graders[name or suite.default_grader]
+    except KeyError as error:
+        raise UsageError(unknown("grader", name or suite.default_grader, graders)) from error
+
+
+def suite_pins(suite: Suite, grader: Grader) -> dict[str, str]:
+    """Return versions that decide verdicts on all tasks."""
+    return {
+        "suite": f"{suite.name} {suite.version}",
+        "grader version": grader.version,
+        "architecture": platform.machine(),
+    }
+
+
+def task_pins(suite: Suite, grader: Grader, task: Task, *, is_read: bool) -> dict[str, str]:
+    """Return the digests that decide attempts at *task*; *is_read*: whether a subject reads its text and files."""
+    # Otherwise text and files do not matter, and are often fetched later.
+    pins = {f"task {task.id}": task.digest if is_read else task.graded_digest}
+    pins[f"grader of {task.id}"] = digest_of(grader.identity(task))
+    if is_read and (withheld := withheld_from(suite, task)):
+        pins[f"withheld from {task.id}"] = ", ".join(withheld)
+    return pins
