@@ -14,7 +14,8 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+
+from typing_extensions import override
 
 from groundup import catalog
 from groundup.agents.base import Assignment, EpisodeLimits, SubmitResult
@@ -31,29 +32,33 @@ from groundup.settings import Settings, load
 from groundup.store.attempts import read_trajectory
 from groundup.store.folder import RunFolder
 from groundup.store.records import Generated, RunConfiguration
-from groundup.suites.base import Graded
+from groundup.suites.base import Graded, Grader, Suite
 
 ATTEMPTS = 200
 
 
-class CountingGrader:
+class CountingGrader(Grader):
     """Gives a point for each of the files that the agent was told to make."""
 
     name = "strict"
     version = "1"
 
+    @override
     def reservation_mb(self, task: Task) -> int:
         """Return little."""
         return 16
 
+    @override
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return nothing."""
         return {}
 
+    @override
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Count."""
         return self._graded(sum(1 for _ in submission.iterdir()))
 
+    @override
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return 0."""
         return self._graded(0)
@@ -64,7 +69,7 @@ class CountingGrader:
         return Graded(verdict=Verdict(status=Status.GRADED, score=score, grader=grader))
 
 
-class ManyTasks:
+class ManyTasks(Suite):
     """A suite of equal tasks."""
 
     name = "many"
@@ -72,6 +77,7 @@ class ManyTasks:
     description = "equal tasks, for measuring"
     default_grader = "strict"
 
+    @override
     def tasks(self) -> Sequence[Task]:
         """Return them."""
         return [
@@ -79,13 +85,16 @@ class ManyTasks:
             for number in range(ATTEMPTS)
         ]
 
+    @override
     def graders(self) -> Mapping[str, CountingGrader]:
         """Return the one."""
         return {"strict": CountingGrader()}
 
-    async def reference(self, task: Task, kind: Literal["oracle", "nop"], destination: Path, bench: Bench) -> None:
+    @override
+    async def reference(self, task: Task, subject: str, destination: Path, bench: Bench) -> None:
         """Write nothing."""
 
+    @override
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
         """Return the ids."""
         return ("id",), [(task.id,) for task in self.tasks()]

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from pydantic import JsonValue
+from typing_extensions import override
 
 from groundup.agents.base import Assignment, EpisodeLimits, SubmitResult
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage, ToolCall
@@ -105,13 +106,14 @@ class Memory:
         return Memory((*self.earlier, *self.steps))
 
 
-class FakeBuilder:
+class FakeBuilder(EnvironmentBuilder):
     """Builds environments that are empty folders."""
 
     def __init__(self, root: Path) -> None:
         self.requests: list[PythonRequest] = []
         self._root = root
 
+    @override
     async def python(self, request: PythonRequest) -> PythonEnvironment:
         """Return an empty environment."""
         self.requests.append(request)
@@ -120,10 +122,12 @@ class FakeBuilder:
         layer = Layer(digest="sha256:0", kind="python", path=path)
         return PythonEnvironment(layer=layer, mounts=(), path=(), python_version=f"{request.python}.1")
 
+    @override
     async def source(self, request: AnySource) -> Layer:
         """Refuse."""
         raise NotImplementedError
 
+    @override
     def identity(self) -> Mapping[str, str]:
         """Return nothing."""
         return {}

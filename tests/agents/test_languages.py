@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from typing_extensions import override
 
 from groundup.agents.languages import LanguageTools, language_tools, python_names
 from groundup.agents.loop import create
@@ -27,11 +28,13 @@ class Workbench(FakeBuilder):
         self._root = root
 
     @asynccontextmanager
+    @override
     async def registries(self, wanted: LendingRules) -> AsyncIterator[RegistrySet]:
         """Lend nothing."""
         self.wanted.append(wanted)
         yield RegistrySet({})
 
+    @override
     async def toolchain(self, name: ToolchainName) -> Toolchain:
         """Return a toolchain of one program."""
         if name in self._lacks:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 from groundup.agents import stand_in_pip
 from groundup.agents.base import EpisodeLimits
@@ -130,6 +131,7 @@ async def test_an_episode_in_a_real_sandbox(tmp_path: Path, provider: SandboxPro
 class VendoringBuilder(HostBuilder):
     """A builder whose pip brings a copy of `rich` along, as pip's own `_vendor` does."""
 
+    @override
     async def python(self, request: PythonRequest) -> PythonEnvironment:
         """Return an environment, with or without pip."""
         if not request.with_pip:

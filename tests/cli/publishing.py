@@ -2,17 +2,20 @@
 
 import json
 
+from typing_extensions import override
+
 from groundup.settings import Settings
-from groundup.suites.base import OwnReport, Results
+from groundup.suites.base import OwnReport, ReportForm, Results
 from tests.runs.toy import ToySuite
 
 
-class PublishingSuite(ToySuite):
+class ToyForm(ReportForm):
     """Writes reports, and reads none."""
 
-    report_format = "toy"
+    name = "toy"
 
-    def write_report(self, results: Results) -> OwnReport:
+    @override
+    def write(self, results: Results) -> OwnReport:
         """Return the scores by task."""
         scores = {
             one.key.task: one.verdict and one.verdict.score and one.verdict.score.value for one in results.attempts
@@ -21,9 +24,19 @@ class PublishingSuite(ToySuite):
         table = f"{len(scores)} tasks in {'some' if results.seconds else 'no'} time"
         return OwnReport(document=json.dumps(document).encode(), table=table, notes=("nothing is left out",))
 
-    def read_report(self, document: bytes, name: str) -> Results | None:
+    @override
+    def read(self, document: bytes, name: str) -> Results | None:
         """Recognise nothing."""
         return None
+
+
+class PublishingSuite(ToySuite):
+    """A suite with that form."""
+
+    @override
+    def report_form(self) -> ReportForm:
+        """Return it."""
+        return ToyForm()
 
 
 def create(settings: Settings) -> PublishingSuite:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from groundup.environments.builder import RegistryLender
 from groundup.environments.local import LocalBuilder
 from groundup.environments.requests import PythonRequest
 from groundup.sandbox.protocol import Command, SandboxProvider, SandboxSpec
@@ -25,7 +24,6 @@ async def test_a_lent_index_serves_and_refuses(
     environment = await builder.python(PythonRequest(python=MINOR))
     (tmp_path / "work").mkdir()
     spec = SandboxSpec(workspace=tmp_path / "work", mounts=environment.mounts, path=environment.path)
-    assert isinstance(builder, RegistryLender)
     async with builder.gateway(refused=("original",)) as gateway, await provider.open(spec) as sandbox:
         address = await gateway.attach(sandbox)
         told = [

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import UsageError
-from groundup.environments.builder import ProgramInstaller
 from groundup.environments.local import LocalBuilder
 from groundup.environments.program_layers import _names
 from groundup.environments.programs import ProgramRequest
@@ -37,7 +36,6 @@ async def test_a_program_has_its_own_packages(
     builder: LocalBuilder, provider: SandboxProvider, filled: FakeIndex, tmp_path: Path
 ) -> None:
     """It runs with its own interpreter at its own place; the Python that is worked on sees nothing of it."""
-    assert isinstance(builder, ProgramInstaller)
     program = await builder.program(request())
     task = await builder.python(PythonRequest(python=MINOR))
     (tmp_path / "work").mkdir()

@@ -3,13 +3,16 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
+
+from typing_extensions import override
 
 from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import InfrastructureError, MachineError, SandboxError, SubmissionError, TaskError
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
-from groundup.environments.requests import Layer, PythonEnvironment, PythonRequest, SourceRequest
+from groundup.environments.builder import EnvironmentBuilder
+from groundup.environments.requests import AnySource, Layer, PythonEnvironment, PythonRequest
 from groundup.grading.bench import Bench
 from groundup.registries.cache import FetchCache
 from groundup.registries.ledger import Trouble
@@ -18,7 +21,7 @@ from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.settings import Index, RegistrySettings
 from groundup.sandbox.protocol import Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import Settings
-from groundup.suites.base import Graded
+from groundup.suites.base import Graded, Grader, Suite
 
 BEHAVIOUR = "behaviour"
 """The file of a submission that says how grading goes: a word, perhaps with a number."""
@@ -44,7 +47,7 @@ class Unreached(PyPIGateway):
         return (Trouble(kind="network", name="flask", message="the index answers with HTTP 503"),)
 
 
-class ToyGrader:
+class ToyGrader(Grader):
     """Obeys the submission. Every grading leaves a file in *journal*, when the suite has one."""
 
     def __init__(self, name: str, version: str, journal: Path | None) -> None:
@@ -54,18 +57,22 @@ class ToyGrader:
         self.running = 0
         self.most_running = 0
 
+    @override
     def reservation_mb(self, task: Task) -> int:
         """Return the task's limit."""
         return task.limits.memory_mb
 
+    @override
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return what a real grader would: the oracle's digest."""
         return {"oracle": digest_bytes(task.id.encode()), "version": self.version}
 
+    @override
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return 0 of 2."""
         return self._graded(0, (reason,))
 
+    @override
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Do what the submission says."""
         self.running += 1
@@ -81,11 +88,13 @@ class ToyGrader:
         finally:
             self.running -= 1
 
+    @override
     async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
         """Return a layer whose digest is the first line of a file beside the journal, if there is one."""
         file = self.journal.parent / "layer" if self.journal else None
         return {"toy": file.read_text() if file and file.exists() else "none"}
 
+    @override
     async def sandbox_spec(self, task: Task, workspace: Path, bench: Bench) -> SandboxSpec:
         """Return a plain sandbox with a variable that shows who made it."""
         return SandboxSpec(workspace=workspace, environment={"TOY": task.id})
@@ -134,7 +143,7 @@ class ToyGrader:
         )
 
 
-class ToySuite:
+class ToySuite(Suite):
     """So many tasks, two graders."""
 
     name = "toy"
@@ -170,20 +179,24 @@ class ToySuite:
             for name, grader_version in (("strict", "1"), ("lax", "7"))
         }
 
+    @override
     def tasks(self) -> Sequence[Task]:
         """Return the tasks."""
         return self._tasks
 
+    @override
     def graders(self) -> Mapping[str, ToyGrader]:
         """Return the graders."""
         return self._graders
 
-    async def reference(self, task: Task, kind: Literal["oracle", "nop"], destination: Path, bench: Bench) -> None:
+    @override
+    async def reference(self, task: Task, subject: str, destination: Path, bench: Bench) -> None:
         """Write a submission that passes after a moment, or nothing."""
-        if kind == "oracle":
+        if subject == "oracle":
             (destination / BEHAVIOUR).write_text("sleep 0.002")
             (destination / "name").write_text(task.id)
 
+    @override
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
         """Return the ids."""
         return ("id",), [(task.id,) for task in self._tasks]
@@ -224,10 +237,12 @@ def create_eight_written(settings: Settings) -> ToySuite:
 class LackingSuite(ToySuite):
     """One task of three has no oracle, one cannot be graded."""
 
+    @override
     def gradable(self) -> tuple[str, ...]:
         """Return two."""
         return ("task-0000", "task-0001")
 
+    @override
     def referenced(self) -> tuple[str, ...]:
         """Return two, one of which cannot be graded."""
         return ("task-0001", "task-0002")
@@ -241,6 +256,7 @@ def create_lacking(settings: Settings) -> LackingSuite:
 class EmptySuite(ToySuite):
     """A suite whose data is not at hand."""
 
+    @override
     def gradable(self) -> tuple[str, ...]:
         """Return none."""
         return ()
@@ -254,12 +270,14 @@ def create_empty(settings: Settings) -> EmptySuite:
 class SeededSuite(ToySuite):
     """A task that asks for edits of files that are there."""
 
+    @override
     def write_seeds(self, task: Task, destination: Path) -> None:
         """Write a file to change and one to leave alone."""
         for name, text in ((BEHAVIOUR, "fail"), ("folder/other", "as it is")):
             (destination / name).parent.mkdir(parents=True, exist_ok=True)
             (destination / name).write_text(text)
 
+    @override
     def withheld(self, task: Task) -> tuple[str, ...]:
         """Return a name."""
         return ("the-original",)
@@ -273,6 +291,7 @@ def create_edits(settings: Settings) -> SeededSuite:
 class UnevenGrader(ToyGrader):
     """Knows that later tasks take longer."""
 
+    @override
     def expected_s(self, task: Task) -> float:
         """Return the task's number."""
         return float(task.id[-4:])
@@ -281,6 +300,7 @@ class UnevenGrader(ToyGrader):
 class UnevenSuite(ToySuite):
     """Tasks that take the longer the later they come."""
 
+    @override
     def graders(self) -> Mapping[str, ToyGrader]:
         """Return one."""
         return {"strict": UnevenGrader("strict", "1", None)}
@@ -341,17 +361,20 @@ def create_stubborn_provider(settings: Settings) -> ToyProvider:
     return ToyProvider(closing_s=600)
 
 
-class ToyBuilder:
+class ToyBuilder(EnvironmentBuilder):
     """A builder that builds nothing."""
 
+    @override
     async def python(self, request: PythonRequest) -> PythonEnvironment:
         """Refuse."""
         raise TaskError("the toy builder builds nothing")
 
-    async def source(self, request: SourceRequest) -> Layer:
+    @override
+    async def source(self, request: AnySource) -> Layer:
         """Refuse."""
         raise TaskError("the toy builder builds nothing")
 
+    @override
     def identity(self) -> Mapping[str, str]:
         """Return nothing."""
         return {}

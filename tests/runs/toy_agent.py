@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import JsonValue
+from typing_extensions import override
 
-from groundup.agents.base import AgentResult, Assignment
+from groundup.agents.base import Agent, AgentResult, Assignment
 from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
+from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import AnySource, Layer, PythonEnvironment, PythonRequest
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
@@ -24,7 +26,7 @@ def create(options: Mapping[str, JsonValue]) -> "ToyAgent":
     return ToyAgent(options)
 
 
-class ToyAgent:
+class ToyAgent(Agent):
     """Hands in the behaviour that its options name, and does to the run what they say."""
 
     name = "toy"
@@ -34,14 +36,17 @@ class ToyAgent:
     def __init__(self, options: Mapping[str, JsonValue]) -> None:
         self._options = options
 
+    @override
     def identity(self) -> Mapping[str, JsonValue]:
         """Return the options."""
         return self._options
 
+    @override
     def reservation_mb(self, task: Task) -> int:
         """Return little."""
         return 16
 
+    @override
     async def attempt(self, assignment: Assignment) -> AgentResult:
         """Do it."""
         tries = len([step for step in assignment.trajectory.recorded() if step["kind"] == "began"])
@@ -69,12 +74,13 @@ class ToyAgent:
         )
 
 
-class EmptyBuilder:
+class EmptyBuilder(EnvironmentBuilder):
     """Builds environments in which nothing is."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
+    @override
     async def python(self, request: PythonRequest) -> PythonEnvironment:
         """Return an empty environment."""
         path = self._root / "empty-layer"
@@ -82,10 +88,12 @@ class EmptyBuilder:
         layer = Layer(digest="sha256:0", kind="python", path=path)
         return PythonEnvironment(layer=layer, mounts=(), path=(), python_version=f"{request.python}.1")
 
+    @override
     async def source(self, request: AnySource) -> Layer:
         """Refuse."""
         raise TaskError("this builder has no sources")
 
+    @override
     def identity(self) -> Mapping[str, str]:
         """Return nothing."""
         return {}

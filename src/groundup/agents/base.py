@@ -1,14 +1,17 @@
 """What every agent can do and gets, and how it reads its settings. It sees no oracle or grader."""
 
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar, runtime_checkable
+from types import MappingProxyType
+from typing import Protocol, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
 from groundup.domain.conversations import TokenUsage
 from groundup.domain.errors import UsageError
+from groundup.domain.extending import Extension
 from groundup.domain.limits import EpisodeLimits as EpisodeLimits  # noqa: PLC0414 - part of this protocol
 from groundup.domain.names import unknown
 from groundup.domain.plainly import plainly
@@ -80,7 +83,7 @@ class AgentResult(Record):
     cost_usd: float | None = None
 
 
-class Agent(Protocol):
+class Agent(Extension):
     """Makes a submission out of a task.
 
     An entry of the catalog's kind `agent` is a function `create(options: Mapping[str, JsonValue]) -> Agent`, which
@@ -89,16 +92,15 @@ class Agent(Protocol):
 
     name: str
     version: str
-    needs_model: bool
+    needs_model: bool = True
+    preferred: Mapping[str, JsonValue] = MappingProxyType({})
+    """Model settings that hold where the user gives none, such as `{"temperature": 0.0}`."""
 
+    @abstractmethod
     def identity(self) -> Mapping[str, JsonValue]:
         """Return everything of the agent that may change what it hands in: settings, prompts' digests."""
-        ...
 
-    def reservation_mb(self, task: Task) -> int:
-        """Memory to keep for one attempt, most of which waits for the model most of the time."""
-        ...
-
+    @abstractmethod
     async def attempt(self, assignment: Assignment) -> AgentResult:
         """Work in the workspace.
 
@@ -106,24 +108,14 @@ class Agent(Protocol):
         An attempt whose try ended by one of them, or was killed, is given to the agent again with a fresh
         workspace: the trajectory then holds what was recorded before, and no recorded reply is paid for again.
         """
-        ...
 
+    def reservation_mb(self, task: Task) -> int:
+        """Memory to keep for one attempt: little, for most attempts wait for the model most of the time."""
+        return 64
 
-@runtime_checkable
-class UsageEstimating(Protocol):
-    """An agent that can guess what an attempt takes. Optional."""
-
-    def expected_usage(self, task: Task, limits: EpisodeLimits) -> TokenUsage:
-        """Return how many tokens an attempt at *task* will use, roughly."""
-        ...
-
-
-@runtime_checkable
-class Preferring(Protocol):
-    """An agent that wants its model asked in its own way, where the user says nothing. Optional."""
-
-    preferred: Mapping[str, JsonValue]
-    """Model settings, such as `{"temperature": 0.0}`."""
+    def expected_usage(self, task: Task, limits: EpisodeLimits) -> TokenUsage | None:
+        """Return how many tokens an attempt at *task* will use, roughly; None: that cannot be guessed."""
+        return None
 
 
 R = TypeVar("R", bound=Record)

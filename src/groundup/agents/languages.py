@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
-from groundup.environments.builder import WorkbenchLender
-from groundup.environments.java_builder import JavaBuilding
+from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.maven_layers import memory_options
 from groundup.environments.toolchains import ToolchainName
 from groundup.registries.lending import LendingRules, RegistryKind
@@ -67,7 +66,7 @@ class _Need:
 
     registry: RegistryKind
     installer: str
-    find: Callable[[Task, WorkbenchLender], Awaitable[LanguageTools]]
+    find: Callable[[Task, EnvironmentBuilder], Awaitable[LanguageTools]]
 
 
 def python_names(task: Task, withheld: Collection[str]) -> tuple[str, ...]:
@@ -75,14 +74,12 @@ def python_names(task: Task, withheld: Collection[str]) -> tuple[str, ...]:
     return () if _language(task) in _NEEDS else tuple(withheld)
 
 
-async def language_tools(task: Task, builder: object) -> LanguageTools:
+async def language_tools(task: Task, builder: EnvironmentBuilder) -> LanguageTools:
     """Return what there is for *task*'s language, when *builder* lends it."""
     language = _language(task)
     need = _NEEDS.get(language)
     if need is None:
         return LanguageTools()
-    if not isinstance(builder, WorkbenchLender):
-        return LanguageTools(language=language, absent="the environment builder lends no toolchains")
     try:
         found = await need.find(task, builder)
     except InfrastructureError as error:
@@ -95,12 +92,11 @@ def _language(task: Task) -> str:
     return named if isinstance(named, str) else PYTHON
 
 
-async def _java(task: Task, builder: WorkbenchLender) -> LanguageTools:
-    able: object = builder
-    if not isinstance(able, JavaBuilding):
+async def _java(task: Task, builder: EnvironmentBuilder) -> LanguageTools:
+    if builder.java is None:
         raise InfrastructureError("the environment builder has no Java")
     named = task.metadata.get("java")
-    found = able.java.toolchain(named if isinstance(named, int) else DEFAULT_JAVA)
+    found = builder.java.toolchain(named if isinstance(named, int) else DEFAULT_JAVA)
     return LanguageTools(
         versions={"Java": found.java, "Maven": found.maven},
         mounts=found.mounts,
@@ -109,8 +105,8 @@ async def _java(task: Task, builder: WorkbenchLender) -> LanguageTools:
     )
 
 
-def _toolchain(name: ToolchainName) -> Callable[[Task, WorkbenchLender], Awaitable[LanguageTools]]:
-    async def find(task: Task, builder: WorkbenchLender) -> LanguageTools:
+def _toolchain(name: ToolchainName) -> Callable[[Task, EnvironmentBuilder], Awaitable[LanguageTools]]:
+    async def find(task: Task, builder: EnvironmentBuilder) -> LanguageTools:
         found = await builder.toolchain(name)
         return LanguageTools(
             versions=found.versions, mounts=found.mounts, path=found.path, environment=found.environment

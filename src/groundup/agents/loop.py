@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field, JsonValue
+from typing_extensions import override
 
-from groundup.agents.base import AgentResult, Assignment, EpisodeLimits, read_options
+from groundup.agents.base import Agent, AgentResult, Assignment, EpisodeLimits, read_options
 from groundup.agents.condensing import Conversation
 from groundup.agents.resuming import Clock, Replay
 from groundup.agents.tools import ByText, ByTools, Call, Calling, run_bash
@@ -80,7 +81,7 @@ def create(options: Mapping[str, JsonValue]) -> "Loop":
     return Loop(read_options(LoopOptions, "loop", options))
 
 
-class Loop:
+class Loop(Agent):
     """Implements `Agent`."""
 
     name = "loop"
@@ -90,21 +91,25 @@ class Loop:
     def __init__(self, options: LoopOptions) -> None:
         self._options = options
 
+    @override
     def identity(self) -> Mapping[str, JsonValue]:
         """Return settings and the digest of all prompts."""
         prompts = digest_of([_RULES, _SUBMIT, _NUDGE, _BASH, _SUBMIT_TOOL, ByText.rules, ByTools.rules])
         return {**self._options.model_dump(mode="json"), "prompts": prompts}
 
+    @override
     def reservation_mb(self, task: Task) -> int:
         """Return what a sandbox takes whose commands are short: most attempts wait for the model."""
         return 64
 
+    @override
     def expected_usage(self, task: Task, limits: EpisodeLimits) -> TokenUsage:
         """Guess with turns of usual length: each asks with all that was said before."""
         turns = min(limits.turns or self._options.turns, _USUAL_TURNS)
         said = estimated_text_tokens(task.instruction or "") * turns + _TURN_TOKENS * turns * turns // 2
         return TokenUsage(input_tokens=said, output_tokens=turns * _REPLY_TOKENS)
 
+    @override
     async def attempt(self, assignment: Assignment) -> AgentResult:
         """Play the episode; a limit on the time ends it wherever it is."""
         async with open_workplace(assignment, Furnishing(python=self._options.python)) as place:

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 
 from pydantic import JsonValue
+from typing_extensions import override
 
 from groundup.agents.answers import FORM, fenced, put_file, read_files
 from groundup.agents.asking import ModelQuestions, Unanswerable
-from groundup.agents.base import AgentResult, Assignment, EpisodeLimits, read_options
+from groundup.agents.base import Agent, AgentResult, Assignment, EpisodeLimits, read_options
 from groundup.domain.conversations import Message, TokenUsage
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError
@@ -33,7 +34,7 @@ def create(options: Mapping[str, JsonValue]) -> "Oneshot":
     return Oneshot()
 
 
-class Oneshot:
+class Oneshot(Agent):
     """Implements `Agent`."""
 
     name = "oneshot"
@@ -41,18 +42,22 @@ class Oneshot:
     needs_model = True
     preferred: Mapping[str, JsonValue] = {"temperature": 0.0, "max_output_tokens": 8000}
 
+    @override
     def identity(self) -> Mapping[str, JsonValue]:
         """Return the digest of the prompts, and how the model is asked."""
         return {"prompts": digest_of([_RULES, _SEEDS]), **self.preferred}
 
+    @override
     def reservation_mb(self, task: Task) -> int:
         """Return what a reply may take."""
         return 16
 
+    @override
     def expected_usage(self, task: Task, limits: EpisodeLimits) -> TokenUsage:
         """Return the question and the longest reply."""
         return TokenUsage(input_tokens=estimated_text_tokens(task.instruction or ""), output_tokens=8000)
 
+    @override
     async def attempt(self, assignment: Assignment) -> AgentResult:
         """Ask once and write what comes."""
         asking = ModelQuestions(assignment)

@@ -24,8 +24,8 @@ from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
-from groundup.environments.builder import RegistryLender, WorkbenchLender
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment, PythonRequest
+from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.uv import uv_program
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, Sandbox, SandboxSpec, Service
 
@@ -154,12 +154,12 @@ async def open_workplace(
     )
     async with AsyncExitStack() as stack:
         gateways = [*attach]
-        builder: object = assignment.builder
-        if isinstance(builder, RegistryLender):
-            gateways.append(await stack.enter_async_context(_package_index(builder, assignment.withheld)))
+        index = await stack.enter_async_context(assignment.builder.gateway(refused=assignment.withheld))
+        if index is not None:
+            gateways.append(_attaching(index))
         further = tools.wanted(assignment.withheld)
-        if further is not None and isinstance(builder, WorkbenchLender):
-            gateways.append((await stack.enter_async_context(builder.registries(further))).attach)
+        if further is not None:
+            gateways.append((await stack.enter_async_context(assignment.builder.registries(further))).attach)
         workplace = AgentSandbox(assignment, spec, gateways, tools)
         stack.push_async_callback(workplace.close)
         yield workplace
@@ -247,14 +247,11 @@ def _uv_as_pip(environment: PythonEnvironment, prefix: Path) -> tuple[Mount, ...
     )
 
 
-@asynccontextmanager
-async def _package_index(lender: RegistryLender, withheld: Collection[str]) -> AsyncIterator[Attach]:
-    async with lender.gateway(refused=withheld) as gateway:
+def _attaching(index: PyPIGateway) -> Attach:
+    async def attach(sandbox: Sandbox) -> Mapping[str, str]:
+        return index.supplies(await index.attach(sandbox)).environment
 
-        async def attach(sandbox: Sandbox) -> Mapping[str, str]:
-            return gateway.supplies(await gateway.attach(sandbox)).environment
-
-        yield attach
+    return attach
 
 
 def _of_python(text: str, python: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ from groundup.reports.views import View, share
 from groundup.runs.oracles import OracleResult, newest_oracles
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
-from groundup.suites.base import StatisticsTelling, Suite, Summary
+from groundup.suites.base import Summary, open_suite
 from groundup.trees.limits import printable
 
 R = TypeVar("R", bound=Record)
@@ -109,7 +109,7 @@ def tasks(suite: str, *, output: AnyPath | None = None, settings: Settings | Non
     Raises `UsageError` for a suite that does not exist.
     """
     found = settings or load({"output": output})
-    chosen: Suite = catalog.find("suite", suite)(found)
+    chosen = open_suite(suite, found)
     columns, rows = chosen.task_rows()
     oracles = newest_oracles(chosen, Path(output) if output else found.output)
     entries = [
@@ -130,10 +130,11 @@ def tasks(suite: str, *, output: AnyPath | None = None, settings: Settings | Non
 
 def statistics(suite: str, *, settings: Settings | None = None) -> Summary:
     """Return the data of *suite* in numbers; reads all of it. Raises `UsageError` where it offers none."""
-    chosen: Suite = catalog.find("suite", suite)(settings or load())
-    if not isinstance(chosen, StatisticsTelling):
+    chosen = open_suite(suite, settings or load())
+    found = chosen.statistics()
+    if found is None:
         raise UsageError(f"{chosen.name} has no statistics of its data; leave --statistics out")
-    return chosen.statistics()
+    return found
 
 
 def list_runs(*, output: AnyPath | None = None, settings: Settings | None = None) -> Listing[RunEntry]:
@@ -175,7 +176,7 @@ async def list_runs_async(*, output: AnyPath | None = None, settings: Settings |
 
 def _suite_entry(name: str, settings: Settings) -> SuiteEntry:
     try:
-        suite: Suite = catalog.find("suite", name)(settings)
+        suite = open_suite(name, settings)
         return SuiteEntry(
             name=name,
             version=suite.version,

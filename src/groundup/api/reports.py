@@ -16,7 +16,7 @@ from groundup.reports.summary import report_results, side_by_side
 from groundup.runs import reporting
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
-from groundup.suites.base import AttemptResult, Exporting, OwnReport, Results, Summarising, Summary
+from groundup.suites.base import AttemptResult, OwnReport, ReportForm, Results, Suite, open_suite
 from groundup.trees.reading import LARGE, read_regular
 
 
@@ -69,11 +69,11 @@ def own_report(
     """Return a run as its suite's publishers would report it; *form* is what they call it. Raises `UsageError`."""
     found = _settings(output, settings)
     folder = RunFolder(run_folder(run, found))
-    suite = catalog.find("suite", folder.config().configuration.suite)(found)
-    formats = [suite.report_format] if isinstance(suite, Exporting) else []
-    if not isinstance(suite, Exporting) or form not in formats:
+    known = open_suite(folder.config().configuration.suite, found).report_form()
+    if known is None or form != known.name:
+        formats = [] if known is None else [known.name]
         raise UsageError(f"{unknown('format', form, ['table', 'markdown', 'json', *formats])}")
-    return suite.write_report(_results(folder))
+    return known.write(_results(folder))
 
 
 def read_report(folders: Sequence[Path]) -> ShownReport:
@@ -121,32 +121,31 @@ def _from_file(path: Path, settings: Settings) -> tuple[RunReport, ...]:
     except ValidationError:
         pass  # then it is a suite's own, or nothing
     tried = []
-    for suite in _exporting(settings):
-        results = suite.read_report(document, path.name)
+    for suite, form in _forms(settings):
+        results = form.read(document, path.name)
         if results is not None:
             return (_reported(suite, results),)
-        tried.append(suite.report_format)
+        tried.append(form.name)
     raise UsageError(f"{path} is no report that can be read: neither groundup's own JSON nor {' or '.join(tried)}")
 
 
-def _reported(suite: Exporting, results: Results) -> RunReport:
-    summaries: tuple[Summary, ...] = ()
-    if isinstance(suite, Summarising):
-        graders = {one.verdict.grader.name for one in results.attempts if one.verdict is not None}
-        verdicts = {one.key: one.verdict for one in results.attempts}
-        summaries = tuple(one for grader in sorted(graders) for one in suite.summaries(verdicts, grader))
+def _reported(suite: Suite, results: Results) -> RunReport:
+    graders = {one.verdict.grader.name for one in results.attempts if one.verdict is not None}
+    verdicts = {one.key: one.verdict for one in results.attempts}
+    summaries = tuple(one for grader in sorted(graders) for one in suite.summaries(verdicts, grader))
     return report_results(results, suite.name, suite.version, summaries)
 
 
-def _exporting(settings: Settings) -> Iterator[Exporting]:
-    """Yield the suites that read reports of their own; one that cannot be loaded reads none."""
+def _forms(settings: Settings) -> Iterator[tuple[Suite, ReportForm]]:
+    """Yield the suites that have reports of their own, with these; one that cannot be loaded has none."""
     for name in catalog.names("suite"):
         try:
-            suite = catalog.find("suite", name)(settings)
+            suite = open_suite(name, settings)
         except GroundupError:
             continue
-        if isinstance(suite, Exporting):
-            yield suite
+        form = suite.report_form()
+        if form is not None:
+            yield suite, form
 
 
 def _results(folder: RunFolder) -> Results:

@@ -25,20 +25,19 @@ def ablate(
     """Write the submissions of RUN with one kind of mistake taken out, for `groundup evaluate -p FOLDER`."""
     import asyncio
 
-    from groundup import catalog
     from groundup.cli.console import print_document, say
     from groundup.cli.settings import run_folder, settings_from
     from groundup.domain.errors import SubmissionError, UsageError
     from groundup.domain.names import unknown
     from groundup.store.folder import RunFolder
-    from groundup.suites.base import Ablating, Suite
+    from groundup.suites.base import open_suite
 
     settings = settings_from()
     folder = RunFolder(run_folder(run, settings))
-    suite: Suite = catalog.find("suite", folder.config().configuration.suite)(settings)
-    offered = suite.ablations if isinstance(suite, Ablating) else ()
-    if not isinstance(suite, Ablating) or ablation not in offered:
-        raise UsageError(unknown("ablation", ablation, offered))
+    suite = open_suite(folder.config().configuration.suite, settings)
+    offered = suite.ablation()
+    if offered is None or ablation not in offered.kinds:
+        raise UsageError(unknown("ablation", ablation, () if offered is None else offered.kinds))
     if output.exists() and any(output.iterdir()):
         raise UsageError(f"{output} is not empty; name a new folder")
     tasks = {task.id: task for task in suite.tasks()}
@@ -50,7 +49,7 @@ def ablate(
         destination = output / key.task / str(key.index)
         destination.mkdir(parents=True)
         try:
-            asyncio.run(suite.ablate(ablation, tasks[key.task], submission, destination))
+            asyncio.run(offered.write(ablation, tasks[key.task], submission, destination))
             made += 1
         except SubmissionError as error:
             destination.rmdir()

@@ -261,19 +261,19 @@ async def _validated(
     import tempfile
     from pathlib import Path
 
-    from groundup import catalog
     from groundup.cli.console import say
     from groundup.domain.errors import UsageError
     from groundup.domain.names import unknown
     from groundup.episodes.equipment import equipment
     from groundup.grading.bench import Bench
-    from groundup.suites.base import Grouping, Suite, Validating
+    from groundup.suites.base import open_suite
 
-    suite: Suite = catalog.find("suite", name)(settings)
-    if not isinstance(suite, Validating):
+    suite = open_suite(name, settings)
+    validator = suite.validator()
+    if validator is None:
         raise UsageError(f"{name} has nothing to validate; only suites that execute tasks of others have")
     every = {task.id: task for task in suite.tasks()}
-    groups = suite.groups() if isinstance(suite, Grouping) else {}
+    groups = suite.groups()
     for part in wanted:
         if part not in every and part not in groups:
             raise UsageError(unknown("task", part, [*every, *groups]))
@@ -291,7 +291,7 @@ async def _validated(
 
             async def one(task: str) -> "Validation":
                 async with turn:
-                    found = await suite.validate(every[task], times, bench, again=again)
+                    found = await validator.validate(every[task], times, bench, again=again)
                 say(f"{task}: {found.standing}" + (f": {found.why}" if found.why else ""))
                 return found
 

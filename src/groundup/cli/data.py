@@ -9,7 +9,7 @@ from groundup.cli.options import Examples, Json, Suite
 
 if TYPE_CHECKING:
     from groundup.settings import Settings
-    from groundup.suites.base import Pullable
+    from groundup.suites.base import DataSource
     from groundup.suites.pulling import DataOrigin
 
 PULL_EXAMPLES: Examples = (
@@ -53,16 +53,16 @@ def pull(
     published = found.published
     is_release = isinstance(published, pulling.PublishedRelease)
     if source is not None:
-        origin = pulling.take_folder(name, source, settings, found.check_data, unpack=is_release)
+        origin = pulling.take_folder(name, source, settings, found.check, unpack=is_release)
     elif isinstance(published, pulling.PublishedRelease):
         if commit is not None:
             raise UsageError(
                 f"{name} is published as a release, which has no --commit; --from takes another download"
             )
-        origin = asyncio.run(pulling.pull_release(name, published, settings, found.check_data))
+        origin = asyncio.run(pulling.pull_release(name, published, settings, found.check))
     else:
         wanted = published if commit is None else published.at(commit)
-        origin = asyncio.run(pulling.pull(name, wanted, settings, found.check_data))
+        origin = asyncio.run(pulling.pull(name, wanted, settings, found.check))
     if json:
         print_document({"suite": name, "licence": found.published.licence, **origin.model_dump(mode="json")})
     say(f"groundup: {name} now has data {_version(origin)} from {origin.source} ({origin.files} files)")
@@ -78,15 +78,14 @@ def convert(
     ],
 ) -> int:
     """Convert data of SUITE that is in an older form; it is never read in that form otherwise."""
-    from groundup import catalog
     from groundup.cli.console import say
     from groundup.cli.settings import settings_from
     from groundup.domain.errors import UsageError
     from groundup.store.files import write_atomically
-    from groundup.suites.base import Converting
+    from groundup.suites.base import open_suite
 
-    found = catalog.find("suite", suite)(settings_from())
-    if not isinstance(found, Converting):
+    found = open_suite(suite, settings_from()).data_source()
+    if found is None:
         raise UsageError(f"the data of {suite} has no older form")
     data = found.convert(old)
     write_atomically(output, data)
@@ -126,17 +125,17 @@ def list_data(json: Json = False) -> int:
     return 0
 
 
-def _pullable(name: str, settings: "Settings") -> "tuple[str, Pullable]":
+def _pullable(name: str, settings: "Settings") -> "tuple[str, DataSource]":
     """Return the suite as it is without any data, for what lies there may be damaged."""
-    from groundup import catalog
     from groundup.domain.errors import UsageError
-    from groundup.suites.base import Pullable
+    from groundup.suites.base import open_suite
 
     bare = settings.model_copy(update={"data_dir": settings.data / ".none"})
-    suite = catalog.find("suite", name)(bare)
-    if not isinstance(suite, Pullable):
+    suite = open_suite(name, bare)
+    found = suite.data_source()
+    if found is None:
         raise UsageError(f"{name} has no published data to pull: all of it comes with the suite")
-    return suite.name, suite
+    return suite.name, found
 
 
 def _version(origin: "DataOrigin") -> str:

@@ -99,19 +99,18 @@ class Docket:
 
     def owed(self, folder: Path, judges: "Sequence[ChatModel]") -> "Docketed":
         """Return what is still to be asked of *judges*. Raises `UsageError`."""
-        from groundup import catalog
         from groundup.domain.errors import UsageError
         from groundup.domain.names import unknown
         from groundup.judging.work import JudgingRequest, owed_judgements
         from groundup.settings import load
         from groundup.store.folder import RunFolder
-        from groundup.suites.base import Suite
+        from groundup.suites.base import open_suite
 
         matters = names(self.of, "--of") or _MATTERS
         for matter in matters:
             if matter not in _MATTERS:
                 raise UsageError(unknown("matter to judge", matter, _MATTERS))
-        suite: Suite = catalog.find("suite", RunFolder(folder).config().configuration.suite)(load())
+        suite = open_suite(RunFolder(folder).config().configuration.suite, load())
         instructions = {task.id: task.instruction for task in suite.tasks()}
         wanted = JudgingRequest.model_validate({"of": matters, "tasks": names(self.tasks, "--tasks")})
         return owed_judgements(folder, wanted, judges, instructions)

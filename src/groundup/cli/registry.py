@@ -10,9 +10,10 @@ from groundup.cli.options import Examples, Json
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from groundup.domain.tasks import Task
     from groundup.registries.names import Ecosystem, Listing
     from groundup.settings import Settings
-    from groundup.suites.base import PackageName, Suite
+    from groundup.suites.base import PackageName
 
 SNAPSHOT_EXAMPLES: Examples = (
     (
@@ -90,20 +91,24 @@ def _names(source: str, settings: "Settings") -> "Iterator[PackageName]":
     from groundup.cli.settings import run_folder
     from groundup.domain.errors import UsageError
     from groundup.store.folder import RunFolder
-    from groundup.suites.base import PackageNaming
+    from groundup.suites.base import open_suite
 
     is_suite = source in catalog.names("suite") or ":" in source
     folder = None if is_suite else RunFolder(run_folder(source, settings))
     name = source if folder is None else folder.config().configuration.suite
-    suite: Suite = catalog.find("suite", name)(settings)
-    if not isinstance(suite, PackageNaming):
-        raise UsageError(f"{name} asks no registry for names; a snapshot is of no use to it")
+    suite = open_suite(name, settings)
     tasks = {task.id: task for task in suite.tasks()}
-    if folder is None:
-        for task in tasks.values():
-            yield from suite.packages(task, None)
-        return
-    for key in folder.config().planned.keys:
-        place = folder.attempt(key).submission
-        if place.is_dir() and key.task in tasks:
-            yield from suite.packages(tasks[key.task], place)
+    asked: list[tuple[Task, Path | None]] = (
+        [(task, None) for task in tasks.values()]
+        if folder is None
+        else [
+            (tasks[key.task], place)
+            for key in folder.config().planned.keys
+            if (place := folder.attempt(key).submission).is_dir() and key.task in tasks
+        ]
+    )
+    for task, submission in asked:
+        found = suite.packages(task, submission)
+        if found is None:
+            raise UsageError(f"{name} asks no registry for names; a snapshot is of no use to it")
+        yield from found

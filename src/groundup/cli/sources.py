@@ -10,7 +10,7 @@ from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.names import unknown
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
-from groundup.suites.base import AttemptResult, Exporting, OwnReport, Results, Summarising, Summary
+from groundup.suites.base import AttemptResult, OwnReport, ReportForm, Results, Suite, open_suite
 from groundup.trees.reading import LARGE, read_regular
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ def own_report(name: str, wanted: str, settings: Settings) -> OwnReport:
     """Return a run in its suite's own form of reports, which the user calls *wanted*. Raises `UsageError`."""
     folder = run_folder(name, settings)
     config = RunFolder(folder).config()
-    suite = _suite(config.configuration.suite, settings)
-    formats = [suite.report_format] if isinstance(suite, Exporting) else []
-    if not isinstance(suite, Exporting) or wanted not in formats:
+    form = open_suite(config.configuration.suite, settings).report_form()
+    if form is None or wanted != form.name:
+        formats = [] if form is None else [form.name]
         raise UsageError(f"{unknown('format', wanted, ['table', 'markdown', 'json', *formats])}")
-    return suite.write_report(_results(RunFolder(folder)))
+    return form.write(_results(RunFolder(folder)))
 
 
 def _runs(name: str, settings: Settings) -> tuple["RunReport", ...]:
@@ -54,11 +54,11 @@ def _from_file(path: Path, settings: Settings) -> tuple["RunReport", ...]:
     except ValidationError:
         pass  # then it is a suite's own, or nothing
     tried = []
-    for suite in _exporting(settings):
-        results = suite.read_report(document, path.name)
+    for suite, form in _forms(settings):
+        results = form.read(document, path.name)
         if results is not None:
             return (_reported(suite, results),)
-        tried.append(suite.report_format)
+        tried.append(form.name)
     raise UsageError(f"{path} is no report that can be read: neither groundup's own JSON nor {' or '.join(tried)}")
 
 
@@ -69,34 +69,27 @@ def _document(path: Path) -> bytes:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def _reported(suite: Exporting, results: Results) -> "RunReport":
+def _reported(suite: Suite, results: Results) -> "RunReport":
     from groundup.reports.summary import report_results
 
-    summaries: tuple[Summary, ...] = ()
-    if isinstance(suite, Summarising):
-        graders = {one.verdict.grader.name for one in results.attempts if one.verdict is not None}
-        verdicts = {one.key: one.verdict for one in results.attempts}
-        summaries = tuple(one for grader in sorted(graders) for one in suite.summaries(verdicts, grader))
+    graders = {one.verdict.grader.name for one in results.attempts if one.verdict is not None}
+    verdicts = {one.key: one.verdict for one in results.attempts}
+    summaries = tuple(one for grader in sorted(graders) for one in suite.summaries(verdicts, grader))
     return report_results(results, suite.name, suite.version, summaries)
 
 
-def _exporting(settings: Settings) -> Iterator[Exporting]:
-    """Yield the suites that read reports of their own; one that cannot be loaded reads none."""
+def _forms(settings: Settings) -> Iterator[tuple[Suite, ReportForm]]:
+    """Yield the suites that have reports of their own, with these; one that cannot be loaded has none."""
     from groundup import catalog
 
     for name in catalog.names("suite"):
         try:
-            suite = _suite(name, settings)
+            suite = open_suite(name, settings)
         except GroundupError:
             continue
-        if isinstance(suite, Exporting):
-            yield suite
-
-
-def _suite(name: str, settings: Settings) -> object:
-    from groundup import catalog
-
-    return catalog.find("suite", name)(settings)
+        form = suite.report_form()
+        if form is not None:
+            yield suite, form
 
 
 def _results(folder: RunFolder) -> Results:

@@ -11,14 +11,14 @@ def suites(json: Json = False) -> int:
     from groundup.cli.console import print_document, print_table
     from groundup.cli.settings import settings_from
     from groundup.domain.errors import GroundupError
-    from groundup.suites.base import Suite
+    from groundup.suites.base import open_suite
 
     settings = settings_from()
     documents: list[dict[str, object]] = []
     rows = []
     for name in catalog.names("suite"):
         try:
-            suite: Suite = catalog.find("suite", name)(settings)
+            suite = open_suite(name, settings)
             count, graders = len(suite.tasks()), list(suite.graders())
         except GroundupError as error:  # one that cannot be loaded must not hide the others
             documents.append({"name": name, "error": str(error)})

@@ -7,7 +7,7 @@ import typer
 from groundup.cli.options import Examples, Json, Output, Suite
 
 if TYPE_CHECKING:
-    from groundup.suites.base import Suite as SuiteProtocol
+    from groundup.suites.base import Suite as AnySuite
 
 EXAMPLES: Examples = (
     ("Which tasks are there?", "groundup tasks nl2repobench"),
@@ -25,14 +25,13 @@ def tasks(
     json: Json = False,
 ) -> int:
     """List the tasks of SUITE: what is at hand of each, and what the newest run of its oracle said."""
-    from groundup import catalog
     from groundup.cli.console import print_document, print_table
     from groundup.cli.settings import settings_from
     from groundup.runs.oracles import newest_oracles
-    from groundup.suites.base import Suite as SuiteProtocol
+    from groundup.suites.base import open_suite
 
     settings = settings_from(output=output)
-    found: SuiteProtocol = catalog.find("suite", suite)(settings)
+    found = open_suite(suite, settings)
     if statistics:
         return _print_statistics(found, json)
     columns, rows = found.task_rows()
@@ -61,14 +60,13 @@ def tasks(
     return 0
 
 
-def _print_statistics(suite: "SuiteProtocol", json: bool) -> int:
+def _print_statistics(suite: "AnySuite", json: bool) -> int:
     from groundup.cli.console import print_document, print_table, say
     from groundup.domain.errors import UsageError
-    from groundup.suites.base import StatisticsTelling
 
-    if not isinstance(suite, StatisticsTelling):
-        raise UsageError(f"{suite.name} has no statistics of its data; leave --statistics out")
     told = suite.statistics()
+    if told is None:
+        raise UsageError(f"{suite.name} has no statistics of its data; leave --statistics out")
     if json:
         print_document({"suite": suite.name, **told.model_dump(mode="json")})
         return 0

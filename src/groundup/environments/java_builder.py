@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, SubmissionError
@@ -55,16 +54,6 @@ _BUILDS_AT_ONCE = max(2, os.cpu_count() or 1)
 _MAVEN_OPTIONS = "-XX:TieredStopAtLevel=1 -Djansi.mode=strip -Djansi.strip=true"
 """Quick starts, and no colours: Debian's Maven has them also where nobody sees them."""
 _WHAT = "fetching what the project's pom.xml names"
-
-
-@runtime_checkable
-class JavaBuilding(Protocol):
-    """A builder that can also do Java. Optional."""
-
-    @property
-    def java(self) -> "JavaBuilder":
-        """The builder for Java."""
-        ...
 
 
 class JavaBuilder:

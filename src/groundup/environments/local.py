@@ -8,10 +8,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from typing_extensions import override
+
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, MachineError, SubmissionError, TaskError, UsageError
 from groundup.domain.limits import Limits
 from groundup.environments.build_sandbox import LIMITS, Ask, BuildSandbox, build_sandbox
+from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.failures import out_of_time, repeated
 from groundup.environments.interpreters import Interpreter, interpreter_mounts, known_interpreter
 from groundup.environments.java_builder import JavaBuilder
@@ -61,7 +64,7 @@ def create(settings: Settings, provider: SandboxProvider) -> "LocalBuilder":
     return LocalBuilder(settings, provider)
 
 
-class LocalBuilder:
+class LocalBuilder(EnvironmentBuilder):
     """Implements `EnvironmentBuilder`. Belongs to one event loop; holds no connection while nothing is built."""
 
     def __init__(
@@ -98,6 +101,7 @@ class LocalBuilder:
         """Programs that cannot be installed, by request."""
 
     @property
+    @override
     def java(self) -> JavaBuilder:
         """The builder for Java."""
         if self._java is None:
@@ -105,6 +109,7 @@ class LocalBuilder:
             self._java = JavaBuilder(self._provider, self._store, self._fetch_cache(), keep_fetched=keep)
         return self._java
 
+    @override
     async def python(self, request: PythonRequest) -> PythonEnvironment:
         """Return the environment of *request*, building its layer when it is not there."""
         return await self._python(request, WorkTime())
@@ -126,6 +131,7 @@ class LocalBuilder:
             environment=json.loads(layer.built.get("environment", "{}")),
         )
 
+    @override
     async def source(self, request: AnySource) -> Layer:
         """Return the source tree of *request*, verified: an unpacked distribution or a commit's tree."""
         key = digest_of(request)
@@ -141,6 +147,7 @@ class LocalBuilder:
 
         return await self._once(key, build)
 
+    @override
     async def submission_environment(self, request: ResolvedRequest) -> PythonEnvironment:
         """Return an environment with requirements that nobody locked, which it names as they were resolved.
 
@@ -208,6 +215,7 @@ class LocalBuilder:
         return resolution
 
     @asynccontextmanager
+    @override
     async def gateway(
         self, *, refused: Iterable[str] = (), exclude_newer: str | None = None
     ) -> AsyncIterator[PyPIGateway]:
@@ -220,6 +228,7 @@ class LocalBuilder:
             yield gateway
 
     @asynccontextmanager
+    @override
     async def registries(self, wanted: LendingRules) -> AsyncIterator[RegistrySet]:
         """Yield registries of several kinds for one sandbox, with these rules."""
         if self._lender is None:
@@ -231,6 +240,7 @@ class LocalBuilder:
         async with self._lender.lend(wanted) as lent:
             yield lent
 
+    @override
     async def toolchain(self, name: ToolchainName) -> Toolchain:
         """Return a toolchain of the host to mount."""
         if name not in self._toolchains:
@@ -238,6 +248,7 @@ class LocalBuilder:
             self._toolchains[name] = await find_toolchain(name, environment(), staging)
         return self._toolchains[name]
 
+    @override
     async def program(self, request: ProgramRequest) -> InstalledProgram:
         """Return the program of *request*, building its layer when it is not there. Raises `UsageError`."""
         key = digest_of(request)
@@ -271,6 +282,7 @@ class LocalBuilder:
             self._interpreters[minor] = found
         return self._interpreters[minor]
 
+    @override
     def identity(self) -> Mapping[str, str]:
         """Tool versions, for lock files."""
         found = {f"python{minor}": interpreter.version for minor, interpreter in self._interpreters.items()}

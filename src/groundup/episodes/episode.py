@@ -22,14 +22,14 @@ from groundup.episodes.records import EpisodeSink, EpisodeSpec
 from groundup.episodes.workspaces import Workspace
 from groundup.models.cache import for_attempt
 from groundup.models.protocol import ChatModel
-from groundup.suites.base import Suite, Withholding
+from groundup.suites.base import Suite
 from groundup.trees.removal import remove_tree
 from groundup.trees.threads import in_thread
 
 
 def withheld_from(suite: Suite, task: Task) -> tuple[str, ...]:
     """Return the packages that a subject must not find in registries."""
-    return tuple(sorted(suite.withheld(task))) if isinstance(suite, Withholding) else ()
+    return tuple(sorted(suite.withheld(task)))
 
 
 class Episode:

@@ -26,7 +26,7 @@ from groundup.episodes.equipment import Equipment
 from groundup.episodes.fairness import fairly_graded
 from groundup.grading.bench import Bench
 from groundup.models.protocol import BudgetSpentError, RequestRejectedError, UnusableModelError
-from groundup.suites.base import Graded, Grader, Layered, Suite
+from groundup.suites.base import Graded, Grader, Suite
 
 Room = Callable[[], AbstractAsyncContextManager[None]]
 """What is entered before heavy work begins; a scheduler waits there for its turn."""
@@ -75,7 +75,7 @@ class Grading:
         """Return everything that decides the verdict. Limits are part of the task."""
         grader = self.grader
         bench = self.bench(scratch)
-        layers = await grader.layers(self.task, bench) if isinstance(grader, Layered) else {}
+        layers = await grader.layers(self.task, bench)
         return {
             "submission": submission.digest,
             "task": self.task.graded_digest,

@@ -2,7 +2,6 @@
 
 import platform
 
-from groundup import catalog
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
@@ -12,7 +11,7 @@ from groundup.episodes.equipment import Equipment
 from groundup.episodes.grading import Grading
 from groundup.episodes.records import EpisodeSpec
 from groundup.settings import Settings
-from groundup.suites.base import Grader, Suite
+from groundup.suites.base import Grader, Suite, open_suite
 
 
 def load_grading(spec: EpisodeSpec, equipment: Equipment, settings: Settings) -> Grading:
@@ -20,7 +19,7 @@ def load_grading(spec: EpisodeSpec, equipment: Equipment, settings: Settings) ->
 
     Raises `UsageError` for names that are unknown, and naming what is not as *spec* pins it.
     """
-    suite: Suite = catalog.find("suite", spec.suite)(settings)
+    suite = open_suite(spec.suite, settings)
     tasks = {task.id: task for task in suite.tasks()}
     if spec.task not in tasks:
         raise UsageError(unknown("task", spec.task, tasks))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from groundup.domain.tasks import Task
-from groundup.suites.base import SeedWriting, Suite
+from groundup.suites.base import Suite
 from groundup.trees.copy import copy_tree
 from groundup.trees.digest import TreeDigest, entry_digests, tree_digest
 from groundup.trees.limits import told_dropped
@@ -37,12 +37,7 @@ class Workspace:
     def prepare(self) -> None:
         """Write the task's seeds."""
         self.path.mkdir()
-        if isinstance(self._suite, SeedWriting):
-            self._suite.write_seeds(self._task, self.path)
-        for seed in self._task.seeds:
-            place = self.path / seed.path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(seed.content)
+        self._suite.write_seeds(self._task, self.path)
         _remove_histories(self.path)
         if self._task.deliverable == "edits":
             self._seeded = entry_digests(self.path)

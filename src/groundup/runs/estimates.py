@@ -1,6 +1,5 @@
 """What a run may cost, guessed before it begins: from tokens that agents expect, and the model's price."""
 
-from groundup.agents.base import UsageEstimating
 from groundup.domain.conversations import TokenUsage
 from groundup.domain.records import Record
 from groundup.runs.generation import GeneratedSource, model_settings
@@ -26,13 +25,14 @@ class Estimate(Record):
 def estimate_of(plan: RunPlan, options: RunOptions | None) -> Estimate | None:
     """Return what making the submissions of *plan* may take; None where nobody can guess."""
     source = plan.source
-    if not isinstance(source, GeneratedSource) or not isinstance(source.agent, UsageEstimating):
-        return None
-    if source.spec.model is None:
+    if not isinstance(source, GeneratedSource) or source.spec.model is None:
         return None
     usage = TokenUsage()
     for key in plan.planned.keys:
-        usage += source.agent.expected_usage(plan.tasks[key.task], source.spec.limits)
+        expected = source.agent.expected_usage(plan.tasks[key.task], source.spec.limits)
+        if expected is None:
+            return None
+        usage += expected
     return Estimate(
         attempts=len(plan.planned), usage=usage, cost_usd=_cost(source, source.spec.model, usage, options)
     )

@@ -35,7 +35,6 @@ from groundup.settings import Settings
 from groundup.store.folder import RunFolder, RunWriter
 from groundup.store.records import ConfigFile, Start
 from groundup.store.verdict_cache import VerdictCache
-from groundup.suites.base import Estimating
 
 
 @dataclass(frozen=True)
@@ -179,9 +178,8 @@ class _Owed:
         self._keys = [key for key in job.plan.planned.keys if key not in settled]
         if self._generation and job.options.generate_only:
             self._keys = [key for key in self._keys if not self._is_made(key)]
-        if isinstance(self._grader, Estimating):  # what begins last is waited for alone
-            expected_s = self._grader.expected_s
-            self._keys.sort(key=lambda key: -expected_s(self._tasks[key.task]))
+        # What begins last is waited for alone, so what takes long begins first.
+        self._keys.sort(key=lambda key: -self._grader.expected_s(self._tasks[key.task]))
         self._tries_before = dict(self._tries)
 
     async def work_off(self) -> None:

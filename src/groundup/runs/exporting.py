@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from groundup import catalog
 from groundup.agents.trajectories import as_atif
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
@@ -15,7 +14,7 @@ from groundup.domain.tasks import Task
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder, read_trajectory
 from groundup.store.folder import RunFolder
-from groundup.suites.base import PATCH_FILE, PatchTaking, SeedWriting, Suite
+from groundup.suites.base import PATCH_FILE, Suite, open_suite
 from groundup.trees.copy import copy_tree
 from groundup.trees.digest import entry_digests
 
@@ -66,15 +65,14 @@ def _lines(data: bytes) -> list[str]:
 
 
 def _tasks(run: RunFolder, settings: Settings) -> dict[str, tuple[Suite, Task]]:
-    suite: Suite = catalog.find("suite", run.config().configuration.suite)(settings)
-    if not isinstance(suite, PatchTaking) or not isinstance(suite, SeedWriting):
+    suite = open_suite(run.config().configuration.suite, settings)
+    if not suite.takes_patches:
         raise UsageError(f"{suite.name} asks for whole trees, not for patches; leave `--format patch` out")
     return {task.id: (suite, task) for task in suite.tasks()}
 
 
 def _write_patch(asked: tuple[Suite, Task], attempt: AttemptFolder, destination: Path) -> bool:
     suite, task = asked
-    assert isinstance(suite, PatchTaking)
     group = str(task.metadata.get("language", ""))
     place = destination / (group if group in suite.prediction_groups else "") / task.id
     place.mkdir(parents=True)
@@ -87,7 +85,6 @@ def _diffs(suite: Suite, task: Task, attempt: AttemptFolder) -> Iterator[bytes]:
     if set(handed_in) == {PATCH_FILE}:
         yield (attempt.submission / PATCH_FILE).read_bytes()
         return
-    assert isinstance(suite, SeedWriting)
     with tempfile.TemporaryDirectory(prefix="groundup-seeds-") as folder:
         seeds = Path(folder) / "seeds"
         suite.write_seeds(task, seeds)

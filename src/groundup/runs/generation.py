@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from groundup import catalog
-from groundup.agents.base import Agent, Preferring
+from groundup.agents.base import Agent
 from groundup.agents.trajectories import paid_for
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import UsageError
@@ -93,12 +93,11 @@ def model_settings(source: GeneratedSource, options: RunOptions, settings: Setti
     """Return how the model of a run is asked. Raises `UsageError`."""
     from groundup.models.settings import ModelSettings
 
-    preferred = source.agent.preferred if isinstance(source.agent, Preferring) else {}
     patience = {"timeout_s": options.model_timeout_s, "patience_s": options.model_patience_s}
     try:
         return ModelSettings.model_validate(
             {
-                **preferred,
+                **source.agent.preferred,
                 **source.spec.model_settings,
                 "concurrency": options.model_concurrency,
                 **{name: seconds for name, seconds in patience.items() if seconds is not None},

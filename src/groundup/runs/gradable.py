@@ -19,7 +19,7 @@ from groundup.environments.python_layers import has_layer
 from groundup.environments.requests import GitSource
 from groundup.environments.sources import has_source
 from groundup.settings import Settings, environment
-from groundup.suites.base import Needing, Needs, Partial, Suite
+from groundup.suites.base import Needs, Suite, open_suite
 
 
 class Gradable(Record):
@@ -50,13 +50,9 @@ async def gradable(settings: Settings) -> tuple[Host, tuple[Gradable, ...]]:
     needs: dict[str, Mapping[str, Needs]] = {}
     for name in catalog.names("suite"):
         try:
-            suite: Suite = catalog.find("suite", name)(settings)
-            wanted = set(suite.gradable()) if isinstance(suite, Partial) else None
-            needs[name] = {
-                task.id: suite.needs(task) if isinstance(suite, Needing) else Needs()
-                for task in suite.tasks()
-                if wanted is None or task.id in wanted
-            }
+            suite = open_suite(name, settings)
+            wanted = set(suite.gradable())
+            needs[name] = {task.id: suite.needs(task) for task in suite.tasks() if task.id in wanted}
             suites[name] = suite
         except GroundupError as error:  # one that cannot be loaded must not hide the others
             suites[name] = str(error)

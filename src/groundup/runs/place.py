@@ -16,7 +16,6 @@ from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.holding import Hold
-from groundup.suites.base import Inspectable
 from groundup.trees.copy import copy_tree
 from groundup.trees.removal import remove_tree
 from groundup.trees.threads import in_thread
@@ -54,11 +53,7 @@ async def place_of(
         (copy / "scratch").mkdir()
         async with equipment(config.configuration.sandbox, settings) as tools:
             bench = tools.bench(copy / "scratch", config.configuration.timeout_s)
-            task = plan.tasks[attempt.task]
-            if isinstance(plan.grader, Inspectable):
-                spec = await plan.grader.sandbox_spec(task, workspace, bench)
-            else:
-                spec = SandboxSpec(workspace=workspace, limits=task.limits, system="host", label=str(attempt))
+            spec = await plan.grader.sandbox_spec(plan.tasks[attempt.task], workspace, bench)
             yield AttemptSandbox(tools.provider, spec)
     finally:
         hold.close()

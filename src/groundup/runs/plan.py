@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from groundup import catalog
 from groundup.domain.errors import UsageError
 from groundup.domain.limits import EpisodeLimits, Feedback
 from groundup.domain.names import unknown
@@ -25,7 +24,7 @@ from groundup.store.records import (
     References,
     RunConfiguration,
 )
-from groundup.suites.base import Grader, Grouping, Partial, PartlyReferenced, PatchTaking, Suite
+from groundup.suites.base import Grader, Suite, open_suite
 
 Groups = Mapping[str, Collection[str]]
 """Tasks by the common names that their suite gives them."""
@@ -72,14 +71,14 @@ class RunPlan:
 
 def make_plan(configuration: RunConfiguration, settings: Settings) -> RunPlan:
     """Decide what a run would do; raises `UsageError`, with the nearest name where one is unknown."""
-    suite: Suite = catalog.find("suite", configuration.suite)(settings)
+    suite = open_suite(configuration.suite, settings)
     grader = find_grader(suite, configuration.grader)
     every = {task.id: task for task in suite.tasks()}
     source = _source(configuration, suite, sorted(every))
-    usual = _usual(suite, every, configuration)
+    usual = _usual(suite, configuration)
     if isinstance(source, GeneratedSource):
         usual = [name for name in usual if every[name].instruction is not None] or usual
-    groups = suite.groups() if isinstance(suite, Grouping) else {}
+    groups = suite.groups()
     tasks = {name: every[name] for name in _selected(configuration, sorted(every), usual, groups)}
     if isinstance(source, GeneratedSource):
         check_instructions(suite.name, tasks)
@@ -99,7 +98,7 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> RunPlan:
 def told_left_out(plan: RunPlan) -> str:
     """Return a sentence about the tasks that a run leaves out because they lack what it needs."""
     lack = "cannot be graded yet"
-    if isinstance(plan.source, ReferenceSource) and isinstance(plan.suite, PartlyReferenced):
+    if isinstance(plan.source, ReferenceSource) and len(plan.suite.referenced()) < len(plan.suite.tasks()):
         lack += " or have no oracle"
     number = len(plan.left_out)
     are = f"{number} tasks of {plan.suite.name} {lack} and are" if number > 1 else f"1 task {lack} and is"
@@ -124,16 +123,15 @@ def changed_fields(earlier: RunConfiguration, now: RunConfiguration) -> list[str
     return [name for name, value in earlier if value != getattr(now, name)]
 
 
-def _usual(suite: Suite, every: Collection[str], configuration: RunConfiguration) -> list[str]:
+def _usual(suite: Suite, configuration: RunConfiguration) -> list[str]:
     """Return the tasks of a run that names none."""
-    usual = set(suite.gradable() if isinstance(suite, Partial) else every)
+    usual = set(suite.gradable())
     if not usual:
         raise UsageError(
             f"no task of {suite.name} can be graded with what is at hand; fetch its data with "
             f"`groundup data pull {suite.name}`"
         )
-    oracle = configuration.submissions == References(which="oracle")
-    if oracle and isinstance(suite, PartlyReferenced):
+    if configuration.submissions == References(which="oracle"):
         usual &= set(suite.referenced())
     return sorted(usual)
 
@@ -195,11 +193,7 @@ def _source(configuration: RunConfiguration, suite: Suite, tasks: Sequence[str])
         case Predictions() as predictions:
             from groundup.runs.predictions import PredictionLayout, open_predictions
 
-            layout = (
-                PredictionLayout(suite.prediction_groups, patches=True)
-                if isinstance(suite, PatchTaking)
-                else PredictionLayout()
-            )
+            layout = PredictionLayout(suite.prediction_groups, patches=suite.takes_patches)
             return open_predictions(predictions, tasks, layout=layout)
 
 

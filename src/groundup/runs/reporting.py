@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from groundup import catalog
 from groundup.domain.errors import GroundupError
 from groundup.domain.subjects import AttemptKey
 from groundup.reports.document import Report
@@ -11,7 +10,7 @@ from groundup.reports.summary import report_of
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import ConfigFile, VerdictLine
-from groundup.suites.base import Summarising, Summary
+from groundup.suites.base import Summary, open_suite
 
 
 def read_report(folders: Sequence[Path], settings: Settings) -> Report:
@@ -30,9 +29,7 @@ def suite_summaries(
 ) -> Sequence[Summary]:
     """Return what a run's suite makes of it, or why the suite cannot be loaded any more."""
     try:
-        suite = catalog.find("suite", config.configuration.suite)(settings)
-        if not isinstance(suite, Summarising):
-            return ()
+        suite = open_suite(config.configuration.suite, settings)
         return suite.summaries({key: line.verdict for key, line in lines.items()}, config.grader)
     except GroundupError as error:
         return (Summary(headline=f"{config.suite_name} says no more of this run", notes=(str(error),)),)

@@ -12,10 +12,9 @@ from groundup.domain.limits import EpisodeLimits, Feedback
 from groundup.domain.names import unknown
 from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
-from groundup.runs.submissions import reference_names
 from groundup.settings import Settings
 from groundup.store.records import Generated, References
-from groundup.suites.base import Suite
+from groundup.suites.base import open_suite
 
 MODEL_SETTINGS = (
     "base_url", "api", "key_variable", "context_tokens", "temperature", "max_output_tokens", "extra", "stream",
@@ -37,8 +36,7 @@ class Named(Record):
 
 def submissions_of(suite_name: str, named: Named, settings: Settings) -> References | Generated:
     """Return where the submissions come from. Raises `UsageError`, also for settings that nothing would heed."""
-    suite: Suite = catalog.find("suite", suite_name)(settings)
-    references = reference_names(suite)
+    references = open_suite(suite_name, settings).subjects
     if named.agent in references:
         if named != Named(agent=named.agent):
             raise UsageError(f"{named.agent} is played by the suite: it takes no model, options or limits")

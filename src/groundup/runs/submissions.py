@@ -15,7 +15,7 @@ from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
 from groundup.store.folder import RunFolder
 from groundup.store.records import VerdictLine
-from groundup.suites.base import SubjectOffering, Suite
+from groundup.suites.base import Suite
 from groundup.trees.copy import copy_tree
 from groundup.trees.digest import tree_digest
 from groundup.trees.threads import in_thread
@@ -55,18 +55,13 @@ class SubmissionSource(SubmissionOrigin, Protocol):
         ...
 
 
-def reference_names(suite: Suite) -> tuple[str, ...]:
-    """Return the subjects that *suite* plays itself."""
-    return ("oracle", "nop", *(suite.further_subjects if isinstance(suite, SubjectOffering) else ()))
-
-
 class ReferenceSource:
     """Asks the suite; nothing is pinned, for tasks and graders are."""
 
     def __init__(self, suite: Suite, which: str) -> None:
         """Raises `UsageError` for a subject that *suite* does not play."""
-        if which not in reference_names(suite):
-            raise UsageError(unknown("agent", which, reference_names(suite)))
+        if which not in suite.subjects:
+            raise UsageError(unknown("agent", which, suite.subjects))
         self._suite = suite
         self._which = which
 
@@ -84,20 +79,16 @@ class ReferenceSource:
 
     async def take_in(self, task: Task, attempt: AttemptKey, destination: Path, bench: Bench) -> Submission:
         """Have the suite write it."""
-        provenance = await self._write(task, destination, bench)
+        await self._suite.reference(task, self._which, destination, bench)
         tree = await in_thread(lambda: tree_digest(destination))
-        return Submission(digest=tree.digest, files=tree.files, bytes=tree.bytes, provenance=provenance)
+        return Submission(digest=tree.digest, files=tree.files, bytes=tree.bytes, provenance=self._provenance())
 
-    async def _write(self, task: Task, destination: Path, bench: Bench) -> Provenance:
-        if self._which == "oracle":
-            await self._suite.reference(task, "oracle", destination, bench)
-            return Provenance(source="oracle")
-        if self._which == "nop":
-            await self._suite.reference(task, "nop", destination, bench)
-            return Provenance(source="nop")
-        assert isinstance(self._suite, SubjectOffering)
-        await self._suite.submit_as(self._which, task, destination, bench)
-        return Provenance(source="agent", agent_name=self._which)
+    def _provenance(self) -> Provenance:
+        match self._which:
+            case "oracle" | "nop" as source:
+                return Provenance(source=source)
+            case name:
+                return Provenance(source="agent", agent_name=name)
 
 
 class EarlierRunSource:

@@ -1,12 +1,20 @@
-"""What a benchmark has to offer, so that `runs` and `reports` need to know none by name."""
+"""What a benchmark has to offer, so that `runs` and `reports` need to know none by name.
 
+A suite is a subclass of `Suite`: what every suite has is abstract, the rest has a default. What is rare is an
+object that the suite returns, or None: `data_source`, `report_form`, `ablation`, `validator`.
+"""
+
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
+from groundup import catalog
+from groundup.domain.errors import UsageError
+from groundup.domain.extending import Extension
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey, Subject
 from groundup.domain.tasks import Task
@@ -14,7 +22,11 @@ from groundup.domain.verdicts import Reason, Score, TestResult, Verdict
 from groundup.environments.requests import AnySource, PythonRequest
 from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import SandboxSpec
+from groundup.settings import Settings
 from groundup.suites.pulling import PublishedRelease, PublishedRepository
+
+PATCH_FILE = "patch.diff"
+"""The only file of a submission that was handed in as a unified diff."""
 
 
 class Graded(Record):
@@ -25,91 +37,42 @@ class Graded(Record):
     logs: dict[str, bytes] = {}
 
 
-class Grader(Protocol):
+class Grader(Extension):
     """Judges submissions of one suite in one way."""
 
     name: str
     version: str
 
-    def reservation_mb(self, task: Task) -> int:
-        """Memory that grading one submission of *task* may need."""
-        ...
-
+    @abstractmethod
     def identity(self, task: Task) -> Mapping[str, object]:
         """Everything besides the submission that decides the verdict: oracle, recipe, settings, data version."""
-        ...
 
+    @abstractmethod
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Judge the tree at *submission* (read-only for the grader).
 
         A fault of the submission is a verdict. `InfrastructureError` and `TaskError` are raised.
         """
-        ...
 
+    @abstractmethod
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return the verdict of a submission that could not even be taken in: 0 over the task's denominator."""
-        ...
 
-
-@runtime_checkable
-class Inspectable(Protocol):
-    """A grader that can rebuild the place where it graded, for `groundup shell`. Optional."""
-
-    async def sandbox_spec(self, task: Task, workspace: Path, bench: Bench) -> SandboxSpec:
-        """Return the sandbox of *task*'s environment around *workspace*, a copy of the submission."""
-        ...
-
-
-@runtime_checkable
-class Layered(Protocol):
-    """A grader whose verdicts depend on what layers hold on this machine. Optional: the others name none."""
-
-    async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
-        """Return names and digests of the layers that *task* is graded in, built when they are not there."""
-        ...
-
-
-@runtime_checkable
-class Estimating(Protocol):
-    """A grader that knows which tasks take long, so that they begin first. Optional."""
+    def reservation_mb(self, task: Task) -> int:
+        """Memory that grading one submission of *task* may need."""
+        return task.limits.memory_mb
 
     def expected_s(self, task: Task) -> float:
-        """Return about how long grading *task* takes; only how such figures compare matters."""
-        ...
+        """Return about how long grading *task* takes; long ones begin first, so only the order matters."""
+        return 0.0
 
+    async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
+        """Return names and digests of the layers on which a verdict depends, built if they are absent."""
+        return {}
 
-@runtime_checkable
-class Pullable(Protocol):
-    """A suite whose data its publishers offer, for `groundup data pull`. Optional."""
-
-    name: str
-
-    @property
-    def published(self) -> PublishedRepository | PublishedRelease:
-        """Where the data is published."""
-        ...
-
-    def check_data(self, folder: Path) -> str:
-        """Read pulled data strictly and return its version; raises `UsageError` naming the file that is wrong."""
-        ...
-
-
-@runtime_checkable
-class Converting(Protocol):
-    """A suite whose data has an older form. Optional."""
-
-    def convert(self, old: Path) -> bytes:
-        """Return the content of a file of the older form in the present one; raises `UsageError`."""
-        ...
-
-
-@runtime_checkable
-class Partial(Protocol):
-    """A suite that lists tasks which it cannot grade yet. Optional."""
-
-    def gradable(self) -> Sequence[str]:
-        """Return the ids of those that it can; a run that names no tasks takes these and tells of the others."""
-        ...
+    async def sandbox_spec(self, task: Task, workspace: Path, bench: Bench) -> SandboxSpec:
+        """Return the sandbox in which *task* is graded, around *workspace*, for `groundup shell`."""
+        return SandboxSpec(workspace=workspace, limits=task.limits, system="host", label=task.id)
 
 
 class Needs(Record):
@@ -119,33 +82,6 @@ class Needs(Record):
     environment: PythonRequest | None = None
     source: AnySource | None = Field(default=None, description="the original")
     java: bool = False
-
-
-@runtime_checkable
-class Needing(Protocol):
-    """A suite whose tasks need interpreters, originals or toolchains. Optional: the others need nothing."""
-
-    def needs(self, task: Task) -> Needs:
-        """Return what its default grader needs for *task*, which is gradable."""
-        ...
-
-
-@runtime_checkable
-class PartlyReferenced(Protocol):
-    """A suite some of whose tasks have no oracle. Optional."""
-
-    def referenced(self) -> Collection[str]:
-        """Return the ids of those that have one; a run of the oracle that names no tasks takes these."""
-        ...
-
-
-@runtime_checkable
-class Grouping(Protocol):
-    """A suite some of whose tasks go by a common name, such as their language. Optional."""
-
-    def groups(self) -> Mapping[str, Collection[str]]:
-        """Return the tasks of each group: a run's tasks and exclusions may name it, or `!` all outside it."""
-        ...
 
 
 class Summary(Record):
@@ -160,17 +96,29 @@ class Summary(Record):
     notes: tuple[str, ...] = ()
 
 
-@runtime_checkable
-class Summarising(Protocol):
-    """A suite that says more of a run than means over its attempts. Optional."""
+class PackageName(NamedTuple):
+    """A package that a registry can be asked for."""
 
-    def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
-        """Return tables over a run's attempts; None where nothing was handed in. Owed attempts are not there."""
-        ...
+    ecosystem: str
+    name: str
+
+
+class DataSource(Extension):
+    """Where a suite's publishers offer its data, for `groundup data`."""
+
+    published: PublishedRepository | PublishedRelease
+
+    @abstractmethod
+    def check(self, folder: Path) -> str:
+        """Read pulled data strictly and return its version; raises `UsageError` naming the file that is wrong."""
+
+    def convert(self, old: Path) -> bytes:
+        """Return a file of an older form in the present one. Raises `UsageError`, also without an older form."""
+        raise UsageError("this data has no older form")
 
 
 class AttemptResult(Record):
-    """What became of one attempt."""
+    """How one attempt ended."""
 
     key: AttemptKey
     verdict: Verdict | None = Field(description="None: nothing was handed in")
@@ -197,104 +145,29 @@ class OwnReport(Record):
     notes: tuple[str, ...] = Field(default=(), description="what the form cannot hold, in sentences")
 
 
-@runtime_checkable
-class Exporting(Protocol):
-    """A suite whose publishers have a form of reports, which it writes and reads. Optional."""
+class ReportForm(Extension):
+    """The form of reports that a suite's publishers use, written and read."""
 
     name: str
-    version: str
-    report_format: str
-    """What users call the form."""
+    """What users call it."""
 
-    def write_report(self, results: Results) -> OwnReport:
-        """Return *results* in that form. Raises `UsageError` when the form cannot hold them."""
-        ...
+    @abstractmethod
+    def write(self, results: Results) -> OwnReport:
+        """Return *results* in this form. Raises `UsageError` when the form cannot hold them."""
 
-    def read_report(self, document: bytes, name: str) -> Results | None:
+    @abstractmethod
+    def read(self, document: bytes, name: str) -> Results | None:
         """Return what *document* says; None when it has another form. *name* says where it was found."""
-        ...
 
 
-@runtime_checkable
-class PatchTaking(Protocol):
-    """A suite that takes edits of named files, also as a unified diff. Optional: the others take whole trees.
+class Ablation(Extension):
+    """Changes submissions to show what one kind of mistake costs."""
 
-    A diff is taken in as a tree that holds nothing but `PATCH_FILE`.
-    """
+    kinds: tuple[str, ...]
 
-    prediction_groups: tuple[str, ...]
-    """Names of folders that may stand between a folder of predictions and its tasks."""
-
-
-PATCH_FILE = "patch.diff"
-
-
-@runtime_checkable
-class SubjectOffering(Protocol):
-    """A suite that makes further submissions of its own, besides oracle and nop, without a model. Optional."""
-
-    further_subjects: tuple[str, ...]
-
-    async def submit_as(self, subject: str, task: Task, destination: Path, bench: Bench) -> None:
-        """Write what *subject* hands in for *task* into the empty folder *destination*."""
-        ...
-
-
-@runtime_checkable
-class SeedWriting(Protocol):
-    """A suite whose seeds are too large for the task's record. Optional: the others list them there."""
-
-    def write_seeds(self, task: Task, destination: Path) -> None:
-        """Write what a subject finds in its workspace into the absent or empty folder *destination*."""
-        ...
-
-
-@runtime_checkable
-class Withholding(Protocol):
-    """A suite that knows under which names its originals are published. Optional."""
-
-    def withheld(self, task: Task) -> Collection[str]:
-        """Return every name under which a registry hands out *task*'s original, for registries to refuse.
-
-        Names are of Python distributions, or of packages of the language in the task's metadata.
-        """
-        ...
-
-
-@runtime_checkable
-class StatisticsTelling(Protocol):
-    """A suite that can describe its data in numbers. Optional."""
-
-    def statistics(self) -> Summary:
-        """Return the numbers; reads all of the data."""
-        ...
-
-
-class PackageName(NamedTuple):
-    """A package that a registry can be asked for."""
-
-    ecosystem: str
-    name: str
-
-
-@runtime_checkable
-class PackageNaming(Protocol):
-    """A suite whose grading asks registries whether packages exist. Optional."""
-
-    def packages(self, task: Task, submission: Path | None) -> Collection[PackageName]:
-        """Return what grading *submission* would ask for; None: what the original declares."""
-        ...
-
-
-@runtime_checkable
-class Ablating(Protocol):
-    """A suite whose submissions can be changed to see what one kind of mistake costs. Optional."""
-
-    ablations: tuple[str, ...]
-
-    async def ablate(self, ablation: str, task: Task, submission: Path, destination: Path) -> None:
+    @abstractmethod
+    async def write(self, kind: str, task: Task, submission: Path, destination: Path) -> None:
         """Write *submission* without that kind of mistake into the empty folder *destination*."""
-        ...
 
 
 class Validation(Record):
@@ -307,38 +180,126 @@ class Validation(Record):
     known: bool = Field(default=False, description="found earlier, for the task as it is now")
 
 
-@runtime_checkable
-class Validating(Protocol):
-    """A suite whose tasks can be wrong on a machine, for `groundup curate validate`. Optional."""
+class Validator(Extension):
+    """Finds which tasks can be graded on this machine, for `groundup curate validate`."""
 
+    @abstractmethod
     async def validate(self, task: Task, times: int, bench: Callable[[], Bench], *, again: bool) -> Validation:
         """Grade original and empty submission of *task* *times* each and keep what was found.
 
         What is known is found again only with *again*. *bench* returns tools around a new folder for each try.
         """
-        ...
 
 
-class Suite(Protocol):
-    """A benchmark: tasks, oracles and graders."""
+class Suite(Extension):
+    """A benchmark: tasks, oracles and graders.
+
+    An entry of the catalog's kind `suite` is a function `create(settings: Settings) -> Suite`.
+    """
 
     name: str
     version: str
     description: str
     default_grader: str
+    subjects: tuple[str, ...] = ("oracle", "nop")
+    """Whose submissions the suite makes itself, without a model: see `reference`."""
+    takes_patches: bool = False
+    """Whether a submission may also be a unified diff: a tree that holds nothing but `PATCH_FILE`."""
+    prediction_groups: tuple[str, ...] = ()
+    """Names of folders that may stand between a folder of predictions and its tasks."""
 
+    @abstractmethod
     def tasks(self) -> Sequence[Task]:
         """Return all tasks at hand, sorted by id."""
-        ...
 
+    @abstractmethod
     def graders(self) -> Mapping[str, Grader]:
         """Return the graders by name."""
-        ...
 
-    async def reference(self, task: Task, kind: Literal["oracle", "nop"], destination: Path, bench: Bench) -> None:
-        """Write the oracle's or the empty submission of *task* into the empty folder *destination*."""
-        ...
+    @abstractmethod
+    async def reference(self, task: Task, subject: str, destination: Path, bench: Bench) -> None:
+        """Write what *subject*, one of `subjects`, hands in for *task* into the empty folder *destination*.
+
+        `oracle` passes everything, and `nop` hands in nothing.
+        """
 
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
         """Return column names, in the order of their worth, and one row per task, for `groundup tasks`."""
-        ...
+        return ("task",), [(task.id,) for task in self.tasks()]
+
+    def gradable(self) -> Collection[str]:
+        """Return the ids of the tasks that can be graded with the data at hand; a run takes these by default."""
+        return [task.id for task in self.tasks()]
+
+    def referenced(self) -> Collection[str]:
+        """Return the ids of the tasks that have an oracle; a run of the oracle takes these by default."""
+        return [task.id for task in self.tasks()]
+
+    def groups(self) -> Mapping[str, Collection[str]]:
+        """Return tasks by a common name, such as their language, for `--tasks` and `--exclude`."""
+        return {}
+
+    def needs(self, task: Task) -> Needs:
+        """Return what the default grader needs for *task*, which is gradable."""
+        return Needs()
+
+    def write_seeds(self, task: Task, destination: Path) -> None:
+        """Write what an agent finds in its workspace, the absent or empty folder *destination*.
+
+        The default writes the seeds that the task's record lists; a suite overrides it when they are too large.
+        """
+        for seed in task.seeds:
+            place = destination / seed.path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(seed.content)
+
+    def withheld(self, task: Task) -> Collection[str]:
+        """Return every name under which a registry hands out *task*'s original, for registries to refuse.
+
+        Names are of Python distributions, or of packages of the language in the task's metadata.
+        """
+        return ()
+
+    def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
+        """Return tables that say more of a run than means over its attempts.
+
+        None: nothing was handed in. Attempts that are still owed are not there.
+        """
+        return ()
+
+    def statistics(self) -> Summary | None:
+        """Return the data in numbers, for `groundup tasks --statistics`; reads all of it."""
+        return None
+
+    def packages(self, task: Task, submission: Path | None) -> Collection[PackageName] | None:
+        """Return for which packages grading *submission* asks registries; without one, what the original declares.
+
+        None: the suite asks no registry.
+        """
+        return None
+
+    def data_source(self) -> DataSource | None:
+        """Return where the data is published; None: all of it comes with the suite."""
+        return None
+
+    def report_form(self) -> ReportForm | None:
+        """Return the publishers' form of reports."""
+        return None
+
+    def ablation(self) -> Ablation | None:
+        """Return what changes submissions to show what a kind of mistake costs."""
+        return None
+
+    def validator(self) -> Validator | None:
+        """Return what finds tasks that are wrong on this machine."""
+        return None
+
+
+def open_suite(name: str, settings: Settings) -> Suite:
+    """Return the suite that the catalog knows by *name*. Raises `UsageError`, also for what is no suite."""
+    made = catalog.find("suite", name)(settings)
+    if not isinstance(made, Suite):
+        raise UsageError(
+            f"suite {name!r} makes a {type(made).__name__}, which must derive from groundup.suites.base.Suite"
+        )
+    return made

@@ -5,6 +5,9 @@ import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 
+from typing_extensions import override
+
+from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import (
     ENVIRONMENT_TARGET,
     PYTHON_TARGET,
@@ -79,12 +82,13 @@ def write_tree(root: Path, files: Mapping[str, str]) -> Path:
     return root
 
 
-class HostBuilder:
+class HostBuilder(EnvironmentBuilder):
     """Hands out the interpreter and packages that run these tests, and an original written by the test."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    @override
     async def python(self, request: PythonRequest) -> PythonEnvironment:
         """Return an environment made of the running one."""
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -109,6 +113,7 @@ class HostBuilder:
             else {},
         )
 
+    @override
     async def source(self, request: AnySource) -> Layer:
         """Return the tiny library."""
         tree = self._folder / "original"
@@ -116,6 +121,7 @@ class HostBuilder:
             write_tree(tree, ORIGINAL)
         return Layer(digest="sha256:1", kind="source", path=tree)
 
+    @override
     def identity(self) -> Mapping[str, str]:
         """Return nothing."""
         return {}

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from importlib.metadata import distribution
 from pathlib import Path
 
+from typing_extensions import override
+
 from groundup.domain.tasks import Task
+from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import (
     ENVIRONMENT_TARGET,
     PYTHON_TARGET,
@@ -71,13 +74,14 @@ def _script(module: str, function: str) -> str:
     )
 
 
-class ImageBuilder:
+class ImageBuilder(EnvironmentBuilder):
     """Hands out one environment, and an original written by the test."""
 
     def __init__(self, environment: Path, original: Path) -> None:
         self._environment = environment
         self._original = original
 
+    @override
     async def python(self, request: PythonRequest) -> PythonEnvironment:
         """Return the environment, whatever is asked for."""
         return PythonEnvironment(
@@ -90,10 +94,12 @@ class ImageBuilder:
             python_version=sys.version.split()[0],
         )
 
+    @override
     async def source(self, request: AnySource) -> Layer:
         """Return the original."""
         return Layer(digest="sha256:1", kind="source", path=self._original)
 
+    @override
     def identity(self) -> Mapping[str, str]:
         """Return nothing."""
         return {}

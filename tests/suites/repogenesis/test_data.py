@@ -18,7 +18,7 @@ def test_a_task_of_ones_own_needs_data_only(tmp_path: Path) -> None:
     make_task(tmp_path / "mine")
     settings = Settings(data_dir=tmp_path / "data")
     suite = create(settings)
-    take_folder(suite.name, tmp_path / "mine", settings, suite.check_data)
+    take_folder(suite.name, tmp_path / "mine", settings, suite.data_source().check)
     filled = create(settings)
     assert list(filled.gradable()) == ["greeter"]
     task = next(task for task in filled.tasks() if task.id == "greeter")

@@ -27,7 +27,7 @@ def suite(tmp_path: Path) -> RepoGenesis:
     spoilt += '[[flags]]\nkind = "untouched"\ngraders = ["official", "strict"]\nreason = "nobody asks"\n'
     make_task(tmp_path / "mine", "spoilt", spoilt)
     settings = Settings(data_dir=tmp_path / "data")
-    take_folder("repogenesis", tmp_path / "mine", settings, create(settings).check_data)
+    take_folder("repogenesis", tmp_path / "mine", settings, create(settings).data_source().check)
     return create(settings)
 
 

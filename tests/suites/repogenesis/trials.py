@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from typing_extensions import override
+
 from groundup.domain.errors import SubmissionError
 from groundup.domain.tasks import Task
 from groundup.environments.requests import PythonEnvironment, PythonRequest, ResolvedRequest
@@ -196,6 +198,7 @@ NOPS: dict[str, str] = {}
 class ServiceBuilder(HostBuilder):
     """Hands out the running environment for everything but one package, which does not exist."""
 
+    @override
     async def submission_environment(self, request: ResolvedRequest) -> PythonEnvironment:
         """Return the running environment."""
         if any("no-such-package" in line for line in request.requirements):

@@ -11,9 +11,10 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from pydantic import Field, JsonValue, ValidationError
+from typing_extensions import override
 
 from groundup.agents.absence import brought_along
-from groundup.agents.base import AgentResult, Assignment
+from groundup.agents.base import Agent, AgentResult, Assignment
 from groundup.agents.cli.preset import Chosen, choose, fill
 from groundup.agents.cli.results import Finished, kept_files, outcome_of
 from groundup.agents.languages import LanguageTools
@@ -26,7 +27,7 @@ from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
-from groundup.environments.builder import EnvironmentBuilder, ProgramInstaller
+from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.programs import InstalledProgram
 from groundup.models.exchanges import Exchange
 from groundup.models.gateway import ModelAddress, ModelGateway
@@ -72,7 +73,7 @@ def create(options: Mapping[str, JsonValue]) -> "CliAgent":
     return CliAgent(choose(chosen.preset), chosen)
 
 
-class CliAgent:
+class CliAgent(Agent):
     """Runs the program of a preset."""
 
     def __init__(self, chosen: Chosen, options: CliOptions) -> None:
@@ -83,6 +84,7 @@ class CliAgent:
         self._pinned = pinned
         self._options = options
 
+    @override
     def identity(self) -> Mapping[str, JsonValue]:
         """Return the preset without what is only said of it, the version and the options."""
         told = self.preset.model_dump(mode="json", exclude={"description", "trials", "notes"})
@@ -94,10 +96,12 @@ class CliAgent:
             **options,
         }
 
+    @override
     def reservation_mb(self, task: Task) -> int:
         """Return what a program needs that waits for its model."""
         return min(self._limits(task).memory_mb, max(_LEAST_MEMORY_MB, self.preset.min_memory_mb or 0))
 
+    @override
     async def attempt(self, assignment: Assignment) -> AgentResult:
         """Run the program to its end or its limits."""
         exchanges = _Exchanges(assignment)
@@ -119,10 +123,10 @@ class CliAgent:
         install = self.preset.install
         if install is None or self._pinned is None:
             return None
-        able: object = builder
-        if not isinstance(able, ProgramInstaller):
-            raise UsageError(f"the builder installs no programs, and {self.name} is one; set builder = local")
-        return await able.program(install.request(self._pinned, self._options.exclude_newer))
+        try:
+            return await builder.program(install.request(self._pinned, self._options.exclude_newer))
+        except UsageError as error:
+            raise UsageError(f"{self.name} cannot be installed: {error}") from error
 
     async def _run(
         self, assignment: Assignment, program: InstalledProgram | None, gateway: ModelGateway | None

@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
 
 from pydantic import Field, JsonValue
+from typing_extensions import override
 
 from groundup.agents.answers import FORM, put_file
 from groundup.agents.asking import ModelQuestions, Spent, Unanswerable
-from groundup.agents.base import AgentResult, Assignment, read_options
+from groundup.agents.base import Agent, AgentResult, Assignment, read_options
 from groundup.agents.dependencies.replies import proposals, whole_files
 from groundup.agents.dependencies.repository import MaskedRepository, read_repository, shown_source
 from groundup.domain.conversations import ChatReply, Message
@@ -45,10 +45,9 @@ class DependencyOptions(Record):
     at_once: int = Field(default=8, ge=1, description="questions at once in one attempt (file-iterate)")
 
 
-class _Method:
+class _Method(Agent):
     """What the three have in common. Implements `Agent`."""
 
-    name: ClassVar[str]
     version = "1"
     needs_model = True
     preferred: Mapping[str, JsonValue] = {"temperature": 0.0, "max_output_tokens": 8000}
@@ -56,15 +55,18 @@ class _Method:
     def __init__(self, options: DependencyOptions) -> None:
         self.options = options
 
+    @override
     def identity(self) -> Mapping[str, JsonValue]:
         """Return the digest of the prompts, and how the model is asked."""
         texts = [_ROLE, _WHOLE, _CODE, _IMPORTS, _BUILD, _ONE_FILE, _MERGE]
         return {"prompts": digest_of(texts), **self.preferred}
 
+    @override
     def reservation_mb(self, task: Task) -> int:
         """Return what a repository's sources may take."""
         return 64
 
+    @override
     async def attempt(self, assignment: Assignment) -> AgentResult:
         """Ask, and write the build files that come."""
         asking = ModelQuestions(assignment, self.options.at_once)

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from groundup.environments.builder import EnvironmentBuilder, WorkbenchLender
+from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.toolchains import Toolchain
 from groundup.grading.bench import Bench
 from groundup.grading.ci.actions import write_programs
@@ -106,8 +106,6 @@ async def _toolchains(tools: Tools, builder: EnvironmentBuilder) -> tuple[Toolch
     for kind in tools.kinds:
         if kind == "python":
             continue
-        if not isinstance(builder, WorkbenchLender):
-            raise UnsupportedJobError((Obstacle(kind="toolchain", what=f"{kind}: this builder lends none"),))
         try:
             found.append(await builder.toolchain(kind))
         except InfrastructureError as error:
@@ -155,7 +153,7 @@ class StepSandboxes:
 
     async def _attach(self, sandbox: Sandbox) -> dict[str, str]:
         prepared = self._prepared
-        if prepared.wanted is None or not isinstance(prepared.builder, WorkbenchLender):
+        if prepared.wanted is None:
             return {}
         lent = await self._stack.enter_async_context(prepared.builder.registries(prepared.wanted))
         prepared.lent.append(lent)

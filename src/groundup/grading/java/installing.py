@@ -14,7 +14,7 @@ from groundup.domain.errors import SubmissionError, UsageError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.environments.failures import TRIES, BuildFailure, BuildFailureKind, as_error, out_of_time
-from groundup.environments.java_builder import JavaBuilder, JavaBuilding
+from groundup.environments.java_builder import JavaBuilder
 from groundup.environments.java_requests import JavaToolchain, MavenRepository, MavenRequest, is_project_file
 from groundup.environments.maven_layers import MavenSandbox, memory_options
 from groundup.environments.work_time import OutOfTimeError, WorkTime
@@ -134,10 +134,9 @@ def build_limits(limits: Limits, seconds: float) -> Limits:
 
 def java_builder(bench: Bench) -> JavaBuilder:
     """Return the run's builder as one that does Java. Raises `UsageError`."""
-    builder: object = bench.builder
-    if not isinstance(builder, JavaBuilding):
+    if bench.builder.java is None:
         raise UsageError("this environment builder does no Java; use the builder 'local'")
-    return builder.java
+    return bench.builder.java
 
 
 def java_tools(bench: Bench, major: int = JAVA) -> dict[str, str]:

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
-from groundup.environments.builder import RegistryLender
-from groundup.environments.java_builder import JavaBuilding
 from groundup.environments.java_requests import REPOSITORY_TARGET, JavaToolchain
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
 from groundup.grading.bench import Bench
@@ -219,10 +217,9 @@ def _writable(mount: Mount, copy: Path) -> Mount:
 
 async def lend_index(stack: AsyncExitStack, sandbox: Sandbox, bench: Bench) -> dict[str, str]:
     """Attach the package index to *sandbox* and return the variables that tell installers of it."""
-    builder: object = bench.builder
-    if not isinstance(builder, RegistryLender):
+    gateway = await stack.enter_async_context(bench.builder.gateway())
+    if gateway is None:
         return {}
-    gateway = await stack.enter_async_context(builder.gateway())
     bench.lent.append(gateway)
     supplies = gateway.supplies(await gateway.attach(sandbox))
     return {**supplies.environment, "PIP_NO_INPUT": "1"}
@@ -230,10 +227,9 @@ async def lend_index(stack: AsyncExitStack, sandbox: Sandbox, bench: Bench) -> d
 
 async def lend_maven(stack: AsyncExitStack, sandbox: Sandbox, bench: Bench) -> dict[str, str]:
     """Attach the Maven repositories to *sandbox*, write Maven's settings and return the variables that help it."""
-    builder: object = bench.builder
-    if not isinstance(builder, JavaBuilding):
+    if bench.builder.java is None:
         return {}
-    gateway = await stack.enter_async_context(builder.java.gateway())
+    gateway = await stack.enter_async_context(bench.builder.java.gateway())
     bench.lent.append(gateway)
     supplies = gateway.supplies(await gateway.attach(sandbox))
     for place, text in supplies.files.items():

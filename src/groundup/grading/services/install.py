@@ -13,9 +13,8 @@ from pathlib import Path, PurePosixPath
 from packaging.requirements import InvalidRequirement, Requirement
 from pydantic import Field
 
-from groundup.domain.errors import SubmissionError, UsageError
+from groundup.domain.errors import SubmissionError
 from groundup.domain.records import Record
-from groundup.environments.builder import SubmissionInstaller
 from groundup.environments.requests import PythonEnvironment, PythonRequest, ResolvedRequest
 from groundup.environments.work_time import OutOfTimeError
 from groundup.grading.bench import Bench
@@ -158,7 +157,7 @@ async def _try(
         work_s=lifecycle.install_s,
     )
     try:
-        return InstallOutcome.SUCCEEDED, "", await installer(bench).submission_environment(request)
+        return InstallOutcome.SUCCEEDED, "", await bench.builder.submission_environment(request)
     except OutOfTimeError:
         return InstallOutcome.TIMEOUT, f"not installed within {lifecycle.install_s:.0f} s", None
     except SubmissionError as error:
@@ -173,15 +172,7 @@ async def _fallback(
         request = ResolvedRequest(
             python=lifecycle.python, requirements=(*pins, *extra), with_pip=with_pip, on_behalf_of="recipe"
         )
-        return await installer(bench).submission_environment(request)
+        return await bench.builder.submission_environment(request)
     return await bench.builder.python(
         PythonRequest(python=lifecycle.python, requirements=lifecycle.fallback, with_pip=with_pip)
     )
-
-
-def installer(bench: Bench) -> SubmissionInstaller:
-    """Return the run's builder as one that installs what nobody locked. Raises `UsageError`."""
-    builder: object = bench.builder
-    if not isinstance(builder, SubmissionInstaller):
-        raise UsageError("this environment builder installs no submissions' requirements; use the builder 'local'")
-    return builder

@@ -5,13 +5,16 @@
 taken out; what nobody could be asked about stays.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from groundup.domain.errors import UsageError
+from typing_extensions import override
+
+from groundup.domain.tasks import Task
 from groundup.manifests.formats import FORMATS, format_of
 from groundup.manifests.records import Dependency, ManifestError
 from groundup.registries.names import Names
+from groundup.suites.base import Ablation
 from groundup.suites.dibench.answers import Edited, declared, original, submitted
 from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.metrics import name_key
@@ -19,14 +22,25 @@ from groundup.suites.dibench.registry_check import EditedRepository, Existence, 
 
 ORACLE_METADATA = "oracle-metadata"
 WITHOUT_FAKES = "without-fakes"
-ABLATIONS = (ORACLE_METADATA, WITHOUT_FAKES)
 _GONE = (Existence.FAKE, Existence.INTERNAL_MISSING)
 
 
-async def ablate(
-    ablation: str, problem: InstanceProblem, submission: Path, destination: Path, names: Names
-) -> None:
-    """Write the build files of *submission*, changed, into *destination*. Raises `UsageError`."""
+class DependencyAblation(Ablation):
+    """Changes what build files declare."""
+
+    kinds = (ORACLE_METADATA, WITHOUT_FAKES)
+
+    def __init__(self, problems: Mapping[str, InstanceProblem], names: Names) -> None:
+        self._problems = problems
+        self._names = names
+
+    @override
+    async def write(self, kind: str, task: Task, submission: Path, destination: Path) -> None:
+        """Write the changed build files."""
+        await _ablate(kind, self._problems[task.id], submission, destination, self._names)
+
+
+async def _ablate(kind: str, problem: InstanceProblem, submission: Path, destination: Path, names: Names) -> None:
     edited = submitted(problem, submission)
     for path in problem.instance.build_files:
         data = edited.read(path)
@@ -36,7 +50,7 @@ async def ablate(
         known = format_of(path) or FORMATS["requirements.txt"]
         try:
             present = known.read(data, path).dependencies
-            if ablation == ORACLE_METADATA:
+            if kind == ORACLE_METADATA:
                 kept = _with_oracle_metadata(problem, path, present)
             else:
                 kept = await _without_fakes(problem, path, present, edited, names)
@@ -47,12 +61,6 @@ async def ablate(
         file = destination / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
-
-
-def check_ablation(ablation: str) -> None:
-    """Raise `UsageError` for an unknown one."""
-    if ablation not in ABLATIONS:
-        raise UsageError(f"unknown ablation {ablation!r}; choose from: {', '.join(ABLATIONS)}")
 
 
 def _with_oracle_metadata(problem: InstanceProblem, path: str, present: Sequence[Dependency]) -> list[Dependency]:

@@ -9,6 +9,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from typing_extensions import override
+
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.tasks import Task
@@ -17,7 +19,7 @@ from groundup.grading.bench import Bench
 from groundup.grading.ci.failure_kinds import FailureKind, JobFailure, failure_of
 from groundup.grading.ci.records import JOB_LIMITS, JobRequest, JobResult, UnsupportedJobError
 from groundup.grading.ci.tools import Tool
-from groundup.suites.base import Graded
+from groundup.suites.base import Graded, Grader
 from groundup.suites.dibench.answers import Edited, answer, submitted
 from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.execution_files import executed_files, job_command
@@ -47,7 +49,7 @@ KIND = "failure"
 """Names of facts."""
 
 
-class ExecutionGrader:
+class ExecutionGrader(Grader):
     """Runs the CI job that the instance names."""
 
     name = "execution"
@@ -59,10 +61,12 @@ class ExecutionGrader:
         self._exclude_newer = exclude_newer
         self._timeout_s = timeout_s
 
+    @override
     def reservation_mb(self, task: Task) -> int:
         """Return what a job may use, and act."""
         return JOB_LIMITS.memory_mb + _ACT_MB
 
+    @override
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return the instance with its answer, the masked build files, and the rules of registries and time."""
         problem = self._problems[task.id]
@@ -80,6 +84,7 @@ class ExecutionGrader:
             return instance.known_date
         return None if self._exclude_newer == "none" else self._exclude_newer
 
+    @override
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Run the job over the masked repository with the submission's declarations."""
         started = time.monotonic()
@@ -98,6 +103,7 @@ class ExecutionGrader:
             raise InfrastructureError(f"a registry could not be reached: {result.registry_troubles[0]}")
         return self._executed(task, score, result, failure, facts, time.monotonic() - started)
 
+    @override
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return the verdict of what could not be taken in."""
         score = score_instance(answer(self._problems[task.id], None)[0])

@@ -4,20 +4,23 @@ Results lie in one file beside the data, a line for each instance, the last one 
 instance that it was made with, by digest.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
 from pydantic import ValidationError
+from typing_extensions import override
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.domain.records import Record
+from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
+from groundup.grading.bench import Bench
 from groundup.grading.ci.failure_kinds import FailureKind
 from groundup.sandbox.deadlines import starvation_noted
 from groundup.settings import Settings
-from groundup.suites.base import Validation
+from groundup.suites.base import Grader, Validation, Validator
 from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.trees.writer import disk_errors
 
@@ -30,6 +33,8 @@ _OF_TIME = frozenset({
 """Failures that an original has where time is short; a missing package is missing however long one waits."""
 _BUSY = 0.15
 """From which part of the time on a machine that kept it from a job may have decided how the job ended."""
+Reference = Callable[[Task, str, Path, Bench], Awaitable[None]]
+"""Writes a subject's submission, as `Suite.reference` does."""
 TryOnce = Callable[[Which, int], Awaitable[Verdict]]
 """Grades the original's or the empty submission once; the number tells tries apart."""
 
@@ -57,9 +62,39 @@ class Validity(Record):
     why: str = ""
     tries: tuple[TryRecord, ...] = ()
 
-    def told(self, *, known: bool = False) -> Validation:
-        """Return it as every suite tells it."""
+    def as_validation(self, *, known: bool = False) -> Validation:
+        """Return it in the form of all suites."""
         return Validation(task=self.task, standing=self.standing, why=self.why, tries=len(self.tries), known=known)
+
+
+class ExecutionValidator(Validator):
+    """Executes originals and masked repositories, and keeps what it finds in the file *path*."""
+
+    def __init__(
+        self, path: Path, problems: Mapping[str, InstanceProblem], grader: Grader, reference: Reference
+    ) -> None:
+        self._path = path
+        self._problems = problems
+        self._grader = grader
+        self._reference = reference
+
+    @override
+    async def validate(self, task: Task, times: int, bench: Callable[[], Bench], *, again: bool) -> Validation:
+        """Execute the original and the masked repository, unless it is known how that ends."""
+        problem = self._problems[task.id]
+        if not again and (found := known_validity(self._path, problem)) is not None:
+            return found.as_validation(known=True)
+
+        async def try_once(which: Which, number: int) -> Verdict:
+            tools = bench()
+            submission = tools.scratch / "submission"
+            submission.mkdir(parents=True)
+            await self._reference(task, which, submission, tools)
+            return (await self._grader.grade(task, submission, tools)).verdict
+
+        found = await assess(problem, times, try_once)
+        keep_validity(self._path, found)
+        return found.as_validation()
 
 
 def instance_key(problem: InstanceProblem) -> str:

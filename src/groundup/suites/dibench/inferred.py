@@ -14,6 +14,7 @@ from groundup.sources.files import SourceFiles, read_tree
 from groundup.sources.inference import infer_tree
 from groundup.sources.records import InferredDependency, InferredKind, Manner, SourcePlace
 from groundup.suites.dibench.answers import Read
+from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.workspaces import crate_name
 
 WRITABLE = frozenset({
@@ -45,6 +46,17 @@ class Written(Record):
     added: tuple[str, ...] = ()
     problem: str = ""
     """Why nothing could be written, in one sentence; empty when it could."""
+
+
+def write_static(problem: InstanceProblem, destination: Path) -> None:
+    """Write what the subject `static` hands in: those build files to which inference adds something."""
+    instance = problem.instance
+    kinds = INFERRED_KINDS[instance.language]
+    for file in write_inferred(problem.folder(), instance.language, instance.build_files, problem.read, kinds):
+        if file.added:
+            place = destination / file.path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(file.content)
 
 
 def write_inferred(

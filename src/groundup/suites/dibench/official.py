@@ -10,12 +10,14 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
+from typing_extensions import override
+
 from groundup.domain.digests import digest_of
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.bench import Bench
 from groundup.registries.names import NameLookup, Names
-from groundup.suites.base import Graded
+from groundup.suites.base import Graded, Grader
 from groundup.suites.dibench.answers import Read, original, submitted
 from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.metrics import DependencyCounts, InstanceScore
@@ -35,7 +37,7 @@ VERSION = "1"
 _RESERVATION_MB = 128
 
 
-class DIBenchOfficialGrader:
+class DIBenchOfficialGrader(Grader):
     """Counts as the published code does."""
 
     name = "official"
@@ -45,16 +47,19 @@ class DIBenchOfficialGrader:
         self._problems = problems
         self._names = names
 
+    @override
     def reservation_mb(self, task: Task) -> int:
         """Return a bound for reading a repository's build files."""
         return _RESERVATION_MB
 
+    @override
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return the instance with its answer, the masked build files, and who is asked for names."""
         problem = self._problems[task.id]
         masked = [problem.read(path) for path in problem.instance.build_files]
         return {"instance": problem.instance.digest, "masked": digest_of(masked), **self._names.identity()}
 
+    @override
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Compare and look up."""
         problem = self._problems[task.id]
@@ -66,6 +71,7 @@ class DIBenchOfficialGrader:
             read = _unreadable
         return await self._compared(task, read)
 
+    @override
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return what the published code says when the prediction cannot be applied."""
         problem = self._problems[task.id]

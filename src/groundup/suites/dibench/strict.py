@@ -9,12 +9,14 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from typing_extensions import override
+
 from groundup.domain.digests import digest_of
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Stage, Status, Verdict
 from groundup.grading.bench import Bench
 from groundup.registries.names import Names
-from groundup.suites.base import Graded
+from groundup.suites.base import Graded, Grader
 from groundup.suites.dibench.answers import Edited, answer, new_dependencies, submitted
 from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.metrics import InstanceScore, score_instance
@@ -27,7 +29,7 @@ _RESERVATION_MB = 128
 _SHOWN = 6
 
 
-class DIBenchStrictGrader:
+class DIBenchStrictGrader(Grader):
     """Counts right, wrong and missing dependencies, and looks up what was added."""
 
     name = "strict"
@@ -37,16 +39,19 @@ class DIBenchStrictGrader:
         self._problems = problems
         self._names = names
 
+    @override
     def reservation_mb(self, task: Task) -> int:
         """Return a bound for reading a repository's build files."""
         return _RESERVATION_MB
 
+    @override
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return the instance with its answer, the masked build files, and who is asked for names."""
         problem = self._problems[task.id]
         masked = [problem.read(path) for path in problem.instance.build_files]
         return {"instance": problem.instance.digest, "masked": digest_of(masked), **self._names.identity()}
 
+    @override
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Compare and look up."""
         started = time.monotonic()
@@ -61,6 +66,7 @@ class DIBenchStrictGrader:
         timings = {"compare": compared - started, "look up": time.monotonic() - compared}
         return self._graded(task, score, checked, _reasons(broken, checked), edited, timings)
 
+    @override
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Everything that should be declared is missing."""
         return self._graded(task, self.missing(task.id), (), (reason,), None, {})

@@ -1,9 +1,10 @@
 """DI-Bench: what a repository depends on, inferred from its source, judged by its own build files."""
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+
+from typing_extensions import override
 
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.subjects import AttemptKey
@@ -12,19 +13,13 @@ from groundup.domain.verdicts import Status, Verdict
 from groundup.grading.bench import Bench
 from groundup.registries.names import Names, names_of
 from groundup.settings import Settings, environment
-from groundup.suites.base import PATCH_FILE, Grader, PackageName, Summary, Validation
-from groundup.suites.dibench.ablations import ABLATIONS, ablate, check_ablation
+from groundup.suites.base import PATCH_FILE, Ablation, DataSource, Grader, PackageName, Suite, Summary, Validator
+from groundup.suites.dibench.ablations import DependencyAblation
 from groundup.suites.dibench.answers import answer, new_dependencies, submitted
 from groundup.suites.dibench.dataset import SUBSETS, InstanceProblem, InstanceSet, read_dataset
 from groundup.suites.dibench.execution import ExecutionGrader
-from groundup.suites.dibench.execution_validity import (
-    assess,
-    keep_validity,
-    known_validity,
-    valid_ids,
-    validity_file,
-)
-from groundup.suites.dibench.inferred import INFERRED_KINDS, write_inferred
+from groundup.suites.dibench.execution_validity import ExecutionValidator, valid_ids, validity_file
+from groundup.suites.dibench.inferred import write_static
 from groundup.suites.dibench.instances import LANGUAGES, as_lines, converted, documents
 from groundup.suites.dibench.official import DIBenchOfficialGrader
 from groundup.suites.dibench.patches import PatchError
@@ -56,16 +51,9 @@ def create(settings: Settings) -> "DiBench":
     return DiBench(dataset, names, validity_file(settings), settings.ci_exclude_newer, settings.ci_timeout_s)
 
 
-class DiBench:
-    """The suite. `registry` of the settings says who is asked whether packages exist."""
+class DiBenchData(DataSource):
+    """The publishers' release."""
 
-    name = NAME
-    version = "1"
-    description = "Dependencies of real repositories in four languages, inferred from their source"
-    default_grader = "strict"
-    prediction_groups: tuple[str, ...] = tuple(LANGUAGES)
-    further_subjects: tuple[str, ...] = (STATIC,)
-    ablations: tuple[str, ...] = ABLATIONS
     published = PublishedRelease(
         address=_REPOSITORY,
         files=tuple(
@@ -78,6 +66,28 @@ class DiBench:
         ),
         licence="MIT for the benchmark; each repository in it has its own",
     )
+
+    @override
+    def check(self, folder: Path) -> str:
+        """Read the instances strictly and return their version. Raises `UsageError`."""
+        return read_dataset(folder).version
+
+    @override
+    def convert(self, old: Path) -> bytes:
+        """Return instances of the publishers' older schema in the published one. Raises `UsageError`."""
+        return as_lines(converted(document, f"{old}, line {number}") for number, document in documents(old))
+
+
+class DiBench(Suite):
+    """The suite. `registry` of the settings says who is asked whether packages exist."""
+
+    name = NAME
+    version = "1"
+    description = "Dependencies of real repositories in four languages, inferred from their source"
+    default_grader = "strict"
+    prediction_groups: tuple[str, ...] = tuple(LANGUAGES)
+    subjects = ("oracle", "nop", STATIC)
+    takes_patches = True
 
     def __init__(
         self,
@@ -94,14 +104,12 @@ class DiBench:
         self._problems = {problem.id: problem for problem in dataset.problems}
         self._names = names
 
-    def check_data(self, folder: Path) -> str:
-        """Read the instances strictly and return their version. Raises `UsageError`."""
-        return read_dataset(folder).version
+    @override
+    def data_source(self) -> DataSource:
+        """Return the publishers' release."""
+        return DiBenchData()
 
-    def convert(self, old: Path) -> bytes:
-        """Return instances of the publishers' older schema in the published one. Raises `UsageError`."""
-        return as_lines(converted(document, f"{old}, line {number}") for number, document in documents(old))
-
+    @override
     def tasks(self) -> Sequence[Task]:
         """Return the problems at hand. Raises `UsageError` when no data was pulled."""
         if not self._problems:
@@ -111,14 +119,19 @@ class DiBench:
             )
         return [self._task(problem) for problem in self._dataset.problems]
 
+    @override
     def graders(self) -> Mapping[str, Grader]:
         """Return the graders."""
         return {
             DIBenchStrictGrader.name: DIBenchStrictGrader(self._problems, self._names),
             DIBenchOfficialGrader.name: DIBenchOfficialGrader(self._problems, self._names),
-            ExecutionGrader.name: ExecutionGrader(self._problems, self._exclude_newer, self._ci_timeout_s),
+            ExecutionGrader.name: self._execution_grader(),
         }
 
+    def _execution_grader(self) -> ExecutionGrader:
+        return ExecutionGrader(self._problems, self._exclude_newer, self._ci_timeout_s)
+
+    @override
     def groups(self) -> Mapping[str, Collection[str]]:
         """Return the tasks of each language and subset, and those whose execution was found valid."""
         problems = self._dataset.problems
@@ -128,51 +141,33 @@ class DiBench:
                 found.setdefault(name, []).append(problem.id)
         return found
 
-    async def reference(self, task: Task, kind: Literal["oracle", "nop"], destination: Path, bench: Bench) -> None:
-        """Write the published patch, or nothing."""
-        if kind == "oracle":
-            patch = self._problems[task.id].instance.patch
-            (destination / PATCH_FILE).write_bytes(patch.encode())
-
-    async def submit_as(self, subject: str, task: Task, destination: Path, bench: Bench) -> None:
-        """Write the build files as inference without a model makes them."""
+    @override
+    async def reference(self, task: Task, subject: str, destination: Path, bench: Bench) -> None:
+        """Write the published patch, nothing, or the build files as inference without a model makes them."""
         problem = self._problems[task.id]
-        instance = problem.instance
-        kinds = INFERRED_KINDS[instance.language]
-        for file in write_inferred(problem.folder(), instance.language, instance.build_files, problem.read, kinds):
-            if file.added:
-                place = destination / file.path
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(file.content)
+        if subject == "oracle":
+            (destination / PATCH_FILE).write_bytes(problem.instance.patch.encode())
+        elif subject == STATIC:
+            write_static(problem, destination)
 
-    async def validate(self, task: Task, times: int, bench: Callable[[], Bench], *, again: bool) -> Validation:
-        """Execute the original and the masked repository. Raises `UsageError` where results cannot be kept."""
+    @override
+    def validator(self) -> Validator:
+        """Return what executes originals and masked repositories. Raises `UsageError`."""
         if self._validity is None:
             raise UsageError("there is no place for what is found; make the suite from settings")
-        problem = self._problems[task.id]
-        if not again and (found := known_validity(self._validity, problem)) is not None:
-            return found.told(known=True)
-        grader = self.graders()[ExecutionGrader.name]
+        return ExecutionValidator(self._validity, self._problems, self._execution_grader(), self.reference)
 
-        async def try_once(which: Literal["oracle", "nop"], number: int) -> Verdict:
-            place = bench()
-            submission = place.scratch / "submission"
-            submission.mkdir(parents=True)
-            await self.reference(task, which, submission, place)
-            return (await grader.grade(task, submission, place)).verdict
-
-        found = await assess(problem, times, try_once)
-        keep_validity(self._validity, found)
-        return found.told()
-
+    @override
     def write_seeds(self, task: Task, destination: Path) -> None:
         """Copy the masked repository."""
         copy_tree(self._problems[task.id].folder(), destination)
 
+    @override
     def withheld(self, task: Task) -> Collection[str]:
         """Return the distributions whose metadata would tell *task*'s dependencies."""
         return withheld_names(self._problems[task.id])
 
+    @override
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
         """Return a row per problem."""
         self.tasks()
@@ -188,11 +183,13 @@ class DiBench:
             for problem in self._dataset.problems
         ]
 
+    @override
     def statistics(self) -> Summary:
         """Return files, lines, tokens, dependencies and tests by language and subset."""
         self.tasks()
         return set_statistics(self._dataset.problems)
 
+    @override
     def packages(self, task: Task, submission: Path | None) -> Collection[PackageName]:
         """Return what a prediction declares, or what the original does."""
         problem = self._problems[task.id]
@@ -208,11 +205,12 @@ class DiBench:
         )
         return {name for item in declared if (name := package_name(item)) is not None}
 
-    async def ablate(self, ablation: str, task: Task, submission: Path, destination: Path) -> None:
-        """Write the changed build files."""
-        check_ablation(ablation)
-        await ablate(ablation, self._problems[task.id], submission, destination, self._names)
+    @override
+    def ablation(self) -> Ablation:
+        """Return what mends versions or takes invented names out."""
+        return DependencyAblation(self._problems, self._names)
 
+    @override
     def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
         """Return rates by language, subset, kind, number of dependencies and size."""
         rows: list[Row] = []

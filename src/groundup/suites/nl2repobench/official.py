@@ -9,6 +9,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from typing_extensions import override
+
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError
 from groundup.domain.tasks import Task
@@ -16,7 +18,7 @@ from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Statu
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import Ending, SandboxSpec
-from groundup.suites.base import Graded
+from groundup.suites.base import Graded, Grader
 from groundup.suites.nl2repobench.official_environment import (
     Installs,
     LaidOut,
@@ -37,7 +39,7 @@ _LOG_BYTES = 256 * 1024
 _OUT_OF_TIME = (Ending.TIMEOUT, Ending.WALL_CLOCK)
 
 
-class NL2RepoOfficialGrader:
+class NL2RepoOfficialGrader(Grader):
     """Does with a submission what the published evaluator does, and counts what its commands print."""
 
     name = "official"
@@ -50,6 +52,7 @@ class NL2RepoOfficialGrader:
         self._published = published
         self._installs: Installs = installs
 
+    @override
     def reservation_mb(self, task: Task) -> int:
         """Return the peak that the recipe recorded, with a margin, and room for pip."""
         recipe = self._recipes.get(task.id)
@@ -57,10 +60,12 @@ class NL2RepoOfficialGrader:
             return task.limits.memory_mb
         return min(recipe.tests.memory_mb, max(_LEAST_RESERVATION_MB, int(recipe.frozen.peak_memory_mb * 1.5)))
 
+    @override
     def expected_s(self, task: Task) -> float:
         """Return how long the tests took when the recipe was frozen."""
         return expected_seconds(self._recipes.get(task.id))
 
+    @override
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return what decides a verdict besides the submission."""
         recipe, run = self._recipes.get(task.id), self._run(task)
@@ -71,11 +76,13 @@ class NL2RepoOfficialGrader:
             "data_version": task.data_version,
         }
 
+    @override
     async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
         """Return the layer of the environment with pip."""
         environment = await bench.builder.python(environment_request(self._recipe(task)))
         return {environment.layer.kind: environment.layer.digest}
 
+    @override
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Delete, lay over, run, count."""
         recipe, run, declared = self._recipe(task), self._commands(task), _declared(task)
@@ -98,6 +105,7 @@ class NL2RepoOfficialGrader:
         }
         return Graded(verdict=verdict.model_copy(update={"timings_s": timings}), logs=_logs(laid, ran))
 
+    @override
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return 0 over the declared count, for a submission that could not be taken in."""
         declared = _declared(task)
@@ -111,6 +119,7 @@ class NL2RepoOfficialGrader:
             )
         )
 
+    @override
     async def sandbox_spec(self, task: Task, workspace: Path, bench: Bench) -> SandboxSpec:
         """Return the sandbox in which the commands ran, laid out anew; without a way to the package index."""
         recipe, run = self._recipe(task), self._commands(task)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Literal
 from groundup.domain.errors import InfrastructureError, NetworkError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
-from groundup.environments.builder import RegistryLender
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment, PythonRequest
 from groundup.grading.bench import Bench
 from groundup.grading.library.hidden import HiddenTests
@@ -112,13 +111,12 @@ async def _index(recipe: Recipe, installs: Installs, bench: Bench) -> "AsyncIter
     if installs == "none":
         yield None
         return
-    builder: object = bench.builder
-    if not isinstance(builder, RegistryLender):
-        raise InfrastructureError(
-            "this environment builder lends no package index to graders; set official_installs to none"
-        )
     refused = own_names(recipe) if installs == "no-original" else ()
-    async with builder.gateway(refused=refused, exclude_newer=recipe.environment.exclude_newer) as gateway:
+    async with bench.builder.gateway(refused=refused, exclude_newer=recipe.environment.exclude_newer) as gateway:
+        if gateway is None:
+            raise InfrastructureError(
+                "this environment builder lends no package index to graders; set official_installs to none"
+            )
         yield gateway
 
 

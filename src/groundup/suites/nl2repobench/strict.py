@@ -8,6 +8,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from typing_extensions import override
+
 from groundup.domain.digests import digest_bytes, digest_of
 from groundup.domain.errors import TaskError
 from groundup.domain.tasks import Task
@@ -21,7 +23,7 @@ from groundup.grading.library.execution import Execution, logs_of, sandbox_spec,
 from groundup.grading.library.rounds import run_to_the_end
 from groundup.grading.library.staging import stage
 from groundup.sandbox.protocol import SandboxSpec
-from groundup.suites.base import Graded
+from groundup.suites.base import Graded, Grader
 from groundup.suites.nl2repobench.recipe import Recipe, expected_seconds
 
 VERSION = "1"
@@ -29,7 +31,7 @@ _LEAST_RESERVATION_MB = 128
 _SUPERVISION_MB = 64
 
 
-class NL2RepoStrictGrader:
+class NL2RepoStrictGrader(Grader):
     """Runs the original's tests over a submission by the task's recipe, and counts the expected ones that pass."""
 
     name = "strict"
@@ -38,6 +40,7 @@ class NL2RepoStrictGrader:
     def __init__(self, recipes: Mapping[str, Recipe]) -> None:
         self._recipes = recipes
 
+    @override
     def reservation_mb(self, task: Task) -> int:
         """Return the peak that the recipe recorded, with a margin; the sandbox's limit where none is known."""
         recipe = self._recipes.get(task.id)
@@ -48,10 +51,12 @@ class NL2RepoStrictGrader:
         peak = int(recipe.frozen.peak_memory_mb * 1.5) + _SUPERVISION_MB
         return min(recipe.tests.memory_mb, max(_LEAST_RESERVATION_MB, peak))
 
+    @override
     def expected_s(self, task: Task) -> float:
         """Return how long the tests took when the recipe was frozen."""
         return expected_seconds(self._recipes.get(task.id))
 
+    @override
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return what decides a verdict besides the submission."""
         recipe = self._recipes.get(task.id)
@@ -61,11 +66,13 @@ class NL2RepoStrictGrader:
             "data_version": task.data_version,
         }
 
+    @override
     async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
         """Return the layer of the recipe's environment; its digest covers the interpreter's micro version."""
         environment = await bench.builder.python(self._recipe(task).environment.request())
         return {environment.layer.kind: environment.layer.digest}
 
+    @override
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Compose, run, decide."""
         recipe = self._recipe(task)
@@ -90,6 +97,7 @@ class NL2RepoStrictGrader:
             logs=logs_of(execution),
         )
 
+    @override
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return 0 over the expected tests, for a submission that could not be taken in."""
         recipe = self._recipe(task)
@@ -105,6 +113,7 @@ class NL2RepoStrictGrader:
         missing = (TestResult(id=str(test), outcome="missing", expected=True) for test in sorted(recipe.expected))
         return Graded(verdict=verdict, tests=tuple(missing))
 
+    @override
     async def sandbox_spec(self, task: Task, workspace: Path, bench: Bench) -> SandboxSpec:
         """Return the sandbox in which the tests ran, composed anew; for looking around, so without a deadline."""
         recipe = self._recipe(task)

@@ -2,14 +2,15 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+
+from typing_extensions import override
 
 from groundup.domain.errors import TaskError
 from groundup.domain.limits import Limits
 from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
 from groundup.settings import Settings
-from groundup.suites.base import Grader, Needs
+from groundup.suites.base import DataSource, Grader, Needs, Suite
 from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
 from groundup.suites.nl2repobench.official_environment import Installs
 from groundup.suites.nl2repobench.originals import withheld_names, write_original
@@ -33,19 +34,29 @@ def create(settings: Settings) -> "Nl2RepoBench":
     return Nl2RepoBench(shipped_recipes(), published, settings.official_installs)
 
 
-class Nl2RepoBench:
-    """The suite: tasks from recipes, specifications from the published data."""
+class Nl2RepoBenchData(DataSource):
+    """The publishers' repository."""
 
-    name = NAME
-    version = "1"
-    description = "Python libraries written from a specification, judged by the original's hidden tests"
-    default_grader = "strict"
     published = PublishedRepository(
         address="https://github.com/multimodal-art-projection/NL2RepoBench",
         commit=DEFAULT_DATA_VERSION,
         folder="test_files",
         licence="none stated in the repository",
     )
+
+    @override
+    def check(self, folder: Path) -> str:
+        """Read published data and return which release it is."""
+        return read_published(folder).version
+
+
+class Nl2RepoBench(Suite):
+    """The suite: tasks from recipes, specifications from the published data."""
+
+    name = NAME
+    version = "1"
+    description = "Python libraries written from a specification, judged by the original's hidden tests"
+    default_grader = "strict"
 
     def __init__(
         self,
@@ -58,26 +69,31 @@ class Nl2RepoBench:
         self._published = {} if published is None else {task.id: task for task in published.tasks}
         self._data_version = DEFAULT_DATA_VERSION if published is None else published.version
 
+    @override
     def tasks(self) -> Sequence[Task]:
         """Return every task of which the recipe or the published data is at hand."""
         return [self._task(name) for name in self._names()]
 
+    @override
     def gradable(self) -> Sequence[str]:
         """Return the tasks that have a frozen recipe."""
         return [name for name in self._names() if self._has_recipe(name)]
 
+    @override
     def graders(self) -> Mapping[str, Grader]:
         """Return the graders."""
         official = NL2RepoOfficialGrader(self._recipes, self._published, self._official_installs)
         return {NL2RepoStrictGrader.name: NL2RepoStrictGrader(self._recipes), NL2RepoOfficialGrader.name: official}
 
-    def check_data(self, folder: Path) -> str:
-        """Read published data and return which release it is."""
-        return read_published(folder).version
+    @override
+    def data_source(self) -> DataSource:
+        """Return the publishers' repository."""
+        return Nl2RepoBenchData()
 
-    async def reference(self, task: Task, kind: Literal["oracle", "nop"], destination: Path, bench: Bench) -> None:
+    @override
+    async def reference(self, task: Task, subject: str, destination: Path, bench: Bench) -> None:
         """Write the original's whole source tree, or nothing."""
-        if kind == "oracle":
+        if subject == "oracle":
             recipe = self._recipes.get(task.id)
             if recipe is None:
                 raise TaskError(
@@ -86,16 +102,19 @@ class Nl2RepoBench:
                 )
             await write_original(recipe, destination, bench)
 
+    @override
     def withheld(self, task: Task) -> Collection[str]:
         """Return the distributions that hand out *task*'s original."""
         return withheld_names(task.id, self._recipes.get(task.id))
 
+    @override
     def needs(self, task: Task) -> Needs:
         """Return the recipe's interpreter, environment and original."""
         recipe = self._recipes[task.id]
         request = recipe.environment.request()
         return Needs(python=request.python, environment=request, source=recipe.source_request())
 
+    @override
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
         """Return a row per task: what is at hand, and what is counted. "-": not known."""
         columns = ("task", "band", "recipe", "specification", "expected", "declared", "python", "original")

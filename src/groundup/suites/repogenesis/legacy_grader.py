@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pydantic import Field, ValidationError
+from typing_extensions import override
 
 from groundup.domain.digests import digest_bytes, digest_of
 from groundup.domain.records import Record
@@ -26,7 +27,7 @@ from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.start import find_start
 from groundup.grading.services.testing import middle_cut
 from groundup.sandbox.protocol import Command, Ending, Mount, SandboxSpec
-from groundup.suites.base import Graded
+from groundup.suites.base import Graded, Grader
 from groundup.suites.repogenesis.code_metrics import CodeMetrics, code_metrics, count_tests, legacy_denominator
 from groundup.suites.repogenesis.data import README, ServiceProblem, expected_seconds, problem_of
 from groundup.suites.repogenesis.drivers import driver
@@ -72,7 +73,7 @@ class _Outcome(Record):
     is_told: bool = Field(default=True, description="False: it said nothing that can be read")
 
 
-class LegacyGrader:
+class LegacyGrader(Grader):
     """Does with a submission what the scripts before the harness did, and reads their output as they do."""
 
     name = "legacy"
@@ -90,14 +91,17 @@ class LegacyGrader:
         self._java = java or lifecycle
         self._waits = _WAIT_S if wait_s is None else dict.fromkeys(_WAIT_S, wait_s)
 
+    @override
     def reservation_mb(self, task: Task) -> int:
         """Return what a service and its tests use as a rule; their limit is higher."""
         return min(task.limits.memory_mb, _RESERVATION_MB)
 
+    @override
     def expected_s(self, task: Task) -> float:
         """Return what its language and its tests take as a rule."""
         return expected_seconds(self._problems.get(task.id))
 
+    @override
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return what decides a verdict besides the submission."""
         problem = self._problems.get(task.id)
@@ -110,11 +114,13 @@ class LegacyGrader:
             "driver": digest_bytes(_driver()),
         }
 
+    @override
     async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
         """Return the tools of tasks in Java; other layers are the submissions' own."""
         problem = self._problems.get(task.id)
         return java_tools(bench) if problem is not None and problem.task.language == "java" else {}
 
+    @override
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Deploy, test, and read the sources."""
         problem = problem_of(self._problems, task.id)
@@ -164,6 +170,7 @@ class LegacyGrader:
         update = {**_timed(timings), "cacheable": ended, "by_time": not ended}
         return Graded(verdict=verdict.model_copy(update=update), logs=cut)
 
+    @override
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return what the scripts say of a repository of which nothing runs."""
         problem = problem_of(self._problems, task.id)

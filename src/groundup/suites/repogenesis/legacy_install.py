@@ -14,7 +14,7 @@ from groundup.domain.records import Record
 from groundup.environments.requests import PythonEnvironment, ResolvedRequest
 from groundup.environments.work_time import OutOfTimeError
 from groundup.grading.bench import Bench
-from groundup.grading.services.install import installer, read_declared
+from groundup.grading.services.install import read_declared
 from groundup.grading.services.records import Lifecycle
 from groundup.suites.repogenesis.legacy_rules import CONFIGURATIONS, files_named, find_file
 
@@ -71,7 +71,7 @@ async def _try(
         python=lifecycle.python, requirements=requirements, with_pip=True, work_s=lifecycle.install_s
     )
     try:
-        return await installer(bench).submission_environment(request)
+        return await bench.builder.submission_environment(request)
     except OutOfTimeError:
         return "timeout"
     except SubmissionError:

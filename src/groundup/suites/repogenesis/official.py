@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+from typing_extensions import override
+
 from groundup.domain.digests import digest_bytes, digest_of
 from groundup.domain.errors import TaskError
 from groundup.domain.tasks import Task
@@ -23,7 +25,7 @@ from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.start import find_start
 from groundup.grading.services.testing import middle_cut
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, SandboxSpec
-from groundup.suites.base import Graded
+from groundup.suites.base import Graded, Grader
 from groundup.suites.repogenesis.data import ServiceProblem, expected_seconds, problem_of
 from groundup.suites.repogenesis.drivers import driver
 from groundup.suites.repogenesis.official_java import build_java_image, run_java_image
@@ -49,7 +51,7 @@ _TIMED_OUT = (Ending.TIMEOUT, Ending.WALL_CLOCK)
 _BUILD_FAILED, _CONTAINER_TIMEOUT = -3, -1
 
 
-class RepoGenesisOfficialGrader:
+class RepoGenesisOfficialGrader(Grader):
     """Does with a submission what the published harness does, and reads its log as it does."""
 
     name = "official"
@@ -61,14 +63,17 @@ class RepoGenesisOfficialGrader:
         self._problems = problems
         self._lifecycles = {"python": lifecycle, "java": java or lifecycle}
 
+    @override
     def reservation_mb(self, task: Task) -> int:
         """Return what a service and its tests use as a rule; their limit is higher."""
         return min(task.limits.memory_mb, _RESERVATION_MB)
 
+    @override
     def expected_s(self, task: Task) -> float:
         """Return what its language and its tests take as a rule."""
         return expected_seconds(self._problems.get(task.id))
 
+    @override
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return what decides a verdict besides the submission."""
         problem = self._problems.get(task.id)
@@ -79,11 +84,13 @@ class RepoGenesisOfficialGrader:
             "driver": digest_bytes(_driver()),
         }
 
+    @override
     async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
         """Return the tools of tasks in Java; other layers are the submissions' own."""
         problem = self._problems.get(task.id)
         return java_tools(bench) if problem is not None and problem.task.language == "java" else {}
 
+    @override
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Build, run, read the log."""
         problem = problem_of(self._problems, task.id)
@@ -107,6 +114,7 @@ class RepoGenesisOfficialGrader:
             logs["resolved.txt"] = resolution.as_text()
         return Graded(verdict=verdict.model_copy(update={"timings_s": timings, "facts": facts}), logs=logs)
 
+    @override
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return what the harness reports of a repository that it could not build: nothing was counted."""
         return Graded(

@@ -13,7 +13,7 @@ from groundup.domain.errors import SubmissionError
 from groundup.domain.records import Record
 from groundup.environments.requests import PythonEnvironment, ResolvedRequest
 from groundup.grading.bench import Bench
-from groundup.grading.services.install import installer, read_declared
+from groundup.grading.services.install import read_declared
 from groundup.grading.services.records import Lifecycle
 from groundup.trees.copy import copy_tree
 
@@ -93,7 +93,7 @@ async def _install(repository: Path, lifecycle: Lifecycle, bench: Bench) -> tupl
             python=lifecycle.python, requirements=(*first, *second), with_pip=True, on_behalf_of="submission"
         )
         try:
-            return await installer(bench).submission_environment(request), told
+            return await bench.builder.submission_environment(request), told
         except SubmissionError:
             continue
     raise SubmissionError("not even pytest can be installed for the published tests; see the log of the build")

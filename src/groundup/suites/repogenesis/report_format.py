@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 
 from pydantic import ValidationError
+from typing_extensions import override
 
 from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.subjects import AttemptKey, Subject
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.domain.version import __version__
-from groundup.suites.base import AttemptResult, OwnReport, Results
+from groundup.suites.base import AttemptResult, OwnReport, ReportForm, Results
 from groundup.suites.repogenesis import static
 from groundup.suites.repogenesis.data import ServiceProblem
 from groundup.suites.repogenesis.published_report import (
@@ -33,6 +34,25 @@ NOT_RUN = "Docker evaluation skipped"
 _EXCEPTION, _DOCKER, _BUILD_FAILED = -99, -2, -3
 _FAILED_ELSEWHERE = (_EXCEPTION, _DOCKER)
 _OPTIONAL = frozenset({"api_coverage", "build_error", "error"})
+
+
+class PublishedForm(ReportForm):
+    """The published harness's form, for these problems."""
+
+    name = FORMAT
+
+    def __init__(self, problems: Mapping[str, ServiceProblem]) -> None:
+        self._problems = problems
+
+    @override
+    def write(self, results: Results) -> OwnReport:
+        """Return *results* as the published harness reports them."""
+        return write_report(results, self._problems)
+
+    @override
+    def read(self, document: bytes, name: str) -> Results | None:
+        """Return what a report of the published harness says."""
+        return read_report(document, name)
 
 
 def write_report(results: Results, problems: Mapping[str, ServiceProblem]) -> OwnReport:

@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
+from typing_extensions import override
+
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError
 from groundup.domain.tasks import Task
@@ -15,7 +17,7 @@ from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Statu
 from groundup.grading.bench import Bench
 from groundup.sources.routes.extraction import read_routes
 from groundup.sources.routes.paths import Route
-from groundup.suites.base import Graded
+from groundup.suites.base import Graded, Grader
 from groundup.suites.repogenesis.coverage import caught_by, declared, implements
 from groundup.suites.repogenesis.data import README, ServiceProblem
 from groundup.suites.repogenesis.endpoints import Endpoint
@@ -28,7 +30,7 @@ _RESERVATION_MB = 256
 _LARGEST_README = 1024 * 1024
 
 
-class StaticGrader:
+class StaticGrader(Grader):
     """Reads a submission's sources, and runs nothing."""
 
     name = NAME
@@ -37,19 +39,23 @@ class StaticGrader:
     def __init__(self, problems: Mapping[str, ServiceProblem]) -> None:
         self._problems = problems
 
+    @override
     def reservation_mb(self, task: Task) -> int:
         """Return what reading sources takes."""
         return _RESERVATION_MB
 
+    @override
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return what decides a verdict besides the submission."""
         problem = self._problem(task)
         return {"task": digest_of(problem.task), "readme": digest_of(problem.readme)}
 
+    @override
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Compare the sources with the specification."""
         return await asyncio.to_thread(self._grade, task, submission)
 
+    @override
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return 0 of all endpoints."""
         return Graded(verdict=_verdict(self._problem(task), task.data_version, (), {}, (reason,)))

@@ -9,6 +9,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from typing_extensions import override
+
 from groundup.domain.digests import digest_bytes, digest_of
 from groundup.domain.errors import TaskError
 from groundup.domain.tasks import Task
@@ -24,7 +26,7 @@ from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.start import StartCommand, find_java_start, find_start
 from groundup.grading.services.testing import TestRun, middle_cut
 from groundup.sandbox.protocol import SandboxSpec
-from groundup.suites.base import Graded
+from groundup.suites.base import Graded, Grader
 from groundup.suites.repogenesis.coverage import Coverage, covered
 from groundup.suites.repogenesis.data import ServiceProblem, expected_seconds
 from groundup.suites.repogenesis.in_process import run_in_process
@@ -37,7 +39,7 @@ _RESERVATION_MB = 768
 _JAVA_RESERVATION_MB = 1024
 
 
-class RepoGenesisStrictGrader:
+class RepoGenesisStrictGrader(Grader):
     """Deploys a submission, tests it from another sandbox, and asks for its endpoints."""
 
     name = "strict"
@@ -49,16 +51,19 @@ class RepoGenesisStrictGrader:
         self._problems = problems
         self._lifecycles = {"python": lifecycle, "java": java or lifecycle}
 
+    @override
     def reservation_mb(self, task: Task) -> int:
         """Return what a service and its tests use as a rule; their limits are higher."""
         problem = self._problems.get(task.id)
         is_java = problem is not None and problem.task.language == "java"
         return min(task.limits.memory_mb, _JAVA_RESERVATION_MB if is_java else _RESERVATION_MB)
 
+    @override
     def expected_s(self, task: Task) -> float:
         """Return what its language and its tests take as a rule."""
         return expected_seconds(self._problems.get(task.id))
 
+    @override
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return what decides a verdict besides the submission."""
         problem = self._problems.get(task.id)
@@ -71,6 +76,7 @@ class RepoGenesisStrictGrader:
             "java": digest_bytes(java_runner_source()),
         }
 
+    @override
     async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
         """Return the layer of the tests' environment; for Java the tools, whose layers submissions decide."""
         problem = self._problems.get(task.id)
@@ -79,6 +85,7 @@ class RepoGenesisStrictGrader:
         environment = await bench.builder.python(test_environment())
         return {environment.layer.kind: environment.layer.digest}
 
+    @override
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Install, start, wait, test, probe."""
         problem = self._gradable(task)
@@ -102,10 +109,12 @@ class RepoGenesisStrictGrader:
             logs=_logs(observed, coverage, lifecycle.log_bytes),
         )
 
+    @override
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return 0 over the frozen counts, for a submission that could not be taken in."""
         return Graded(verdict=zero_verdict(self._gradable(task), reason, _identity(task)))
 
+    @override
     async def sandbox_spec(self, task: Task, workspace: Path, bench: Bench) -> SandboxSpec:
         """Return the service's sandbox around *workspace*, for looking around; nothing is started."""
         problem = self._gradable(task)

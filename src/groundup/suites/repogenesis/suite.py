@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Literal
+
+from typing_extensions import override
 
 from groundup.domain.errors import TaskError
 from groundup.domain.limits import Limits
@@ -13,13 +14,13 @@ from groundup.domain.tasks import SeedFile, Task
 from groundup.domain.verdicts import Verdict
 from groundup.grading.bench import Bench
 from groundup.settings import Settings
-from groundup.suites.base import Grader, Needs, OwnReport, Results, Summary
+from groundup.suites.base import DataSource, Grader, Needs, ReportForm, Suite, Summary
 from groundup.suites.pulling import PublishedRepository, data_folder
 from groundup.suites.repogenesis.data import POM, README, ServiceProblem, read_dataset
 from groundup.suites.repogenesis.legacy_grader import LegacyGrader
 from groundup.suites.repogenesis.locked import PYTHON, java_lifecycle, lifecycle, test_environment
 from groundup.suites.repogenesis.official import RepoGenesisOfficialGrader
-from groundup.suites.repogenesis.report_format import FORMAT, read_report, write_report
+from groundup.suites.repogenesis.report_format import PublishedForm
 from groundup.suites.repogenesis.static import StaticGrader
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from groundup.suites.repogenesis.summaries import summaries
@@ -83,14 +84,9 @@ def create(settings: Settings) -> "RepoGenesis":
     return RepoGenesis(dict(sorted(problems.items())), version, settings)
 
 
-class RepoGenesis:
-    """The suite: tasks from shipped and brought records, texts and hidden tests from the data."""
+class RepoGenesisData(DataSource):
+    """The publishers' repository."""
 
-    name = NAME
-    version = "1"
-    description = "web services in Python and Java from a README: deployment, hidden tests, API coverage"
-    default_grader = "strict"
-    report_format = FORMAT
     published = PublishedRepository(
         address="https://github.com/microsoft/DKI_LLM",
         commit=COMMIT,
@@ -98,23 +94,41 @@ class RepoGenesis:
         licence="MIT",
     )
 
+    @override
+    def check(self, folder: Path) -> str:
+        """Read task folders and return which release they are."""
+        return read_dataset(folder).version
+
+
+class RepoGenesis(Suite):
+    """The suite: tasks from shipped and brought records, texts and hidden tests from the data."""
+
+    name = NAME
+    version = "1"
+    description = "web services in Python and Java from a README: deployment, hidden tests, API coverage"
+    default_grader = "strict"
+
     def __init__(self, problems: Mapping[str, ServiceProblem], data_version: str, settings: Settings) -> None:
         self.problems = problems
         self._data_version = data_version
         self._settings = settings
 
+    @override
     def tasks(self) -> Sequence[Task]:
         """Return every task, whether its texts are at hand or not."""
         return [self._task(problem) for problem in self.problems.values()]
 
+    @override
     def gradable(self) -> Sequence[str]:
         """Return the tasks whose hidden tests are at hand."""
         return [name for name, problem in self.problems.items() if problem.folder is not None]
 
+    @override
     def referenced(self) -> Collection[str]:
         """Return the tasks for which there is a service of our own."""
         return oracle_names()
 
+    @override
     def groups(self) -> Mapping[str, Collection[str]]:
         """Return the tasks of each language, and those that can be measured by strict."""
         tasks = [problem.task for problem in self.problems.values()]
@@ -124,36 +138,39 @@ class RepoGenesis:
             **{word: [task.id for task in tasks if task.language == word] for word in sorted(languages)},
         }
 
+    @override
     def graders(self) -> Mapping[str, Grader]:
         """Return the graders."""
         return all_graders(self.problems, self._settings)
 
-    def check_data(self, folder: Path) -> str:
-        """Read task folders and return which release they are."""
-        return read_dataset(folder).version
+    @override
+    def data_source(self) -> DataSource:
+        """Return the publishers' repository."""
+        return RepoGenesisData()
 
-    async def reference(self, task: Task, kind: Literal["oracle", "nop"], destination: Path, bench: Bench) -> None:
+    @override
+    async def reference(self, task: Task, subject: str, destination: Path, bench: Bench) -> None:
         """Write our own service for the task, or nothing."""
-        if kind == "oracle":
+        if subject == "oracle":
             await asyncio.to_thread(write_oracle, task.id, destination)
 
-    def write_report(self, results: Results) -> OwnReport:
-        """Return *results* as the published harness reports them."""
-        return write_report(results, self.problems)
+    @override
+    def report_form(self) -> ReportForm:
+        """Return the form of the published harness."""
+        return PublishedForm(self.problems)
 
-    def read_report(self, document: bytes, name: str) -> Results | None:
-        """Return what a report of the published harness says."""
-        return read_report(document, name)
-
+    @override
     def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
         """Return the figures by language, as *grader* averages them."""
         return summaries(verdicts, grader, self.problems)
 
+    @override
     def needs(self, task: Task) -> Needs:
         """Return the environment of the hidden tests, and a JDK for tasks in Java."""
         is_java = self.problems[task.id].task.language == "java"
         return Needs(python=PYTHON, environment=test_environment(), java=is_java)
 
+    @override
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
         """Return a row per task."""
         columns = (
