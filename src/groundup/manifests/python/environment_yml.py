@@ -1,22 +1,19 @@
 """environment.yml of conda, as far as it is a plain block list: packages of conda, and of pip below `- pip:`."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from groundup.manifests.editing import Edit, Span, Text
-from groundup.manifests.lines import deletions, inserted_lines, with_touching_comments
+from groundup.manifests.editing import Text
 from groundup.manifests.python.requirement import normalised, parse_requirement, place_kind, render_requirement
-from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
+from groundup.manifests.records import Dependency, DependencyKind, Language, ManifestError, Note, SectionKey
 from groundup.manifests.sections import ManifestEntry, Scan, Section, SpanFormat
+from groundup.manifests.yaml_blocks import Block, BlockSection, blocks, brackets, top_level
 
 CONDA = "conda"
 """The origin of a package that conda's channels hold; its name need not be the one on the Python package index."""
 _PIP = "pip"
-_ITEM = re.compile(r"(?P<indent>[ \t]*)-[ \t]+(?P<value>.*)$")
 _SPEC = re.compile(r"(?:(?P<channel>[\w./-]+)::)?(?P<name>[A-Za-z0-9_.-]*[A-Za-z0-9_])\s*(?P<constraint>.*)$")
-_COMMENT = re.compile(r"\s+#.*$")
 _KEPT = frozenset({"python", "pip"})
 
 
@@ -34,26 +31,14 @@ class EnvironmentYml(SpanFormat):
         )
 
     def scan(self, source: Text) -> Scan:
-        """Find the block list of dependencies; one that is written otherwise cannot be said."""
+        """Find the block list of dependencies. One in another form is noted as unknown. Raises `ManifestError`."""
         path = PurePosixPath(source.path)
         kind, _ = place_kind((path.stem, *reversed(path.parts[:-1])))
-        entries: dict[str, list[ManifestEntry]] = {CONDA: [], _PIP: []}
+        sections: list[Section] = []
         notes: list[Note] = []
-        last: dict[str, tuple[int, str]] = {}
-        for line in _items(source, notes):
-            if line.opens == _PIP:
-                last[_PIP] = line.span.end, line.lead.replace("-", " ") + "  - "
-                last.setdefault(CONDA, (line.span.start, line.lead))
-                continue
-            last[line.place] = line.span.end, line.lead
-            dependency = None if line.opens else _dependency(line, kind)
-            if dependency is not None:
-                known = {"text": line.value, "location": source.location(line.span)}
-                entries[line.place].append(ManifestEntry(dependency.model_copy(update=known), line.span))
-        sections = [
-            _ListSection(source, SectionKey(kind, "", place), entries[place], offset, lead)
-            for place, (offset, lead) in last.items()
-        ]
+        for top in top_level(source):
+            if top.text == "dependencies":
+                sections += _sections(source, top, kind, notes)
         return Scan(source, sections, notes)
 
     def home(self, dependency: Dependency) -> SectionKey:
@@ -61,75 +46,53 @@ class EnvironmentYml(SpanFormat):
         return SectionKey(dependency.kind, "", CONDA if dependency.origin == CONDA else _PIP)
 
 
-@dataclass(frozen=True)
-class _Item:
-    value: str
-    span: Span
-    place: str
-    lead: str
-    """What an item of its list starts with: blanks, the dash, a blank."""
-    opens: str = ""
-    """Which list the line opens; it is no item of one then."""
+def _sections(source: Text, top: Block, kind: DependencyKind, notes: list[Note]) -> Iterator[Section]:
+    """Yield conda's list, and pip's below it. Adds a note for what is not a plain block list."""
+    try:
+        items = _items(source, top)
+        yield _section(source, SectionKey(kind, "", CONDA), top, items)
+        for item in items:
+            if item.text == _PIP and item.value is not None:
+                yield _section(source, SectionKey(kind, "", _PIP), item, _items(source, item))
+            elif item.value is not None:
+                notes.append(_unclear(source, item.span.start))
+    except ManifestError:
+        notes.append(_unclear(source, top.span.start))
 
 
-@dataclass(frozen=True)
-class _ListSection(Section):
-    source: Text
-    key: SectionKey
-    entries: Sequence[ManifestEntry]
-    end: int
-    lead: str
-
-    def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
-        gone = [entry.span for i, entry in enumerate(self.entries) if i not in kept]
-        lines = [self.lead + _rendered(item) for item in added]
-        return deletions(gone) + inserted_lines(self.source, self.end, lines)
-
-    def clearing(self) -> list[Edit]:
-        return deletions([with_touching_comments(self.source, entry.span) for entry in self.entries])
+def _items(source: Text, block: Block) -> list[Block]:
+    if block.scalar:
+        raise source.error("must be a list", block.span.start)
+    return blocks(source, block.value)
 
 
-def _items(source: Text, notes: list[Note]) -> Iterator[_Item]:
-    """Yield the items of the list; adds a note where it is not a plain block list."""
-    at, inside, pip_indent = 0, False, -1
-    while at < len(source.text):
-        start, at = at, source.line_end(at)
-        line = _COMMENT.sub("", source.text[start:at].rstrip())
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        item = _ITEM.match(line)
-        if line[0] not in " \t-":
-            inside, pip_indent = line.startswith("dependencies:"), -1
-            if inside and line.removeprefix("dependencies:").strip() not in ("", "[]"):
-                notes.append(_unclear(source, start))
-                inside = False
-            elif inside:
-                yield _Item("", Span(start, at), CONDA, "  - ", opens=CONDA)
-        elif inside and item:
-            value = item["value"].strip().strip("\"'").strip()
-            deeper = pip_indent >= 0 and len(item["indent"]) > pip_indent
-            if not deeper:
-                pip_indent = len(item["indent"]) if value == "pip:" else -1
-            place = _PIP if deeper else CONDA
-            yield _Item(
-                value, Span(start, at), place, item["indent"] + "- ", opens=_PIP if value == "pip:" else ""
-            )
-        elif inside:
-            notes.append(_unclear(source, start))
+def _section(source: Text, key: SectionKey, parent: Block, items: Sequence[Block]) -> BlockSection:
+    """Return the section of a list. What is added to conda's goes before the list of pip."""
+    scalars = [item for item in items if item.value is None]
+    entries = []
+    for item in scalars:
+        dependency = _dependency(item, key)
+        if dependency is not None:
+            known = {"text": item.text, "location": source.location(item.span)}
+            entries.append(ManifestEntry(dependency.model_copy(update=known), item.span))
+    end = scalars[-1].span.end if scalars else items[0].span.start if items else parent.span.end
+    lead = (scalars or items)[0].lead if items else parent.lead.replace("-", " ") + "  - "
+    return BlockSection(source, key, entries, end, lead, _rendered, brackets(source, parent))
 
 
 def _unclear(source: Text, offset: int) -> Note:
-    message = "dependencies are not written as a plain list; only a YAML reader could tell"
+    message = "dependencies are not written as a plain list, one on each line"
     return Note(topic="cannot-say", message=message, line=source.line_of(offset))
 
 
-def _dependency(item: _Item, kind: DependencyKind) -> Dependency | None:
+def _dependency(item: Block, key: SectionKey) -> Dependency | None:
     """Return the dependency of an item; None for python, pip and pip's options, which are no dependencies."""
-    if item.place == _PIP:
-        return None if item.value.startswith("-") else parse_requirement(item.value).dependency(kind)
-    match = _SPEC.match(item.value)
+    kind, text = key.kind, item.text.strip()
+    if key.marker == _PIP:
+        return None if text.startswith("-") else parse_requirement(text).dependency(kind)
+    match = _SPEC.match(text)
     if match is None:
-        return Dependency(language="python", name="", normalised="", kind=kind, origin=item.value)
+        return Dependency(language="python", name="", normalised="", kind=kind, origin=text)
     if match["name"] in _KEPT:
         return None
     return Dependency(
