@@ -28,9 +28,9 @@ from groundup.store.files import write_atomically
 from groundup.suites.dibench.instances import Instance, InstanceMetadata, as_lines, read_instances
 from groundup.suites.dibench.patches import PatchError, apply_to_file, parse_patch
 from groundup.trees.removal import remove_tree
-from groundup.workflows.matrix import pinned
+from groundup.workflows.matrix import flat, pinned
 from groundup.workflows.tree import FolderTree
-from groundup.workflows.workflow import as_text, read_workflow
+from groundup.workflows.workflow import read_workflow
 
 _NO_END = b"\n\\ No newline at end of file\n"
 
@@ -252,9 +252,8 @@ def chosen_job(wanted: InstanceRequest, original: Path) -> tuple[TestJob, str]:
         raise UsageError(f"{wanted.repository} has no {workflow}; name a workflow file that it has")
     job = read_workflow(file.read_bytes(), workflow).job(name)
     leg = {} if job.matrix.dynamic else pinned(job, asked)
-    pins = {key: text for key, value in leg.items() if (text := as_text(value)) is not None}
     runner = fitting[0].runner if fitting else ", ".join(job.runs_on)
-    return TestJob(workflow=workflow, name=name, leg=pins), runner
+    return TestJob(workflow=workflow, name=name, leg=dict(flat(leg))), runner
 
 
 def _name_of(origin: RepositoryOrigin, repository: str) -> str:

@@ -71,11 +71,11 @@ def pinned(job: Job, wanted: Mapping[str, str]) -> Leg:
 
 def same(value: JsonValue, text: str) -> bool:
     """Whether a value is what *text* means, however either writes a number."""
-    own = as_text(value)
+    own = as_text(value) or ""
     if own == text:
         return True
     try:
-        return not isinstance(value, str) and own is not None and float(own) == float(text)
+        return not isinstance(value, str) and float(own) == float(text)
     except ValueError:
         return False
 
