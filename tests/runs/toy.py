@@ -42,6 +42,7 @@ class Unreached(PyPIGateway):
         super().__init__(PyPIClient(nowhere, FetchCache(Path("/nonexistent"))))
 
     @property
+    @override
     def troubles(self) -> tuple[Trouble, ...]:
         """Return what a submission's own pip could not get."""
         return (Trouble(kind="network", name="flask", message="the index answers with HTTP 503"),)

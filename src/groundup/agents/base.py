@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
+from groundup import catalog
 from groundup.domain.conversations import TokenUsage
 from groundup.domain.errors import UsageError
 from groundup.domain.extending import Extension
@@ -116,6 +117,16 @@ class Agent(Extension):
     def expected_usage(self, task: Task, limits: EpisodeLimits) -> TokenUsage | None:
         """Return how many tokens an attempt at *task* will use, roughly; None: that cannot be guessed."""
         return None
+
+
+def open_agent(name: str, options: Mapping[str, JsonValue]) -> Agent:
+    """Return the agent that the catalog knows by *name*. Raises `UsageError`, also for what is no agent."""
+    made = catalog.find("agent", name)(options)
+    if not isinstance(made, Agent):
+        raise UsageError(
+            f"agent {name!r} makes a {type(made).__name__}, which must derive from groundup.agents.base.Agent"
+        )
+    return made
 
 
 R = TypeVar("R", bound=Record)

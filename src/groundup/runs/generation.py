@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from groundup import catalog
-from groundup.agents.base import Agent
+from groundup.agents.base import open_agent
 from groundup.agents.trajectories import paid_for
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import UsageError
@@ -35,7 +34,7 @@ class GeneratedSource:
         """Raises `UsageError` for an unknown agent, a wrong option, or a missing model."""
         self.spec = spec
         self.suite = suite
-        self.agent: Agent = catalog.find("agent", spec.agent)(spec.options)
+        self.agent = open_agent(spec.agent, spec.options)
         if self.agent.needs_model and spec.model is None:
             raise UsageError(f"the agent {spec.agent} needs a model; name one with -m PROVIDER/MODEL")
 

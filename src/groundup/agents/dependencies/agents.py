@@ -1,6 +1,7 @@
 """The agents `all-in-one`, `imports-only` and `file-iterate`: dependencies from what a model reads."""
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -82,11 +83,11 @@ class _Method(Agent):
         assignment.trajectory.append("files", written=[*answer.written], problems=[*answer.problems])
         return asking.ended(outcome, detail or "; ".join(answer.problems[:3]))
 
+    @abstractmethod
     async def ask(
         self, asking: ModelQuestions, repository: MaskedRepository, task: Task, answer: "_Answer"
     ) -> None:
-        """Ask, and put what is said into *answer*. Raises `Unanswerable`."""
-        raise NotImplementedError
+        """Ask, and put the replies into *answer*. Raises `Unanswerable`."""
 
 
 class _Answer:
@@ -124,6 +125,7 @@ class _Answer:
 class _OneQuestion(_Method):
     """One question for the whole repository."""
 
+    @override
     async def ask(self, asking: ModelQuestions, repository: MaskedRepository, task: Task, answer: _Answer) -> None:
         """Ask once."""
         shown = await asyncio.to_thread(self.shown, repository)
@@ -140,6 +142,7 @@ class AllInOne(_OneQuestion):
 
     name = "all-in-one"
 
+    @override
     def shown(self, repository: MaskedRepository) -> str:
         """All sources."""
         return f"{_CODE}\n\n{repository.shown_sources()}"
@@ -150,6 +153,7 @@ class ImportsOnly(_OneQuestion):
 
     name = "imports-only"
 
+    @override
     def shown(self, repository: MaskedRepository) -> str:
         """The import statements."""
         return f"{_IMPORTS}\n\n{repository.shown_imports()}"
@@ -160,6 +164,7 @@ class FileIterate(_Method):
 
     name = "file-iterate"
 
+    @override
     async def ask(self, asking: ModelQuestions, repository: MaskedRepository, task: Task, answer: _Answer) -> None:
         """Collect proposals, then have them merged."""
         said: dict[str, dict[str, tuple[str, ...]]] = {path: {} for path in repository.build_files}

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple, get_args
 
 from pydantic import Field
+from typing_extensions import override
 
 from groundup.domain.records import Record
 
@@ -36,6 +37,7 @@ class Endpoint(Record):
     method: Method
     path: str = Field(pattern=r"^/")
 
+    @override
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pydantic import Field
+from typing_extensions import override
 
 from groundup.domain.records import Record
 from groundup.trees.reading import read_regular
@@ -145,6 +146,7 @@ class Extracted(Record):
     method: str
     path: str
 
+    @override
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 
