@@ -7,7 +7,8 @@ from typing import Protocol
 from groundup.domain.subjects import Outcome, Submission
 from groundup.domain.verdicts import Status
 from groundup.episodes.grading import Grading, Phase, full_disk_named
-from groundup.episodes.records import EpisodeResult, EpisodeSink
+from groundup.episodes.records import EpisodeResult
+from groundup.episodes.sinks import EpisodeSink
 from groundup.store.verdict_cache import VerdictCache
 from groundup.suites.base import Graded
 

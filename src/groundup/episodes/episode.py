@@ -18,7 +18,8 @@ from groundup.domain.subjects import Provenance, Submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Stage, Verdict
 from groundup.episodes.grading import Grading, Phase, Room
-from groundup.episodes.records import EpisodeSink, EpisodeSpec
+from groundup.episodes.records import EpisodeSpec
+from groundup.episodes.sinks import EpisodeSink
 from groundup.episodes.workspaces import Workspace
 from groundup.models.cache import for_attempt
 from groundup.models.protocol import ChatModel
@@ -37,7 +38,7 @@ class Episode:
 
     def __init__(self, spec: EpisodeSpec, grading: Grading, scratch: Path) -> None:
         self.spec = spec
-        self._grading = grading
+        self.grading = grading
         self._scratch = scratch
         self._bench = grading.bench(scratch / "intake")
         self._workspace = Workspace(grading.suite, grading.task, self._bench.scratch)
@@ -54,7 +55,7 @@ class Episode:
         self, model: ChatModel | None, trajectory: Trajectory, keep: Callable[[str, bytes], None]
     ) -> Assignment:
         """Return what an agent may use."""
-        task = self._grading.task
+        task = self.grading.task
         return Assignment(
             task=task,
             workspace=self._workspace.path,
@@ -66,7 +67,7 @@ class Episode:
             limits=self.spec.limits,
             submit=self.submit,
             keep=keep,
-            withheld=withheld_from(self._grading.suite, task),
+            withheld=withheld_from(self.grading.suite, task),
             label=str(self.spec.key),
         )
 
@@ -110,10 +111,10 @@ class Episode:
         scratch = self._scratch / f"shown-{next(self._submits)}"
         scratch.mkdir()
         try:
-            async with self._grading.room():
-                return (await self._grading.grade(tree, scratch)).verdict
+            async with self.grading.room():
+                return (await self.grading.grade(tree, scratch)).verdict
         except SubmissionError as error:
-            return self._grading.zero(Stage.INSTALL, error)[0].verdict
+            return self.grading.zero(Stage.INSTALL, error)[0].verdict
         finally:
             await in_thread(lambda: remove_tree(scratch))
 

@@ -1,12 +1,7 @@
-"""What an attempt is decided by, what comes of it, and where it leaves things."""
-
-from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import Protocol
+"""What an attempt is decided by, and what comes of it."""
 
 from pydantic import Field, JsonValue
 
-from groundup.agents.base import Trajectory
 from groundup.domain.digests import digest_of
 from groundup.domain.limits import EpisodeLimits, Feedback
 from groundup.domain.names import Name
@@ -54,30 +49,3 @@ class EpisodeResult(Record):
     """Whether the verdict was found in the verdict cache."""
     repeatable: bool = True
     """Whether trying again soon may help where the verdict does not settle the attempt."""
-
-
-class EpisodeSink(Protocol):
-    """Where one attempt leaves things as they arise; a later try finds there what an earlier one left."""
-
-    submission: Path
-    """The tree that was handed in, once `incoming` has been left."""
-
-    def made(self) -> Submission | None:
-        """Return the record of a submission that is there in full; None where it must be made again."""
-        ...
-
-    def incoming(self) -> AbstractContextManager[Path]:
-        """Give an empty folder to fill; on success it becomes `submission`, otherwise it is removed."""
-        ...
-
-    def write_record(self, submission: Submission) -> None:
-        """Record that `submission` is complete."""
-        ...
-
-    def trajectory(self) -> AbstractContextManager[Trajectory]:
-        """Open the record of what is done, to append to it."""
-        ...
-
-    def keep_agent_log(self, name: str, content: bytes) -> None:
-        """Keep what an agent printed or logged itself."""
-        ...

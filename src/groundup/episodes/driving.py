@@ -1,0 +1,170 @@
+"""Somebody outside plays an attempt step by step: a notebook, a server, a trainer.
+
+    async with open_episode(spec, grading, scratch) as episode:
+        seen = await episode.run("ls")
+        await episode.write_file("setup.py", "...")
+        shown = await episode.submit()
+        result = await episode.grade()
+
+The sandbox is the one that agents get. However the block is left, its sandbox is closed and its files are gone.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path, PurePosixPath
+
+from pydantic import JsonValue
+
+from groundup.agents.base import AgentResult, SubmitResult, Trajectory
+from groundup.agents.tools import run_bash
+from groundup.agents.workplace import AgentSandbox, open_workplace
+from groundup.domain.errors import UsageError
+from groundup.domain.records import Record
+from groundup.domain.subjects import Outcome, Submission
+from groundup.domain.tasks import Task
+from groundup.episodes.attempt import AttemptTry
+from groundup.episodes.episode import Episode
+from groundup.episodes.grading import Grading, Phase
+from groundup.episodes.records import EpisodeResult, EpisodeSpec
+from groundup.episodes.sinks import EpisodeSink, MemorySink
+from groundup.sandbox.protocol import WORKSPACE
+from groundup.trees.removal import remove_tree
+from groundup.trees.threads import in_thread
+
+_OUTPUT_BYTES = 16 * 1024
+
+
+class Observation(Record):
+    """What a command did."""
+
+    output: str
+    """Both streams as one, the middle left out when it is long, and how the command ended."""
+    exit_code: int | None
+    """None: it did not end by itself."""
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _HandingIn:
+    """Hands in what lies in the workspace. A `SubmissionMaker`."""
+
+    episode: Episode
+    ended: AgentResult
+    phase = Phase.INTAKE
+
+    async def make(self, destination: Path, scratch: Path) -> Submission:
+        """Copy it into *destination*."""
+        return await self.episode.hand_in(destination, self.ended, self.episode.spec.subject.agent)
+
+
+class DrivenEpisode:
+    """An open attempt that somebody outside plays, one call at a time."""
+
+    def __init__(
+        self, episode: Episode, sandbox: AgentSandbox, trajectory: Trajectory, sink: EpisodeSink, scratch: Path
+    ) -> None:
+        self.spec = episode.spec
+        self._episode = episode
+        self._sandbox = sandbox
+        self._trajectory = trajectory
+        self._sink = sink
+        self._scratch = scratch
+        self._gradings = count(1)
+        self._turns = 0
+        self._ended: AgentResult | None = None
+
+    @property
+    def task(self) -> Task:
+        """What is asked; nothing of its oracle."""
+        return self._episode.grading.task
+
+    async def run(self, command: str, timeout_s: float | None = None) -> Observation:
+        """Run *command* in a shell in the workspace. It counts as a turn."""
+        self._check_open()
+        turns = self.spec.limits.turns
+        if turns is not None and self._turns >= turns:
+            self._ended = AgentResult(outcome=Outcome.LIMIT, detail=f"{turns} turns", turns=turns)
+            raise UsageError(f"the {turns} turns of the episode {self.spec.key} are spent; grade it")
+        self._turns += 1
+        limit_s = timeout_s or self.task.limits.command_s
+        seen = await run_bash(self._sandbox, command, limit_s, _OUTPUT_BYTES)
+        output, code, seconds = seen
+        self._record("command", turn=self._turns, command=command, content=output, exit_code=code, seconds=seconds)
+        return Observation(output=output, exit_code=code, seconds=seconds)
+
+    async def write_file(self, path: str, content: str | bytes) -> None:
+        """Write a file in the workspace, making its folders."""
+        self._check_open()
+        data = content.encode() if isinstance(content, str) else content
+        await (await self._sandbox.sandbox()).write_file(str(PurePosixPath(WORKSPACE) / path), data)
+        self._record("written", path=path, bytes=len(data))
+
+    async def read_file(self, path: str) -> bytes:
+        """Return the content of a file of at most 16 MiB in the workspace. Raises `FileNotFoundError`."""
+        self._check_open()
+        return await (await self._sandbox.sandbox()).read_file(str(PurePosixPath(WORKSPACE) / path))
+
+    async def submit(self) -> SubmitResult:
+        """Grade a copy of the workspace as it is now, and say what the episode's feedback allows."""
+        self._check_open()
+        result = await self._episode.submit()
+        self._record("submitted", message=result.message)
+        if result.ends:
+            self._ended = AgentResult(outcome=Outcome.SUBMITTED, turns=self._turns)
+        return result
+
+    async def grade(self) -> EpisodeResult:
+        """End the episode: hand in what lies in the workspace, and grade that.
+
+        It can be called again where the verdict does not settle the attempt: the same submission is graded then.
+        """
+        first = self._ended is None
+        ended = self._ended = self._ended or AgentResult(outcome=Outcome.SUBMITTED, turns=self._turns)
+        await self._sandbox.close()
+        if first:
+            self._record("ended", outcome=ended.outcome.value, detail=ended.detail)
+        scratch = self._scratch / f"graded-{next(self._gradings)}"
+        scratch.mkdir()
+        return await AttemptTry(
+            grading=self._episode.grading,
+            maker=_HandingIn(self._episode, ended),
+            sink=self._sink,
+            scratch=scratch,
+            index=self.spec.index,
+        ).settle()
+
+    def _record(self, kind: str, **fields: JsonValue) -> None:
+        self._trajectory.append(kind, **fields)
+
+    def _check_open(self) -> None:
+        if self._ended is not None:
+            raise UsageError(f"the episode {self.spec.key} has ended; open another")
+
+
+@asynccontextmanager
+async def open_episode(
+    spec: EpisodeSpec, grading: Grading, scratch: Path, sink: EpisodeSink | None = None
+) -> AsyncIterator[DrivenEpisode]:
+    """Open the attempt that *spec* describes; `load_grading` returns its *grading*.
+
+    All files lie in a folder below *scratch* that is named by the digest of *spec*; one that a killed process left
+    is removed first. So the same attempt can be tried again, but not twice at once. A *sink* outlives the block;
+    without one the submission's tree is gone with it. What a sink holds as handed in is not made again.
+    """
+    folder = scratch / spec.digest.partition(":")[2][:16]
+    await in_thread(lambda: remove_tree(folder))
+    folder.mkdir(parents=True)
+    try:
+        kept = sink or MemorySink(folder / "submission")
+        episode = Episode(spec, grading, folder)
+        await episode.prepare()
+        with kept.trajectory() as trajectory:
+            subject = spec.subject
+            trajectory.append("began", agent=subject.agent, version="", model=subject.model)
+            assignment = episode.assignment(None, trajectory, kept.keep_agent_log)
+            async with open_workplace(assignment) as sandbox:
+                yield DrivenEpisode(episode, sandbox, trajectory, kept, folder)
+    finally:
+        await in_thread(lambda: remove_tree(folder))

@@ -1,0 +1,53 @@
+"""A driven episode in the default sandbox."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.errors import SandboxError
+from groundup.domain.verdicts import Score
+from groundup.episodes.driving import open_episode
+from groundup.episodes.equipment import Equipment
+from groundup.episodes.loading import load_grading
+from groundup.sandbox.bubblewrap import create
+from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
+from groundup.settings import Settings
+from tests.episodes.theatre import an_episode
+from tests.grading.library.laboratory import HostBuilder
+from tests.needs import lack
+
+
+@pytest.fixture
+async def provider(tmp_path: Path) -> AsyncIterator[SandboxProvider]:
+    """Bubblewrap; skips where this machine cannot open sandboxes."""
+    async with create(Settings(cache_dir=tmp_path / "cache")) as found:
+        (tmp_path / "try").mkdir()
+        try:
+            await (await found.open(SandboxSpec(workspace=tmp_path / "try"))).close()
+        except SandboxError as error:
+            lack("sandbox", error)
+        yield found
+
+
+@pytest.mark.end_to_end
+async def test_a_driven_episode_in_a_real_sandbox(tmp_path: Path, provider: SandboxProvider) -> None:
+    """Commands share files and processes, see nothing of the host or the grader, and all is gone afterwards."""
+    spec, settings = an_episode(), Settings(cache_dir=tmp_path / "cache")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    grading = load_grading(spec, Equipment(provider, HostBuilder(tmp_path / "layers")), settings)
+    async with open_episode(spec, grading, scratch) as episode:
+        await episode.write_file("notes/plan", "first behave, then submit")
+        seen = await episode.run("cat notes/plan; echo half > behaviour; (sleep 500 & echo $! > /tmp/pid); exit 3")
+        assert (seen.output, seen.exit_code) == ("first behave, then submit\n[exit code 3]", 3)
+        assert (await episode.run("kill -0 $(cat /tmp/pid) && echo alive")).output.startswith("alive")
+        assert (await episode.run(f"ls {tmp_path} 2>/dev/null")).exit_code != 0
+        assert (await episode.submit()).message == "Submitted. Score 0.5000: 1 of 2 passed."
+        await episode.run("echo pass > behaviour; ln -s /etc/passwd way-out")
+        result = await episode.grade()
+    assert result.graded is not None
+    assert result.graded.verdict.score == Score(numerator=2, denominator=2)
+    assert result.submission is not None
+    assert [dropped.partition(":")[0] for dropped in result.submission.dropped] == ["way-out"]
+    assert not any(scratch.iterdir())
