@@ -97,7 +97,7 @@ def check(
     from groundup.cli.console import say
     from groundup.cli.settings import settings_from
     from groundup.domain.errors import TaskError
-    from groundup.suites.nl2repobench.maker.check import check as checked
+    from groundup.suites.nl2repobench.maker.proof import check as checked
 
     settings = settings_from()
 

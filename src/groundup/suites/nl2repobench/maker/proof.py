@@ -1,15 +1,38 @@
-"""Making a frozen recipe's measured parts anew, and saying what is not as it was."""
+"""Freezing a recipe that works, proving that it gives nothing away, and checking later that all is as it was."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from groundup.grading.bench import Bench
-from groundup.suites.nl2repobench.freezing import locked
-from groundup.suites.nl2repobench.maker.build import prove
-from groundup.suites.nl2repobench.maker.differences import unexplained
+from groundup.suites.nl2repobench.freezing import freeze, locked
+from groundup.suites.nl2repobench.maker.absence import LeakedFile, find_answers
+from groundup.suites.nl2repobench.maker.controls import run_controls
+from groundup.suites.nl2repobench.maker.differences import explained, unexplained
 from groundup.suites.nl2repobench.maker.pinning import lock_without
+from groundup.suites.nl2repobench.maker.working import noted
+from groundup.suites.nl2repobench.originals import original_tree
 from groundup.suites.nl2repobench.recipe import Recipe
 
 _SHOWN = 10
+
+
+async def prove(recipe: Recipe, bench: Bench, say: Callable[[str], None]) -> Recipe:
+    """Return *recipe* frozen, with its controls and what explains its counts. Raises `TaskError`."""
+    frozen = await freeze(recipe, bench)
+    say(f"frozen: {len(frozen.expected)} expected, {len(frozen.excluded)} excluded, declared {frozen.declared}")
+    environment = await bench.builder.python(frozen.environment.request())
+    original = await original_tree(frozen, bench)
+    controls = await run_controls(frozen, original, environment, bench, say)
+    answers = find_answers(original, frozen.tests, environment)
+    for answer in answers:
+        say(f"answer at hand: {answer.place} is like {answer.source} ({answer.likeness:.0%})")
+    assert frozen.frozen is not None
+    measured = frozen.frozen.model_copy(update={"controls": controls})
+    notes = noted(frozen.notes, [_sentence(answers)] if answers else [])
+    frozen = frozen.model_copy(update={"frozen": measured, "notes": notes})
+    frozen = frozen.model_copy(update={"differences": explained(frozen)})
+    for version, tests in unexplained(frozen).items():
+        say(f"no reason is known for {tests:+d} tests of {version}; give one under [[differences]]")
+    return frozen
 
 
 async def check(recipe: Recipe, bench: Bench, say: Callable[[str], None]) -> tuple[Recipe, list[str]]:
@@ -53,3 +76,8 @@ def _sets(what: str, before: set[str], after: set[str]) -> Iterator[str]:
         yield from (f"{sign} {what}: {name}" for name in listed[:_SHOWN])
         if len(listed) > _SHOWN:
             yield f"and {len(listed) - _SHOWN} more {what}s {sign}"
+
+
+def _sentence(answers: Sequence[LeakedFile]) -> str:
+    listed = ", ".join(f"{answer.place} ({answer.likeness:.0%} of {answer.source})" for answer in answers[:5])
+    return f"the environment holds files like the original's: {listed}"
