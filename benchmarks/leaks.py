@@ -27,7 +27,7 @@ from groundup.agents.base import Assignment, EpisodeLimits, SubmitResult
 from groundup.agents.cli.preset import choose
 from groundup.agents.workplace import AgentSandbox, Furnishing, open_workplace
 from groundup.domain.tasks import Task
-from groundup.environments.programs import InstalledProgram
+from groundup.environments.requests import InstalledProgram
 from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import WORKSPACE, Command
 from groundup.settings import load

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from groundup.environments.java_requests import JavaToolchain, MavenRequest, is_project_file
 from groundup.environments.maven_layers import lay_out, layer_key, local_place, runner_jars, write_stand_in
+from groundup.environments.requests import JavaToolchain, MavenRequest, is_project_file
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import FileFound
 from groundup.registries.maven.client import MavenClient

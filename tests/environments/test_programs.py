@@ -7,8 +7,7 @@ import pytest
 from groundup.domain.errors import UsageError
 from groundup.environments.local import LocalBuilder
 from groundup.environments.program_layers import _names
-from groundup.environments.programs import ProgramRequest
-from groundup.environments.requests import PythonRequest
+from groundup.environments.requests import ProgramRequest, PythonRequest
 from groundup.sandbox.protocol import Command, SandboxProvider, SandboxSpec
 from tests.environments.conftest import MINOR
 from tests.registries.fake_index import FakeIndex, make_wheel

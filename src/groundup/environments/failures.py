@@ -23,8 +23,10 @@ from groundup.domain.errors import (
     UsageError,
 )
 from groundup.domain.records import Record
+from groundup.environments.requests import Layer
 from groundup.environments.work_time import OutOfTimeError, WorkTime
 from groundup.registries.ledger import Trouble
+from groundup.registries.shared_work import SharedWork
 from groundup.sandbox.protocol import CommandResult, Ending
 
 Asker = Literal["recipe", "submission", "agent"]
@@ -133,6 +135,27 @@ class LostConnectionError(NetworkError):
         super().__init__(message)
         self.otherwise = otherwise
         """What it is when it happens each time; None: nobody inside could have made that up."""
+
+
+class Builds:
+    """Layers under construction: each built once at a time, and not again where it failed by its own fault."""
+
+    def __init__(self) -> None:
+        self._under_way: SharedWork[Layer] = SharedWork()
+        self._refused: dict[str, TaskError | SubmissionError] = {}
+
+    async def get(self, key: str, build: Callable[[], Awaitable[Layer]]) -> Layer:
+        """Return the layer that *build* makes, or raise as it raised before."""
+        failed = self._refused.get(key)
+        if failed is not None:
+            raise type(failed)(str(failed))
+        try:
+            return await self._under_way.get(key, build)
+        except OutOfTimeError:  # the machine may be quieter next time
+            raise
+        except (TaskError, SubmissionError) as error:
+            self._refused[key] = error
+            raise
 
 
 async def repeated(build: Callable[[], Awaitable[T]], work: WorkTime | None = None) -> T:

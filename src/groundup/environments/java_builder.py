@@ -1,7 +1,6 @@
 """The builder for Java: toolchains of this machine, and local Maven repositories as layers."""
 
 import asyncio
-import os
 import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -9,17 +8,10 @@ from functools import partial
 from pathlib import Path
 
 from groundup.domain.digests import digest_of
-from groundup.domain.errors import InfrastructureError, SubmissionError
+from groundup.domain.errors import InfrastructureError
 from groundup.domain.limits import Limits
-from groundup.environments.failures import as_error, out_of_time, repeated
+from groundup.environments.failures import Builds, as_error, out_of_time, repeated
 from groundup.environments.java_homes import find_jdk, find_maven
-from groundup.environments.java_requests import (
-    JAVA_TARGET,
-    MAVEN_TARGET,
-    JavaToolchain,
-    MavenRepository,
-    MavenRequest,
-)
 from groundup.environments.layers import Built, LayerStore
 from groundup.environments.maven_layers import (
     BUILD_LIMITS,
@@ -36,11 +28,19 @@ from groundup.environments.maven_layers import (
     runner_jars,
     write_stand_in,
 )
-from groundup.environments.requests import Layer
+from groundup.environments.python_builder import BUILDS_AT_ONCE
+from groundup.environments.requests import (
+    JAVA_TARGET,
+    MAVEN_TARGET,
+    JavaToolchain,
+    Layer,
+    MavenRepository,
+    MavenRequest,
+)
 from groundup.environments.work_time import OutOfTimeError, WorkTime
-from groundup.registries.cache import FetchCache
 from groundup.registries.client import FileFound
-from groundup.registries.maven.client import MavenClient, is_metadata
+from groundup.registries.lending import RegistryLending
+from groundup.registries.maven.client import is_metadata
 from groundup.registries.maven.gateway import MavenGateway
 from groundup.registries.maven.settings import maven_settings
 from groundup.registries.settings import RegistrySettings
@@ -48,11 +48,9 @@ from groundup.registries.shared_work import SharedWork
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.settings import environment
 from groundup.trees.copy import copy_tree
-from groundup.trees.removal import remove_tree
 
-_BUILDS_AT_ONCE = max(2, os.cpu_count() or 1)
 _MAVEN_OPTIONS = "-XX:TieredStopAtLevel=1 -Djansi.mode=strip -Djansi.strip=true"
-"""Quick starts, and no colours: Debian's Maven has them also where nobody sees them."""
+"""Quick starts, and no colours: Debian's Maven prints them even where there is no terminal."""
 _WHAT = "fetching what the project's pom.xml names"
 
 
@@ -63,23 +61,15 @@ class JavaBuilder:
         self,
         provider: SandboxProvider,
         store: LayerStore,
-        cache: FetchCache,
-        configuration: RegistrySettings | None = None,
-        *,
-        keep_fetched: bool = True,
+        lending: RegistryLending,
     ) -> None:
         self._provider = provider
         self._store = store
-        self._cache = cache
-        self._configuration = configuration
-        self._keep_fetched = keep_fetched
-        self._registry: MavenClient | None = None
-        self._users = 0
+        self._lending = lending
         self._toolchains: dict[int, JavaToolchain] = {}
-        self._layers: SharedWork[Layer] = SharedWork()
-        self._slots = asyncio.Semaphore(_BUILDS_AT_ONCE)
-        self._refused: dict[str, SubmissionError] = {}
-        """Builds that failed by their own fault: the same would happen again."""
+        self._builds = Builds()
+        self._extending: SharedWork[Layer] = SharedWork()
+        self._slots = asyncio.Semaphore(BUILDS_AT_ONCE)
 
     def toolchain(self, java: int) -> JavaToolchain:
         """Return this machine's JDK of that major version, with its Maven. Raises `InfrastructureError`."""
@@ -98,15 +88,7 @@ class JavaBuilder:
         key = layer_key(request, toolchain)
         layer = self._store.find(KIND, key)
         if layer is None:
-            if key in self._refused:
-                raise SubmissionError(str(self._refused[key]))
-            try:
-                layer = await self._layers.get(key, partial(self._build, request, toolchain, key, work))
-            except OutOfTimeError:  # the machine may be quieter next time
-                raise
-            except SubmissionError as error:
-                self._refused[key] = error
-                raise
+            layer = await self._builds.get(key, partial(self._build, request, toolchain, key, work))
         return as_repository(layer, toolchain)
 
     async def extended(self, repository: MavenRepository, files: Mapping[str, FileFound]) -> MavenRepository:
@@ -127,7 +109,7 @@ class JavaBuilder:
             await asyncio.to_thread(shutil.copytree, room / "more", room / "tree", dirs_exist_ok=True)
             return Built(built=old.built)
 
-        layer = await self._layers.get(key, lambda: self._store.get(KIND, key, fill))
+        layer = await self._extending.get(key, lambda: self._store.get(KIND, key, fill))
         return as_repository(layer, repository.toolchain)
 
     @asynccontextmanager
@@ -147,7 +129,7 @@ class JavaBuilder:
         else:
             await asyncio.to_thread(copy_tree, start_from.layer.path, room)
         async with (
-            self._open_registry() as registry,
+            self._lending.client("maven") as registry,
             maven_sandbox(
                 project,
                 room,
@@ -166,7 +148,7 @@ class JavaBuilder:
 
     @asynccontextmanager
     async def _gateway(self) -> AsyncIterator[MavenGateway]:
-        async with self._open_registry() as registry, MavenGateway(registry) as gateway:
+        async with self._lending.client("maven") as registry, MavenGateway(registry) as gateway:
             yield gateway
 
     async def _build(self, request: MavenRequest, toolchain: JavaToolchain, key: str, work: WorkTime) -> Layer:
@@ -175,7 +157,7 @@ class JavaBuilder:
             await asyncio.to_thread(write_stand_in, request, project)
             async with (
                 self._slots,
-                self._open_registry() as registry,
+                self._lending.client("maven") as registry,
                 self.maven(project, room / "repository", toolchain, None) as build,
             ):
                 try:
@@ -198,30 +180,14 @@ class JavaBuilder:
 
         return await repeated(lambda: self._store.get(KIND, key, fill), work)
 
-    @asynccontextmanager
-    async def _open_registry(self) -> AsyncIterator[MavenClient]:
-        """Yield the registry; its connections are closed when nobody uses it any more."""
-        if self._registry is None:
-            self._configuration = self._configuration or maven_settings(environment(), _maven_home())
-            self._registry = MavenClient(self._configuration, self._cache)
-        registry = self._registry
-        self._users += 1
-        try:
-            yield registry
-        finally:
-            self._users -= 1
-            if self._users == 0:
-                self._registry = None
-                await registry.close()
-                if not self._keep_fetched:
-                    await asyncio.to_thread(remove_tree, self._cache.root)
 
-
-def _maven_home() -> Path | None:
+async def installed_maven_settings(environment: Mapping[str, str]) -> RegistrySettings:
+    """Return Maven's repositories, which the user's settings name, and the Maven that is installed."""
     try:
-        return find_maven(environment()).home
-    except InfrastructureError:
-        return None
+        home = find_maven(environment).home
+    except InfrastructureError:  # the user's settings may be enough
+        home = None
+    return maven_settings(environment, home)
 
 
 def _toolchain(java: int) -> JavaToolchain:

@@ -17,9 +17,8 @@ from pathlib import Path, PurePosixPath
 from groundup.domain.digests import digest_of
 from groundup.domain.limits import Limits
 from groundup.environments.failures import BuildFailure, BuildFailureKind, classify
-from groundup.environments.java_requests import REPOSITORY_TARGET, JavaToolchain, MavenRepository, MavenRequest
 from groundup.environments.layers import Built
-from groundup.environments.requests import Layer
+from groundup.environments.requests import REPOSITORY_TARGET, JavaToolchain, Layer, MavenRepository, MavenRequest
 from groundup.registries.client import FileFound
 from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.maven.client import MavenClient, is_metadata, is_place

@@ -2,25 +2,39 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from groundup.domain.digests import digest_of
+from groundup.domain.limits import Limits
 from groundup.environments.build_sandbox import UV, Ask, BuildSandbox
 from groundup.environments.interpreters import Interpreter, interpreter_mounts
 from groundup.environments.layers import Built, LayerStore
-from groundup.environments.programs import ENVIRONMENT, LIMITS, InstalledProgram, ProgramRequest, Workshop
-from groundup.environments.requests import PROGRAM_TARGET, PYTHON_TARGET, Layer
+from groundup.environments.requests import PROGRAM_TARGET, PYTHON_TARGET, InstalledProgram, Layer, ProgramRequest
 from groundup.environments.toolchains import Toolchain
-from groundup.registries.lending import LendingRules
+from groundup.registries.lending import LendingRules, RegistrySet
 from groundup.registries.uv import uv_program, uv_version
-from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxSpec
+from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxProvider, SandboxSpec
 from groundup.trees.removal import remove_tree
 
+LIMITS = Limits(cpus=2.0, memory_mb=6144, disk_mb=24 * 1024, wall_clock_s=3600.0, command_s=3000.0)
+"""Of installing one program."""
+ENVIRONMENT = f"{PROGRAM_TARGET}/env"
+"""Where a program's packages are seen."""
 PYTHON_KIND = "program-python"
 _PYTHON_FORMAT = 1
 """Counts up when the same program is installed differently."""
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What installing takes."""
+
+    provider: SandboxProvider
+    store: LayerStore
+    registries: Callable[[LendingRules], AbstractAsyncContextManager[RegistrySet]]
 
 
 async def python_program(

@@ -1,7 +1,8 @@
 """What can be asked of the environment builder, and what comes back."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
@@ -15,7 +16,15 @@ PYTHON_TARGET = "/opt/python"
 ENVIRONMENT_TARGET = "/opt/env"
 """Where a virtual environment layer is seen inside a sandbox; its interpreter is /opt/env/bin/python."""
 PROGRAM_TARGET = "/opt/agent"
-"""Below it a program is seen that has interpreter and packages of its own, such as an agent."""
+"""Below it a program is seen that has interpreter and packages of its own, such as an agent: it can need another
+Python than what is worked on, and nothing of its own is on that one's PATH or import path."""
+JAVA_TARGET = "/opt/java"
+"""Where the JDK is seen inside a sandbox."""
+MAVEN_TARGET = "/opt/maven"
+REPOSITORY_TARGET = "/home/user/.m2/repository"
+"""Where a local repository is seen: Maven's own default."""
+PROJECT_FILES = ("pom.xml",)
+"""Names of files that decide what Maven resolves, besides everything in `.mvn`."""
 
 
 PinnedRequirement = Annotated[
@@ -123,3 +132,73 @@ class PythonEnvironment(Record):
     environment: dict[str, str] = Field(
         default={}, description="variables without which the interpreter does not start; usually none"
     )
+
+
+# --- programs
+
+
+class ProgramRequest(Record):
+    """A program of a registry, at one version. What it needs is resolved when its layer is built."""
+
+    registry: Literal["pypi", "npm"]
+    package: str
+    version: str
+    python: str = Field(default="3.12", pattern=r"^3\.\d+$", description="for `pypi`")
+    exclude_newer: str | None = Field(default=None, description="index cut-off for all that it needs, and itself")
+    also: tuple[str, ...] = Field(default=(), description="further requirements")
+    without: tuple[str, ...] = Field(default=(), description="packages that it names and that are not installed")
+
+
+class InstalledProgram(Record):
+    """What a sandbox mounts to have it, and where its commands are."""
+
+    mounts: tuple[Mount, ...]
+    bin: str = Field(description="the folder of its commands; not for PATH, where it would hide others")
+    path: tuple[str, ...] = Field(default=(), description="what its commands need in PATH")
+    environment: dict[str, str] = {}
+    identity: dict[str, str] = Field(description="what was installed, for records")
+
+
+# --- Java
+
+
+class JavaToolchain(Record):
+    """What a sandbox needs to run Java and Maven."""
+
+    java: str = Field(description="version of the JDK, whole")
+    maven: str = Field(description="version of Maven")
+    mounts: tuple[Mount, ...]
+    path: tuple[str, ...]
+    environment: dict[str, str] = {}
+
+
+class MavenRequest(Record):
+    """A local repository with all that a project's build files make Maven fetch."""
+
+    files: Mapping[str, bytes] = Field(
+        description="build files by their place in the project: see `PROJECT_FILES`"
+    )
+    java: int = Field(default=17, ge=8, description="major version of the JDK")
+
+
+class MavenRepository(Record):
+    """A local repository that holds nothing but what repositories gave out, and what it is for."""
+
+    layer: Layer
+    toolchain: JavaToolchain
+    test_classpath: tuple[str, ...] = Field(description="places of jars that tests of the project need, in order")
+    runner: tuple[str, ...] = Field(
+        default=(), description="places of jars that start JUnit 5 tests besides those"
+    )
+    own_classpath: tuple[str, ...] = Field(default=(), description="further entries, inside the project's folder")
+
+    @property
+    def mount(self) -> Mount:
+        """The repository, read-only, where Maven looks for it."""
+        return Mount(source=self.layer.path, target=REPOSITORY_TARGET)
+
+
+def is_project_file(place: str) -> bool:
+    """Whether the file at *place* of a project decides what Maven resolves."""
+    path = PurePosixPath(place)
+    return path.name in PROJECT_FILES or ".mvn" in path.parts

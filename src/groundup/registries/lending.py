@@ -13,9 +13,9 @@ serves all sandboxes at a time, and each loan has a gateway of its own.
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from pydantic import Field
 
@@ -27,10 +27,12 @@ from groundup.registries.crates.gateway import CratesGateway
 from groundup.registries.dates import cutoff_instant
 from groundup.registries.gateway import RegistryGateway
 from groundup.registries.ledger import Fetched, Trouble
+from groundup.registries.maven.client import MavenClient
 from groundup.registries.maven.gateway import MavenGateway
 from groundup.registries.npm.gateway import NpmGateway
 from groundup.registries.npm.pages import relocated
 from groundup.registries.nuget.gateway import NuGetGateway
+from groundup.registries.pypi.client import PyPIClient
 from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.settings import RegistrySettings
 from groundup.registries.shared_work import OpenWhileUsed, SharedWork
@@ -159,9 +161,18 @@ class RegistryLending:
                 gateways[kind] = await stack.enter_async_context(gateway)
             yield RegistrySet(gateways)
 
-    @asynccontextmanager
-    async def client(self, kind: RegistryKind) -> AsyncIterator[RegistryClient[Any]]:
+    @overload
+    def client(self, kind: Literal["pypi"]) -> AbstractAsyncContextManager[PyPIClient]: ...
+    @overload
+    def client(self, kind: Literal["maven"]) -> AbstractAsyncContextManager[MavenClient]: ...
+    @overload
+    def client(self, kind: RegistryKind) -> AbstractAsyncContextManager[RegistryClient[Any]]: ...
+    def client(self, kind: RegistryKind) -> AbstractAsyncContextManager[RegistryClient[Any]]:
         """Yield the client of a registry, which all who use it at a time share. Raises as `lend` does."""
+        return self._client(kind)
+
+    @asynccontextmanager
+    async def _client(self, kind: RegistryKind) -> AsyncIterator[RegistryClient[Any]]:
         settings = await self.settings(kind)
         async with self._opened.use() as opened:
             yield opened.client(kind, settings)

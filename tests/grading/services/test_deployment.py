@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from groundup.environments.builder import EnvironmentBuilder
-from groundup.environments.java_requests import JavaToolchain
+from groundup.environments.requests import JavaToolchain
 from groundup.grading.bench import Bench
 from groundup.grading.services.deployment import ServicePod, deployed
 from groundup.grading.services.records import Lifecycle

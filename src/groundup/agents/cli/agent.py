@@ -28,7 +28,7 @@ from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
 from groundup.environments.builder import EnvironmentBuilder
-from groundup.environments.programs import InstalledProgram
+from groundup.environments.requests import InstalledProgram
 from groundup.models.exchanges import Exchange
 from groundup.models.gateway import ModelAddress, ModelGateway
 from groundup.sandbox.deadlines import is_done_within

@@ -18,7 +18,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
-from groundup.environments.programs import ProgramRequest
+from groundup.environments.requests import ProgramRequest
 from groundup.trees.reading import read_regular
 
 SUFFIX = ".toml"

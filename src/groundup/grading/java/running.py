@@ -15,7 +15,7 @@ from pydantic import Field
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
-from groundup.environments.java_requests import JAVA_TARGET, REPOSITORY_TARGET, MavenRepository
+from groundup.environments.requests import JAVA_TARGET, REPOSITORY_TARGET, MavenRepository
 from groundup.grading.bench import Bench
 from groundup.grading.java.hidden import falsified, outer_classes
 from groundup.grading.services.records import Lifecycle

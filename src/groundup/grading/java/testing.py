@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 from groundup.domain.errors import TaskError
-from groundup.environments.java_requests import MavenRepository
+from groundup.environments.requests import MavenRepository
 from groundup.grading.bench import Bench
 from groundup.grading.java.hidden import named_tests, sources
 from groundup.grading.java.installing import JavaInstalled

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
-from groundup.environments.java_requests import REPOSITORY_TARGET, JavaToolchain
-from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
+from groundup.environments.requests import ENVIRONMENT_TARGET, REPOSITORY_TARGET, JavaToolchain, PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.last_words import last_words
 from groundup.grading.services.probing import Caller, HttpReply

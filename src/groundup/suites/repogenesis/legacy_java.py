@@ -15,8 +15,8 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 
 from groundup.domain.records import Record
-from groundup.environments.java_requests import REPOSITORY_TARGET
 from groundup.environments.maven_layers import memory_options
+from groundup.environments.requests import REPOSITORY_TARGET
 from groundup.grading.bench import Bench
 from groundup.grading.java.installing import JAVA, POM, java_builder
 from groundup.grading.services.deployment import lend_maven

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from groundup.domain.records import Record
-from groundup.environments.java_requests import JavaToolchain
-from groundup.environments.requests import PythonEnvironment
+from groundup.environments.requests import JavaToolchain, PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.java.installing import JavaInstalled, install_java, service_environment
 from groundup.grading.services.deployment import ServicePod, deployed

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from groundup.domain.errors import SubmissionError
 from groundup.domain.limits import Limits
-from groundup.environments.java_requests import REPOSITORY_TARGET, MavenRequest
 from groundup.environments.maven_layers import memory_options
+from groundup.environments.requests import REPOSITORY_TARGET, MavenRequest
 from groundup.grading.bench import Bench
 from groundup.grading.java.installing import JAVA, POM, java_builder, project_files
 from groundup.grading.services.deployment import lend_maven

@@ -1,0 +1,207 @@
+"""Virtual environments, found or built in a sandbox: of locked requirements, and of what a submission declares."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from typing_extensions import override
+
+from groundup.domain.errors import MachineError, SubmissionError, TaskError, UsageError
+from groundup.domain.limits import Limits
+from groundup.environments.build_sandbox import LIMITS, Ask, BuildSandbox, build_sandbox
+from groundup.environments.builder import EnvironmentBuilder
+from groundup.environments.failures import Builds, out_of_time, repeated
+from groundup.environments.interpreters import Interpreter, interpreter_mounts, known_interpreter
+from groundup.environments.layers import Built, LayerStore
+from groundup.environments.locking import Resolutions, named_requirements, resolution_key
+from groundup.environments.python_layers import KIND, fill_environment, layer_key, resolve
+from groundup.environments.requests import (
+    ENVIRONMENT_TARGET,
+    Layer,
+    PythonEnvironment,
+    PythonRequest,
+    Resolution,
+    ResolvedRequest,
+)
+from groundup.environments.work_time import OutOfTimeError, WorkTime
+from groundup.registries.lending import RegistryLending
+from groundup.registries.shared_work import SharedWork
+from groundup.sandbox.protocol import Mount, SandboxProvider
+from groundup.settings import Settings
+from groundup.trees.removal import remove_tree
+
+BUILDS_AT_ONCE = max(2, os.cpu_count() or 1)
+
+
+class PythonBuilder(EnvironmentBuilder):
+    """The Python part of the builder. Belongs to one event loop; holds no connection while nothing is built."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        provider: SandboxProvider,
+        store: LayerStore,
+        lending: RegistryLending,
+        limits: Limits | None = None,
+    ) -> None:
+        self._slots = asyncio.Semaphore(BUILDS_AT_ONCE)
+        self._interpreters: dict[str, Interpreter] = {}
+        self._provider = provider
+        self._store = store
+        self._lending = lending
+        self._limits = limits or LIMITS
+        self._cache_dir = settings.cache_dir
+        self._missing: dict[str, MachineError] = {}
+        """Interpreters that could not be found or fetched: trying again would cost every attempt the same time."""
+        self._finding: SharedWork[Interpreter] = SharedWork()
+        self._builds = Builds()
+        kept_s = settings.resolutions_s if settings.registry_cache else 0.0
+        self._resolutions = Resolutions(settings.cache_dir / "resolutions", kept_s)
+        self._resolving: SharedWork[Resolution] = SharedWork()
+
+    @override
+    async def python(self, request: PythonRequest, work: WorkTime | None = None) -> PythonEnvironment:
+        """Return the environment of *request*, building its layer when it is not there."""
+        work = work or WorkTime()
+        interpreter = await self.interpreter(request.python)
+        key = layer_key(request, interpreter)
+        layer = self._store.find(KIND, key)
+        if layer is None:
+            layer = await self._builds.get(
+                f"{key} for a {request.on_behalf_of}", lambda: self._build_python(request, interpreter, key, work)
+            )
+        mounts = interpreter_mounts(interpreter, self._store.empty_folder())
+        return PythonEnvironment(
+            layer=layer,
+            mounts=(*mounts, Mount(source=layer.path, target=ENVIRONMENT_TARGET)),
+            path=(f"{ENVIRONMENT_TARGET}/bin",),
+            python_version=interpreter.version,
+            environment=json.loads(layer.built.get("environment", "{}")),
+        )
+
+    @override
+    async def submission_environment(self, request: ResolvedRequest) -> PythonEnvironment:
+        """Return an environment with requirements that nobody locked, which it names as they were resolved.
+
+        Raises `OutOfTimeError` when the work takes longer than `work_s`; waiting for a turn is no work.
+        """
+        work = WorkTime(request.work_s, f"installing {', '.join(request.requirements)[:120]}")
+        resolution = await self.resolve(request, work)
+        environment = await self.python(
+            PythonRequest(
+                python=request.python,
+                requirements=resolution.lines,
+                with_pip=request.with_pip,
+                exclude_newer=request.exclude_newer,
+                refused=request.refused,
+                on_behalf_of=request.on_behalf_of,
+            ),
+            work,
+        )
+        return environment.model_copy(update={"resolution": resolution})
+
+    async def resolve(self, request: ResolvedRequest, work: WorkTime | None = None) -> Resolution:
+        """Return what *request* comes to, or came to lately. Sources may run their code, in a sandbox."""
+        try:
+            lines = named_requirements(request.requirements)
+        except UsageError as error:
+            kind = SubmissionError if request.on_behalf_of == "submission" else TaskError
+            raise kind(str(error)) from error
+        if not lines:
+            return self._resolutions.made(())
+        interpreter = await self.interpreter(request.python)
+        request = request.model_copy(update={"requirements": lines})
+        key = resolution_key(request, interpreter, await self._lending.settings("pypi"))
+        found = self._resolutions.find(key)
+        if found is not None:
+            return found
+        asked = f"{key} for a {request.on_behalf_of}"
+        return await self._resolving.get(
+            asked, lambda: self._resolve(request, interpreter, key, work or WorkTime())
+        )
+
+    async def _resolve(
+        self, request: ResolvedRequest, interpreter: Interpreter, key: str, work: WorkTime
+    ) -> Resolution:
+        return await repeated(lambda: self._resolve_once(request, interpreter, key, work), work)
+
+    async def _resolve_once(
+        self, request: ResolvedRequest, interpreter: Interpreter, key: str, work: WorkTime
+    ) -> Resolution:
+        ask = Ask(
+            what=f"resolving {', '.join(request.requirements)[:120]} for Python {request.python}",
+            kind="resolved",
+            digest=key,
+            asker=request.on_behalf_of,
+            refused=request.refused,
+            exclude_newer=request.exclude_newer,
+        )
+        async with (
+            self._store.scratch("resolved", key) as room,
+            self._building(room, ask, interpreter, work) as build,
+        ):
+            resolution = self._resolutions.made(await resolve(build, request, interpreter))
+            outdated = any(record.stale for record in build.gateway.fetched)
+        if not outdated:
+            self._resolutions.keep(key, resolution)
+        return resolution
+
+    async def interpreter(self, minor: str) -> Interpreter:
+        """Return the host's interpreter of this minor version, found or fetched."""
+        if minor in self._missing:
+            raise MachineError(str(self._missing[minor]))
+        if minor not in self._interpreters:
+            try:
+                found = await self._finding.get(minor, lambda: known_interpreter(minor, self._cache_dir))
+            except MachineError as error:
+                self._missing[minor] = error
+                raise
+            self._interpreters[minor] = found
+        return self._interpreters[minor]
+
+    async def _build_python(
+        self, request: PythonRequest, interpreter: Interpreter, key: str, work: WorkTime
+    ) -> Layer:
+        ask = Ask(
+            what=f"the Python {request.python} environment",
+            kind=KIND,
+            digest=key,
+            asker=request.on_behalf_of,
+            refused=request.refused,
+            exclude_newer=request.exclude_newer,
+        )
+
+        async def fill(room: Path) -> Built:
+            async with self._building(room, ask, interpreter, work) as build:
+                built = await fill_environment(build, request, interpreter)
+            for leftover in (".uv-cache", ".lock"):
+                await asyncio.to_thread(remove_tree, room / "tree" / leftover)
+            return built
+
+        return await repeated(lambda: self._store.get(KIND, key, fill), work)
+
+    @asynccontextmanager
+    async def _building(
+        self, room: Path, ask: Ask, interpreter: Interpreter, work: WorkTime
+    ) -> AsyncIterator[BuildSandbox]:
+        async with (
+            self._slots,
+            self._lending.client("pypi") as registry,
+            build_sandbox(
+                room,
+                ask,
+                interpreter,
+                provider=self._provider,
+                registry=registry,
+                store=self._store,
+                limits=self._limits,
+            ) as build,
+        ):
+            try:
+                async with work.running(build.sandbox):
+                    yield build
+            except OutOfTimeError as error:
+                raise out_of_time(error, build.gateway.troubles, build.gateway.longest_wait_s()) from error
