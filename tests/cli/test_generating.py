@@ -7,9 +7,10 @@ import pytest
 
 from groundup.cli.matrix import read_matrix
 from groundup.runs import api
-from groundup.runs.generation import GeneratedSource, model_settings
+from groundup.runs.generation import model_settings
 from groundup.runs.options import RunOptions
 from groundup.runs.subjects import read_assignments
+from groundup.runs.submissions import GeneratedSource
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import Generated

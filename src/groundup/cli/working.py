@@ -10,7 +10,7 @@ from groundup.cli.settings import run_options, settings_from
 from groundup.domain.digests import digest_bytes
 from groundup.runs import api
 from groundup.runs.api import RunResult
-from groundup.runs.estimates import estimate_of
+from groundup.runs.generation import estimate_of
 from groundup.runs.options import RunOptions
 from groundup.runs.plan import RunPlan, told_left_out
 from groundup.runs.progress import Progress

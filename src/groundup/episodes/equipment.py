@@ -37,7 +37,7 @@ class Equipment:
 
 
 def check_trust(sandbox: str, *, trusted: bool) -> None:
-    """Raise `UsageError` when code would run without a sandbox and nobody said that this is wanted."""
+    """Raise `UsageError` when code would run without a sandbox and the user did not ask for that."""
     if sandbox == UNTRUSTING and not trusted:
         raise UsageError(
             "`--sandbox none` runs submitted code with all your rights; add --i-trust-this-code if you mean it"

@@ -21,7 +21,7 @@ _OF_TIME = re.compile(r"time[sd]?[ _-]?out|deadline|too (?:slow|long)|longer tha
 async def fairly_graded(grade: Callable[[str], Awaitable[Graded]]) -> Graded:
     """Return what *grade* makes of a submission, in a place of the given name; asked twice where load may decide.
 
-    Raises `InfrastructureError` when the second time was no quieter and tells another story, or one of time.
+    Raises `InfrastructureError` when the second time was no quieter and had another result, or one of time.
     """
     first, starved = await _noted(grade, "grading")
     if not _is_doubtful(first.verdict, starved):
@@ -29,11 +29,11 @@ async def fairly_graded(grade: Callable[[str], Awaitable[Graded]]) -> Graded:
     again, starved = await _noted(grade, "grading-again")
     if not _is_doubtful(again.verdict, starved):
         return again
-    is_fair = (first.verdict.by_time and again.verdict.by_time) or not _tells_of_time(again)
+    is_fair = (first.verdict.by_time and again.verdict.by_time) or not _mentions_time(again)
     if is_fair and _lost(first) == _lost(again):
         return again.model_copy(update={"verdict": again.verdict.model_copy(update={"cacheable": False})})
     raise InfrastructureError(
-        f"the machine was too busy to tell: {_told(first.verdict)}, then {_told(again.verdict)}; "
+        f"the machine was too busy to tell: {_in_figures(first.verdict)}, then {_in_figures(again.verdict)}; "
         "resume the run when it is quieter, or with fewer `--jobs`"
     )
 
@@ -62,12 +62,12 @@ def _lost(graded: Graded) -> Mapping[str, object]:
     return {"score": graded.verdict.score, "tests": missed}
 
 
-def _tells_of_time(graded: Graded) -> bool:
+def _mentions_time(graded: Graded) -> bool:
     messages = [test.message for test in graded.tests if test.expected and test.outcome != "passed"]
     messages += [reason.message for reason in graded.verdict.reasons]
     return any(_OF_TIME.search(message) for message in messages)
 
 
-def _told(verdict: Verdict) -> str:
+def _in_figures(verdict: Verdict) -> str:
     score = verdict.score
     return f"{score.numerator:g} of {score.denominator:g}" if score else verdict.status.value

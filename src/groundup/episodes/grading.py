@@ -91,8 +91,8 @@ class Grading:
     def failed(self, error: Exception, phase: Phase) -> tuple[Graded, bool]:
         """Return the verdict on an attempt that ended by *error*, and whether trying again soon may help.
 
-        Raises *error* when it is nobody's fault and stops more than this attempt: a full disk, spent money, a
-        model that cannot be used, and an agent that the user named and that cannot work.
+        Raises *error* where it stops more than this attempt: a full disk, spent money, a model that cannot be
+        used, and an agent that the user named and that cannot work.
         """
         match error:
             case DiskFullError() | BudgetSpentError() | UnusableModelError():

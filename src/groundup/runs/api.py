@@ -19,11 +19,11 @@ from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.episodes.equipment import check_trust
 from groundup.runs.execution import RunJob, execute, refuse
-from groundup.runs.generation import GeneratedSource
 from groundup.runs.interrupts import EXIT_CODE, StopSignal
 from groundup.runs.options import RunOptions
 from groundup.runs.plan import RunPlan, changed_fields, make_plan, told_left_out
 from groundup.runs.progress import Progress, Standing, Warned, silent
+from groundup.runs.submissions import GeneratedSource
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import EarlierRun, RunConfiguration

@@ -13,7 +13,6 @@ from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.episodes.equipment import Equipment, equipment
 from groundup.models.protocol import BudgetSpentError, UnusableModelError
-from groundup.runs.attempt import RunContext
 from groundup.runs.generation import Generation, generation, paid_so_far
 from groundup.runs.interrupts import Interrupted, StopSignal, interruptible
 from groundup.runs.options import RunOptions
@@ -31,6 +30,7 @@ from groundup.runs.progress import (
 )
 from groundup.runs.reporting import write_report
 from groundup.runs.scheduler import Admission, Stages, WorkStage, machine_memory_mb, work_off
+from groundup.runs.settling import RunContext
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder, RunWriter
 from groundup.store.records import ConfigFile, Start

@@ -1,55 +1,27 @@
-"""Submissions that an agent makes in the run: which agent, which model, at what cost."""
+"""The model of a run whose submissions an agent makes: how it is asked, what it may cost, what it has cost."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from groundup.agents.base import open_agent
 from groundup.agents.trajectories import paid_for
-from groundup.domain.digests import digest_of
+from groundup.domain.conversations import TokenUsage
 from groundup.domain.errors import UsageError
 from groundup.domain.plainly import plainly
-from groundup.domain.subjects import AttemptKey
-from groundup.domain.tasks import Task
+from groundup.domain.records import Record
 from groundup.models.protocol import ChatModel
 from groundup.runs.options import RunOptions
-from groundup.runs.submissions import SubmissionOrigin
+from groundup.runs.plan import RunPlan
+from groundup.runs.submissions import GeneratedSource, SubmissionOrigin
 from groundup.settings import Settings
 from groundup.store.attempts import read_trajectory
 from groundup.store.folder import RunFolder
-from groundup.store.records import Generated
-from groundup.suites.base import Suite
 
 if TYPE_CHECKING:
     from groundup.models.settings import ModelSettings
-
-
-class GeneratedSource:
-    """The agent of a run, made from the configuration. Starts nothing."""
-
-    def __init__(self, spec: Generated, suite: Suite) -> None:
-        """Raises `UsageError` for an unknown agent, a wrong option, or a missing model."""
-        self.spec = spec
-        self.suite = suite
-        self.agent = open_agent(spec.agent, spec.options)
-        if self.agent.needs_model and spec.model is None:
-            raise UsageError(f"the agent {spec.agent} needs a model; name one with -m PROVIDER/MODEL")
-
-    def attempts(self) -> int:
-        """Return 1."""
-        return 1
-
-    def identity(self) -> Mapping[str, str]:
-        """Return the digest of the agent with its settings."""
-        agent = self.agent
-        return {"agent": digest_of([agent.name, agent.version, agent.identity()])}
-
-    def holds(self, attempt: AttemptKey) -> bool:
-        """Every task can be attempted."""
-        return True
 
 
 @dataclass(frozen=True)
@@ -119,11 +91,38 @@ def paid_so_far(run: RunFolder) -> float:
     )
 
 
-def check_instructions(suite: str, tasks: Mapping[str, Task]) -> None:
-    """Raise `UsageError` when one of *tasks* has no instruction to give to an agent."""
-    lacking = [name for name, task in tasks.items() if task.instruction is None]
-    if lacking:
-        raise UsageError(
-            f"the specification of {lacking[0]} is not at hand, so no agent can do it; "
-            f"`groundup data pull {suite}` brings it"
-        )
+class Estimate(Record):
+    """Tokens and money for all attempts of a run."""
+
+    attempts: int
+    usage: TokenUsage
+    cost_usd: float | None
+    """None: the model has no price."""
+
+    def __str__(self) -> str:
+        cost = "the model has no price" if self.cost_usd is None else f"about ${self.cost_usd:.2f}"
+        tokens = f"{self.usage.input_tokens:,} input and {self.usage.output_tokens:,} output tokens"
+        return f"a guess for {self.attempts} attempts: {tokens}, {cost}"
+
+
+def estimate_of(plan: RunPlan, options: RunOptions | None) -> Estimate | None:
+    """Return what making the submissions of *plan* may take; None where that is unknown."""
+    source = plan.source
+    if not isinstance(source, GeneratedSource) or source.spec.model is None:
+        return None
+    usage = TokenUsage()
+    for key in plan.planned.keys:
+        expected = source.agent.expected_usage(plan.tasks[key.task], source.spec.limits)
+        if expected is None:
+            return None
+        usage += expected
+    return Estimate(
+        attempts=len(plan.planned), usage=usage, cost_usd=_cost(source, source.spec.model, usage, options)
+    )
+
+
+def _cost(source: GeneratedSource, model: str, usage: TokenUsage, options: RunOptions | None) -> float | None:
+    from groundup.models.prices import price_of
+
+    price = price_of(model, model_settings(source, options or RunOptions(), Settings()))
+    return None if price is None else price.cost_usd(usage)

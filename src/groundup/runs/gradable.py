@@ -96,7 +96,7 @@ def _standing(
     lacks: Counter[str] = Counter()
     total = len(suite.tasks())
     if total > len(needs):
-        lacks[f"a recipe or data; `groundup data pull {name}` brings data, `groundup tasks {name}` tells more"] = (
+        lacks[f"a recipe or data; `groundup data pull {name}` brings data, `groundup tasks {name}` shows more"] = (
             total - len(needs)
         )
     online = offline = 0

@@ -1,4 +1,4 @@
-"""What `groundup clean` can remove: what killed processes left, and what nobody touched for a while."""
+"""What `groundup clean` can remove: what killed processes left, and what was not used for a while."""
 
 import os
 import secrets
@@ -31,7 +31,7 @@ def leftovers(settings: Settings, older_than_s: float | None = None) -> tuple[Le
     """List what can go.
 
     Scratch folders of runs and shells that no process works on, and what sandboxes of killed ones left; with
-    *older_than_s* also runs, layers and cached verdicts that nobody touched for so long.
+    *older_than_s* also runs, layers and cached verdicts that were not used for so long.
     """
     return tuple(_found(settings, older_than_s))
 
@@ -50,7 +50,7 @@ def remove(found: tuple[Leftover, ...], settings: Settings) -> None:
             continue
         gone = leftover.path.with_name(f".{leftover.path.name}.{secrets.token_hex(4)}.gone")
         with suppress(FileNotFoundError):
-            leftover.path.rename(gone)  # whole or absent, for whoever looks meanwhile
+            leftover.path.rename(gone)  # others see it whole or not at all
             remove_tree(gone)
 
 

@@ -11,8 +11,13 @@ from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.episodes.loading import find_grader, suite_pins, task_pins
 from groundup.episodes.records import EpisodeSpec
-from groundup.runs.generation import GeneratedSource, check_instructions
-from groundup.runs.submissions import EarlierRunSource, ReferenceSource, SubmissionOrigin
+from groundup.runs.submissions import (
+    EarlierRunSource,
+    GeneratedSource,
+    ReferenceSource,
+    SubmissionOrigin,
+    check_instructions,
+)
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import (
@@ -42,7 +47,7 @@ class RunPlan:
     source: SubmissionOrigin
     pinned: dict[str, str]
     left_out: tuple[str, ...] = ()
-    """Tasks that nobody named and that the suite cannot grade, or for which it has no oracle."""
+    """Tasks that the run does not name and that the suite cannot grade, or for which it has no oracle."""
 
     @property
     def missing(self) -> tuple[AttemptKey, ...]:

@@ -86,5 +86,5 @@ def _checked(settings: dict[str, JsonValue]) -> dict[str, JsonValue]:
         raise UsageError(f"model setting {'.'.join(map(str, first['loc']))}: {plainly(first)}") from error
     address = settings.get("base_url")
     if isinstance(address, str) and "@" in urlsplit(address).netloc:
-        raise UsageError("--base-url holds credentials, which runs keep nowhere; put the key into the environment")
+        raise UsageError("--base-url holds credentials, which runs never store; put the key into the environment")
     return checked

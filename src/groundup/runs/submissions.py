@@ -1,20 +1,18 @@
-"""Where submissions come from: the suite's references, an earlier run, predictions, or an agent.
-
-`runs/predictions.py` offers `open_predictions(spec: Predictions, tasks: Sequence[str]) -> SubmissionSource`, which
-raises `UsageError` for what cannot be read at all.
-"""
+"""Where submissions come from: the suite, an earlier run, or an agent. `predictions` has those of the user."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from groundup.agents.base import open_agent
+from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, SubmissionError, UsageError
 from groundup.domain.names import unknown
 from groundup.domain.subjects import AttemptKey, Outcome, Provenance, Submission
 from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
 from groundup.store.folder import RunFolder
-from groundup.store.records import VerdictLine
+from groundup.store.records import Generated, VerdictLine
 from groundup.suites.base import Suite
 from groundup.trees.copy import copy_tree
 from groundup.trees.digest import tree_digest
@@ -129,4 +127,39 @@ class EarlierRunSource:
             return SubmissionError(line.verdict.reasons[0].message if line.verdict.reasons else "it was refused")
         return InfrastructureError(
             f"the run {self._folder.path} has not taken this attempt in; finish it with `groundup resume` first"
+        )
+
+
+class GeneratedSource:
+    """The agent of a run, made from the configuration. Starts nothing."""
+
+    def __init__(self, spec: Generated, suite: Suite) -> None:
+        """Raises `UsageError` for an unknown agent, a wrong option, or a missing model."""
+        self.spec = spec
+        self.suite = suite
+        self.agent = open_agent(spec.agent, spec.options)
+        if self.agent.needs_model and spec.model is None:
+            raise UsageError(f"the agent {spec.agent} needs a model; name one with -m PROVIDER/MODEL")
+
+    def attempts(self) -> int:
+        """Return 1."""
+        return 1
+
+    def identity(self) -> Mapping[str, str]:
+        """Return the digest of the agent with its settings."""
+        agent = self.agent
+        return {"agent": digest_of([agent.name, agent.version, agent.identity()])}
+
+    def holds(self, attempt: AttemptKey) -> bool:
+        """Every task can be attempted."""
+        return True
+
+
+def check_instructions(suite: str, tasks: Mapping[str, Task]) -> None:
+    """Raise `UsageError` when one of *tasks* has no instruction to give to an agent."""
+    lacking = [name for name, task in tasks.items() if task.instruction is None]
+    if lacking:
+        raise UsageError(
+            f"the specification of {lacking[0]} is not at hand, so no agent can do it; "
+            f"`groundup data pull {suite}` brings it"
         )

@@ -1,7 +1,7 @@
 """The folder of one attempt: trajectory, submission, test results, logs.
 
-Owns the file. What a step means is between the agent that recorded it and whoever reads it later. Hundreds of
-attempts append at once, so nobody waits for the disk: a power cut can cost the last steps, a killed process none.
+Owns the files; what a step means is up to the agent that recorded it and to its readers. Hundreds of attempts
+append at once, so none waits for the disk: a power cut can cost the last steps, a killed process none.
 """
 
 import json
@@ -136,7 +136,7 @@ class AttemptWriter(AttemptFolder):
             with disk_errors(self.path):
                 arriving.rename(self.submission)
         except BaseException:
-            with suppress(InfrastructureError):  # the first failure is the one to tell; the next start sweeps
+            with suppress(InfrastructureError):  # the first failure is the one to report; the next start sweeps
                 remove_tree(arriving)
             raise
 

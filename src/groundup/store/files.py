@@ -44,7 +44,7 @@ _CHUNK = 64 * 1024
 
 
 class Journal:
-    """Appends to one file, to which nobody else may append meanwhile. Opening it cuts a torn last line off.
+    """Appends to one file, to which no other process may append meanwhile. Opening it cuts a torn last line off.
 
     Without *synced*, a line survives the end of the process at once, but a power cut only after `close`.
     """

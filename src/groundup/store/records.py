@@ -82,10 +82,10 @@ class RunConfiguration(Record):
             case EarlierRun(path=path):
                 return Subject(agent="regrade", settings={"run": path})
             case Generated(agent=agent, model=model, options=options):
-                return Subject(agent=agent, model=model, settings=_told(options))
+                return Subject(agent=agent, model=model, settings=_plain(options))
 
 
-def _told(options: Mapping[str, JsonValue]) -> dict[str, str | int | float | bool | None]:
+def _plain(options: Mapping[str, JsonValue]) -> dict[str, str | int | float | bool | None]:
     """Return settings as a subject has them: what is no plain value as JSON."""
     return {
         name: value if value is None or isinstance(value, str | int | float | bool) else json.dumps(value)

@@ -21,7 +21,7 @@ class CachedVerdict(Record):
 
 
 class VerdictCache:
-    """Content-addressed verdicts below one folder; *warn* is told once of each kind of trouble."""
+    """Content-addressed verdicts below one folder; *warn* is called once for each kind of trouble."""
 
     def __init__(self, root: Path, warn: Callable[[str], None]) -> None:
         self._root = root
