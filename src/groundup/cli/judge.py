@@ -184,7 +184,7 @@ def _ask(folder: Path, judges: "Sequence[ChatModel]", docket: Docket, jobs: int)
             say(f"{len(found.owed)} judgements to ask for, {found.done} there already")
             for of, keys in found.absent.items():
                 say(f"nothing to judge as {of} in {len(keys)} attempts: {', '.join(map(str, keys[:10]))}")
-            await ask(folder, found.owed, judges, at_once=jobs, told=tell)
+            await ask(folder, found.owed, judges, at_once=jobs, report=tell)
 
     def tell(judgement: Judgement) -> None:
         if judgement.failed is not None:

@@ -59,8 +59,8 @@ MASKED_KINDS: Mapping[Language, frozenset[DependencyKind]] = {
     "rust": frozenset({DependencyKind.RUNTIME, DependencyKind.CONSTRAINT}),
     "csharp": frozenset({DependencyKind.RUNTIME, DependencyKind.CONSTRAINT}),
 }
-"""What is taken out unless somebody says otherwise. `[workspace.dependencies]` and central package versions name
-what the members need, so they go with it; catalogs of pnpm also hold the tools that tests need, so they stay."""
+"""What is taken out unless the request says otherwise. `[workspace.dependencies]` and central package versions
+name what the members need, so they go with it; pnpm's catalogs also hold tools that tests need, so they stay."""
 
 _SDK = {"python": "Python", "rust": "Rust", "javascript": "Node.js", "csharp": ".NET"}
 
@@ -86,7 +86,7 @@ class Made(Record):
     report: MaskReport
 
 
-def make_instance(  # a problem has this many sides, and they belong to nobody else
+def make_instance(
     original: Path,
     masked: Path,
     language: Language,
@@ -147,7 +147,7 @@ def _patch(original: Path, masked: Path, changed: Collection[MaskedFile], name: 
 
 
 def _specifications(language: Language, job: TestJob, runner: str) -> dict[str, str]:
-    """Return what the published data tell of the environment: operating system and SDK."""
+    """Return what the published data hold on the environment: operating system and SDK."""
     versions = [value for key, value in job.leg.items() if any(word in key for word in _VERSION_KEYS[language])]
     return {"OS": runner, "SDK": f"{_SDK[language]} {versions[0]}" if versions else _SDK[language]}
 
@@ -227,8 +227,8 @@ async def _refuse_others(
         commit = earlier.metadata.commit_sha
         same = commit is not None and await has_commit(wanted.repository, commit, work, settings.git_mirror)
     if not same:
-        told = there or f"another repository (commit {(earlier.metadata.commit_sha or 'unknown')[:12]})"
-        raise UsageError(f"the instance {earlier.instance_id} in {lines} was made of {told}; {advice}")
+        origin_name = there or f"another repository (commit {(earlier.metadata.commit_sha or 'unknown')[:12]})"
+        raise UsageError(f"the instance {earlier.instance_id} in {lines} was made of {origin_name}; {advice}")
 
 
 def chosen_job(wanted: InstanceRequest, original: Path) -> tuple[TestJob, str]:

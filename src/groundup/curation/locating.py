@@ -12,7 +12,7 @@ from typing import NamedTuple
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
 from groundup.workflows.jobs import JobReader, Look
-from groundup.workflows.matrix import Leg, flat, legs, plainness, system_rating, version_rating, versions_told
+from groundup.workflows.matrix import Leg, flat, legs, plainness, system_rating, version_rating, versions_in
 from groundup.workflows.runners import Meaning
 from groundup.workflows.tree import RepositoryTree
 from groundup.workflows.workflow import Job, Workflow, read_workflow
@@ -161,7 +161,7 @@ def _candidate(jobs: JobReader, workflow: Workflow, job: Job) -> JobCandidate | 
         leg=dict(flat(chosen.leg)),
         through=chosen.look.through,
         runner=chosen.look.runner,
-        commands=tuple(dict.fromkeys(_told(meaning) for meaning in tests))[:8],
+        commands=tuple(dict.fromkeys(_shown(meaning) for meaning in tests))[:8],
         score=round(points.sum, 2),
         reasons=tuple(points.reasons),
         hindrances=tuple(_hindrances(chosen.look, job)),
@@ -182,13 +182,13 @@ def _worth(tests: Sequence[Meaning]) -> float:
 
 
 def _version(look: Look, leg: Leg) -> float:
-    told = {**dict(versions_told(leg)), **dict(look.versions)}
-    return 1.5 * min((version_rating(kind, version) for kind, version in told.items()), default=0.5)
+    named = {**dict(versions_in(leg)), **dict(look.versions)}
+    return 1.5 * min((version_rating(kind, version) for kind, version in named.items()), default=0.5)
 
 
 def _for_commands(points: _Points, tests: Sequence[Meaning]) -> None:
     best = max(tests, key=lambda meaning: meaning.certainty * (0.6 if meaning.part else 1.0))
-    points.add(10 * best.certainty, f"runs {_told(best)}")
+    points.add(10 * best.certainty, f"runs {_shown(best)}")
     if best.part:
         points.add(-4, f"not the whole suite: {best.part}")
     further = len({meaning.command for meaning in tests}) - 1
@@ -203,7 +203,7 @@ def _for_start(points: _Points, workflow: Workflow, job: Job) -> None:
     elif events & {"merge_group", "pull_request_target", "workflow_call"}:
         points.add(-1, f"started by {', '.join(sorted(events))}")
     else:
-        points.add(-5, f"only started by {', '.join(sorted(events)) or 'nothing that is said'}")
+        points.add(-5, f"only started by {', '.join(sorted(events)) or 'no event'}")
     if job.condition is not None and _seldom(job.condition):
         points.add(-3, f"only if {job.condition.strip()[:80]}")
     if job.needs:
@@ -219,7 +219,7 @@ def _seldom(condition: str) -> bool:
 
 def _for_machine(points: _Points, look: Look) -> None:
     rating = system_rating(look.runner)
-    points.add(4 * rating - 3, f"on {look.runner or 'a machine that is not said'}")
+    points.add(4 * rating - 3, f"on {look.runner or 'an unnamed machine'}")
     if look.services:
         points.add(-1.5, f"beside services: {', '.join(look.services)}")
     if look.container:
@@ -247,7 +247,7 @@ def _for_names(points: _Points, workflow: Workflow, job: Job) -> None:
             points.add(0.5, f"{what} {name.strip()!r} is an ordinary name")
 
 
-def _told(meaning: Meaning) -> str:
+def _shown(meaning: Meaning) -> str:
     return " → ".join((*meaning.via, meaning.command))
 
 

@@ -1,6 +1,6 @@
 """Getting a repository's tree at one commit: from a folder, a Git directory, or wherever Git fetches from.
 
-The repository that somebody names is never written to: what is needed of it is fetched into a repository of ours.
+The named repository is never written to: what is needed of it is fetched into a repository of our own.
 """
 
 from pathlib import Path
@@ -62,8 +62,8 @@ def _address(repository: str, mirror: str | None) -> tuple[str, bool]:
 
 
 async def _head(ours: GitRepository, address: str) -> str:
-    told = await ours.run("ls-remote", "--", address, "HEAD")
-    commit = told.stdout.decode(errors="replace").split("\t")[0].strip() if told.ok else ""
+    answer = await ours.run("ls-remote", "--", address, "HEAD")
+    commit = answer.stdout.decode(errors="replace").split("\t")[0].strip() if answer.ok else ""
     if not commit:
         raise UsageError(f"{address} is no Git repository that can be read; name another one, or a commit of it")
     return commit

@@ -49,11 +49,11 @@ def _question(tree: RepositoryTree, workflows: list[Workflow]) -> str:
 
 
 def _opinion(name: str, answer: str, workflows: list[Workflow], found: Located) -> JobOpinion:
-    """Read the answer; one that names nothing that exists is told as such, and agrees with nothing."""
-    told = _object(answer)
-    workflow, job, reason = (_text(told.get(key)) for key in ("workflow", "job", "reason"))
+    """Read the answer; one that names no existing job is reported as such, and agrees with nothing."""
+    named = _object(answer)
+    workflow, job, reason = (_text(named.get(key)) for key in ("workflow", "job", "reason"))
     best = found.best
-    if told and workflow is None and job is None:
+    if named and workflow is None and job is None:
         return JobOpinion(model=name, workflow=None, job=None, reason=reason or "", agrees=best is None)
     known = {(one.path, item.id) for one in workflows for item in one.jobs}
     place = next(

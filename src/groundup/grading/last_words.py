@@ -1,4 +1,4 @@
-"""What a process said last: one line for people, out of text that nothing is decided from. Pure."""
+"""The last words of a process: one line for people, taken from text that decides nothing. Pure."""
 
 import re
 from pathlib import PurePosixPath

@@ -1,7 +1,7 @@
 """A judge's answer, in exactly the requested form, and what several judges agree on.
 
 Judges agree when their scores differ by at most 3; what they agree on is accepted when the highest score is at
-least 7. Where they disagree there is no score, and the disagreement is told.
+least 7. Where they disagree there is no score, and the disagreement is reported.
 """
 
 import json

@@ -27,7 +27,7 @@ _TRIES = 3
 _OWN_TOKENS = 1200
 """What the question itself takes, and a margin."""
 _WINDOW = 32_768
-"""Where nobody says how much a judge can read."""
+"""What a judge can read where its window is unknown."""
 
 
 class Owed(Record):
@@ -107,7 +107,7 @@ async def judge(
     judges: Sequence[ChatModel],
     *,
     at_once: int,
-    told: Callable[[Judgement], None],
+    report: Callable[[Judgement], None],
 ) -> None:
     """Ask for what is *owed* and record it. The judges are open.
 
@@ -120,7 +120,7 @@ async def judge(
             async with slots:
                 judgement = await _judged(one, judges[one.judge])
             file.append(judgement)
-            told(judgement)
+            report(judgement)
 
         try:
             async with asyncio.TaskGroup() as group:

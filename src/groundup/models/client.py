@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.models.asking import chat, messages
-from groundup.models.asking.replies import Parsed
+from groundup.models.asking.forms import Parsed
 from groundup.models.counting import counted_tokens, estimated_reply_tokens, estimated_tokens
 from groundup.models.endpoint import ModelEndpoint
 from groundup.models.prices import CostLedger, Price
@@ -58,11 +58,11 @@ class EndpointModel:
         finally:
             self.ledger.settle(reserved, paid)
         latency = time.monotonic() - began
-        told = {parsed.counted.input_tokens, parsed.counted.output_tokens}
+        counts = {parsed.counted.input_tokens, parsed.counted.output_tokens}
         return reply.model_copy(
             update={
                 "usage": usage,
-                "estimated": None in told,
+                "estimated": None in counts,
                 "cost_usd": cost,
                 "latency_s": round(latency, 3),
                 "tries": tries,

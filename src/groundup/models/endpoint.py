@@ -1,6 +1,6 @@
 """One endpoint: its address, its key, how many calls it gets at once and how patiently. Knows no form of request.
 
-The key is only in the header of each request. What an endpoint says of a failure is told on without it.
+The key is only in the header of each request. It is removed from what an endpoint says of a failure.
 """
 
 import asyncio
@@ -20,9 +20,8 @@ from pydantic import JsonValue, SecretStr
 
 from groundup.domain.records import Record
 from groundup.domain.version import __version__
-from groundup.models.asking.replies import BrokenReplyError, Parsed, ReplyForm
+from groundup.models.asking.forms import BrokenReplyError, Parsed, ReplyForm, parse_json
 from groundup.models.failures import PASSING, CallFailure, CallFailureKind, failure_of, hidden_status
-from groundup.models.json_text import parsed
 from groundup.models.protocol import (
     ContextOverflowError,
     KeyRejectedError,
@@ -32,7 +31,7 @@ from groundup.models.protocol import (
     RefusedError,
     RequestRejectedError,
 )
-from groundup.models.settings import ModelProvider
+from groundup.models.settings import ModelProvider, shown_address
 
 if TYPE_CHECKING:
     import httpx
@@ -179,7 +178,7 @@ class ModelEndpoint:
             streamed = headers.get("content-type", "").startswith("text/event-stream")
             document = form.joined(_events(content)) if streamed else _object(content)
             status = hidden_status(document)
-            if status is not None:  # a failure of whoever stands behind
+            if status is not None:  # a failure behind the endpoint
                 raise self._failed(status, {}, json.dumps(document).encode())
             return form.parsed(document)
         except BrokenReplyError as error:
@@ -192,31 +191,33 @@ class ModelEndpoint:
 
     def _raise(self, failure: CallFailure, tries: int) -> NoReturn:
         """Raise what *failure* is for callers, with what to do next."""
-        said = self._redacted(failure.message)
-        what = f"{self.name} at {shown(self.base_url)}"
+        reason = self._redacted(failure.message)
+        what = f"{self.name} at {shown_address(self.base_url)}"
         match failure.kind:
             case CallFailureKind.CONTEXT:
-                raise ContextOverflowError(f"{what}: the request is too long for the model: {said}")
+                raise ContextOverflowError(f"{what}: the request is too long for the model: {reason}")
             case CallFailureKind.REFUSAL:
-                raise RefusedError(f"{what} will not answer this: {said}")
+                raise RefusedError(f"{what} will not answer this: {reason}")
             case CallFailureKind.KEY:
-                raise KeyRejectedError(f"{what} rejects the key in {self._provider.key}; set a valid one ({said})")
+                raise KeyRejectedError(
+                    f"{what} rejects the key in {self._provider.key}; set a valid one ({reason})"
+                )
             case CallFailureKind.FORBIDDEN if not self._answered:
                 raise KeyRejectedError(
-                    f"{what} does not let the key in {self._provider.key} ask this model; set another ({said})"
+                    f"{what} does not let the key in {self._provider.key} ask this model; set another ({reason})"
                 )
             case CallFailureKind.ABSENT:
-                raise ModelAbsentError(f"{what} is not there; check the model's name and the address ({said})")
+                raise ModelAbsentError(f"{what} is not there; check the model's name and the address ({reason})")
             case CallFailureKind.QUOTA:
-                raise KeyRejectedError(f"{what}: the account of {self._provider.key} has no money left ({said})")
+                raise KeyRejectedError(f"{what}: the account of {self._provider.key} has no money left ({reason})")
             case CallFailureKind.REQUEST | CallFailureKind.STREAM | CallFailureKind.FORBIDDEN:
-                raise RequestRejectedError(f"{what} rejects the request; check model and settings ({said})")
+                raise RequestRejectedError(f"{what} rejects the request; check model and settings ({reason})")
             case CallFailureKind.RATE_LIMIT | CallFailureKind.OVERLOAD:
                 raise RateLimitedError(
                     f"{what} still answers with {failure.kind} after {tries} tries; resume later or with fewer "
-                    f"calls at once ({said})"
+                    f"calls at once ({reason})"
                 )
-        raise ModelError(f"{what} cannot be asked ({tries} tries): {said}; check the address and resume")
+        raise ModelError(f"{what} cannot be asked ({tries} tries): {reason}; check the address and resume")
 
     def _redacted(self, text: str) -> str:
         return text.replace(self._key.get_secret_value(), "***") if self._key else text
@@ -238,7 +239,7 @@ class ModelEndpoint:
         import httpx
 
         if not self._clients:
-            trusts = not _is_loopback(self.base_url)  # nobody's proxy leads to this machine
+            trusts = not _is_loopback(self.base_url)  # no proxy leads to this machine
             secure = self.base_url.startswith("https://")
             # Reading the certificates takes longer than a call on loopback.
             context = (
@@ -260,7 +261,7 @@ class ModelEndpoint:
 def _object(content: bytes) -> dict[str, JsonValue]:
     """Return the JSON object that an answer is. Raises `_FailedError`."""
     try:
-        document = parsed(content)
+        document = parse_json(content)
     except ValueError as error:
         raise _broken(str(error)) from error
     if not isinstance(document, dict):
@@ -280,12 +281,6 @@ def _events(content: bytes) -> Iterator[dict[str, JsonValue]]:
 def _broken(why: str) -> _FailedError:
     message = f"an answer that is not as agreed ({why[:200]})"
     return _FailedError(CallFailure(kind=CallFailureKind.BROKEN, message=message))
-
-
-def shown(url: str) -> str:
-    """Return an address as people may see it: without credentials, query and fragment."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def _is_loopback(url: str) -> bool:

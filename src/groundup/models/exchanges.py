@@ -11,7 +11,7 @@ from groundup.domain.subjects import Outcome
 
 
 class Exchange(Record):
-    """One request and what became of it."""
+    """One request and how it ended."""
 
     number: int
     form: str
@@ -97,7 +97,7 @@ class Threads:
         """The number of the exchange that first had a beginning of a conversation, by the beginning's digest."""
         self._numbers = 0
         self._given: dict[str, Message] = {}
-        """Replies with parts that must go back unchanged, by what they said."""
+        """Replies with parts that must go back unchanged, by their text."""
 
     def place(self, request: ChatRequest) -> tuple[int, int | None, int]:
         """Return a new number, the exchange that *request* takes up, and how many messages it shares with it."""

@@ -98,10 +98,10 @@ class _Described(Record):
 
 def failure_of(status: int, headers: Mapping[str, str], body: bytes) -> CallFailure:
     """Return what an answer with an error *status* means. Header names are lower case."""
-    told = _described(body)
-    malformed = status in {400, 422, 500} and _MALFORMED.search(told.signs)
-    kind = CallFailureKind.REQUEST if malformed else _kind(status, told.signs)
-    return CallFailure(kind=kind, message=told.message, retry_after_s=retry_after_s(headers))
+    described = _described(body)
+    malformed = status in {400, 422, 500} and _MALFORMED.search(described.signs)
+    kind = CallFailureKind.REQUEST if malformed else _kind(status, described.signs)
+    return CallFailure(kind=kind, message=described.message, retry_after_s=retry_after_s(headers))
 
 
 def hidden_status(document: Mapping[str, JsonValue]) -> int | None:
@@ -161,14 +161,14 @@ def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> fl
     """Return for how long an endpoint asks to be left alone, None when it does not say."""
     if milliseconds := _number(headers.get("retry-after-ms")):
         return milliseconds / 1000
-    told = headers.get("retry-after")
-    if told is None:
+    described = headers.get("retry-after")
+    if described is None:
         return None
-    seconds = _number(told)
+    seconds = _number(described)
     if seconds is not None:
         return seconds
     try:
-        until = parsedate_to_datetime(told)
+        until = parsedate_to_datetime(described)
     except ValueError:
         return None
     if until.tzinfo is None:
@@ -185,7 +185,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _told_error(document: Mapping[str, JsonValue]) -> object:
-    """Return what is said of the error, wherever it stands."""
+    """Return what the answer says of the error, wherever it stands."""
     choices = document.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     inner = choice.get("error") if isinstance(choice, dict) else None

@@ -1,7 +1,7 @@
 """A model as programs in a sandbox see it: three well-known forms of HTTP on the sandbox's own loopback.
 
 Chat Completions, Responses and Anthropic Messages, streamed or not, become requests to the run's `ChatModel`; the
-key stays with that model, outside. The attempt's limits are kept here, and every exchange is told to the caller.
+key stays with that model, outside. The attempt's limits are kept here; the caller hears of every exchange.
 """
 
 import asyncio
@@ -109,7 +109,7 @@ FORMS: Mapping[str, _Form] = {
 
 
 class _RefusedCallError(Exception):
-    """What a program is told instead of a reply: nothing of addresses or accounts, which are in *detail*."""
+    """What a program gets instead of a reply: nothing on addresses or accounts, which are in *detail*."""
 
     def __init__(self, status: int, message: str, detail: str = "") -> None:
         super().__init__(message)
@@ -262,7 +262,7 @@ class ModelGateway:
         return reply
 
     def _refusal(self, error: GroundupError) -> _RefusedCallError:
-        """Return what a program is told of *error*; those that time does not mend end the attempt."""
+        """Return what a program gets for *error*; an error that time does not mend ends the attempt."""
         detail = str(error)
         if isinstance(error, ContextOverflowError):
             # Clients look for one of these two phrases before they shorten a conversation.

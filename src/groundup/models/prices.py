@@ -61,7 +61,7 @@ class _PriceFile(Record):
 
 
 def price_of(name: str, settings: ModelSettings) -> Price | None:
-    """Return the price of the model *name*, None when nobody says one. Raises `UsageError`.
+    """Return the price of the model *name*, None where none is known. Raises `UsageError`.
 
     With a limit on the cost there must be one: a limit that cannot be kept is not accepted.
     """

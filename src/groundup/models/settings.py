@@ -4,6 +4,7 @@ import tomllib
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, JsonValue, SecretStr
 
@@ -50,11 +51,9 @@ class ModelSettings(Record):
 
     def identity(self) -> dict[str, JsonValue]:
         """Return what may change the replies, for a run's configuration; the address without credentials."""
-        from groundup.models.endpoint import shown
-
         names = ("api", "context_tokens", "temperature", "max_output_tokens", "extra")
-        told: dict[str, JsonValue] = {name: getattr(self, name) for name in names}
-        return told | {"base_url": shown(self.base_url) if self.base_url else None}
+        own: dict[str, JsonValue] = {name: getattr(self, name) for name in names}
+        return own | {"base_url": shown_address(self.base_url) if self.base_url else None}
 
 
 SCRIPTED = "scripted"
@@ -132,3 +131,9 @@ def key_of(provider: ModelProvider) -> SecretStr | None:
     if provider.key_optional:
         return None
     raise UsageError(f"the model's key is not set: put it into the environment variable {provider.key}")
+
+
+def shown_address(url: str) -> str:
+    """Return an address as people may see it: without credentials, query and fragment."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -171,8 +171,8 @@ def _dotnet(text: str) -> float:
     return {8: 1.0, 9: 0.95, 10: 0.9, 6: 0.8, 7: 0.7}.get(int(found[1]), 0.4)
 
 
-def versions_told(leg: Leg) -> Iterator[tuple[str, str]]:
-    """Yield kind and version of languages that the values of a leg name, where no step tells them."""
+def versions_in(leg: Leg) -> Iterator[tuple[str, str]]:
+    """Yield kind and version of the languages that the values of a leg name."""
     for key, value in flat(leg):
         name = key.lower()
         inner = re.search(r"(?:^|[^a-z])(?:py|python-?)(3\.?\d+t?)(?![\d.])", value.lower())
@@ -189,7 +189,7 @@ def versions_told(leg: Leg) -> Iterator[tuple[str, str]]:
 
 
 def plainness(leg: Leg) -> float:
-    """Return how ordinary the values of a leg are; 0 for one without any word that says either."""
+    """Return how ordinary the values of a leg are; 0 where no word says either."""
     rating = 0.0
     for key, value in flat(leg):
         if not value or key.rpartition(".")[2] in ("os", "runs-on", "runner", "platform", "host"):

@@ -129,19 +129,19 @@ class Meanings:
                 return [meaning for meaning in [meaning_of(named)] if meaning is not None]
             return _guess(words, script) if script and script not in OWN_COMMANDS else []
         name, lines = found
-        told: list[Meaning] = []
+        meant: list[Meaning] = []
         for place, line in lines:
-            told += self._script(line, place, {}, depth - 1)
-        return [meaning.under(f"{words[0]} {name}") for meaning in told] or _guess(words, name)
+            meant += self._script(line, place, {}, depth - 1)
+        return [meaning.under(f"{words[0]} {name}") for meaning in meant] or _guess(words, name)
 
     def _environments(self, tool: str, found: Sequence[ToxEnvironment], folder: str, depth: int) -> list[Meaning]:
-        told: list[Meaning] = []
+        meant: list[Meaning] = []
         for environment in found:
             name = f"{tool} {environment.name}"
             if environment.lines is None:
                 is_for_tests = environment.is_for_tests or _is_testing(environment.name)
                 purpose = Purpose.TEST if is_for_tests else Purpose.CHECK
-                told.append(Meaning(purpose=purpose, command=name, certainty=0.7))
+                meant.append(Meaning(purpose=purpose, command=name, certainty=0.7))
                 continue
             known: list[Meaning] = []
             for line in environment.lines:
@@ -151,8 +151,8 @@ class Meanings:
                 Purpose.CHECK,
             }:
                 known.append(Meaning(purpose=Purpose.TEST, command=name, certainty=0.6))
-            told += known
-        return told
+            meant += known
+        return meant
 
     def _lines(
         self,
@@ -165,10 +165,10 @@ class Meanings:
     ) -> list[Meaning]:
         if lines is None:
             return _guess([name], "test" if _CHECKS.search(asked) else asked)
-        told: list[Meaning] = []
+        meant: list[Meaning] = []
         for line in lines:
-            told += self._script(line, folder, variables, depth - 1)
-        return [meaning.under(name) for meaning in told]
+            meant += self._script(line, folder, variables, depth - 1)
+        return [meaning.under(name) for meaning in meant]
 
     def _file(self, words: list[str], folder: str, variables: Mapping[str, str], depth: int) -> Iterator[Meaning]:
         """Follow a script of the repository: `./ci/test.sh`, `bash build.sh`, `python tools/run.py`."""
@@ -203,16 +203,16 @@ class Meanings:
     def _content(
         self, path: str, text: str, words: list[str], variables: Mapping[str, str], depth: int
     ) -> Iterator[Meaning]:
-        told: list[Meaning] = []
+        meant: list[Meaning] = []
         if not path.endswith((".py", ".js", ".mjs", ".cjs", ".ts", ".cs", ".cake", ".fsx")):
-            told = list(self._script(_with_arguments(text, words), "", variables, depth - 1))
-        if not any(meaning.purpose is Purpose.TEST for meaning in told):
+            meant = list(self._script(_with_arguments(text, words), "", variables, depth - 1))
+        if not any(meaning.purpose is Purpose.TEST for meaning in meant):
             hidden = _HIDDEN.search(text)
             if hidden:
-                told.append(Meaning(purpose=Purpose.TEST, command=hidden[1], certainty=0.8))
+                meant.append(Meaning(purpose=Purpose.TEST, command=hidden[1], certainty=0.8))
             elif _is_testing(PurePosixPath(path).stem) or any(_is_testing(word) for word in words[1:3]):
-                told.append(Meaning(purpose=Purpose.TEST, command=" ".join(words)[:160], certainty=0.7))
-        for meaning in told:
+                meant.append(Meaning(purpose=Purpose.TEST, command=" ".join(words)[:160], certainty=0.7))
+        for meaning in meant:
             yield meaning.under(path)
 
 
@@ -232,10 +232,10 @@ def _is_testing(name: str) -> bool:
 
 def _guess(words: Sequence[str], name: str) -> list[Meaning]:
     """Return what a name says by itself."""
-    told = " ".join(words)[:160]
+    meant = " ".join(words)[:160]
     if _is_testing(name):
-        return [Meaning(purpose=Purpose.TEST, command=told, certainty=0.6)]
-    return [Meaning(purpose=Purpose.OTHER, command=told, certainty=0.3)]
+        return [Meaning(purpose=Purpose.TEST, command=meant, certainty=0.6)]
+    return [Meaning(purpose=Purpose.OTHER, command=meant, certainty=0.3)]
 
 
 def _within(folder: str, path: str) -> str:

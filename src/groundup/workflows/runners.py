@@ -76,13 +76,13 @@ _PART = re.compile(
 def meaning_of(words: Sequence[str]) -> Meaning | None:
     """Return what a simple command does; None for a program that is not known."""
     program = program_of(words[0])
-    told = " ".join(words)[:160]
+    line = " ".join(words)[:160]
     special = _SPECIAL.get(program)
     if special is not None:
         purpose = special(list(words[1:]))
     elif program in _E2E:
         purpose = Purpose.TEST if "test" in words or "run" in words else Purpose.OTHER
-        return Meaning(purpose=purpose, command=told, part="tests in a browser")
+        return Meaning(purpose=purpose, command=line, part="tests in a browser")
     else:
         purpose = _BY_PROGRAM.get(program)
     if purpose is None:
@@ -92,7 +92,7 @@ def meaning_of(words: Sequence[str]) -> Meaning | None:
         if _only_lists(words):
             purpose = Purpose.BUILD
         part = _part_of(program, words[1:])
-    return Meaning(purpose=purpose, command=told, part=part)
+    return Meaning(purpose=purpose, command=line, part=part)
 
 
 def _only_lists(words: Sequence[str]) -> bool:

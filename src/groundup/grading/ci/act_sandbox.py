@@ -192,7 +192,7 @@ class ActSandbox:
             await self._sandbox.close()
 
     async def run(self, relay: Relay, timeout_s: float) -> CommandResult:
-        """Run act to its end; its standard output is nobody else's.
+        """Run act to its end; its standard output holds act's lines only.
 
         Its own time does not run while it waits for a step, which has a clock of its own.
         """

@@ -1,7 +1,7 @@
 """Which actions of others have a stand-in here, and which cannot have one.
 
 A stand-in is a composite action in `stubs/`, whose scripts use what lies ready in the steps' sandbox. The tables
-say what is supported; an action in neither is not supported, which is told by its name.
+say what is supported; an action in neither is not supported, and is reported by its name.
 """
 
 import re
@@ -129,7 +129,7 @@ ASKS_VERSION: Mapping[str, tuple[str, ...]] = {
 
 
 class Action(Record):
-    """An action of somebody's repository."""
+    """An action of another repository."""
 
     repository: str
     below: str = ""
@@ -263,8 +263,8 @@ def misunderstood(action: Action, inputs: Mapping[str, str | None]) -> Iterator[
 
 def _tools(action: Action, inputs: Mapping[str, str | None]) -> Iterator[str]:
     given = {name.lower(): value for name, value in inputs.items()}
-    told = [given[name] for name in ("tool", "crate") if given.get(name, "") != ""] or [tool_of_ref(action)]
-    for text in told:
+    tools = [given[name] for name in ("tool", "crate") if given.get(name, "") != ""] or [tool_of_ref(action)]
+    for text in tools:
         names = None if text is None else [name for name in re.split(r"[\s,]+", text) if name]
         if names == []:
             yield f"{action.name}@{action.ref} names no tool"

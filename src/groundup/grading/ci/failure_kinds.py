@@ -56,7 +56,7 @@ _SAYS_NOTHING = re.compile(
     r"|^[-=~^*_. |]+$|^Node\.js v\d|^Traceback \(most recent call last\)|^info (?:Visit|No lockfile)",
     re.IGNORECASE,
 )
-"""Frames of backtraces, hints, and what programs print after they have said what is wrong."""
+"""Frames of backtraces, hints, and what programs print after the error itself."""
 _NAMES_ERROR = re.compile(r"(?i:\b(?:error|fatal|panicked|cannot|could not|failed|not found|no such)\b)|Error\b")
 _LONGEST = 300
 _LINE = 2000

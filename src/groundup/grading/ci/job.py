@@ -91,7 +91,7 @@ def _told(results: set[str]) -> str:
 
 
 async def run_job(request: JobRequest, bench: Bench, languages: Iterable[Tool] = ()) -> JobResult:
-    """Run the job and return what became of it, with its evidence.
+    """Run the job and return how it ended, with its evidence.
 
     *languages* are needed in any case, whatever the workflow says. Raises `UnsupportedJobError` before anything is
     run, and `InfrastructureError`.
@@ -129,8 +129,8 @@ def _result(
 ) -> JobResult:
     act: ActRun = read_act_log(ended.stdout, planned.job.id)
     if not act.jobs and not relay.commands and ended.exit_code not in (0, None):
-        said = ended.stderr.decode(errors="replace").strip().splitlines()[-3:]
-        raise InfrastructureError(f"act did not start the job: {' '.join((*act.complaints, *said))[:300]}")
+        last_lines = ended.stderr.decode(errors="replace").strip().splitlines()[-3:]
+        raise InfrastructureError(f"act did not start the job: {' '.join((*act.complaints, *last_lines))[:300]}")
     outcome, reason, steps = decide(planned.job, planned.leg, planned.tests, act, ended, relay.commands)
     troubles = tuple(f"{one.kind} {one.name}: {one.message}"[:300] for one in prepared.troubles())
     spent = sum(command.duration_s for command in relay.commands)

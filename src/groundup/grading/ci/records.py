@@ -1,4 +1,4 @@
-"""What a CI job is asked for, what came of it, and where things lie in its two sandboxes."""
+"""What a CI job is asked for, how it ended, and where things lie in its two sandboxes."""
 
 import posixpath
 import re
@@ -27,14 +27,14 @@ class JobRequest(Record):
     workflow: str = Field(description="path of the workflow file in the repository")
     job: str
     matrix: dict[str, str] = Field(
-        default={}, description="wanted values; what they leave open is chosen and told"
+        default={}, description="wanted values; what they leave open is chosen and reported"
     )
     exclude_newer: str | None = Field(default=None, description="what registries have since does not exist")
     limits: Limits = JOB_LIMITS
 
 
 class Obstacle(Record):
-    """Something that a job needs and that cannot be had here."""
+    """Something that a job needs and that is not available here."""
 
     kind: str
     what: str
@@ -45,8 +45,8 @@ class UnsupportedJobError(TaskError):
 
     def __init__(self, obstacles: tuple[Obstacle, ...]) -> None:
         self.obstacles = obstacles
-        told = "; ".join(f"{one.kind}: {one.what}" for one in obstacles[:5])
-        super().__init__(f"the CI job cannot be run here ({told}); see docs/ci.md for what is supported")
+        listed = "; ".join(f"{one.kind}: {one.what}" for one in obstacles[:5])
+        super().__init__(f"the CI job cannot be run here ({listed}); see docs/ci.md for what is supported")
 
 
 class RunCommand(Record):
@@ -60,7 +60,7 @@ class RunCommand(Record):
 
 
 class JobOutcome(StrEnum):
-    """What became of a job."""
+    """How a job ended."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -81,7 +81,7 @@ class StepRecord(Record):
 
 
 class JobResult(Record):
-    """What became of a job, with its evidence."""
+    """How a job ended, with its evidence."""
 
     outcome: JobOutcome
     reason: str = ""

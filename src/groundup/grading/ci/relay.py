@@ -102,8 +102,8 @@ class Relay:
         try:
             asked = _Asked.model_validate_json(await reader.readuntil(b"\n"))
             with self.debt.owing():
-                told = await self._run(asked)
-            writer.write(json.dumps(told).encode())
+                answer_document = await self._run(asked)
+            writer.write(json.dumps(answer_document).encode())
             with contextlib.suppress(ConnectionError):
                 await writer.drain()
         except (ValidationError, ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
@@ -183,7 +183,7 @@ class Relay:
     def _loader_kept_back(self, job: str, text: str) -> str:
         """Return *text* without variables of the loader, with which the shims would not start.
 
-        Later steps of *job* get them all the same.
+        Later steps of *job* still get them.
         """
         kept: list[str] = []
         inside: str | None = None

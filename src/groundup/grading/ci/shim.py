@@ -16,7 +16,7 @@ FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_S
 _NAMES = ("envs.txt", "outputcmd.txt", "pathcmd.txt", "statecmd.txt", "SUMMARY.md")
 """What act calls them: a step can set variables, but not have anything else written to."""
 _WHERE_IS_NODE = ("--no-warnings", "-e", "console.log(process.execPath)")
-"""act asks this many times, for actions that nobody has here."""
+"""act asks this many times, for actions that are not here."""
 _READ = ("GITHUB_EVENT_PATH",)
 
 
@@ -39,15 +39,15 @@ def main() -> int:
         connection.sendall(json.dumps(asked).encode() + b"\n")
         connection.shutdown(socket.SHUT_WR)
         with connection.makefile("rb") as answer:
-            told = json.loads(answer.read())
-    for name, text in told["files"].items():
+            answered = json.loads(answer.read())
+    for name, text in answered["files"].items():
         if name in FILES and os.path.basename(variables.get(name, "")) in _NAMES:
             with open(variables[name], "a", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(text)
-    sys.stdout.write(told["stdout"])
+    sys.stdout.write(answered["stdout"])
     sys.stdout.flush()
-    sys.stderr.write(told["stderr"])
-    return int(told["exit_code"])
+    sys.stderr.write(answered["stderr"])
+    return int(answered["exit_code"])
 
 
 def _read(path: str) -> str:

@@ -68,10 +68,10 @@ async def prepare(
     programs = bench.scratch / "programs"
     programs.mkdir()
     write_programs(programs)
-    told = [python.substitute for python in pythons]
+    reported = [python.substitute for python in pythons]
     for chain in toolchains:
         have = chain.versions[_PROGRAM_OF[chain.name]]
-        told.append(substitute(chain.name, tools.asked.get(chain.name, ()), have))
+        reported.append(substitute(chain.name, tools.asked.get(chain.name, ()), have))
     kinds = [_REGISTRY_OF[kind] for kind in tools.kinds]
     wanted = LendingRules(kinds=tuple(kinds), exclude_newer=request.exclude_newer) if kinds else None
     yield StepEquipment(
@@ -80,7 +80,7 @@ async def prepare(
         toolchains=toolchains,
         wanted=wanted,
         programs=programs,
-        substitutes=tuple(dict.fromkeys(one for one in told if one)),
+        substitutes=tuple(dict.fromkeys(one for one in reported if one)),
         lent=[],
     )
 

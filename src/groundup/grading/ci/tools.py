@@ -30,7 +30,7 @@ _ASKING: Mapping[Tool, re.Pattern[str]] = {
         rf"\b(?:rustup\s+(?:toolchain\s+install|install|default|override\s+set|run)\s+(?:--profile\s+\S+\s+|-\S+\s+)*|cargo\s+\+){_VERSION}"
     ),
 }
-"""Versions that programs are asked for; there is one of each here, and what it stands for is told."""
+"""Versions that programs are asked for; there is one of each here, and the report names what it stands for."""
 DEFAULT_PYTHON = "3.12"
 MINORS = tuple(f"3.{minor}" for minor in range(14, 6, -1))
 """Newest first."""
@@ -143,7 +143,7 @@ def python_asked_by_file(path: str, read: Callable[[str], bytes | None]) -> str:
 
 
 def substitute(kind: str, asked: Sequence[str], have: str) -> str | None:
-    """Return what is told when the machine's version is not what was asked for; None when it is."""
+    """Return what the report says when the machine's version is not what was asked for; None when it is."""
     wanted = [one for one in asked if one.strip() and not _matches(kind, one.strip().lower(), have)]
     return f"{kind} {have} for {', '.join(wanted)[:80]}" if wanted else None
 

@@ -34,7 +34,7 @@ _INFRASTRUCTURE = (BuildFailureKind.NETWORK, BuildFailureKind.HOST_DISK, BuildFa
 
 
 class JavaInstalled(Record):
-    """What became of the install."""
+    """How the install ended."""
 
     outcome: InstallOutcome
     message: str = ""
@@ -160,7 +160,7 @@ def project_files(tree: Path) -> dict[str, bytes]:
 
 
 def _without_tests(tree: Path) -> None:
-    """Remove the submission's own tests, which nobody runs, and what it compiled before."""
+    """Remove the submission's own tests, which are not run, and what it compiled before."""
     for name in (TESTS, "target"):
         place = tree / name
         if place.is_symlink():

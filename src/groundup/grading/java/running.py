@@ -45,7 +45,7 @@ class CompiledTests(Record):
 
 
 class Compiled(Record):
-    """What became of compiling."""
+    """How compiling ended."""
 
     prepared: CompiledTests | None = None
     message: str = Field(default="", description="why there is nothing to run")
@@ -53,7 +53,7 @@ class Compiled(Record):
 
 
 class JavaReport(Record):
-    """What the runner said. In its process lived the submission's code, so all of it may be a lie."""
+    """What the runner reported. The submission's code ran in its process, so all of it may be a lie."""
 
     outcomes: Mapping[str, tuple[str, str, float]] = Field(
         default={}, description="test -> outcome, message, seconds"
@@ -64,7 +64,7 @@ class JavaReport(Record):
 
 
 def inside_classpath(repository: MavenRepository) -> str:
-    """Return the jars as Java wants to be told, then the submission's classes: jars come first."""
+    """Return the class path: the jars, then the submission's classes: jars come first."""
     places = dict.fromkeys((*repository.runner, *repository.test_classpath))
     jars = [f"{REPOSITORY_TARGET}/{place}" for place in places]
     own = [f"{WORKSPACE}/{place}" for place in repository.own_classpath if not place.startswith("target/")]
@@ -179,7 +179,7 @@ def _spec(
 
 
 def _command(prepared: CompiledTests, token: str, named: tuple[str, ...], lifecycle: Lifecycle) -> Command:
-    told = [token, f"/proc/self/fd/{REPORT_FD}", str(round(lifecycle.one_test_s)), *outer_classes(named)]
+    words = [token, f"/proc/self/fd/{REPORT_FD}", str(round(lifecycle.one_test_s)), *outer_classes(named)]
     return Command(
         argv=(
             f"{JAVA_TARGET}/bin/java",
@@ -192,7 +192,7 @@ def _command(prepared: CompiledTests, token: str, named: tuple[str, ...], lifecy
             f"{_RUNNER}:{TEST_CLASSES}:{prepared.classpath}",
             "groundup.runner.Runner",
         ),
-        stdin="".join(f"{line}\n" for line in told).encode(),
+        stdin="".join(f"{line}\n" for line in words).encode(),
         report_fd=REPORT_FD,
     )
 
@@ -285,5 +285,5 @@ def _complaint(result: CommandResult) -> str:
         return f"the hidden tests could not be compiled: {result.ending}"
     text = (result.stdout + result.stderr).decode(errors="replace")
     found = _COMPLAINT.search(text)
-    told = f"{found[1].removeprefix('tests/')}:{found[2]}: {found[3]}" if found else text.strip()[:200]
-    return f"the hidden tests do not compile with the submission: {told}"
+    words = f"{found[1].removeprefix('tests/')}:{found[2]}: {found[3]}" if found else text.strip()[:200]
+    return f"the hidden tests do not compile with the submission: {words}"

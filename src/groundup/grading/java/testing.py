@@ -110,7 +110,7 @@ async def _run(
     report, result = await runs.once(compiled.prepared.tests, allowed_s)
     twin: JavaReport | None = None
     log = result.stdout + result.stderr
-    if compiled.prepared.twin is not None and any(said[0] == "passed" for said in report.outcomes.values()):
+    if compiled.prepared.twin is not None and any(one[0] == "passed" for one in report.outcomes.values()):
         twin, other = await runs.once(compiled.prepared.twin, allowed_s)
         log += b"\n--- with false expectations\n" + other.stdout + other.stderr
     run = decided(named, report, twin, result)
@@ -149,12 +149,12 @@ def decided(named: tuple[str, ...], report: JavaReport, twin: JavaReport | None,
     ended = report.complete or timed_out
     results = {}
     for test in named:
-        said = _said(test, report, timed_out)
-        if said.outcome == "passed" and not ended:
-            said = Result(outcome="error", message=_BEFORE)
-        if said.outcome == "passed" and twin is not None and twin.outcomes.get(test, ("",))[0] == "passed":
-            said = Result(outcome="error", message=FORGED)
-        results[NumberedTest.of(test)] = said
+        found = _said(test, report, timed_out)
+        if found.outcome == "passed" and not ended:
+            found = Result(outcome="error", message=_BEFORE)
+        if found.outcome == "passed" and twin is not None and twin.outcomes.get(test, ("",))[0] == "passed":
+            found = Result(outcome="error", message=FORGED)
+        results[NumberedTest.of(test)] = found
     stopped = None
     if not ended:
         stopped = f"{_BEFORE}: their process ended ({result.ending}, exit code {result.exit_code})"

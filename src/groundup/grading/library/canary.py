@@ -19,14 +19,16 @@ class Canary(Record):
     """One test file with one test that must not pass."""
 
     path: str
-    named: bool = Field(description="whether pytest must be told of it: it lies in no folder that pytest is given")
+    named: bool = Field(
+        description="whether pytest must be given its name, because it lies in no folder that pytest is given"
+    )
     content: str
     key: NumberedTest
 
 
 def told_of(canary: Canary, results: Mapping[NumberedTest, Result]) -> list[Result]:
-    """Return what was said of a canary; a fixture that all tests use may have made several tests of it."""
-    return [said for key, said in results.items() if _is(key, canary)]
+    """Return the results of a canary; a fixture that all tests use may have made several tests of it."""
+    return [result for key, result in results.items() if _is(key, canary)]
 
 
 def own_tests(canaries: Sequence[Canary], results: Iterable[NumberedTest]) -> set[NumberedTest]:

@@ -108,7 +108,7 @@ def plan(
     for found in submission:
         path = PurePosixPath(found.path)
         if str(path.parent) in dropped:
-            dropped[found.path] = ""  # went with its folder; told once
+            dropped[found.path] = ""  # went with its folder, which is reported once
             continue
         why = rules.why_dropped(path, found.kind)
         if why is None:

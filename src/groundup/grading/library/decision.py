@@ -65,7 +65,7 @@ def decide(
             "the sandbox died while the hidden tests ran; repeat the attempt, and see `groundup doctor`"
         )
     own = own_tests(canaries, report.results)
-    passed = {key for key, said in report.results.items() if said.outcome == "passed"} - own
+    passed = {key for key, known in report.results.items() if known.outcome == "passed"} - own
     unfinished = _why_unfinished(report, result)
     strangers = _imports_that_fail(hidden, report)
     lying = _canary_that_lied(canaries, report, complete=unfinished is None)
@@ -101,8 +101,8 @@ def _why_unfinished(report: RunnerReport, result: CommandResult) -> Reason | Non
             Stage.CRASH, f"the test process {_death(result.exit_code)} before the tests had ended{where}"
         )
     if report.exit_code not in COMPLETE:
-        said = pytest_words(result.stdout + b"\n" + result.stderr)
-        why = f": {said}" if said else ""
+        known = pytest_words(result.stdout + b"\n" + result.stderr)
+        why = f": {known}" if known else ""
         return _reason(Stage.CRASH, f"pytest gave up with exit code {report.exit_code}{where}{why}")
     return None
 
@@ -116,7 +116,7 @@ def _death(exit_code: int | None) -> str:
 def _imports_that_fail(hidden: HiddenTests, report: RunnerReport) -> list[Reason]:
     """Say which packages could not be imported, or came from elsewhere than the submission."""
     if not report.imports:
-        return []  # the run did not come so far, for a reason that is told
+        return []  # the run did not come so far, for a reason that is reported elsewhere
     reasons = []
     roots = [PurePosixPath(WORKSPACE, root) for root in hidden.import_roots]
     for name in hidden.packages:
@@ -142,16 +142,16 @@ def _misplaced(name: str, file: PurePosixPath, hidden: HiddenTests) -> str:
 
 def _canary_that_lied(canaries: Sequence[Canary], report: RunnerReport, *, complete: bool) -> Reason | None:
     for canary in canaries:
-        said = told_of(canary, report.results)
-        if any(one.outcome in ("passed", "xpassed") for one in said):
+        known = told_of(canary, report.results)
+        if any(one.outcome in ("passed", "xpassed") for one in known):
             return _reason(Stage.TEST, "a test that cannot pass was reported as passed: results are being forged")
-        if not said and complete and not _collection_failed(canary, report):
+        if not known and complete and not _collection_failed(canary, report):
             return _reason(Stage.TEST, "a test that must fail was not reported: results are being withheld")
     return None
 
 
 def _restrained(canaries: Sequence[Canary], report: RunnerReport) -> bool:
-    """Say whether every canary is known not to have passed; otherwise nothing that was said counts."""
+    """Whether every canary is known not to have passed; otherwise nothing in the report counts."""
     return all(told_of(canary, report.results) for canary in canaries)
 
 
@@ -203,15 +203,15 @@ def _result(key: NumberedTest, report: RunnerReport, end: FatalTest | None, *, e
     if end is not None:
         message = "hung" if end.by_timeout else "ended the test process"
         return TestResult(id=str(key), outcome="error", expected=expected, message=message)
-    said = report.results.get(key)
-    if said is None:
+    known = report.results.get(key)
+    if known is None:
         return TestResult(id=str(key), outcome="missing", expected=expected)
     return TestResult(
         id=str(key),
-        outcome=said.outcome,
+        outcome=known.outcome,
         expected=expected,
-        duration_s=said.duration_s,
-        message=said.message,
+        duration_s=known.duration_s,
+        message=known.message,
     )
 
 

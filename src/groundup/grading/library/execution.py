@@ -97,7 +97,7 @@ _LOG_BYTES = 256 * 1024
 
 
 class Execution(Record):
-    """One run of the hidden tests: what was staged, what was said, how the process ended."""
+    """One run of the hidden tests: what was staged, what was reported, how the process ended."""
 
     canaries: tuple[Canary, ...]
     staged: Staged

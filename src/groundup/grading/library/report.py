@@ -82,7 +82,7 @@ _EVENT: TypeAdapter[_Any] = TypeAdapter(_Any)
 
 
 class Result(Record):
-    """What one test is said to have done."""
+    """What the runner reports of one test."""
 
     outcome: Outcome
     message: str = ""
@@ -90,14 +90,14 @@ class Result(Record):
 
 
 class ImportCheck(Record):
-    """From where a package under test is said to have been imported."""
+    """Where a package under test was imported from, as the runner reports it."""
 
     file: str | None
     error: str | None
 
 
 class RunnerReport(Record):
-    """All that a runner said, in the order of its importance and not of its writing."""
+    """All that a runner reported, ordered by importance."""
 
     results: dict[NumberedTest, Result] = {}
     collection_errors: dict[str, str] = {}
@@ -177,11 +177,11 @@ class _State:
     def _add_test(self, event: _Test) -> None:
         key = _key(event)
         self.running = self.running_node = None
-        said = Result(outcome=event.outcome, message=_text(event.message, 300), duration_s=event.duration)
+        result = Result(outcome=event.outcome, message=_text(event.message, 300), duration_s=event.duration)
         before = self.results.get(key)
         # Said twice, the worse counts: no honest runner repeats itself.
         if before is None or before.outcome == "passed":
-            self.results[key] = said
+            self.results[key] = result
 
     def report(self, more_lines: int) -> RunnerReport:
         """Return the finished record."""

@@ -45,9 +45,7 @@ async def run_to_the_end(
             return Rounds(last=last, ended=tuple(ended))
         wider = _without(left_out, last, culprit)
         if wider == left_out:
-            return Rounds(
-                last=last, ended=tuple(ended)
-            )  # it was to be left out, and says that it ran all the same
+            return Rounds(last=last, ended=tuple(ended))  # it was to be left out, and reports that it ran
         left_out = wider
         ended.append(culprit)
 

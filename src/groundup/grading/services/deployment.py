@@ -91,8 +91,8 @@ class ServicePod:
     async def _silent(self) -> Readiness:
         ended = await self._ended()
         how = "" if ended is None else f"; the start command had ended with exit code {ended}"
-        said = last_words(self.log())
-        how += f"; last words: {said}" if said else "; it printed nothing"
+        words = last_words(self.log())
+        how += f"; last words: {words}" if words else "; it printed nothing"
         return Readiness(
             answered_s=None,
             in_time=False,

@@ -113,7 +113,7 @@ def _logical_lines(text: str) -> list[str]:
 
 
 class InstalledService(Record):
-    """What the service finds installed, and what became of the declaration."""
+    """What the service finds installed, and how the declared install ended."""
 
     outcome: InstallOutcome
     environment: PythonEnvironment

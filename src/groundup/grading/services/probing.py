@@ -3,8 +3,8 @@
 A deliberately small HTTP/1.1 client: one question per connection, nothing is followed or decoded, and time, head
 and body have bounds, because the answer may be anything.
 
-A route is told from a missing one by comparison: the same question is asked of paths that surely do not exist, and
-the answers are compared without what differs anyhow (the path itself, numbers). Pure but for the asking.
+A route is distinguished from a missing one by comparison: the same question is asked of paths that surely do not
+exist, and the answers are compared without what differs anyhow (the path itself, numbers).
 
 What frameworks do: Flask, FastAPI, aiohttp and Eve answer 404 to unknown paths and 405 to unknown methods of known
 ones, and by OPTIONS or Allow tell methods; Django REST framework asks for credentials first, but sends Allow with
@@ -95,7 +95,7 @@ class Caller:
         return await self.ask(HttpRequest(method="GET", path=path), timeout_s)
 
     async def ask(self, question: HttpRequest, timeout_s: float | None = None) -> HttpReply | None:
-        """Return the answer; None when nobody answers, or not in HTTP, or not in time."""
+        """Return the answer; None where none came in time, or none that is HTTP."""
         received = bytearray()
         try:
             async with limited(self.stopwatch(), min(timeout_s or self._timeout_s, self._timeout_s)):
@@ -116,8 +116,8 @@ class Caller:
         }
         if question.body or question.method in ("POST", "PUT", "PATCH"):
             headers["Content-Length"] = str(len(question.body))
-        told = (f"{key}: {text}" for key, text in headers.items())
-        lines = [f"{question.method} {question.path} HTTP/1.1", *told]
+        probed = (f"{key}: {text}" for key, text in headers.items())
+        lines = [f"{question.method} {question.path} HTTP/1.1", *probed]
         return "\r\n".join([*lines, "", ""]).encode("latin-1") + question.body
 
 
@@ -207,7 +207,7 @@ class Presence(StrEnum):
 
 
 class Probed(Record):
-    """What became of one route."""
+    """What was found of one route."""
 
     route: ProbedRoute
     presence: Presence
@@ -226,7 +226,7 @@ async def probe_routes(caller: Caller, routes: Sequence[ProbedRoute], allowed_s:
         found[route] = await _probe(caller, route, made, deadline)
         if route.method == "POST":  # what broke down for want of any thing gets another chance
             for other in [
-                one for one, told in found.items() if told.presence is Presence.FAILING and one != route
+                one for one, probed in found.items() if probed.presence is Presence.FAILING and one != route
             ]:
                 found[other] = await _probe(caller, other, made, deadline)
     return tuple(found[route] for route in routes)
@@ -244,14 +244,14 @@ def _turn(route: ProbedRoute) -> int:
 async def _probe(caller: Caller, route: ProbedRoute, made: "_Made", deadline: float) -> Probed:
     ids, certain = made.ids_for(route)
     fillers = _FILLERS if route.has_parameters else _FILLERS[:1]
-    told: Probed | None = None
+    probed: Probed | None = None
     for filler in fillers:
         if time.monotonic() > deadline:
             break
-        told = await _Comparison(caller, route, _filling(ids, filler), made).probe(certain=certain)
-        if told.presence is not Presence.MISSING or told.status in _REFUSES_METHOD:
-            return told
-    return told or Probed(route=route, presence=Presence.UNCLEAR)
+        probed = await _Comparison(caller, route, _filling(ids, filler), made).probe(certain=certain)
+        if probed.presence is not Presence.MISSING or probed.status in _REFUSES_METHOD:
+            return probed
+    return probed or Probed(route=route, presence=Presence.UNCLEAR)
 
 
 def _filling(ids: Mapping[str, str], filler: str) -> Fill:
@@ -406,7 +406,7 @@ class _Comparison:
         return Presence.UNCLEAR
 
     async def _behind_404(self, nowhere: str, *, otherwise: Presence) -> Presence:
-        """Tell a handler's own plain 404 from a missing route, by methods that nobody serves."""
+        """Distinguish a handler's own plain 404 from a missing route, by methods that are not served."""
         method = self._route.method
         options = await self._ask("OPTIONS", self._path)
         if options is not None and options.status < 400 and method in options.allowed:

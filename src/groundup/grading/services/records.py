@@ -1,4 +1,4 @@
-"""How long a service may take for what, and what became of it: the records that suites fill and read."""
+"""How long each phase of a service may take, and how it ended: the records that suites fill and read."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -39,7 +39,7 @@ class Lifecycle(Record):
 
 
 class InstallOutcome(StrEnum):
-    """What became of the declared install."""
+    """How the declared install ended."""
 
     SUCCEEDED = "succeeded"
     UNDECLARED = "undeclared"

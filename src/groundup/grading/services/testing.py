@@ -37,7 +37,7 @@ _OUT_OF_TIME = (Ending.TIMEOUT, Ending.WALL_CLOCK)
 
 
 class TestRun(Record):
-    """What became of the hidden tests."""
+    """How the hidden tests ended."""
 
     __test__ = False  # not a pytest class
 
@@ -101,7 +101,7 @@ async def run_tests(
 
 
 class _Gathered:
-    """What all rounds said together."""
+    """What all rounds reported together."""
 
     def __init__(self) -> None:
         self.tried: list[tuple[str, int]] = []
@@ -123,8 +123,8 @@ class _Gathered:
             raise SandboxError("the tests' sandbox died; repeat the attempt, and see `groundup doctor`")
         self._log += result.stdout + result.stderr
         self._errors.update(report.collection_errors)
-        for test, said in report.results.items():
-            self._results.setdefault(test, said)
+        for test, words in report.results.items():
+            self._results.setdefault(test, words)
             self.tried.append((test.id, test.ordinal))
         self._collected = max(self._collected, len(self._results), (report.collected or 0))
         if report.exit_code in COMPLETE and result.ending is Ending.EXITED:
@@ -163,8 +163,8 @@ def _why(report: RunnerReport, result: CommandResult) -> str:
     if result.ending is not Ending.EXITED:
         return f"the tests were stopped: {result.ending}"
     code = report.exit_code if report.exit_code is not None else result.exit_code
-    said = pytest_words(result.stdout + b"\n" + result.stderr)
-    return f"pytest gave up with exit code {code}" + (f": {said}" if said else "")
+    words = pytest_words(result.stdout + b"\n" + result.stderr)
+    return f"pytest gave up with exit code {code}" + (f": {words}" if words else "")
 
 
 async def _once(

@@ -76,52 +76,52 @@ def asked(body: bytes) -> Asked:
     """Read a request. Raises `BadRequestError`."""
     document = parsed_json(body)
     try:
-        told = _Request.model_validate(document)
+        received = _Request.model_validate(document)
     except ValidationError as error:
         raise invalid(error) from error
     request = ChatRequest(
-        messages=tuple(_message(message) for message in told.messages),
-        tools=tuple(_tool(tool.function) for tool in told.tools or ()),
-        temperature=told.temperature,
-        max_output_tokens=told.max_completion_tokens or told.max_tokens or None,
-        seed=told.seed,
+        messages=tuple(_message(message) for message in received.messages),
+        tools=tuple(_tool(tool.function) for tool in received.tools or ()),
+        temperature=received.temperature,
+        max_output_tokens=received.max_completion_tokens or received.max_tokens or None,
+        seed=received.seed,
         extra={name: document[name] for name in PASSED_ON if document.get(name) is not None},
     )
-    options = told.stream_options
+    options = received.stream_options
     return Asked(
         request=request,
-        model=told.model,
-        stream=bool(told.stream),
+        model=received.model,
+        stream=bool(received.stream),
         stream_usage=options is not None and options.include_usage,
     )
 
 
-def _message(told: _Message) -> Message:
-    content = told.content or ""
+def _message(received: _Message) -> Message:
+    content = received.content or ""
     if isinstance(content, list):
         refuse_parts([part.type for part in content], ("text", "refusal", "input_text", "output_text"))
         content = "".join(part.text for part in content)
-    role = {"developer": "system", "function": "tool"}.get(told.role, told.role)
+    role = {"developer": "system", "function": "tool"}.get(received.role, received.role)
     calls = tuple(
         ToolCall(id=call.id, name=call.function.name, arguments=call.function.arguments)
-        for call in told.tool_calls or ()
+        for call in received.tool_calls or ()
     )
     return Message.model_validate(
         {
             "role": role,
             "content": content,
             "tool_calls": calls,
-            "tool_call_id": told.tool_call_id,
-            "reasoning": told.reasoning_content,
+            "tool_call_id": received.tool_call_id,
+            "reasoning": received.reasoning_content,
         }
     )
 
 
-def _tool(told: _Function) -> Tool:
+def _tool(received: _Function) -> Tool:
     return Tool(
-        name=told.name,
-        description=told.description or "",
-        parameters=told.parameters or {"type": "object", "properties": {}},
+        name=received.name,
+        description=received.description or "",
+        parameters=received.parameters or {"type": "object", "properties": {}},
     )
 
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from groundup.domain.conversations import ChatRequest
 from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
-from groundup.models.json_text import parsed
+from groundup.models.asking.forms import parse_json
 
 Document = dict[str, JsonValue]
 
@@ -35,13 +35,13 @@ class Asked(Record):
 
 
 class BadRequestError(Exception):
-    """What a client asks cannot be understood or passed on; the text is for whoever wrote the client."""
+    """A client's request cannot be understood or passed on; the text is for the client's author."""
 
 
 def parsed_json(body: bytes) -> Document:
     """Return a request's JSON object. Raises `BadRequestError`."""
     try:
-        document = parsed(body)
+        document = parse_json(body)
     except ValueError as error:
         raise BadRequestError(f"the body is not valid JSON: {str(error)[:200]}") from error
     if not isinstance(document, dict):

@@ -69,33 +69,33 @@ class _Request(LooseRequest):
 def asked(body: bytes) -> Asked:
     """Read a request. Raises `BadRequestError`."""
     try:
-        told = _Request.model_validate(parsed_json(body))
+        received = _Request.model_validate(parsed_json(body))
     except ValidationError as error:
         raise invalid(error) from error
-    messages = [Message(role="system", content=_text(told.system))] if told.system else []
-    for message in told.messages:
+    messages = [Message(role="system", content=_text(received.system))] if received.system else []
+    for message in received.messages:
         messages += _messages(message)
     request = ChatRequest(
         messages=tuple(messages),
         tools=tuple(
             Tool(name=tool.name, description=tool.description, parameters=tool.input_schema)
-            for tool in told.tools or ()
+            for tool in received.tools or ()
             if tool.type in {None, "custom"}  # the others run at the provider, who is not there
         ),
-        temperature=told.temperature,
-        max_output_tokens=told.max_tokens or None,
-        extra=_extra(told),
+        temperature=received.temperature,
+        max_output_tokens=received.max_tokens or None,
+        extra=_extra(received),
     )
-    return Asked(request=request, model=told.model, stream=bool(told.stream))
+    return Asked(request=request, model=received.model, stream=bool(received.stream))
 
 
-def _extra(told: _Request) -> Document:
+def _extra(received: _Request) -> Document:
     extra: Document = {}
-    if told.top_p is not None:
-        extra["top_p"] = told.top_p
-    if told.stop_sequences:
-        extra["stop"] = [*told.stop_sequences]
-    if (choice := told.tool_choice) is not None and told.tools:
+    if received.top_p is not None:
+        extra["top_p"] = received.top_p
+    if received.stop_sequences:
+        extra["stop"] = [*received.stop_sequences]
+    if (choice := received.tool_choice) is not None and received.tools:
         named: Document = {"type": "function", "function": {"name": choice.name}}
         extra["tool_choice"] = (
             named if choice.type == "tool" else {"any": "required"}.get(choice.type, choice.type)
@@ -112,26 +112,26 @@ def _text(content: str | list[_Block] | None) -> str:
     return "\n".join(block.text for block in content)
 
 
-def _messages(told: _Message) -> list[Message]:
+def _messages(received: _Message) -> list[Message]:
     """Return a turn as messages: results of tools are messages of their own, before what the user says."""
-    if isinstance(told.content, str):
-        return [Message(role=told.role, content=told.content)]
+    if isinstance(received.content, str):
+        return [Message(role=received.role, content=received.content)]
     known = ("text", "tool_use", "tool_result", "thinking", "redacted_thinking")
-    refuse_parts([block.type for block in told.content], known)
+    refuse_parts([block.type for block in received.content], known)
     results = [
         Message(role="tool", tool_call_id=block.tool_use_id, content=_text(block.content))
-        for block in told.content
+        for block in received.content
         if block.type == "tool_result"
     ]
     calls = tuple(
         ToolCall(id=block.id, name=block.name, arguments=json.dumps(block.input, ensure_ascii=False))
-        for block in told.content
+        for block in received.content
         if block.type == "tool_use"
     )
-    text = "\n".join(block.text for block in told.content if block.type == "text")
-    thoughts = "".join(block.thinking for block in told.content if block.type == "thinking")
+    text = "\n".join(block.text for block in received.content if block.type == "text")
+    thoughts = "".join(block.thinking for block in received.content if block.type == "thinking")
     if text or calls or not results:
-        results.append(Message(role=told.role, content=text, tool_calls=calls, reasoning=thoughts or None))
+        results.append(Message(role=received.role, content=text, tool_calls=calls, reasoning=thoughts or None))
     return results
 
 

@@ -1,7 +1,7 @@
 """OpenAI Responses, as a server: requests from JSON; replies as JSON or as a stream of events.
 
 Nothing is stored: a request that refers to an earlier response is refused, and clients that send whole
-conversations (all that can be told not to store) are served.
+conversations are served, which any client can be set to.
 """
 
 import json
@@ -76,45 +76,47 @@ class _Request(LooseRequest):
 def asked(body: bytes) -> Asked:
     """Read a request. Raises `BadRequestError`."""
     try:
-        told = _Request.model_validate(parsed_json(body))
+        received = _Request.model_validate(parsed_json(body))
     except ValidationError as error:
         raise invalid(error) from error
-    if told.previous_response_id:
+    if received.previous_response_id:
         raise BadRequestError("previous_response_id: nothing is stored here; send the whole conversation")
     request = ChatRequest(
-        messages=_conversation(told),
-        tools=tuple(_tools(told.tools or [])),
-        temperature=told.temperature,
-        max_output_tokens=told.max_output_tokens or None,
-        extra=_extra(told),
+        messages=_conversation(received),
+        tools=tuple(_tools(received.tools or [])),
+        temperature=received.temperature,
+        max_output_tokens=received.max_output_tokens or None,
+        extra=_extra(received),
     )
-    return Asked(request=request, model=told.model, stream=bool(told.stream), free_text=_free_text(told))
+    return Asked(
+        request=request, model=received.model, stream=bool(received.stream), free_text=_free_text(received)
+    )
 
 
-def _free_text(told: _Request) -> frozenset[str]:
-    return frozenset(tool.name for tool in told.tools or () if tool.type == "custom")
+def _free_text(received: _Request) -> frozenset[str]:
+    return frozenset(tool.name for tool in received.tools or () if tool.type == "custom")
 
 
-def _extra(told: _Request) -> Document:
+def _extra(received: _Request) -> Document:
     extra: Document = {}
-    if told.top_p is not None:
-        extra["top_p"] = told.top_p
-    if told.reasoning is not None and told.reasoning.effort:
-        extra["reasoning_effort"] = told.reasoning.effort
-    choice = told.tool_choice
+    if received.top_p is not None:
+        extra["top_p"] = received.top_p
+    if received.reasoning is not None and received.reasoning.effort:
+        extra["reasoning_effort"] = received.reasoning.effort
+    choice = received.tool_choice
     if isinstance(choice, str) and choice != "auto":
         extra["tool_choice"] = choice
     elif isinstance(choice, dict) and "name" in choice:
         extra["tool_choice"] = {"type": "function", "function": {"name": choice["name"]}}
-    if told.parallel_tool_calls is False and told.tools:
+    if received.parallel_tool_calls is False and received.tools:
         extra["parallel_tool_calls"] = False
     return extra
 
 
-def _tools(told: list[_Tool]) -> list[Tool]:
+def _tools(received: list[_Tool]) -> list[Tool]:
     """Return the tools that a model can be given: those that run at a provider are left out, it is not there."""
     tools: list[Tool] = []
-    for tool in told:
+    for tool in received:
         if tool.type == "function":
             parameters = tool.parameters or {"type": "object", "properties": {}}
         elif tool.type == "custom":
@@ -129,15 +131,15 @@ def _tools(told: list[_Tool]) -> list[Tool]:
     return tools
 
 
-def _conversation(told: _Request) -> tuple[Message, ...]:
+def _conversation(received: _Request) -> tuple[Message, ...]:
     """Return the items as messages: thoughts, text and calls of one turn of the assistant are one message."""
     messages: list[Message] = []
-    if told.instructions:
-        messages.append(Message(role="system", content=told.instructions))
-    if isinstance(told.input, str):
-        return (*messages, Message(role="user", content=told.input))
+    if received.instructions:
+        messages.append(Message(role="system", content=received.instructions))
+    if isinstance(received.input, str):
+        return (*messages, Message(role="user", content=received.input))
     open_turn = False
-    for item in told.input:
+    for item in received.input:
         message = _message(item)
         if message.role == "assistant" and open_turn:
             messages[-1] = _joined(messages[-1], message)
@@ -213,7 +215,7 @@ def _head(model: str) -> Document:
 
 def _ended(head: Document, reply: ChatReply, items: list[Document]) -> Document:
     usage = reply.usage
-    told: Document = {
+    received: Document = {
         "input_tokens": usage.input_tokens,
         "input_tokens_details": {"cached_tokens": usage.cached_input_tokens},
         "output_tokens": usage.output_tokens,
@@ -224,7 +226,7 @@ def _ended(head: Document, reply: ChatReply, items: list[Document]) -> Document:
     status: Document = (
         {"status": "incomplete", "incomplete_details": {"reason": why}} if why else {"status": "completed"}
     )
-    return head | {"output": [*items], "usage": told} | status
+    return head | {"output": [*items], "usage": received} | status
 
 
 def _items(reply: ChatReply, free_text: Collection[str]) -> Iterator[Document]:

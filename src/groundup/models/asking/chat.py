@@ -1,14 +1,14 @@
 """Chat Completions, as a client: requests as JSON, replies from JSON. Knows the dialects of those who serve it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 from pydantic import Field, JsonValue
 
 from groundup.domain.conversations import ChatReply, ChatRequest, Finish, Message, ToolCall
-from groundup.models.asking.chat_streams import joined
-from groundup.models.asking.replies import (
+from groundup.models.asking.forms import (
+    BrokenReplyError,
     Count,
     CountedTokens,
     LooseReply,
@@ -16,9 +16,9 @@ from groundup.models.asking.replies import (
     Parsed,
     ReplyForm,
     Text,
+    sendable,
     validated,
 )
-from groundup.models.asking.sendable import sendable
 from groundup.models.settings import ModelProvider
 
 PATH = "/chat/completions"
@@ -128,11 +128,78 @@ class _Reply(LooseReply):
 
 def parsed_reply(document: Mapping[str, JsonValue]) -> Parsed:
     """Read a reply. Raises `BrokenReplyError`."""
-    told = validated(_Reply, document)
-    choice = told.choices[0]
+    received = validated(_Reply, document)
+    choice = received.choices[0]
     message = _message(choice.message, _raw_message(document))
-    reply = ChatReply(message=message, finish=_finish(choice, message), model=told.model)
-    return Parsed(reply=reply, counted=_counted(told.usage, message))
+    reply = ChatReply(message=message, finish=_finish(choice, message), model=received.model)
+    return Parsed(reply=reply, counted=_counted(received.usage, message))
+
+
+_Document = dict[str, JsonValue]
+_WHOLE = frozenset({"role", "id", "type", "name", "index", "finish_reason", "format"})
+"""Keys whose later values replace earlier ones; all other texts are pieces of one text."""
+
+
+def joined(events: Iterable[_Document]) -> _Document:
+    """Return the reply that a stream's events make. Raises `BrokenReplyError` for a stream that breaks off."""
+    whole: _Document = {}
+    choice: _Document = {}
+    message: _Document = {}
+    for event in events:
+        whole |= {name: value for name, value in event.items() if name != "choices" and value is not None}
+        choices = event.get("choices")
+        for piece in choices if isinstance(choices, list) else ():
+            if not isinstance(piece, dict) or piece.get("index", 0) != 0:
+                continue
+            choice |= {name: value for name, value in piece.items() if value is not None and name != "delta"}
+            delta = piece.get("delta")
+            if isinstance(delta, dict):
+                _grow(message, delta)
+    if whole.get("error") or "error" in (whole.get("object"), whole.get("type")):
+        return whole
+    if choice.get("finish_reason") is None:
+        raise BrokenReplyError("the stream ends before its reply does")
+    whole["choices"] = [{"message": message, **choice}]
+    return whole
+
+
+def _grow(grown: _Document, delta: _Document) -> None:
+    """Add a piece to what is there: texts grow, lists grow by the `index` of their items."""
+    for name, value in delta.items():
+        before = grown.get(name)
+        if value is None:
+            grown.setdefault(name, None)
+        elif isinstance(value, str) and isinstance(before, str) and name not in _WHOLE:
+            grown[name] = before + value
+        elif isinstance(value, str) and isinstance(before, str) and not value:
+            continue  # a later piece names the call no more
+        elif isinstance(value, str) and isinstance(before, list):
+            before.append({"type": "text", "text": value})
+        elif isinstance(value, dict) and isinstance(before, dict):
+            _grow(before, value)
+        elif isinstance(value, list):
+            items = before if isinstance(before, list) else []
+            _grow_list(items, value)
+            grown[name] = items
+        else:
+            grown[name] = dict(value) if isinstance(value, dict) else value
+
+
+def _grow_list(items: list[JsonValue], pieces: list[JsonValue]) -> None:
+    for piece in pieces:
+        found = next((item for item in items if _continues(item, piece)), None)
+        if isinstance(found, dict) and isinstance(piece, dict):
+            _grow(found, piece)
+        else:
+            items.append(dict(piece) if isinstance(piece, dict) else piece)
+
+
+def _continues(item: JsonValue, piece: JsonValue) -> bool:
+    if not (isinstance(item, dict) and isinstance(piece, dict)) or piece.get("index") is None:
+        return False
+    same = item.get("index") == piece["index"] and piece.get("type") in (None, item.get("type"))
+    # Some servers give every call the index 0 and an id of its own.
+    return same and piece.get("id") in (None, "", item.get("id"))
 
 
 FORM = ReplyForm(parsed_reply, joined, {"stream": True, "stream_options": {"include_usage": True}})
@@ -147,8 +214,8 @@ def _raw_message(document: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     return message
 
 
-def _message(told: _Message, raw: Mapping[str, JsonValue]) -> Message:
-    content = told.content or ""
+def _message(received: _Message, raw: Mapping[str, JsonValue]) -> Message:
+    content = received.content or ""
     original = {name: raw[name] for name in _KEPT if raw.get(name)}
     if isinstance(content, list):
         parts = [part for part in content if isinstance(part, dict)]
@@ -156,24 +223,24 @@ def _message(told: _Message, raw: Mapping[str, JsonValue]) -> Message:
             original["content"] = [*content]
         texts = [part.get("text") for part in parts if part.get("type", "text") in {"text", "output_text"}]
         content = "".join(text for text in texts if isinstance(text, str))
-    thoughts = told.reasoning_content or told.reasoning
+    thoughts = received.reasoning_content or received.reasoning
     return Message(
         role="assistant",
-        content=content or told.refusal or "",
-        tool_calls=tuple(_call(call, number) for number, call in enumerate(told.tool_calls or ())),
+        content=content or received.refusal or "",
+        tool_calls=tuple(_call(call, number) for number, call in enumerate(received.tool_calls or ())),
         reasoning=thoughts if isinstance(thoughts, str) and thoughts else None,
         original=original,
     )
 
 
 def _call(raw: dict[str, JsonValue], number: int) -> ToolCall:
-    told = validated(_Call, raw)
-    arguments = told.function.arguments
+    received = validated(_Call, raw)
+    arguments = received.function.arguments
     if arguments is not None and not isinstance(arguments, str):  # some servers have parsed it already
         arguments = json.dumps(arguments, ensure_ascii=False)
     return ToolCall(
-        id=told.id or f"call_{number}",
-        name=told.function.name,
+        id=received.id or f"call_{number}",
+        name=received.function.name,
         arguments=arguments or "",
         original={name: raw[name] for name in _KEPT_OF_CALLS if raw.get(name)},
     )
@@ -193,13 +260,13 @@ def _finish(choice: _Choice, message: Message) -> Finish:
             return "tool_calls" if message.tool_calls else "other"
 
 
-def _counted(told: _Usage, message: Message) -> CountedTokens:
-    """Return what is told. Input of no tokens, and words of none, were not counted."""
-    cached = told.prompt_tokens_details.cached_tokens
-    said = bool(message.content or message.tool_calls)
+def _counted(received: _Usage, message: Message) -> CountedTokens:
+    """Return the counts. A count of 0 for input, or for words that are there, means that nothing was counted."""
+    cached = received.prompt_tokens_details.cached_tokens
+    speaks = bool(message.content or message.tool_calls)
     return CountedTokens(
-        input_tokens=told.prompt_tokens or None,
-        output_tokens=None if said and told.completion_tokens == 0 else told.completion_tokens,
-        cached_input_tokens=told.prompt_cache_hit_tokens if cached is None else cached,
-        reasoning_tokens=told.completion_tokens_details.reasoning_tokens,
+        input_tokens=received.prompt_tokens or None,
+        output_tokens=None if speaks and received.completion_tokens == 0 else received.completion_tokens,
+        cached_input_tokens=received.prompt_cache_hit_tokens if cached is None else cached,
+        reasoning_tokens=received.completion_tokens_details.reasoning_tokens,
     )

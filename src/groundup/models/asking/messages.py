@@ -11,7 +11,8 @@ from typing import Annotated, Literal
 from pydantic import JsonValue
 
 from groundup.domain.conversations import ChatReply, ChatRequest, Finish, Message, ToolCall
-from groundup.models.asking.replies import (
+from groundup.models.asking.forms import (
+    UNREADABLE,
     BrokenReplyError,
     Count,
     CountedTokens,
@@ -20,14 +21,14 @@ from groundup.models.asking.replies import (
     Parsed,
     ReplyForm,
     Text,
+    sendable,
     validated,
 )
-from groundup.models.asking.sendable import UNREADABLE, sendable
 
 PATH = "/messages"
 VERSION = "2023-06-01"
 _OUTPUT_TOKENS = 8192
-"""Where nobody says how many: the form demands a number."""
+"""The limit on output where none is set: the form demands a number."""
 _CACHE: dict[str, JsonValue] = {"type": "ephemeral"}
 _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 
@@ -91,8 +92,8 @@ def _blocks(message: Message) -> list[Document]:
     if message.role == "tool":
         content: list[JsonValue] = [{"type": "text", "text": message.content}] if message.content else []
         return [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content}]
-    told = message.original.get("content")
-    blocks = [dict(block) for block in told if isinstance(block, dict)] if isinstance(told, list) else []
+    received = message.original.get("content")
+    blocks = [dict(block) for block in received if isinstance(block, dict)] if isinstance(received, list) else []
     if any(block.get("type") not in _THOUGHTS for block in blocks):  # the whole turn, as it came
         return [block for block in blocks if block.get("type") != "text" or str(block.get("text")).strip()]
     if message.content.strip():  # a text of blanks is rejected
@@ -139,35 +140,36 @@ _FINISH: dict[str, Finish] = {
 
 def parsed_reply(document: Mapping[str, JsonValue]) -> Parsed:
     """Read a reply. Raises `BrokenReplyError`."""
-    told = validated(_Reply, document)
+    received = validated(_Reply, document)
     calls = tuple(
         ToolCall(id=block.id, name=block.name, arguments=json.dumps(block.input or {}, ensure_ascii=False))
-        for block in told.content
+        for block in received.content
         if block.type == "tool_use"
     )
-    thinks = any(block.type in _THOUGHTS for block in told.content)
+    thinks = any(block.type in _THOUGHTS for block in received.content)
     message = Message(
         role="assistant",
-        content="".join(block.text for block in told.content if block.type == "text"),
+        content="".join(block.text for block in received.content if block.type == "text"),
         tool_calls=calls,
-        reasoning="".join(block.thinking for block in told.content) or None,
+        reasoning="".join(block.thinking for block in received.content) or None,
         original={"content": document["content"]} if thinks else {},
     )
-    finish = _FINISH.get(str(told.stop_reason), "other")
+    finish = _FINISH.get(str(received.stop_reason), "other")
     return Parsed(
-        reply=ChatReply(message=message, finish=finish, model=told.model), counted=_counted(told.usage, message)
+        reply=ChatReply(message=message, finish=finish, model=received.model),
+        counted=_counted(received.usage, message),
     )
 
 
-def _counted(told: _Usage, message: Message) -> CountedTokens:
-    """Return what is told; of the input, what was read from the cache and written to it is told apart."""
-    parts = (told.input_tokens, told.cache_read_input_tokens, told.cache_creation_input_tokens)
-    said = bool(message.content or message.tool_calls)
+def _counted(received: _Usage, message: Message) -> CountedTokens:
+    """Return the counts; of the input, what was read from the cache and what was written to it."""
+    parts = (received.input_tokens, received.cache_read_input_tokens, received.cache_creation_input_tokens)
+    speaks = bool(message.content or message.tool_calls)
     return CountedTokens(
         input_tokens=sum(part or 0 for part in parts) or None,
-        output_tokens=None if said and told.output_tokens == 0 else told.output_tokens,
-        cached_input_tokens=told.cache_read_input_tokens,
-        cache_write_tokens=told.cache_creation_input_tokens,
+        output_tokens=None if speaks and received.output_tokens == 0 else received.output_tokens,
+        cached_input_tokens=received.cache_read_input_tokens,
+        cache_write_tokens=received.cache_creation_input_tokens,
     )
 
 

@@ -68,7 +68,7 @@ class Turn(Record):
     finish: Literal["length", "content_filter"] | None = None
     latency_s: float | None = Field(default=None, ge=0)
     fail: tuple[FailureName, ...] = Field(default=(), description="how the first answers to a request fail")
-    retry_after_s: float | None = Field(default=None, ge=0, description="told with rate limits")
+    retry_after_s: float | None = Field(default=None, ge=0, description="sent with rate limits")
     output_tokens: int | None = Field(default=None, ge=0, description="None: estimated")
 
 
@@ -83,7 +83,7 @@ class ScriptedConversation(Record):
 
 
 class Rule(Turn):
-    """A turn that is said whenever the last message matches, before all conversations."""
+    """A turn that is replayed whenever the last message matches, before all conversations."""
 
     when: Pattern
 
@@ -102,7 +102,7 @@ class Script(Record):
     then: Literal["stop", "repeat"] = "stop"
 
     def turn_for(self, request: ChatRequest) -> Turn:
-        """Return what is said to *request*."""
+        """Return the reply to *request*."""
         last = request.messages[-1].content if request.messages else ""
         for rule in self.rules:
             if re.search(rule.when, last):
@@ -115,7 +115,7 @@ class Script(Record):
 
 
 CLOSING = Turn(content="That is all.")
-"""What is said when a script has no more turns."""
+"""The reply when a script has no more turns."""
 
 
 def _opening(request: ChatRequest) -> list[str]:

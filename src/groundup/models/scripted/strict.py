@@ -132,10 +132,10 @@ def _chat_faults(messages: list[Document]) -> Iterator[str]:
 
 def _call_faults(place: str, call: Document, used: set[str]) -> Iterator[str]:
     function = call.get("function")
-    told = function if isinstance(function, dict) else {}
-    yield from _names_faults(place, call.get("id"), told.get("name"), used)
+    called = function if isinstance(function, dict) else {}
+    yield from _names_faults(place, call.get("id"), called.get("name"), used)
     try:
-        arguments = json.loads(str(told.get("arguments")))
+        arguments = json.loads(str(called.get("arguments")))
     except ValueError as error:
         arguments = error
     if not isinstance(arguments, dict):

@@ -3,6 +3,9 @@
 A hunk applies where its lines stand; otherwise at the nearest place where they stand; otherwise where they stand
 but for blanks; otherwise, as the Unix program `patch` would with up to five lines of fuzz, without the outermost
 lines of its context. Nothing is ever written here.
+
+unidiff 1.0.1 was measured and is not used: it only reads, which is 35 lines here, and works on text. It leaves
+quoted names quoted and reads prose as an empty patch, so the refusals and the applying would still be ours.
 """
 
 import re

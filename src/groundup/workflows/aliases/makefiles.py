@@ -175,8 +175,8 @@ def _hatch_overrides(overrides: Mapping[str, object], chosen: Sequence[str]) -> 
     for source, variables in overrides.items():
         for variable, options in variables.items() if isinstance(variables, Mapping) else ():
             for option in ("scripts", "set-scripts"):
-                said = options.get(option) if isinstance(options, Mapping) else None
-                for item in said if isinstance(said, list) else [said]:
+                given = options.get(option) if isinstance(options, Mapping) else None
+                for item in given if isinstance(given, list) else [given]:
                     if isinstance(item, str) and "=" in item:
                         name, _, line = item.partition("=")
                         yield {name: line}

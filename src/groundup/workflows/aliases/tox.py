@@ -101,15 +101,15 @@ class _Configuration:
         """Return what environment *name* runs; None when nothing says so."""
         section = self._section(name)
         found: list[str] = []
-        told = False
+        is_known = False
         for key in ("commands_pre", "commands", "commands_post"):
             text = self._sections.get(section, {}).get(key)
             if text is None and section != "testenv":
                 text = self._inherited(section, key)
             if text is not None:
-                told = told or key == "commands"
+                is_known = is_known or key == "commands"
                 found += self._of(name, text)
-        return found if told else None
+        return found if is_known else None
 
     def _section(self, name: str) -> str:
         exact = f"testenv:{name}"
