@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from groundup.cli.main import COMMANDS, JOBS, create_app
+from groundup.cli.main import COMMANDS, JOBS, create_app, declared
 from groundup.settings import PREFIX, Settings
 
 OPTIONS_OF_ALL = frozenset({"help", "install_completion", "show_completion"})
@@ -58,7 +58,7 @@ def find_command(name: str) -> Any:
 
 
 def _command(name: str) -> Iterator[str]:
-    function, examples = COMMANDS[name]
+    function, examples = declared(name)
     found = find_command(name)
     context = typer.Context(found)
     usage = found.collect_usage_pieces(context)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from groundup.cli.reporting import read_report
+from groundup.api.reports import read_report
 from groundup.reports.formats import show
 from groundup.reports.views import views_of
 

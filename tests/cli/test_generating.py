@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.cli.matrix import read_matrix
+from groundup.api.matrix import read_matrix
 from groundup.runs import api
 from groundup.runs.generation import model_settings
 from groundup.runs.options import RunOptions
@@ -83,8 +83,8 @@ def test_a_file_of_runs_keeps_versions_as_they_are_written(tmp_path: Path) -> No
     """TOML reads 3.10 as a number; an agent is told what stands in the file."""
     text = "[[run]]\nsuite = 's'\nagent = 'loop'\nagent-option = {python = 3.10, command_s = 2.50}\ntimeout = 1.50"
     (entry,) = read_matrix(write_matrix(tmp_path, text))
-    assert entry.subject.agent_option == ["python=3.10", "command_s=2.50"]
-    assert entry.judging.timeout == 1.5
+    assert entry.flags["agent_option"] == ["python=3.10", "command_s=2.50"]
+    assert entry.flags["timeout"] == 1.5
 
 
 @pytest.mark.parametrize(

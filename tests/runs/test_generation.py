@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from groundup.cli.reporting import read_report
+from groundup.api.reports import read_report
 from groundup.domain.errors import UsageError
 from groundup.domain.limits import EpisodeLimits, Feedback
 from groundup.domain.subjects import AttemptKey, Outcome, Submission

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Annotated, TypedDict
 
+from groundup.domain.errors import UsageError
+
 WHICH = "Which tasks"
 HOW = "How it is graded"
 WORK = "How it is worked on"
@@ -140,3 +142,42 @@ class ResumeFlags(SelectionFlags, GradingFlags, MakingFlags, WorkFlags, total=Fa
 
 class RunFlags(SubjectFlags, SelectionFlags, GradingFlags, MakingFlags, WorkFlags, NamingFlags, total=False):
     """What `run` takes."""
+
+
+def names(given: Names, flag: str) -> tuple[str, ...] | None:
+    """Return the names in a list or in `a,b`, each once; None when there is nothing given.
+
+    Raises `UsageError` when something is given and names nothing.
+    """
+    if not given:
+        return None
+    texts = [given] if isinstance(given, str) else given
+    found = dict.fromkeys(name for text in texts for part in text.split(",") if (name := part.strip()))
+    if not found:
+        raise UsageError(f"{flag} names nothing; name something or leave it out")
+    return tuple(found)
+
+
+class JudgeFlags(TypedDict, total=False):
+    """What `judge` takes: who judges what, and for how much."""
+
+    model: Annotated[Names, Flag("A judge, PROVIDER/NAME; may be repeated.", "Options", "-m")]
+    base_url: Annotated[
+        Names, Flag("Address of the judges' endpoint: one for all, or one for each -m in order.", "Options")
+    ]
+    context_tokens: Annotated[
+        int | None, Flag("What a judge can read at once (default: 32768).", "Options", least=6000)
+    ]
+    own_temperature: Annotated[
+        bool, Flag("Leave the temperature to the endpoint: some models refuse our 0.", "Options")
+    ]
+    price: Annotated[str | None, Flag("USD per million tokens, INPUT:OUTPUT.", "Options")]
+    prices: Annotated[AnyPath | None, Flag("Price file (docs/models.md).", "Options")]
+    max_cost: Annotated[float | None, Flag("USD, for all judges together, this time.", "Options")]
+    jobs: Annotated[int | None, Flag("Questions at once (default: 8).", "Options", "-j", least=1)]
+    of: Annotated[
+        Names,
+        Flag("What is judged, of repository,readme,tests (default: all three).", "Options", metavar="MATTERS"),
+    ]
+    tasks: Annotated[Names, Flag("Only these tasks; can be repeated.", "Options", metavar="NAMES")]
+    output: Annotated[AnyPath | None, Flag("Folder of run folders (setting: output, default: runs).", WORK, "-o")]

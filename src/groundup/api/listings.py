@@ -18,7 +18,7 @@ from groundup.reports.views import View, share
 from groundup.runs.oracles import OracleResult, newest_oracles
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
-from groundup.suites.base import Summary, open_suite
+from groundup.suites.base import Suite, Summary, open_suite
 from groundup.trees.limits import printable
 
 R = TypeVar("R", bound=Record)
@@ -53,6 +53,15 @@ class Listing(Sequence[R], Generic[R]):
 
     def _repr_html_(self) -> str:
         return html([self.view])
+
+
+class TaskListing(Listing["TaskEntry"]):
+    """The tasks of a suite."""
+
+    def __init__(self, suite: Suite, records: Sequence["TaskEntry"], view: View) -> None:
+        super().__init__(records, view)
+        self.suite = suite.name
+        self.version = suite.version
 
 
 class SuiteEntry(Record):
@@ -103,7 +112,7 @@ def list_suites(*, settings: Settings | None = None) -> Listing[SuiteEntry]:
     return Listing(found, _view("", columns, rows))
 
 
-def tasks(suite: str, *, output: AnyPath | None = None, settings: Settings | None = None) -> Listing[TaskEntry]:
+def tasks(suite: str, *, output: AnyPath | None = None, settings: Settings | None = None) -> TaskListing:
     """List the tasks of *suite*: what is at hand of each, and the newest verdict on its oracle in folder *output*.
 
     Raises `UsageError` for a suite that does not exist.
@@ -125,16 +134,16 @@ def tasks(suite: str, *, output: AnyPath | None = None, settings: Settings | Non
     ]
     title = f"{chosen.name} {chosen.version}: {len(rows)} tasks"
     more = tuple((*row, str(oracles.get(row[0], "-"))) for row in rows)
-    return Listing(entries, _view(title, (*columns, "last oracle"), more))
+    return TaskListing(chosen, entries, _view(title, (*columns, "last oracle"), more))
 
 
-def statistics(suite: str, *, settings: Settings | None = None) -> Summary:
-    """Return the data of *suite* in numbers; reads all of it. Raises `UsageError` where it offers none."""
+def statistics(suite: str, *, settings: Settings | None = None) -> tuple[str, Summary]:
+    """Return the name of *suite* and its data in numbers. Raises `UsageError` where it offers none."""
     chosen = open_suite(suite, settings or load())
     found = chosen.statistics()
     if found is None:
         raise UsageError(f"{chosen.name} has no statistics of its data; leave --statistics out")
-    return found
+    return chosen.name, found
 
 
 def list_runs(*, output: AnyPath | None = None, settings: Settings | None = None) -> Listing[RunEntry]:
@@ -164,7 +173,7 @@ async def list_suites_async(*, settings: Settings | None = None) -> Listing[Suit
 
 async def tasks_async(
     suite: str, *, output: AnyPath | None = None, settings: Settings | None = None
-) -> Listing[TaskEntry]:
+) -> TaskListing:
     """Return `tasks(...)` without holding the event loop up."""
     return await asyncio.to_thread(tasks, suite, output=output, settings=settings)
 

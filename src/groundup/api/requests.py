@@ -18,13 +18,13 @@ from groundup.api.flags import (
     Flag,
     GradingFlags,
     MakingFlags,
-    Names,
     RegradeFlags,
     ResumeFlags,
     RunFlags,
     SelectionFlags,
     SubjectFlags,
     WorkFlags,
+    names,
 )
 from groundup.api.reports import run_folder
 from groundup.domain.digests import digest_bytes
@@ -212,20 +212,6 @@ def settings_for(flags: WorkFlags | GradingFlags | Mapping[str, object], base: S
         return load(given)
     update = {name: value for name, value in given.items() if value is not None}
     return Settings.model_validate({**dict(base), **update})
-
-
-def names(given: Names, flag: str) -> tuple[str, ...] | None:
-    """Return the names in a list or in `a,b`, each once; None when there is nothing given.
-
-    Raises `UsageError` when something is given and names nothing.
-    """
-    if not given:
-        return None
-    texts = [given] if isinstance(given, str) else given
-    found = dict.fromkeys(name for text in texts for part in text.split(",") if (name := part.strip()))
-    if not found:
-        raise UsageError(f"{flag} names nothing; name something or leave it out")
-    return tuple(found)
 
 
 def money(flag: str, usd: float | None) -> float | None:

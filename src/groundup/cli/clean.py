@@ -7,10 +7,12 @@ import typer
 
 from groundup.cli.options import DryRun, Examples, Json, Output
 
-EXAMPLES: Examples = (
-    ("What did killed processes leave?", "groundup clean --dry-run"),
-    ("Runs, layers and verdicts untouched for a month, too", "groundup clean --older-than 30d -y"),
-)
+EXAMPLES: dict[str, Examples] = {
+    "clean": (
+        ("What did killed processes leave?", "groundup clean --dry-run"),
+        ("Runs, layers and verdicts untouched for a month, too", "groundup clean --older-than 30d -y"),
+    ),
+}
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
@@ -27,11 +29,11 @@ def clean(
     import sys
 
     from groundup.cli.console import print_document, print_table, say
-    from groundup.cli.settings import settings_from
     from groundup.domain.errors import UsageError
     from groundup.runs.leftovers import leftovers, remove
+    from groundup.settings import load
 
-    settings = settings_from(output=output)
+    settings = load({"output": output})
     found = leftovers(settings, None if older_than is None else seconds(older_than))
     total = sum(leftover.bytes for leftover in found)
     removing = bool(found) and not dry_run

@@ -2,11 +2,22 @@
 
 import sys
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console
+
+    from groundup.reports.shown import ShownReport
+
+
+class Format(StrEnum):
+    """What a report is printed as."""
+
+    TABLE = "table"
+    JSON = "json"
+    MARKDOWN = "markdown"
 
 
 def say(text: str) -> None:
@@ -23,6 +34,19 @@ def print_document(document: "BaseModel | dict[str, object]") -> None:
 
     text = json.dumps(document, indent=1) if isinstance(document, dict) else document.model_dump_json(indent=1)
     sys.stdout.write(text + "\n")
+
+
+def print_report(report: "ShownReport", wanted: Format) -> None:
+    """Print *report* on standard output."""
+    match wanted:
+        case Format.JSON:
+            print_document(report)
+        case Format.MARKDOWN:
+            sys.stdout.write(report.markdown())
+        case Format.TABLE:
+            from groundup.reports.formats import show
+
+            show(report.views(), tables())
 
 
 def forget_output() -> None:

@@ -6,32 +6,37 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundup.cli.options import Examples, Json, names
+from groundup.api.flags import names
+from groundup.cli.options import Examples, Json
 
 if TYPE_CHECKING:
     from groundup.curation.locating import JobCandidate, Located
     from groundup.manifests.records import DependencyKind, Language
-    from groundup.settings import Settings
     from groundup.suites.base import Validation
-    from groundup.workflows.tree import FolderTree
 
-
-LOCATE_EXAMPLES: Examples = (
-    ("Which CI job runs the tests of this repository?", "groundup curate locate ."),
-    ("With a model's second opinion", "groundup curate locate . -m openai/gpt-5-mini"),
-    ("For programs, with all candidates", "groundup curate locate . --json"),
-)
-INSTANCE_EXAMPLES: Examples = (
-    (
-        "A DI-Bench instance of a public repository",
-        "groundup curate instance github.com/un33k/python-slugify -l python -o my-set",
+EXAMPLES: dict[str, Examples] = {
+    "curate locate": (
+        ("Which CI job runs the tests of this repository?", "groundup curate locate ."),
+        ("With a model's second opinion", "groundup curate locate . -m openai/gpt-5-mini"),
+        ("For programs, with all candidates", "groundup curate locate . --json"),
     ),
-    (
-        "Of one commit, with a job of your own choice",
-        "groundup curate instance . -l rust --commit 6fd031c --workflow .github/workflows/ci.yml --job test "
-        "--leg build:stable -o my-set",
+    "curate instance": (
+        (
+            "A DI-Bench instance of a public repository",
+            "groundup curate instance github.com/un33k/python-slugify -l python -o my-set",
+        ),
+        (
+            "Of one commit, with a job of your own choice",
+            "groundup curate instance . -l rust --commit 6fd031c --workflow .github/workflows/ci.yml --job test "
+            "--leg build:stable -o my-set",
+        ),
     ),
-)
+    "curate validate": (
+        ("Which Python instances can be executed here?", "groundup curate validate dibench --tasks python"),
+        ("One of them, tried anew", "groundup curate validate dibench --tasks my-instance --again"),
+        ("Then run those that can", "groundup run dibench -a static --grader execution --tasks valid"),
+    ),
+}
 _SHOWN = 5
 
 
@@ -62,16 +67,13 @@ def locate(
     import asyncio
 
     from groundup.cli.console import print_document, say
-    from groundup.curation.locating import locate as located
+    from groundup.curation.second_opinion import located
     from groundup.domain.errors import UsageError
     from groundup.workflows.tree import FolderTree
 
     if not path.is_dir():
         raise UsageError(f"{path} is not a folder; name the root of a repository")
-    tree = FolderTree(path)
-    found = located(tree)
-    if model is not None:
-        found = asyncio.run(_with_opinion(tree, found, model, base_url))
+    found = asyncio.run(located(FolderTree(path), model, base_url))
     for sentence in found.unread:
         say(f"groundup: {sentence}")
     if json:
@@ -79,15 +81,6 @@ def locate(
     else:
         _print(found)
     return 0
-
-
-async def _with_opinion(tree: "FolderTree", found: "Located", name: str, base_url: str | None) -> "Located":
-    from groundup.curation.second_opinion import ask_model
-    from groundup.models.opening import open_model
-    from groundup.models.settings import ModelSettings
-
-    async with open_model(name, ModelSettings(base_url=base_url)) as model:
-        return await ask_model(tree, found, model)
 
 
 def _print(found: "Located") -> None:
@@ -150,8 +143,8 @@ def instance(
     import asyncio
 
     from groundup.cli.console import print_document, say
-    from groundup.cli.settings import settings_from
     from groundup.curation.instances import InstanceRequest, add_instance
+    from groundup.settings import load
 
     wanted = InstanceRequest(
         repository=repository,
@@ -163,7 +156,7 @@ def instance(
         leg=_pairs(choice.leg or []),
         kinds=_kinds(kinds),
     )
-    made = asyncio.run(add_instance(wanted, output, settings_from()))
+    made = asyncio.run(add_instance(wanted, output, load()))
     if json:
         print_document(made)
     masked = sum(len(file.dependencies) for file in made.report.masked)
@@ -202,7 +195,6 @@ def _pairs(given: list[str]) -> dict[str, str] | None:
 
 
 def _kinds(given: list[str] | None) -> "frozenset[DependencyKind] | None":
-    from groundup.cli.options import names
     from groundup.domain.errors import UsageError
     from groundup.domain.names import unknown
     from groundup.manifests.records import DependencyKind
@@ -215,13 +207,6 @@ def _kinds(given: list[str] | None) -> "frozenset[DependencyKind] | None":
         if one not in known:
             raise UsageError(unknown("kind of dependency", one, known))
     return frozenset(known[one] for one in found)
-
-
-EXAMPLES: Examples = (
-    ("Which Python instances can be executed here?", "groundup curate validate dibench --tasks python"),
-    ("One of them, tried anew", "groundup curate validate dibench --tasks my-instance --again"),
-    ("Then run those that can", "groundup run dibench -a static --grader execution --tasks valid"),
-)
 
 
 def validate(
@@ -243,56 +228,16 @@ def validate(
     from collections import Counter
 
     from groundup.cli.console import print_document, say
-    from groundup.cli.settings import settings_from
+    from groundup.curation.validation import validate as validated
+    from groundup.settings import load
 
-    found = asyncio.run(_validated(suite, names(tasks, "--tasks") or (), times, again, settings_from(jobs=jobs)))
+    def tell(one: "Validation") -> None:
+        say(f"{one.task}: {one.standing}" + (f": {one.why}" if one.why else ""))
+
+    wanted = names(tasks, "--tasks") or ()
+    found = asyncio.run(validated(suite, wanted, load({"jobs": jobs}), times=times, again=again, progress=tell))
     counts = Counter(one.standing for one in found)
     if json:
         print_document({"counts": dict(counts), "tasks": [one.model_dump(mode="json") for one in found]})
     say("groundup: " + ", ".join(f"{count} {standing}" for standing, count in sorted(counts.items())))
     return 3 if counts["infrastructure"] else 0
-
-
-async def _validated(
-    name: str, wanted: tuple[str, ...], times: int, again: bool, settings: "Settings"
-) -> list["Validation"]:
-    import asyncio
-    import itertools
-    import tempfile
-    from pathlib import Path
-
-    from groundup.cli.console import say
-    from groundup.domain.errors import UsageError
-    from groundup.domain.names import unknown
-    from groundup.episodes.equipment import equipment
-    from groundup.grading.bench import Bench
-    from groundup.suites.base import open_suite
-
-    suite = open_suite(name, settings)
-    validator = suite.validator()
-    if validator is None:
-        raise UsageError(f"{name} has nothing to validate; only suites that execute tasks of others have")
-    every = {task.id: task for task in suite.tasks()}
-    groups = suite.groups()
-    for part in wanted:
-        if part not in every and part not in groups:
-            raise UsageError(unknown("task", part, [*every, *groups]))
-    chosen = sorted({task for part in wanted for task in groups.get(part, (part,))} or every)
-    turn = asyncio.Semaphore(settings.jobs)
-    numbers = itertools.count()
-
-    async with equipment(settings.sandbox, settings) as tools:
-        with tempfile.TemporaryDirectory(prefix="groundup-validate-", ignore_cleanup_errors=True) as folder:
-
-            def bench() -> Bench:
-                scratch = Path(folder) / str(next(numbers))
-                scratch.mkdir()
-                return tools.bench(scratch, None)
-
-            async def one(task: str) -> "Validation":
-                async with turn:
-                    found = await validator.validate(every[task], times, bench, again=again)
-                say(f"{task}: {found.standing}" + (f": {found.why}" if found.why else ""))
-                return found
-
-            return list(await asyncio.gather(*map(one, chosen)))

@@ -4,16 +4,20 @@ Everything lies in one folder; a second run finds environments and verdicts ther
 """
 
 import sys
-from collections.abc import Iterator
-from contextlib import chdir, contextmanager
+from contextlib import chdir
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from groundup.cli.options import Examples
 
-EXAMPLES: Examples = (("What does judging look like?", "groundup demo"),)
+if TYPE_CHECKING:
+    from groundup.api.requests import NewRun
+
+EXAMPLES: dict[str, Examples] = {
+    "demo": (("What does judging look like?", "groundup demo"),),
+}
 
 
 class Library(NamedTuple):
@@ -64,19 +68,42 @@ def demo(
 
 def _judge(library: Library, here: Path) -> int:
     """Judge the reference and its broken variant; show both side by side."""
-    _tell(f"The library: {library.task}, judged by its own tests, which a submission does not see.")
-    which = ("--tasks", library.task, "--output", "runs", "--verbose")
-    code = _groundup("run", "nl2repobench", "--agent", "oracle", *which, "--run-id", "reference", shown=False)
-    if code:
+    from groundup.api.reports import report
+    from groundup.api.requests import evaluation, running
+    from groundup.cli.console import Format, print_report
+
+    suite, task = "nl2repobench", library.task
+    _tell(f"The library: {task}, judged by its own tests, which a submission does not see.")
+    _tell(f"$ groundup run {suite} --agent oracle --tasks {task} --output runs --verbose --run-id reference")
+    if code := _worked(running(suite, "oracle", tasks=task, output="runs", run_id="reference")):
         return code
     _tell(f"A broken variant of it, made by changing one line of {library.file}:")
     break_reference(library, here)
-    subject = ("--predictions", "predictions", "--agent-name", "saboteur")
-    code = _groundup("evaluate", "nl2repobench", *subject, *which, "--run-id", "broken", shown=False)
-    if code:
+    _tell(
+        f"$ groundup evaluate {suite} --predictions predictions --agent-name saboteur --tasks {task} "
+        "--output runs --verbose --run-id broken"
+    )
+    broken = evaluation(suite, "predictions", agent_name="saboteur", tasks=task, output="runs", run_id="broken")
+    if code := _worked(broken):
         return code
     _tell("Both verdicts side by side:")
-    return _groundup("report", "runs/reference", "runs/broken")
+    _tell("$ groundup report runs/reference runs/broken")
+    print_report(report("runs/reference", "runs/broken"), Format.TABLE)
+    return 0
+
+
+def _worked(request: "NewRun") -> int:
+    """Work on a run and show every attempt; its report waits for the last one."""
+    from groundup.api.working import finished
+    from groundup.cli.console import say
+    from groundup.cli.options import Talk
+    from groundup.cli.progress import telling
+
+    with telling(Talk(verbose=True)) as progress:
+        ended = finished(request.work, progress)
+    if ended.exit_code:
+        say(f"groundup: {ended.owed} attempts have no verdict; finish with `groundup resume {ended.folder}`")
+    return ended.exit_code
 
 
 async def _library(fetched: Path) -> Library:
@@ -108,26 +135,6 @@ def break_reference(library: Library, here: Path) -> None:
     (broken / library.file).write_text(after, encoding="utf-8")
     change = difflib.unified_diff(before.splitlines(), after.splitlines(), "reference", "broken", n=1, lineterm="")
     _tell("\n".join(f"    {line}" for line in change))
-
-
-def _groundup(*arguments: str, shown: bool = True) -> int:
-    """Call a command as on the command line, and say which; its report waits for the last one unless *shown*."""
-    import shlex
-
-    from groundup.cli.main import main
-
-    _tell(f"$ groundup {shlex.join(arguments)}")
-    with _silent() if not shown else chdir("."):
-        return main(list(arguments))
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    import os
-    from contextlib import redirect_stdout
-
-    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
-        yield
 
 
 def _tell(text: str) -> None:

@@ -8,10 +8,12 @@ import typer
 
 from groundup.cli.options import Examples
 
-EXAMPLES: Examples = (
-    ("Which pages are there, and where?", "groundup docs"),
-    ("What messages call docs/runs.md", "groundup docs runs"),
-)
+EXAMPLES: dict[str, Examples] = {
+    "docs": (
+        ("Which pages are there, and where?", "groundup docs"),
+        ("What messages call docs/runs.md", "groundup docs runs"),
+    ),
+}
 
 
 def docs(

@@ -1,4 +1,4 @@
-"""`groundup export`: a run's submissions or trajectories as plain files."""
+"""`groundup export` and `groundup ablate`: a run's submissions as plain files, as they are or changed."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -8,14 +8,20 @@ import typer
 
 from groundup.cli.options import Examples, Json, Output, Run
 
-EXAMPLES: Examples = (
-    (
-        "One folder per task, as `evaluate` and published harnesses read them",
-        "groundup export my-run predictions/",
+EXAMPLES: dict[str, Examples] = {
+    "export": (
+        (
+            "One folder per task, as `evaluate` and published harnesses read them",
+            "groundup export my-run predictions/",
+        ),
+        ("Patches in DI-Bench's layout", "groundup export my-run results/ --format patch"),
+        ("Trajectories for other tools", "groundup export my-run trajectories/ --format atif"),
     ),
-    ("Patches in DI-Bench's layout", "groundup export my-run results/ --format patch"),
-    ("Trajectories for other tools", "groundup export my-run trajectories/ --format atif"),
-)
+    "ablate": (
+        ("What do wrong versions cost?", "groundup ablate my-run oracle-metadata -o right-versions"),
+        ("What do invented names cost?", "groundup ablate my-run without-fakes -o no-fakes"),
+    ),
+}
 
 
 class ExportForm(StrEnum):
@@ -36,18 +42,35 @@ def export(
     output: Output = None,
 ) -> int:
     """Write what the attempts of RUN handed in, or what their agents did, into DIR."""
+    from groundup.api.submissions import export
     from groundup.cli.console import print_document, say
-    from groundup.cli.settings import run_folder, settings_from
-    from groundup.runs.exporting import export
-    from groundup.store.folder import RunFolder
 
-    settings = settings_from(output=output)
-    folder = RunFolder(run_folder(run, settings))
-    written = export(folder, destination, form.value, settings)
-    total = len(folder.config().planned)
+    written, total = export(run, destination, form.value, output=output)
     if json:
         print_document(
             {"folder": str(destination), "format": form.value, "attempts": [str(key) for key in written]}
         )
     say(f"groundup: wrote {len(written)} of {total} attempts to {destination}")
+    return 0
+
+
+def ablate(
+    run: Run,
+    ablation: Annotated[str, typer.Argument(metavar="ABLATION", help="Of the run's suite (dibench: see docs).")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Where the changed predictions go; a new folder."),
+    ],
+    json: Json = False,
+) -> int:
+    """Write the submissions of RUN with one kind of mistake taken out, for `groundup evaluate -p FOLDER`."""
+    from groundup.api.submissions import ablate
+    from groundup.cli.console import print_document, say
+
+    made, refused = ablate(run, ablation, output)
+    if json:
+        print_document({"folder": str(output), "made": made, "refused": refused})
+    for line in refused:
+        say(f"groundup: left out: {line}")
+    say(f"groundup: {made} changed predictions lie in {output}")
     return 0

@@ -13,12 +13,14 @@ if TYPE_CHECKING:
 
     from groundup.sources.records import Inference, InferredDependency
 
-EXAMPLES: Examples = (
-    ("What does this repository need?", "groundup infer ."),
-    ("A notebook, one file, or a diff", "groundup infer analysis.ipynb"),
-    ("Write what is missing into its manifests", "groundup infer . --write"),
-    ("For programs", "groundup infer . --json"),
-)
+EXAMPLES: dict[str, Examples] = {
+    "infer": (
+        ("What does this repository need?", "groundup infer ."),
+        ("A notebook, one file, or a diff", "groundup infer analysis.ipynb"),
+        ("Write what is missing into its manifests", "groundup infer . --write"),
+        ("For programs", "groundup infer . --json"),
+    ),
+}
 _KINDS = ("runtime", "optional", "build", "dev")
 UNWRITTEN = 2
 """The exit code when something is needed and could not be written."""

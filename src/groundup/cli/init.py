@@ -7,10 +7,12 @@ import typer
 
 from groundup.cli.options import Examples
 
-EXAMPLES: Examples = (
-    ("Write down your settings", "groundup init"),
-    ("Beside other projects", "groundup init ~/evaluations"),
-)
+EXAMPLES: dict[str, Examples] = {
+    "init": (
+        ("Write down your settings", "groundup init"),
+        ("Beside other projects", "groundup init ~/evaluations"),
+    ),
+}
 
 
 def init(

@@ -7,78 +7,63 @@
 import errno
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from groundup import __version__
-from groundup.cli import (
-    ablate,
-    clean,
-    compare,
-    curate,
-    data,
-    demo,
-    docs,
-    doctor,
-    evaluate,
-    export,
-    import_,
-    infer,
-    init,
-    judge,
-    recipe,
-    registry,
-    regrade,
-    report,
-    resume,
-    run,
-    runs,
-    shell,
-    show,
-    suites,
-    tasks,
-)
 from groundup.cli.console import forget_output, print_document, say
 from groundup.cli.groups import CommandPanel, Member, group
 from groundup.cli.options import Examples, StrictCommand, command
+from groundup.domain.version import __version__
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-COMMANDS: dict[str, tuple[Callable[..., int], Examples]] = {
-    "doctor": (doctor.doctor, doctor.EXAMPLES),
-    "demo": (demo.demo, demo.EXAMPLES),
-    "docs": (docs.docs, docs.EXAMPLES),
-    "suites": (suites.suites, suites.EXAMPLES),
-    "tasks": (tasks.tasks, tasks.EXAMPLES),
-    "data pull": (data.pull, data.PULL_EXAMPLES),
-    "data list": (data.list_data, data.LIST_EXAMPLES),
-    "data convert": (data.convert, data.CONVERT_EXAMPLES),
-    "registry snapshot": (registry.snapshot, registry.SNAPSHOT_EXAMPLES),
-    "judge": (judge.judge, judge.EXAMPLES),
-    "infer": (infer.infer, infer.EXAMPLES),
-    "ablate": (ablate.ablate, ablate.EXAMPLES),
-    "run": (run.run, run.EXAMPLES),
-    "evaluate": (evaluate.evaluate, evaluate.EXAMPLES),
-    "resume": (resume.resume, resume.EXAMPLES),
-    "regrade": (regrade.regrade, regrade.EXAMPLES),
-    "report": (report.report, report.EXAMPLES),
-    "compare": (compare.compare, compare.EXAMPLES),
-    "shell": (shell.shell, shell.EXAMPLES),
-    "show": (show.show, show.EXAMPLES),
-    "export": (export.export, export.EXAMPLES),
-    "import": (import_.import_run, import_.EXAMPLES),
-    "recipe build": (recipe.build, recipe.BUILD_EXAMPLES),
-    "recipe check": (recipe.check, recipe.CHECK_EXAMPLES),
-    "curate locate": (curate.locate, curate.LOCATE_EXAMPLES),
-    "curate instance": (curate.instance, curate.INSTANCE_EXAMPLES),
-    "curate validate": (curate.validate, curate.EXAMPLES),
-    "runs": (runs.runs, runs.EXAMPLES),
-    "init": (init.init, init.EXAMPLES),
-    "clean": (clean.clean, clean.EXAMPLES),
+COMMANDS = {
+    "doctor": "doctor:doctor",
+    "demo": "demo:demo",
+    "docs": "docs:docs",
+    "suites": "suites:suites",
+    "tasks": "suites:tasks",
+    "data pull": "data:pull",
+    "data list": "data:list_data",
+    "data convert": "data:convert",
+    "registry snapshot": "registry:snapshot",
+    "judge": "judge:judge",
+    "infer": "infer:infer",
+    "ablate": "export:ablate",
+    "run": "run:run",
+    "evaluate": "run:evaluate",
+    "resume": "run:resume",
+    "regrade": "run:regrade",
+    "report": "report:report",
+    "compare": "report:compare",
+    "shell": "shell:shell",
+    "show": "show:show",
+    "export": "export:export",
+    "import": "run:import_run",
+    "recipe build": "recipe:build",
+    "recipe check": "recipe:check",
+    "curate locate": "curate:locate",
+    "curate instance": "curate:instance",
+    "curate validate": "curate:validate",
+    "runs": "report:runs",
+    "init": "init:init",
+    "clean": "clean:clean",
 }
-"""Every command with the examples that its help shows. Two words: a group and its command."""
+"""The module and the function of every command. Two words: a group and its command.
+
+A module is imported when its command is asked for. Its `EXAMPLES` are what the commands' help shows.
+"""
+
+
+def declared(name: str) -> tuple[Callable[..., int], Examples]:
+    """Return the function and the examples of a command."""
+    module, _, function = COMMANDS[name].partition(":")
+    loaded = import_module(f"groundup.cli.{module}")
+    return getattr(loaded, function), loaded.EXAMPLES[name]
+
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 GROUPS = {
@@ -141,7 +126,7 @@ def _group(name: str) -> Member:
 
 
 def _command(name: str) -> Member:
-    function, examples = COMMANDS[name]
+    function, examples = declared(name)
 
     def build() -> Any:
         app = typer.Typer(

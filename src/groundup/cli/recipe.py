@@ -16,18 +16,19 @@ if TYPE_CHECKING:
     from groundup.suites.nl2repobench.published import PublishedData
     from groundup.suites.nl2repobench.recipe import Recipe
 
+EXAMPLES: dict[str, Examples] = {
+    "recipe build": (
+        ("From the source distribution of the task's name", "groundup recipe build sqlparse"),
+        ("From another one", "groundup recipe build paillier --source sdist:phe==1.5.0 -o paillier.toml"),
+        ("From the best commit of a repository", "groundup recipe build funcy --source git:github.com/Suor/funcy"),
+        ("From a draft that somebody edited", "groundup recipe build funcy --draft funcy.toml -o funcy.toml"),
+    ),
+    "recipe check": (
+        ("Is a recipe still right?", "groundup recipe check sqlparse"),
+        ("Before it is shipped", "groundup recipe check ./funcy.toml"),
+    ),
+}
 NOT_AS_IT_WAS = 4
-
-BUILD_EXAMPLES: Examples = (
-    ("From the source distribution of the task's name", "groundup recipe build sqlparse"),
-    ("From another one", "groundup recipe build paillier --source sdist:phe==1.5.0 -o paillier.toml"),
-    ("From the best commit of a repository", "groundup recipe build funcy --source git:github.com/Suor/funcy"),
-    ("From a draft that somebody edited", "groundup recipe build funcy --draft funcy.toml -o funcy.toml"),
-)
-CHECK_EXAMPLES: Examples = (
-    ("Is a recipe still right?", "groundup recipe check sqlparse"),
-    ("Before it is shipped", "groundup recipe check ./funcy.toml"),
-)
 
 
 def build(
@@ -50,12 +51,12 @@ def build(
     import asyncio
 
     from groundup.cli.console import say
-    from groundup.cli.settings import settings_from
+    from groundup.settings import load
     from groundup.suites.nl2repobench.maker import build as making
     from groundup.suites.nl2repobench.recipe import parse_recipe, recipe_text
     from groundup.trees.writer import disk_errors
 
-    settings = settings_from()
+    settings = load()
     target = output or Path(f"{task}.toml")
 
     async def made() -> "Recipe":
@@ -95,11 +96,11 @@ def check(
     import asyncio
 
     from groundup.cli.console import say
-    from groundup.cli.settings import settings_from
     from groundup.domain.errors import TaskError
+    from groundup.settings import load
     from groundup.suites.nl2repobench.maker.proof import check as checked
 
-    settings = settings_from()
+    settings = load()
 
     async def changed() -> int:
         count = 0

@@ -1,23 +1,43 @@
-"""`groundup report`: print what runs say, alone or side by side, also in a suite's own form."""
+"""`groundup report`, `compare` and `runs`: what runs say, alone, side by side, and in a list."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundup.cli.options import TALK, Examples, FailUnder, Format, Json, Output
+from groundup.api.flags import AnyPath
+from groundup.cli.console import Format
+from groundup.cli.options import TALK, Examples, FailUnder, Json, Output, ReportFormat
 
 if TYPE_CHECKING:
-    from groundup.settings import Settings
+    from groundup.api.listings import RunEntry
 
-EXAMPLES: Examples = (
-    ("One run", "groundup report my-run"),
-    ("Two runs side by side", "groundup report runs/model-a runs/model-b"),
-    ("For a pull request", "groundup report my-run --format markdown"),
-    ("For programs", "groundup report my-run --json"),
-    ("As RepoGenesis publishes it", "groundup report my-run --format repogenesis --save report.json"),
-    ("A report that the published harness wrote", "groundup report eval_results/report_2026-01-01_10-00-00.json"),
-)
+EXAMPLES: dict[str, Examples] = {
+    "report": (
+        ("One run", "groundup report my-run"),
+        ("Two runs side by side", "groundup report runs/model-a runs/model-b"),
+        ("For a pull request", "groundup report my-run --format markdown"),
+        ("For programs", "groundup report my-run --json"),
+        ("As RepoGenesis publishes it", "groundup report my-run --format repogenesis --save report.json"),
+        (
+            "A report that the published harness wrote",
+            "groundup report eval_results/report_2026-01-01_10-00-00.json",
+        ),
+    ),
+    "compare": (
+        ("Is model B better than model A?", "groundup compare runs/model-a runs/model-b"),
+        ("Several against the first", "groundup compare baseline try-1 try-2 --format markdown"),
+        ("A run and a published report", "groundup compare eval_results/report.json my-run"),
+        ("For programs", "groundup compare model-a model-b --json"),
+    ),
+    "runs": (
+        ("Which runs are there, and which are not finished?", "groundup runs"),
+        ("For programs", "groundup runs --json"),
+    ),
+}
+BELOW = 4
+"""The exit code of a score below --fail-under."""
 
 
 def report(
@@ -47,15 +67,11 @@ def report(
     fail_under: FailUnder = None,
 ) -> int:
     """Print what RUNS say: scores with denominators and intervals, and what has no score and why."""
-    from groundup.cli.console import say
-    from groundup.cli.reporting import below, print_report
-    from groundup.cli.settings import settings_from
-    from groundup.cli.sources import report_on
-    from groundup.cli.working import BELOW
+    from groundup.api import reports
+    from groundup.cli.console import print_report, say
     from groundup.domain.errors import UsageError
 
-    settings = settings_from(output=output)
-    made = report_on(runs, settings)
+    made = reports.report(*runs, output=output)
     if json or report_format in list(Format):
         if save is not None:
             raise UsageError("--save is for suites' own forms; redirect standard output instead")
@@ -63,23 +79,21 @@ def report(
     else:
         if len(runs) > 1:
             raise UsageError(f"--format {report_format} takes one run; name them one after the other")
-        _print_own(runs[0], report_format, save, settings)
-    if failed := below(made, fail_under):
+        _print_own(runs[0], report_format, save, output)
+    if failed := made.below(fail_under):
         say(f"groundup: {failed}")
         return BELOW
     return 0
 
 
-def _print_own(run: str, report_format: str, save: Path | None, settings: "Settings") -> None:
+def _print_own(run: str, form: str, save: Path | None, output: AnyPath | None) -> None:
     """Print a run in its suite's own form: the document, or its table where the document goes to a file."""
-    import sys
-
+    from groundup.api.reports import own_report
     from groundup.cli.console import say
-    from groundup.cli.sources import own_report
     from groundup.store.files import write_atomically
     from groundup.trees.writer import disk_errors
 
-    own = own_report(run, report_format, settings)
+    own = own_report(run, form, output=output)
     for note in own.notes:
         say(note)
     if save is None:
@@ -89,3 +103,54 @@ def _print_own(run: str, report_format: str, save: Path | None, settings: "Setti
     with disk_errors(save.parent):
         write_atomically(save, own.document)
     sys.stdout.write(own.table + "\n")
+
+
+def compare(
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="BASE OTHER...",
+            help="Folders or ids of runs, or report files; all others are compared to the first.",
+        ),
+    ],
+    report_format: ReportFormat = Format.TABLE,
+    json: Json = False,
+    output: Output = None,
+) -> int:
+    """Compare runs by the tasks that both have: differences with intervals, and what has no pair and why."""
+    from groundup.api import reports
+    from groundup.cli.console import print_report
+    from groundup.domain.errors import UsageError
+
+    if len(runs) < 2:
+        raise UsageError("compare takes two runs or more; `groundup report` shows one")
+    made = reports.compare(*runs, output=output)
+    print_report(made, Format.JSON if json else report_format)
+    return 0
+
+
+def runs(output: Output = None, json: Json = False) -> int:
+    """List the runs of the output folder, the newest first: suite, subject, score, when it began, what is owed."""
+    from groundup.api.listings import list_runs
+    from groundup.cli.console import print_document, print_table, say
+    from groundup.settings import load
+
+    folder = load({"output": output}).output
+    found = list_runs(output=folder)
+    if json:
+        documents = [{**row, "owed": _owed(one)} for row, one in zip(found.rows(), found, strict=True)]
+        print_document({"folder": str(folder), "runs": documents})
+        return 0
+    if not found:
+        say(f"groundup: there are no runs in {folder}; --output names another folder")
+        return 0
+    print_table(found.view.title, found.view.columns, found.view.rows, spare=("began",))
+    owed = [one.run for one in found if one.owed]
+    if owed:
+        are = "run is" if len(owed) == 1 else "runs are"
+        say(f"groundup: {len(owed)} {are} not finished; `groundup resume {owed[0]}` goes on with it")
+    return 0
+
+
+def _owed(run: "RunEntry") -> int | str:
+    return "?" if run.owed is None else run.owed

@@ -1,99 +1,302 @@
-"""`groundup run`: let a subject do a suite's tasks, and grade what it hands in."""
+"""`groundup run`, `evaluate`, `import`, `resume` and `regrade`: the commands that make verdicts."""
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from groundup.cli.options import Beginning, Examples, Judging, Making, Selection, Subjects, Talk, Work
+import typer
+
+from groundup.api.flags import EvaluateFlags, RegradeFlags, ResumeFlags, RunFlags, WorkFlags
+from groundup.cli.console import Format
+from groundup.cli.options import DryRun, Examples, Run, Suite, Talk
 
 if TYPE_CHECKING:
-    from groundup.runs.subjects import Named
+    from groundup.api.requests import NewRun, Regrading, Request
+    from groundup.api.working import Run as EndedRun
+    from groundup.reports.shown import ShownReport
+    from groundup.runs.options import RunOptions
+    from groundup.runs.plan import RunPlan
 
-EXAMPLES: Examples = (
-    (
-        "Does the original library pass its own hidden tests?",
-        "groundup run nl2repobench -a oracle --tasks sqlparse",
+EXAMPLES: dict[str, Examples] = {
+    "run": (
+        (
+            "Does the original library pass its own hidden tests?",
+            "groundup run nl2repobench -a oracle --tasks sqlparse",
+        ),
+        ("Does an empty submission get nothing?", "groundup run nl2repobench -a nop --jobs 4"),
+        (
+            "A model with a shell, 20 attempts at once",
+            "groundup run nl2repobench -a loop -m openai/gpt-4o --agent-jobs 20",
+        ),
+        (
+            "A model of your own, for at most $5",
+            "groundup run dibench -a all-in-one -m compatible/mine --base-url http://127.0.0.1:8000/v1 "
+            "--price 1:2 --max-cost 5",
+        ),
+        (
+            "Make submissions, grade none yet",
+            "groundup run repogenesis -a oneshot -m deepseek/deepseek-chat --generate-only",
+        ),
+        ("Several models and suites, written down in a file", "groundup run --config matrix.toml"),
+        ("What would be done?", "groundup run nl2repobench -a oracle --dry-run"),
     ),
-    ("Does an empty submission get nothing?", "groundup run nl2repobench -a nop --jobs 4"),
-    (
-        "A model with a shell, 20 attempts at once",
-        "groundup run nl2repobench -a loop -m openai/gpt-4o --agent-jobs 20",
+    "evaluate": (
+        ("A folder with one repository per task", "groundup evaluate nl2repobench -p predictions/"),
+        ("One repository", "groundup evaluate nl2repobench -p ~/my-sqlparse --task sqlparse"),
+        ("In CI: exit with 4 below 90 %", "groundup evaluate nl2repobench -p out.jsonl --fail-under 0.9 --json"),
+        (
+            "Name who made them",
+            "groundup evaluate nl2repobench -p out/ --model-name m1 --agent-name my-agent -j 4",
+        ),
     ),
-    (
-        "A model of your own, for at most $5",
-        "groundup run dibench -a all-in-one -m compatible/mine --base-url http://127.0.0.1:8000/v1 --price 1:2 "
-        "--max-cost 5",
+    "import": (
+        (
+            "What an IDE made of RepoGenesis",
+            "groundup import repogenesis --from out/ --agent cursor --model claude-sonnet",
+        ),
+        (
+            "Take them in now, grade later",
+            "groundup import nl2repobench --from out/ --agent trae --run-id trae --dry-run",
+        ),
     ),
-    (
-        "Make submissions, grade none yet",
-        "groundup run repogenesis -a oneshot -m deepseek/deepseek-chat --generate-only",
+    "resume": (
+        ("Finish a run that was interrupted", "groundup resume runs/nl2repobench-oracle-20260101-120000"),
+        ("Which attempts are owed?", "groundup resume my-run --dry-run"),
     ),
-    ("Several models and suites, written down in a file", "groundup run --config matrix.toml"),
-    ("What would be done?", "groundup run nl2repobench -a oracle --dry-run"),
-)
+    "regrade": (
+        ("With today's grader", "groundup regrade my-run"),
+        (
+            "As the published evaluator would have",
+            "groundup regrade my-run --grader official --run-id my-run-official",
+        ),
+    ),
+}
+BELOW = 4
+"""The exit code of a score below --fail-under."""
+_SHOWN = 20
 
 
 def run(
-    subject: Subjects,
-    selection: Selection,
-    judging: Judging,
-    making: Making,
-    work: Work,
+    flags: RunFlags,
     talk: Talk,
-    begin: Beginning,
+    suite: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SUITE", help="A suite's name (see `groundup suites`) or `package.module:attribute`."
+        ),
+    ] = None,
+    agent: Annotated[
+        str,
+        typer.Option(
+            "--agent",
+            "-a",
+            help="loop (bash and submit), oneshot, cli and others (docs/agents.md), oracle (the reference), nop "
+            "(nothing), or one that the suite offers (dibench: static).",
+        ),
+    ] = "",
+    config: Annotated[Path | None, typer.Option(help="A file of runs, instead of suite and agent.")] = None,
+    dry_run: DryRun = False,
 ) -> int:
     """Let a subject do the tasks of SUITE and grade what it hands in.
 
     With --config, do the runs that a file describes (docs/runs.md); the same command finishes what is left.
     """
-    from groundup.cli.settings import settings_from
-    from groundup.cli.working import new_run
+    from groundup.api.requests import running
     from groundup.domain.errors import UsageError
-    from groundup.runs.subjects import submissions_of
 
-    if subject.config is not None:
-        from groundup.cli.matrix import run_matrix
-
-        if (subject, selection, judging, making, begin.run_id) != (
-            Subjects(config=subject.config), Selection(), Judging(), Making(), None,
-        ):  # fmt: skip
+    if config is not None:
+        if suite or agent or not flags.keys() <= _BESIDE_A_FILE:
             raise UsageError(
                 "with --config, suite, subject, tasks and grader are the file's to say; write them there"
             )
-        return run_matrix(subject.config, work, talk, dry_run=begin.dry_run)
-    suite = subject.suite
-    if suite is None or not subject.agent:
+        return _run_file(config, flags, talk, dry_run=dry_run)
+    if suite is None or not agent:
         raise UsageError("name a suite and an agent, such as `groundup run nl2repobench -a oracle`, or a --config")
-    settings = settings_from(output=work.output, sandbox=judging.sandbox, jobs=work.jobs)
-    submissions = submissions_of(suite, named(subject), settings)
-    return new_run(suite, submissions, (selection, judging), (work, making), talk, begin)
+    return new_run(running(suite, agent, **flags), talk, dry_run=dry_run)
 
 
-def named(subject: Subjects) -> "Named":
-    """Return the subject that the flags name. Raises `UsageError`."""
-    from groundup.cli.settings import money
-    from groundup.domain.errors import UsageError
-    from groundup.domain.limits import EpisodeLimits, Feedback
-    from groundup.runs.subjects import Named, read_assignments
+_BESIDE_A_FILE = {"jobs", "no_cache", "keep", "output", "i_trust_this_code"}
+"""Flags that say how runs are worked on, which their file does not."""
 
-    if subject.hide_scores and subject.end_at_submit:
-        raise UsageError("--end-at-submit tells no score either; leave --hide-scores out")
-    feedback = (
-        Feedback.HIDDEN if subject.hide_scores else Feedback.END if subject.end_at_submit else Feedback.SCORE
-    )
-    flags = ("base_url", "temperature", "max_output_tokens", "context_tokens")
-    given = {name: getattr(subject, name) for name in flags}
-    return Named(
-        agent=subject.agent,
-        model=subject.model,
-        model_settings={
-            **read_assignments(subject.model_option or (), "--model-option"),
-            **{name: value for name, value in given.items() if value is not None},
-        },
-        agent_options=read_assignments(subject.agent_option or (), "--agent-option"),
-        limits=EpisodeLimits(
-            turns=subject.max_turns,
-            tokens=subject.max_tokens,
-            cost_usd=money("--max-attempt-cost", subject.max_attempt_cost),
-            wall_clock_s=subject.max_seconds,
-        ),
-        feedback=feedback,
-    )
+
+def _beside(flags: RunFlags) -> WorkFlags:
+    found: WorkFlags = {}
+    for name in _BESIDE_A_FILE & flags.keys():
+        found[name] = flags[name]  # type: ignore[literal-required]  # names of both
+    return found
+
+
+def _run_file(config: Path, flags: RunFlags, talk: Talk, *, dry_run: bool) -> int:
+    """Make or finish all runs of a file; return the gravest exit code."""
+    from groundup.api.matrix import matrix_requests, run_matrix
+    from groundup.api.reports import read_report
+    from groundup.cli.console import say
+    from groundup.cli.progress import telling
+
+    if dry_run:
+        for request in matrix_requests(config, **_beside(flags)):
+            say(f"groundup: the run {request.run_id}:")
+            print_plan(request.plan(), talk.report_format)
+        return 0
+    with telling(talk) as progress:
+        ended = run_matrix(config, progress=progress, **_beside(flags))
+    report = read_report([one.folder for one in ended])
+    print_result(report, talk)
+    if code := max(one.exit_code for one in ended):
+        say(f"groundup: not everything has a verdict; `groundup run --config {config}` goes on")
+        return code
+    return _judged(report, talk)
+
+
+def evaluate(
+    suite: Suite,
+    predictions: Annotated[
+        Path,
+        typer.Option("--predictions", "-p", help="A folder, an archive or a JSONL file (docs/predictions.md)."),
+    ],
+    flags: EvaluateFlags,
+    talk: Talk,
+    dry_run: DryRun = False,
+) -> int:
+    """Grade repositories that you already have.
+
+    Predictions are `<task>/`, `<task>/<attempt>/`, `<task>/submission.tar.gz`, or lines of JSON.
+    Tasks without a prediction count as not attempted, unless --tasks leaves them out.
+    """
+    from groundup.api.requests import evaluation
+
+    return new_run(evaluation(suite, predictions, **flags), talk, dry_run=dry_run)
+
+
+def import_run(
+    suite: Suite,
+    source: Annotated[
+        Path, typer.Option("--from", help="A folder with one repository per task, or a JSONL file of them.")
+    ],
+    agent: Annotated[str, typer.Option("--agent", "-a", help="What made them, such as `cursor`.")],
+    flags: RegradeFlags,
+    talk: Talk,
+    model: Annotated[str | None, typer.Option("--model", "-m", help="The model that it used.")] = None,
+    dry_run: DryRun = False,
+) -> int:
+    """Make a run out of repositories that lie in a folder, and grade them.
+
+    Their provenance says that they were imported, from where, and what made them. Layouts: docs/predictions.md.
+    """
+    from groundup.api.requests import importing
+
+    return new_run(importing(suite, source, agent=agent, model=model, **flags), talk, dry_run=dry_run)
+
+
+def resume(run: Run, flags: ResumeFlags, talk: Talk, dry_run: DryRun = False) -> int:
+    """Finish what RUN owes.
+
+    That is what was interrupted, was only generated, never began, or failed because of the infrastructure;
+    verdicts stay.
+    A run whose configuration, tasks, graders or predictions changed is refused.
+    """
+    from groundup.api.requests import resumption
+    from groundup.cli.console import print_document, say
+
+    request = resumption(run, **flags)
+    if dry_run:
+        keys, planned = request.owed()
+        owed = [str(key) for key in keys]
+        if talk.report_format is Format.JSON:
+            print_document({"dry_run": True, "owed": owed})
+        say(f"groundup: {len(owed)} of {planned} attempts are owed{': ' if owed else ''}{', '.join(owed[:20])}")
+        return 0
+    return worked(request, talk)
+
+
+def regrade(run: Run, flags: RegradeFlags, talk: Talk, dry_run: DryRun = False) -> int:
+    """Grade the submissions of RUN again, in a new run; the earlier one stays as it is.
+
+    The verdict cache is not asked.
+    """
+    from groundup.api.requests import regrading
+
+    return new_run(regrading(run, **flags), talk, dry_run=dry_run)
+
+
+def new_run(request: "NewRun | Regrading", talk: Talk, *, dry_run: bool) -> int:
+    """Make a run, or only say what it would do."""
+    if dry_run:
+        return print_plan(request.plan(), talk.report_format, request.options)
+    return worked(request, talk)
+
+
+def worked(request: "Request", talk: Talk) -> int:
+    """Work on a run; print its report and return the exit code."""
+    from groundup.api.working import finished
+    from groundup.cli.console import say
+    from groundup.cli.progress import telling
+
+    with telling(talk) as progress:
+        ended: EndedRun = finished(request.work, progress)
+    report = ended.report
+    print_result(report, talk)
+    if ended.ungraded:
+        say(f"groundup: {ended.ungraded} submissions are made and not graded; `groundup resume` grades them")
+    if ended.exit_code:
+        missing = "1 attempt has" if ended.owed == 1 else f"{ended.owed} attempts have"
+        say(f"groundup: {missing} no verdict; finish with `groundup resume {ended.folder}`")
+        return ended.exit_code
+    if not talk.quiet:
+        say(f"groundup: the run lies in {ended.folder}")
+    return _judged(report, talk)
+
+
+def _judged(report: "ShownReport", talk: Talk) -> int:
+    """Return the exit code of a run that owes nothing."""
+    from groundup.cli.console import say
+
+    if failed := report.below(talk.fail_under):
+        say(f"groundup: {failed}")
+        return BELOW
+    return 0
+
+
+def print_result(report: "ShownReport", talk: Talk) -> None:
+    """Print what a run came to, as the user wants it: where little is to be said, a line with the score."""
+    from groundup.cli.console import print_report
+
+    if talk.quiet and talk.report_format is Format.TABLE:
+        typer.echo("\n".join(report.headlines()))
+    else:
+        print_report(report, talk.report_format)
+
+
+def print_plan(plan: "RunPlan", wanted: Format, options: "RunOptions | None" = None) -> int:
+    """Say what a run would do."""
+    from groundup.cli.console import print_document, print_table, say
+    from groundup.runs.generation import estimate_of
+    from groundup.runs.plan import told_left_out
+
+    estimate = estimate_of(plan, options)
+    missing = [str(key) for key in plan.missing]
+    attempts = [str(key) for key in plan.planned.keys]
+    if wanted is Format.JSON:
+        print_document(
+            {
+                "dry_run": True,
+                "suite": plan.suite.name,
+                "grader": plan.grader.name,
+                "sandbox": plan.configuration.sandbox,
+                "attempts": attempts,
+                "missing": missing,
+                "left_out": list(plan.left_out),
+                "estimate": None if estimate is None else estimate.model_dump(mode="json"),
+            }
+        )
+        return 0
+    absent = set(missing)
+    rows = [(name, "nothing handed in" if name in absent else "to be graded") for name in attempts]
+    rows.sort(key=lambda row: row[1], reverse=True)
+    more = [(f"... and {len(rows) - _SHOWN} more", "")] if len(rows) > _SHOWN else []
+    if plan.left_out:
+        say(f"groundup: {told_left_out(plan)}")
+    print_table(f"{plan.suite.name}, grader {plan.grader.name}", ("attempt", "would be"), rows[:_SHOWN] + more)
+    if estimate is not None:
+        say(f"groundup: {estimate}")
+    say(f"groundup: {len(attempts) - len(missing)} of {len(attempts)} attempts would be graded; nothing was done")
+    return 0

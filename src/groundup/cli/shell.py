@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from groundup.domain.subjects import AttemptKey
     from groundup.runs.place import AttemptSandbox
 
-EXAMPLES: Examples = (
-    ("Why does it fail?", "groundup shell my-run sqlparse"),
-    ("The third attempt", "groundup shell my-run sqlparse/2"),
-    ("One command", "groundup shell my-run sqlparse -c 'python -c \"import sqlparse\"'"),
-)
+EXAMPLES: dict[str, Examples] = {
+    "shell": (
+        ("Why does it fail?", "groundup shell my-run sqlparse"),
+        ("The third attempt", "groundup shell my-run sqlparse/2"),
+        ("One command", "groundup shell my-run sqlparse -c 'python -c \"import sqlparse\"'"),
+    ),
+}
 
 
 def shell(
@@ -34,10 +36,11 @@ def shell(
     """
     import asyncio
 
-    from groundup.cli.settings import run_folder, settings_from
+    from groundup.api.reports import run_folder
     from groundup.runs.place import place_of
+    from groundup.settings import load
 
-    settings = settings_from(output=output)
+    settings = load({"output": output})
     folder = run_folder(run, settings)
     attempt = attempt_key(task)
 

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from groundup.store.attempts import AttemptFolder
     from groundup.store.records import VerdictLine
 
-EXAMPLES: Examples = (
-    ("What did it do?", "groundup show my-run sqlparse"),
-    ("The third attempt, with nothing left out", "groundup show my-run sqlparse/2 --full"),
-)
+EXAMPLES: dict[str, Examples] = {
+    "show": (
+        ("What did it do?", "groundup show my-run sqlparse"),
+        ("The third attempt, with nothing left out", "groundup show my-run sqlparse/2 --full"),
+    ),
+}
 _LINES = 12
 
 
@@ -27,15 +29,16 @@ def show(
     output: Output = None,
 ) -> int:
     """Print the trajectory of an attempt of RUN: what it was told, said and did, and how it ended."""
+    from groundup.api.reports import run_folder
     from groundup.cli.console import print_document
-    from groundup.cli.settings import run_folder, settings_from
     from groundup.cli.shell import attempt_key
     from groundup.domain.errors import UsageError
     from groundup.domain.names import unknown
+    from groundup.settings import load
     from groundup.store.attempts import read_trajectory
     from groundup.store.folder import RunFolder
 
-    settings = settings_from(output=output)
+    settings = load({"output": output})
     folder = RunFolder(run_folder(run, settings))
     key = attempt_key(task)
     planned = folder.config().planned

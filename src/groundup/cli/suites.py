@@ -1,42 +1,76 @@
-"""`groundup suites`: list the benchmarks."""
+"""`groundup suites` and `groundup tasks`: list the benchmarks and their problems."""
 
-from groundup.cli.options import Examples, Json
+from typing import TYPE_CHECKING, Annotated
 
-EXAMPLES: Examples = (("What can be run?", "groundup suites"), ("For programs", "groundup suites --json"))
+import typer
+
+from groundup.cli.options import Examples, Json, Output, Suite
+
+if TYPE_CHECKING:
+    from groundup.api.listings import SuiteEntry
+
+EXAMPLES: dict[str, Examples] = {
+    "suites": (("What can be run?", "groundup suites"), ("For programs", "groundup suites --json")),
+    "tasks": (
+        ("Which tasks are there?", "groundup tasks nl2repobench"),
+        ("For programs", "groundup tasks nl2repobench --json"),
+        ("How large are they?", "groundup tasks dibench --statistics"),
+    ),
+}
 
 
 def suites(json: Json = False) -> int:
     """List the suites with their versions, graders and numbers of tasks."""
-    from groundup import catalog
+    from groundup.api.listings import list_suites
     from groundup.cli.console import print_document, print_table
-    from groundup.cli.settings import settings_from
-    from groundup.domain.errors import GroundupError
-    from groundup.suites.base import open_suite
 
-    settings = settings_from()
-    documents: list[dict[str, object]] = []
-    rows = []
-    for name in catalog.names("suite"):
-        try:
-            suite = open_suite(name, settings)
-            count, graders = len(suite.tasks()), list(suite.graders())
-        except GroundupError as error:  # one that cannot be loaded must not hide the others
-            documents.append({"name": name, "error": str(error)})
-            rows.append((name, "", "", "", str(error)))
-            continue
-        documents.append(
-            {
-                "name": name,
-                "version": suite.version,
-                "description": suite.description,
-                "tasks": count,
-                "graders": graders,
-                "default_grader": suite.default_grader,
-            }
-        )
-        rows.append((name, suite.version, str(count), ", ".join(graders), suite.description))
+    found = list_suites()
     if json:
-        print_document({"suites": documents})
+        print_document({"suites": [_document(one) for one in found]})
     else:
-        print_table("", ("suite", "version", "tasks", "graders", "what it measures"), rows)
+        print_table("", found.view.columns, found.view.rows)
+    return 0
+
+
+def _document(suite: "SuiteEntry") -> dict[str, object]:
+    if suite.error is not None:
+        return {"name": suite.name, "error": suite.error}
+    return suite.model_dump(mode="json", exclude={"error"})
+
+
+def tasks(
+    suite: Suite,
+    statistics: Annotated[
+        bool, typer.Option("--statistics", help="The data in numbers instead, where the suite offers them.")
+    ] = False,
+    output: Output = None,
+    json: Json = False,
+) -> int:
+    """List the tasks of SUITE: what is at hand of each, and what the newest run of its oracle said."""
+    from groundup.api import listings
+    from groundup.cli.console import print_document, print_table
+
+    if statistics:
+        return _print_statistics(suite, json)
+    found = listings.tasks(suite, output=output)
+    if json:
+        documents = [one.model_dump(mode="json") for one in found]
+        print_document({"suite": found.suite, "version": found.version, "tasks": documents})
+    else:
+        columns = found.view.columns
+        print_table(found.view.title, columns, found.view.rows, spare=columns[-2:0:-1])
+    return 0
+
+
+def _print_statistics(suite: str, json: bool) -> int:
+    from groundup.api.listings import statistics
+    from groundup.cli.console import print_document, print_table, say
+
+    name, found = statistics(suite)
+    if json:
+        print_document({"suite": name, **found.model_dump(mode="json")})
+        return 0
+    print_table(found.headline, found.columns, found.rows)
+    for note in found.notes:
+        say(f"groundup: {note}")
     return 0

@@ -7,9 +7,11 @@ it names a job that exists.
 import json
 import re
 
-from groundup.curation.locating import JobOpinion, Located, read_workflows
+from groundup.curation.locating import JobOpinion, Located, locate, read_workflows
 from groundup.domain.conversations import ChatRequest, Message
+from groundup.models.opening import open_model
 from groundup.models.protocol import ChatModel
+from groundup.models.settings import ModelSettings
 from groundup.workflows.tree import RepositoryTree, text_of
 from groundup.workflows.workflow import Workflow
 
@@ -25,6 +27,15 @@ If no job runs tests, give null for workflow and job.
 _MOST_CHARACTERS = 60_000
 _LONGEST_FILE = 12_000
 _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
+
+
+async def located(tree: RepositoryTree, model: str | None = None, base_url: str | None = None) -> Located:
+    """Return which job runs the tests by the rules, and what *model*, PROVIDER/MODEL, says. Runs nothing."""
+    found = locate(tree)
+    if model is None:
+        return found
+    async with open_model(model, ModelSettings(base_url=base_url)) as opened:
+        return await ask_model(tree, found, opened)
 
 
 async def ask_model(tree: RepositoryTree, found: Located, model: ChatModel) -> Located:

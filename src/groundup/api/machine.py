@@ -1,0 +1,118 @@
+"""What this machine can do, what enforces limits, and what to do where something is missing."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from groundup.domain.errors import GroundupError
+from groundup.domain.records import Record
+from groundup.environments.java_homes import find_maven, jdks
+from groundup.registries.cache import FetchCache
+from groundup.registries.maven.settings import maven_settings
+from groundup.registries.pypi.client import PyPIClient
+from groundup.registries.pypi.settings import pypi_settings
+from groundup.registries.uv import uv_program, uv_version
+from groundup.runs.gradable import Gradable, git_advice, gradable, python_advice
+from groundup.runs.scheduler import machine_memory_mb
+from groundup.sandbox.machine import Fact, FactStatus, examine
+from groundup.settings import Settings, environment, load
+
+
+class MachineReport(Record):
+    """Facts about this machine, and how many tasks of each suite can be graded on it."""
+
+    facts: tuple[Fact, ...]
+    suites: tuple[Gradable, ...]
+
+    @property
+    def ready(self) -> bool:
+        """Whether submissions can be graded here at all."""
+        return not any(fact.status is FactStatus.BAD for fact in self.facts)
+
+
+def examine_machine(*, settings: Settings | None = None) -> MachineReport:
+    """Return what this machine can do, as `groundup doctor` shows it. Not for a running event loop."""
+    return asyncio.run(examine_machine_async(settings=settings))
+
+
+async def examine_machine_async(*, settings: Settings | None = None) -> MachineReport:
+    """Return what this machine can do. Looks, and asks registries for one page each; builds nothing."""
+    settings = settings or load()
+
+    host, suites = await gradable(settings)
+    facts = await _facts(settings)
+    for minor, found in host.interpreters.items():
+        name = f"Python {minor}"
+        if found:
+            facts.append(Fact(name=name, status=FactStatus.GOOD, value=f"{found.version}, {found.executable}"))
+        else:
+            facts.append(Fact(name=name, status=FactStatus.LIMITED, value="missing", advice=python_advice(minor)))
+    version = "here" if host.has_git else "missing"
+    facts.append(
+        Fact(
+            name="git",
+            status=FactStatus.GOOD if host.has_git else FactStatus.LIMITED,
+            value=version,
+            advice="" if host.has_git else "install it, such as Debian's git; originals in repositories need it",
+        )
+    )
+    for name, reached in host.git_hosts.items():
+        status, value = (
+            (FactStatus.GOOD, "answers") if reached else (FactStatus.LIMITED, "cannot be reached by Git")
+        )
+        facts.append(Fact(name=name, status=status, value=value, advice="" if reached else git_advice()))
+    return MachineReport(facts=tuple(facts), suites=suites)
+
+
+async def _facts(settings: Settings) -> list[Fact]:
+    return [*await examine(settings.cache_dir), *_admission(settings), _uv(), await _registry(), *_java()]
+
+
+def _admission(settings: Settings) -> list[Fact]:
+    memory_mb = machine_memory_mb()
+    share = round(memory_mb * settings.memory_share)
+    value = f"{settings.jobs} at once, together in {share} of {memory_mb} MB"
+    return [Fact(name="attempts", status=FactStatus.GOOD, value=value)]
+
+
+def _uv() -> Fact:
+    try:
+        return Fact(name="uv", status=FactStatus.GOOD, value=f"{uv_version()}, {uv_program()}")
+    except GroundupError as error:
+        return Fact(name="uv", status=FactStatus.BAD, value="missing", advice=str(error))
+
+
+async def _registry() -> Fact:
+    """Ask the package index for one page, past every cache."""
+    name = "package index"
+    try:
+        configuration = await pypi_settings(environment())
+        with tempfile.TemporaryDirectory(prefix="groundup-doctor-") as folder:
+            registry = PyPIClient(configuration, FetchCache(Path(folder)))
+            try:
+                await registry.page("pip")
+            finally:
+                await registry.close()
+    except GroundupError as error:
+        advice = "what is cached still works; environments that are not built yet cannot be built"
+        return Fact(name=name, status=FactStatus.LIMITED, value=str(error), advice=advice)
+    addresses = ", ".join(index.url for index in configuration.indexes)
+    return Fact(name=name, status=FactStatus.GOOD, value=f"{addresses} (from {configuration.origin})")
+
+
+def _java() -> list[Fact]:
+    """Look for what tasks in Java need; tasks in other languages can be graded without it."""
+
+    advice = "only tasks in Java need it"
+    found = ", ".join(f"{jdk.version} in {jdk.home}" for jdk in jdks(environment()))
+    how = "install one, such as Debian's openjdk-17-jdk, or name its folder in JAVA_HOME"
+    facts = [Fact(name="JDK", status=FactStatus.GOOD, value=found)]
+    if not found:
+        facts = [Fact(name="JDK", status=FactStatus.LIMITED, value="missing", advice=f"{how}; {advice}")]
+    try:
+        maven = find_maven(environment())
+        addresses = ", ".join(index.url for index in maven_settings(environment(), maven.home).indexes)
+    except GroundupError as error:
+        return [*facts, Fact(name="Maven", status=FactStatus.LIMITED, value=str(error), advice=advice)]
+    value = f"{maven.version} in {maven.home}, from {addresses}"
+    return [*facts, Fact(name="Maven", status=FactStatus.GOOD, value=value)]
