@@ -1,4 +1,4 @@
-"""What is said between an agent and a model: messages, tools, replies and what they used."""
+"""What an agent and a model exchange: messages, tools, replies and what they used."""
 
 from typing import Literal
 
@@ -22,7 +22,7 @@ class ToolCall(Record):
     name: str
     arguments: str = Field(description="as the model wrote them: JSON if all is well")
     original: dict[str, JsonValue] = Field(
-        default={}, description="what the endpoint said of it besides, such as a signature: goes back unchanged"
+        default={}, description="what else the endpoint sent with it, such as a signature: goes back unchanged"
     )
 
 
@@ -33,7 +33,9 @@ class Message(Record):
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = Field(default=None, description="role `tool`: which call it answers")
-    reasoning: str | None = Field(default=None, description="role `assistant`: thoughts, where the endpoint tells")
+    reasoning: str | None = Field(
+        default=None, description="role `assistant`: thoughts, where the endpoint sends them"
+    )
     original: dict[str, JsonValue] = Field(
         default={},
         description="role `assistant`: what must go back unchanged, by the keys of the endpoint's form: "
@@ -86,7 +88,9 @@ class ChatReply(Record):
     message: Message
     finish: Finish
     usage: TokenUsage = TokenUsage()
-    estimated: bool = Field(default=False, description="whether the endpoint did not tell its tokens, so we guess")
+    estimated: bool = Field(
+        default=False, description="whether tokens are estimated because the endpoint did not report them"
+    )
     cost_usd: float | None = Field(default=None, description="by the price file; None: the model has no price")
     model: str = Field(default="", description="as the endpoint names it")
     latency_s: float = 0.0

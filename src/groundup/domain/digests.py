@@ -35,7 +35,7 @@ def short(digest: str) -> str:
 
 
 def _plain(value: object) -> object:
-    """Return what JSON can say of *value*, the same in every process: sets have no order, bytes no encoding."""
+    """Return *value* as JSON has it, the same in every process: sets have no order, bytes no encoding."""
     if isinstance(value, BaseModel):
         return {name: _plain(getattr(value, name)) for name in type(value).model_fields}
     if isinstance(value, Enum):

@@ -1,6 +1,6 @@
 """Errors named by the boundary that failed, and so by who is to blame.
 
-Every text says in one sentence what happened and what to do next. `cli/main.py` is the one place that
+Every text is one sentence on what happened and what to do next. `cli/main.py` is the one place that
 maps them to exit codes.
 """
 
@@ -34,7 +34,7 @@ class SandboxError(InfrastructureError):
 
 
 class NoSandboxesError(SandboxError, MachineError):
-    """This machine lets nobody open any sandbox."""
+    """No sandbox can be opened on this machine."""
 
 
 class NetworkError(InfrastructureError):

@@ -16,7 +16,7 @@ class Limits(Record):
     processes: int = Field(default=512, ge=8)
     disk_mb: int = Field(default=4096, ge=1, description="workspace and private /tmp, each")
     wall_clock_s: float = Field(default=3600.0, gt=0, description="of the whole sandbox")
-    command_s: float = Field(default=900.0, gt=0, description="of one command, unless it says otherwise")
+    command_s: float = Field(default=900.0, gt=0, description="of one command, unless it asks for another limit")
     output_bytes: int = Field(
         default=8 * 1024 * 1024, ge=1024, description="kept per stream and command, half head and half tail"
     )
@@ -35,9 +35,9 @@ class Feedback(StrEnum):
     """What `submit` does."""
 
     SCORE = "score"
-    """It grades and tells the score; the attempt goes on."""
+    """It is graded and its score returned; the attempt goes on."""
     HIDDEN = "hidden"
-    """It tells that something was handed in, and nothing of the score; nothing is graded."""
+    """It is acknowledged; nothing is graded and no score returned."""
     END = "end"
     """The first one ends the attempt."""
 
@@ -48,6 +48,8 @@ class Effort(Record):
     detail: str = Field(default="", description="one sentence: which limit, which exit code")
     turns: int = Field(default=0, ge=0)
     usage: TokenUsage = TokenUsage()
-    estimated: bool = Field(default=False, description="whether tokens are guessed that an endpoint did not tell")
+    estimated: bool = Field(
+        default=False, description="whether tokens are guessed that an endpoint did not report"
+    )
     cost_usd: float | None = Field(default=None, description="None: the model has no price")
     seconds: float = Field(default=0.0, ge=0, description="of the try that ended it")

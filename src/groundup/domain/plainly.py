@@ -1,4 +1,4 @@
-"""What is wrong with a value, in words of ours: the checker's own speak of types that no user has heard of."""
+"""What is wrong with a value, in plain words: the checker's own name types that users do not know."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

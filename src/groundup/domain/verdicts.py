@@ -1,4 +1,4 @@
-"""What a grader says of a submission."""
+"""The verdict of a grader on a submission."""
 
 from enum import StrEnum
 from typing import Literal

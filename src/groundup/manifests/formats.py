@@ -4,8 +4,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from groundup.domain.errors import UsageError
-from groundup.domain.names import unknown
 from groundup.domain.records import Record
 from groundup.manifests.csharp.msbuild import MsBuild
 from groundup.manifests.csharp.nuget import Nuspec, PackagesConfig
@@ -38,13 +36,6 @@ _ALL: tuple[ManifestFormat, ...] = (
 
 FORMATS: dict[str, ManifestFormat] = {item.name: item for item in _ALL}
 """Every format by its name; add a sibling module and one line here. Importing a format imports no parser."""
-
-
-def find_format(name: str) -> ManifestFormat:
-    """Return the format of *name*; raise `UsageError` with the choices."""
-    if name not in FORMATS:
-        raise UsageError(unknown("manifest format", name, FORMATS))
-    return FORMATS[name]
 
 
 def format_of(path: str | PurePosixPath) -> ManifestFormat | None:

@@ -1,4 +1,4 @@
-"""Taking the answer out of a whole repository: manifests masked, lock files removed, and what still tells it said.
+"""Taking the answer out of a whole repository: manifests masked, lock files removed, leaks reported.
 
 Source code is not looked at: what it imports is what a dependency is to be inferred from.
 """
@@ -103,7 +103,7 @@ class MaskReport(Record):
 
     @property
     def clean(self) -> bool:
-        """Whether nothing that was looked at still tells the answer."""
+        """Whether no file that was looked at still holds the answer."""
         return not self.refused and not self.leaks
 
 
@@ -204,7 +204,7 @@ class _Masking:
             self.removed.append(f"{path} (Requires-Dist)")
 
     def _mask_references(self) -> None:
-        """Mask the files that manifests refer to under names which do not say what their requirements are for."""
+        """Mask the files that manifests refer to under names that no format recognises."""
         known = FORMATS["requirements.txt"]
         seen = {item.path for item in self.masked}
         done = {item.path for item in self.masked if item.dependencies or item.format != known.name}
@@ -252,10 +252,10 @@ def find_leaks(root: Path, paths: Iterable[str], names: Collection[str]) -> Iter
             continue
         words = _CargoWords() if path.endswith("Cargo.toml") else _words
         for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
-            told = next((word for word in words(line) if word in known), None)
-            if told is not None and found < _MOST_LEAKS:
+            leaked = next((word for word in words(line) if word in known), None)
+            if leaked is not None and found < _MOST_LEAKS:
                 found += 1
-                yield Leak(path=path, line=number, name=known[told], text=line.strip()[:200])
+                yield Leak(path=path, line=number, name=known[leaked], text=line.strip()[:200])
 
 
 class _CargoWords:

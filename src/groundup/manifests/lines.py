@@ -16,9 +16,9 @@ def whole_lines(source: Text, span: Span) -> Span:
 
 
 def with_touching_comments(source: Text, lines: Span, marks: str = "#") -> Span:
-    """Widen *lines* by the comment lines directly above and below, which speak of what is declared there.
+    """Widen *lines* by the comment lines directly above and below, which are about what is declared there.
 
-    A comment directly above a `[header]` speaks of the header and stays.
+    A comment directly above a `[header]` belongs to the header and stays.
     """
     start, end, text = lines.start, lines.end, source.text
     while start > 0:

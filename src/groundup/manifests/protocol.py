@@ -30,7 +30,7 @@ class ManifestFormat(Protocol):
 
     @property
     def masked_kinds(self) -> frozenset[DependencyKind]:
-        """The kinds that `mask` removes unless told otherwise."""
+        """The kinds that `mask` removes by default."""
         ...
 
     def recognises(self, path: PurePosixPath) -> bool:

@@ -1,4 +1,4 @@
-"""What a manifest declares: dependencies of four languages as one record, and what cannot be said of a file."""
+"""What a manifest declares: dependencies of four languages as one record, and notes on what stays unknown."""
 
 from enum import StrEnum
 from typing import Literal, NamedTuple
@@ -57,7 +57,7 @@ class Dependency(Record):
     """One declared dependency."""
 
     language: Language
-    name: str = Field(description="as the registry would be asked; empty where the declaration does not say")
+    name: str = Field(description="as the registry would be asked; empty where the declaration has no name")
     normalised: str = Field(description="the name in the registry's one spelling (PEP 503 in Python)")
     constraint: str = Field(default="", description="version constraint as written; empty: any version")
     extras: tuple[str, ...] = Field(
@@ -70,7 +70,8 @@ class Dependency(Record):
     origin: str = Field(default="", description="URL, path or registry address; empty for the default registry")
     alias: str = Field(default="", description="the name the code uses, where the declaration renames the package")
     details: tuple[tuple[str, str], ...] = Field(
-        default=(), description="what else the declaration says, sorted by key; a value is text or canonical JSON"
+        default=(),
+        description="everything else in the declaration, sorted by key; a value is text or canonical JSON",
     )
     text: str = Field(default="", description="the declaration as it stands in the file")
     location: Location | None = None
@@ -97,7 +98,7 @@ class Note(Record):
     """Something a reader of a manifest must know besides its dependencies."""
 
     topic: Literal["cannot-say", "reference", "dynamic", "kept"] = Field(
-        description="cannot-say: declared by means that only running it would tell; reference: more stands in "
+        description="cannot-say: declared in a way that only running it would show; reference: more stands in "
         "another file; dynamic: the format leaves it to another manifest; kept: a mask leaves this in place"
     )
     message: str
@@ -118,7 +119,7 @@ class Manifest(Record):
 
     @property
     def complete(self) -> bool:
-        """Whether the dependencies are all that the file declares: nothing is left that cannot be said."""
+        """Whether the dependencies are all that the file declares: nothing stays unknown."""
         return not any(note.topic == "cannot-say" for note in self.notes)
 
 

@@ -1,7 +1,7 @@
 """Formats made of sections: a scan finds sections and entries with spans, and one engine reads, masks and writes.
 
 A format that derives from `SpanFormat` implements `scan` (and `create`, when it can make missing sections) and
-says nothing about which entries stay, go or are new. A `Section` knows how entries are taken out of its syntax
+does not decide which entries stay, go or are new. A `Section` knows how entries are taken out of its syntax
 and put into it.
 """
 
@@ -34,16 +34,16 @@ class Section(ABC):
         """Return the edits that leave the entries of index in *kept*, then *added*; comment lines stay."""
 
     def clearing(self) -> list[Edit]:
-        """Return the edits of a mask: nothing declared, and no comment left that speaks of what was."""
+        """Return the edits of a mask: nothing declared, and no comment left about what was."""
         return self.rewriting((), ()) if self.entries else []
 
 
 class Companion(ABC):
-    """A place that says more about dependencies declared elsewhere, and must go when they go."""
+    """A place with more about dependencies declared elsewhere, and must go when they go."""
 
     @abstractmethod
     def pruning(self, is_gone: Callable[[str], bool]) -> list[Edit]:
-        """Return the edits that remove what is said about the normalised names that are gone."""
+        """Return the edits that remove the entries of the normalised names that are gone."""
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Child:
-    """One key directly below a table, and all the places that say something about it."""
+    """One key directly below a table, and all the places that set something below it."""
 
     name: str
     members: tuple[TomlMember, ...]
@@ -252,7 +252,7 @@ def _value(source: Text, node: "Node") -> Value:
 
 
 def _plain(raw: str) -> str:
-    """Return what a string says: `tomllib` reads those with escapes and those of several lines."""
+    """Return the text of a string: `tomllib` reads those with escapes and those of several lines."""
     if "\\" in raw or raw.startswith(('"""', "'''")):
         return str(tomllib.loads(f"v = {raw}")["v"])
     return raw[1:-1]

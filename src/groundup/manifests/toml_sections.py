@@ -57,7 +57,7 @@ class KeySection(Section):
 
 @dataclass(frozen=True)
 class KeyCompanion(Companion):
-    """A table that says more about dependencies declared elsewhere, by name: `[tool.uv.sources]`."""
+    """A table with more about dependencies declared elsewhere, by name: `[tool.uv.sources]`."""
 
     document: TomlDocument
     path: toml.Path
@@ -65,7 +65,7 @@ class KeyCompanion(Companion):
     """By normalised name."""
 
     def pruning(self, is_gone: Callable[[str], bool]) -> list[Edit]:
-        """Return the edits that remove what is said about the names that are gone."""
+        """Return the edits that remove the entries of the names that are gone."""
         gone = [child for name, child in self.children.items() if is_gone(name)]
         return removal(self.document, gone, [], self.path, comments=True) if gone else []
 

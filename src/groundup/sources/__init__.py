@@ -1,1 +1,1 @@
-"""What source code says without running it: imports, and what follows from them."""
+"""What source code shows without running it: imports, and what follows from them."""

@@ -28,7 +28,7 @@ _RAZOR = re.compile(rb"^\s*@(?:using|inherits|inject)\s+(?:static\s+)?([A-Za-z_]
 
 
 class CSharpFile(NamedTuple):
-    """What one file says."""
+    """What one file uses and declares."""
 
     usings: list[tuple[str, int]]
     """Namespace (or type, for static and alias usings) and line."""

@@ -64,7 +64,7 @@ _TYPES_ALONE = {
 _LIMITS = (
     "Packages that only configuration, JSX pragmas, loaders or commands name leave no import and are missing.",
     "Versions are not inferred.",
-    "Which packages a caller must bring (peerDependencies) cannot be told from dependencies by the source.",
+    "Which packages a caller must bring (peerDependencies) cannot be separated from dependencies by the source.",
 )
 
 
@@ -110,7 +110,7 @@ def place_of(path: str, whole: bool = True) -> SourcePlace:
 
 
 class JavaScriptProject(NamedTuple):
-    """What package.json and tsconfig say, apart from dependencies."""
+    """What package.json and tsconfig hold, apart from dependencies."""
 
     names: frozenset[str]
     aliases: tuple[str, ...]

@@ -32,7 +32,7 @@ class Setting(NamedTuple):
     reached_share: float
     """Of the package's modules, how many are reached eagerly."""
     optional_words: frozenset[str]
-    """Import roots and distributions that the code tests for, or tells its user to install."""
+    """Import roots and distributions that the code tests for, or asks its user to install."""
     brought: Mapping[str, frozenset[str]]
     """Distribution -> those among the repository's eager imports that bring it along."""
 
@@ -48,7 +48,7 @@ _TOLD_TO_INSTALL = re.compile(
 
 
 def optional_words(sources: Iterable[bytes]) -> frozenset[str]:
-    """Return what some code tests the presence of or tells its user to install, normalised."""
+    """Return what some code tests the presence of or asks its user to install, normalised."""
     found: set[str] = set()
     for source in sources:
         if b"install" in source or b"find_spec" in source or b"skip" in source or b"vailable" in source:

@@ -198,7 +198,7 @@ def _branch(clause: Node, child: Node) -> tuple[Manner | None, str]:
     owner = clause.parent if negated else clause
     if owner is None or owner.type not in {"if_statement", "elif_clause"}:
         return None, ""
-    if negated:  # the last test before the `else` is the one that says most
+    if negated:  # the last test before the `else` is the one that decides most
         owner = next((part for part in reversed(owner.children) if part.type == "elif_clause"), owner)
     condition = owner.child_by_field_name("condition")
     if condition is None or (not negated and child == condition):

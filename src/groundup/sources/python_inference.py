@@ -55,7 +55,7 @@ class Candidates(NamedTuple):
 _LIMITS = (
     "Distributions that no source file imports (plugins found by entry point, data packages, command-line tools) "
     "leave no trace and are missing.",
-    "Versions are not inferred: an import does not say which release it was written for.",
+    "Versions are not inferred: an import does not show which release it was written for.",
     "Extras of a dependency (name[extra]) are not inferred.",
 )
 

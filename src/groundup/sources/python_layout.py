@@ -46,7 +46,7 @@ _SETUP_FOLDER = re.compile(r"package_dir\s*=\s*\{[^}]*[\"'][\"']\s*:\s*[\"']([\w
 
 
 class PythonProject(NamedTuple):
-    """What the project files say, apart from dependencies."""
+    """What the project files hold, apart from dependencies."""
 
     name: str
     """Normalised; empty when unknown."""
@@ -78,7 +78,8 @@ class PythonLayout(NamedTuple):
     folders: frozenset[str]
     """Folders at the top that hold Python files, such as `src`: seen from there, they are names, too."""
     namespaces: frozenset[str]
-    """Import roots that other distributions may share: they have no module of their own, or one that says so."""
+    """Import roots that other distributions may share: they have no module of their own, or one that is a
+    namespace package."""
 
 
 def read_project(tree: SourceFiles) -> PythonProject:

@@ -1,4 +1,4 @@
-"""What inference says: dependencies with the evidence for each, and what the source cannot tell."""
+"""What inference returns: dependencies with the evidence for each, and what the source leaves open."""
 
 from enum import StrEnum
 from typing import Literal
@@ -96,7 +96,7 @@ EVIDENCE_KEPT = 5
 
 
 class Inference(Record):
-    """What the source of one language in one repository says."""
+    """What the source of one language in one repository needs."""
 
     language: Language
     dependencies: tuple[InferredDependency, ...] = Field(description="sorted by kind, then name")

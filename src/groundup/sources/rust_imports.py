@@ -69,7 +69,7 @@ class Root(NamedTuple):
 
 
 class RustFile(NamedTuple):
-    """What one file says."""
+    """What one file imports and declares."""
 
     roots: list[Root]
     modules: frozenset[str]

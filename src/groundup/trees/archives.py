@@ -25,7 +25,7 @@ from groundup.trees.walking import CHUNK, Parts, read_chunks
 from groundup.trees.writer import TreeWriter, disk_errors
 
 BOMB_FLOOR = 64 * 1024 * 1024
-"""Below this many unpacked bytes nobody asks how well something was packed."""
+"""Below this many unpacked bytes the ratio of compression does not matter."""
 _STEP = 1024 * 1024
 _IN = 64 * 1024
 _ZSTD_IN = 512
@@ -300,14 +300,14 @@ def _take_zip_member(zipped: zipfile.ZipFile, member: zipfile.ZipInfo, writer: T
 
 
 def _zip_name(member: zipfile.ZipInfo) -> str:
-    """Return the name as the bytes that were packed: without the flag for UTF-8 nobody knows what they mean."""
+    """Return the name as the bytes that were packed: without the flag for UTF-8 their encoding is unknown."""
     if member.flag_bits & 0x800:
         return member.orig_filename
     return os.fsdecode(member.orig_filename.encode("cp437"))
 
 
 def _refuse_huge_directory(archive: IO[bytes], size: int) -> None:
-    """zipfile reads the whole directory of a zip into memory: look first how long it says it is."""
+    """zipfile reads the whole directory of a zip into memory: look at its stated length first."""
     archive.seek(max(0, size - 65_557))
     tail = archive.read()
     at = tail.rfind(b"PK\x05\x06")

@@ -50,7 +50,7 @@ def entry_digests(path: Path) -> dict[str, bytes]:
 
 
 def untrusted_digest(path: Path, limits: TreeLimits) -> str:
-    """Digest a tree that nobody took in yet, to notice whether it changes: `tree_digest` for tame ones.
+    """Digest a tree that was not taken in yet, to notice whether it changes: `tree_digest` for tame ones.
 
     What cannot be taken in counts by its kind. Beyond *limits*, only what comes before counts: such a tree is
     refused anyhow. Raises `InfrastructureError`.

@@ -50,7 +50,7 @@ class TreeWriter:
         self._forget_folder()
         os.close(self._root)
         if kind is not None:
-            with suppress(InfrastructureError):  # the first failure is the one to tell
+            with suppress(InfrastructureError):  # the first failure is the one to report
                 remove_tree(self._destination)
 
     @property
@@ -125,7 +125,7 @@ class TreeWriter:
             os.close(parent)
 
     def finish(self) -> TakenIn:
-        """Make the links that stay inside and say what was written."""
+        """Make the links that stay inside and return what was written."""
         for parts, target in sorted(self._links.items()):
             refused = why_refused(parts, self._links)
             if refused is None:

@@ -37,7 +37,7 @@ class Container(Section):
         return edits + self._additions(gone, [self.render(item) for item in added])
 
     def clearing(self) -> list[Edit]:
-        """Return the edits that remove all declarations and the comments that do not speak of other children."""
+        """Return the edits that remove all declarations and the comments, but for those about other children."""
         if not self.entries:
             return []
         gone = {owner.start: owner.span for owner in self.owners}

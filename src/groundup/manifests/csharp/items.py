@@ -83,7 +83,7 @@ def joined(found: list[str]) -> str:
 
 
 def outer_condition(dependency: Dependency) -> str:
-    """Return the condition around an item: what its marker says besides the item's own condition."""
+    """Return the condition around an item: its marker without the item's own condition."""
     own = dict(dependency.details).get("Condition")
     if own is None or dependency.marker == own:
         return "" if own else dependency.marker
@@ -176,7 +176,7 @@ def normalised_path(path: str) -> str:
 
 
 def _metadata(source: Text, element: Element) -> tuple[str, dict[str, str]]:
-    """Return the version and whatever else is said of the item.
+    """Return the version and all other metadata of the item.
 
     Simple children become details by name. When one is conditional, repeated or has children of its own, the
     detail `metadata` holds all of them as they are written.

@@ -1,7 +1,7 @@
 """Project files and what they import: .csproj, .fsproj, .vbproj, Directory.Packages.props and other props.
 
 Item groups stay where they are, with their conditions and all other items. References to packages, to projects,
-to assemblies (`Reference`) and to frameworks are told apart by their source and, in details, by their item type.
+to assemblies (`Reference`) and to frameworks differ in their source and, in details, by their item type.
 """
 
 import re

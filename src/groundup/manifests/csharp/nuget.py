@@ -85,37 +85,39 @@ def _children(element: Element, name: str) -> list[Element]:
 
 
 def _config_entry(source: Text, element: Element) -> ManifestEntry:
-    said = {item.name: item.value for item in element.attributes}
-    name = said.pop("id", "")
+    values = {item.name: item.value for item in element.attributes}
+    name = values.pop("id", "")
     if not name:
         raise source.error("has a package without an id", element.start)
-    development = said.get("developmentDependency", "").lower() == "true"
+    development = values.get("developmentDependency", "").lower() == "true"
     if development:
-        del said["developmentDependency"]
-    dependency = _record(source, element, name, said.pop("version", ""), said.pop("targetFramework", ""), said)
+        del values["developmentDependency"]
+    dependency = _record(
+        source, element, name, values.pop("version", ""), values.pop("targetFramework", ""), values
+    )
     return ManifestEntry(
         dependency.model_copy(update={"kind": DependencyKind.DEV}) if development else dependency, element.span
     )
 
 
 def _render_config(dependency: Dependency) -> str:
-    said = [("id", dependency.name), ("version", dependency.constraint)]
+    values = [("id", dependency.name), ("version", dependency.constraint)]
     if dependency.group:
-        said.append(("targetFramework", dependency.group))
+        values.append(("targetFramework", dependency.group))
     if dependency.kind is DependencyKind.DEV:
-        said.append(("developmentDependency", "true"))
-    return _element("package", [*said, *dependency.details])
+        values.append(("developmentDependency", "true"))
+    return _element("package", [*values, *dependency.details])
 
 
 def _spec_section(source: Text, root: Element, element: Element, framework: str) -> Container:
     owners = _children(element, "dependency")
     entries = []
     for item in owners:
-        said = {attribute.name: attribute.value for attribute in item.attributes}
-        name = said.pop("id", "")
+        values = {attribute.name: attribute.value for attribute in item.attributes}
+        name = values.pop("id", "")
         if not name:
             raise source.error("has a dependency without an id", item.start)
-        record = _record(source, item, name, said.pop("version", ""), framework, said)
+        record = _record(source, item, name, values.pop("version", ""), framework, values)
         entries.append(ManifestEntry(record, item.span))
     return Container(
         source,
@@ -130,14 +132,14 @@ def _spec_section(source: Text, root: Element, element: Element, framework: str)
 
 
 def _render_spec(dependency: Dependency) -> str:
-    said = [("id", dependency.name)]
+    values = [("id", dependency.name)]
     if dependency.constraint:
-        said.append(("version", dependency.constraint))
-    return _element("dependency", [*said, *dependency.details])
+        values.append(("version", dependency.constraint))
+    return _element("dependency", [*values, *dependency.details])
 
 
 def _record(
-    source: Text, element: Element, name: str, version: str, framework: str, said: dict[str, str]
+    source: Text, element: Element, name: str, version: str, framework: str, values: dict[str, str]
 ) -> Dependency:
     return Dependency(
         language="csharp",
@@ -145,7 +147,7 @@ def _record(
         normalised=name.lower(),
         constraint=version,
         group=framework,
-        details=tuple(sorted(said.items())),
+        details=tuple(sorted(values.items())),
         text=readable(source.text[slice(*element.span)]),
         location=source.location(element.span),
     )

@@ -89,7 +89,7 @@ class ListSection(Section):
 
 @dataclass(frozen=True)
 class PeerSection(ListSection):
-    """`peerDependencies` with what `peerDependenciesMeta` says about them: both go and come together."""
+    """`peerDependencies` with their entries in `peerDependenciesMeta`: both go and come together."""
 
     meta: Node | None
     render_meta: Callable[[Dependency], str | None]
@@ -113,9 +113,9 @@ class PeerSection(ListSection):
 
 @dataclass(frozen=True)
 class ShadowedSection(Section):
-    """An object that declares nothing, but would tell: its key is written again below, or nothing refers to it.
+    """An object that declares nothing: its key is written again below, or nothing refers to it.
 
-    A mask empties it. Its key must be no declaration's home.
+    Its names would leak, so a mask empties it. Its key must be no declaration's home.
     """
 
     key: SectionKey

@@ -127,7 +127,7 @@ class PackageJson(SpanFormat):
         document = parse(source)
         concerned = [item for item in dependencies if kinds is None or item.kind in kinds]
         places = [path_of(item, source) for item in concerned]
-        if any(item.kind is DependencyKind.PEER and _said_elsewhere(item) for item in concerned):
+        if any(item.kind is DependencyKind.PEER and _meta_of(item) for item in concerned):
             places.append(META)
         for place in dict.fromkeys(places):
             document = with_member(document, place)
@@ -224,7 +224,7 @@ def _other_section(document: JsonDocument, node: Node, key: SectionKey, name: st
 def _named_entry(
     document: JsonDocument, written: str, value: Node | None, place: JsonMember | Node, key: SectionKey
 ) -> ManifestEntry:
-    """Return the entry of a name that may be a selector (`foo@1`, `a>b`, `**/b`), with whatever is said of it."""
+    """Return the entry of a name that may be a selector (`foo@1`, `a>b`, `**/b`), with its value."""
     name = specifiers.selected(written)
     details = [] if name == written else [("selector", written)]
     constraint = ""
@@ -294,17 +294,21 @@ def _rendering(document: JsonDocument) -> Callable[[Dependency], str]:
     return render
 
 
-def _said_elsewhere(dependency: Dependency) -> dict[str, str]:
+def _meta_of(dependency: Dependency) -> dict[str, str]:
     """Return the details that stand in `peerDependenciesMeta`."""
     return {key: value for key, value in dependency.details if key != "specifier"}
 
 
 def _meta_rendering(document: JsonDocument) -> Callable[[Dependency], str | None]:
     def render(dependency: Dependency) -> str | None:
-        said = _said_elsewhere(dependency)
-        if not said:
+        about_it = _meta_of(dependency)
+        if not about_it:
             return None
-        whole = json.loads(said["meta"]) if set(said) == {"meta"} else {k: json.loads(v) for k, v in said.items()}
+        whole = (
+            json.loads(about_it["meta"])
+            if set(about_it) == {"meta"}
+            else {k: json.loads(v) for k, v in about_it.items()}
+        )
         key = dependency.alias or dependency.name
         indent = document.unit * 2
         return f"{quoted(key)}{document.colon}{laid_out(whole, document, indent)}"

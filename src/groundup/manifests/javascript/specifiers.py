@@ -14,7 +14,7 @@ _SHARED = re.compile(r"(?:workspace|catalog):")
 
 
 class SpecifierFields(NamedTuple):
-    """What a specifier says, as the fields of a `Dependency`."""
+    """The parts of a specifier, as the fields of a `Dependency`."""
 
     source: DependencySource
     name: str

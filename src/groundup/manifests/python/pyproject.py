@@ -13,7 +13,7 @@ from groundup.manifests.python.pyproject_companions import (
     extras_of,
     find_refinements,
     refined,
-    with_what_is_told_elsewhere,
+    with_companions,
     without_source,
 )
 from groundup.manifests.python.pyproject_places import (
@@ -76,9 +76,9 @@ class Pyproject(SpanFormat):
         path: str,
         kinds: Collection[DependencyKind] | None = None,
     ) -> bytes:
-        """Write declarations, then what Poetry's extras and uv's sources say of them. Raises `ManifestError`."""
+        """Write declarations, then their entries in Poetry's extras and uv's sources. Raises `ManifestError`."""
         written = super().write(data, dependencies, path, kinds)
-        return data if written == data else with_what_is_told_elsewhere(written, dependencies, path, self.read)
+        return data if written == data else with_companions(written, dependencies, path, self.read)
 
     def create(self, scan: Scan, key: SectionKey, added: Sequence[Dependency]) -> list[Edit]:
         """Make the section where this project's tool expects it. Raises `ManifestError`."""

@@ -1,4 +1,4 @@
-"""What a pyproject.toml says of a dependency elsewhere: uv's sources, Poetry's extras and its second table."""
+"""Where a pyproject.toml has more about a dependency: uv's sources, Poetry's extras and its second table."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from groundup.manifests.toml_sections import KeyCompanion, assignments
 
 UV_SOURCES = ("tool", "uv", "sources")
 Refinements = Mapping[str, Mapping[str, object]]
-"""What another table says about dependencies, by normalised name."""
+"""What another table holds about dependencies, by normalised name."""
 
 
 def find_refinements(document: TomlDocument) -> tuple[dict[str, Mapping[str, object]], list[Companion]]:
@@ -69,20 +69,20 @@ def extras_of(document: TomlDocument) -> dict[str, str]:
 
 
 def needs_source(dependency: Dependency) -> bool:
-    """Whether PEP 508 cannot say where *dependency* comes from, so that another table must."""
+    """Whether PEP 508 cannot express where *dependency* comes from, so that another table must."""
     relative = dependency.source is DependencySource.PATH and "://" not in dependency.origin
-    told = {"index", "branch", "tag"} & dict(dependency.details).keys()
-    return dependency.source is DependencySource.WORKSPACE or relative or bool(told)
+    located = {"index", "branch", "tag"} & dict(dependency.details).keys()
+    return dependency.source is DependencySource.WORKSPACE or relative or bool(located)
 
 
 def without_source(dependency: Dependency) -> Dependency:
-    """Return *dependency* as PEP 508 can say it, when another table says where it comes from."""
+    """Return *dependency* as PEP 508 can express it, when another table holds its origin."""
     if not needs_source(dependency):
         return dependency
     return dependency.model_copy(update={"source": DependencySource.REGISTRY, "origin": "", "details": ()})
 
 
-def with_what_is_told_elsewhere(
+def with_companions(
     data: bytes, dependencies: Sequence[Dependency], path: str, read: Callable[[bytes, str], Manifest]
 ) -> bytes:
     """Return *data* with the entries of uv's sources and Poetry's extras that its new declarations lack."""
@@ -111,13 +111,13 @@ def _uses_poetry(document: TomlDocument) -> bool:
 
 
 def _source_value(dependency: Dependency) -> str:
-    told: dict[str, object] = {key: poetry.detail_value(key, text) for key, text in dependency.details}
+    fields: dict[str, object] = {key: poetry.detail_value(key, text) for key, text in dependency.details}
     keys = {DependencySource.PATH: "path", DependencySource.GIT: "git", DependencySource.URL: "url"}
     if dependency.source is DependencySource.WORKSPACE:
-        told = {"workspace": True, **told}
+        fields = {"workspace": True, **fields}
     elif dependency.source in keys:
-        told = {keys[dependency.source]: dependency.origin, **told}
-    return poetry.inline_table(told)
+        fields = {keys[dependency.source]: dependency.origin, **fields}
+    return poetry.inline_table(fields)
 
 
 def _extra_edits(document: TomlDocument, extra: str, name: str) -> list[Edit]:

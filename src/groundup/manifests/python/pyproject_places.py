@@ -32,7 +32,7 @@ def dynamic(document: TomlDocument) -> frozenset[str]:
 
 
 def refined_by_poetry(document: TomlDocument) -> bool:
-    """Whether `tool.poetry.dependencies` only says more about `project.dependencies` (Poetry 2)."""
+    """Whether `tool.poetry.dependencies` only adds to `project.dependencies` (Poetry 2)."""
     return bool(document.plain("project", "dependencies")) and "dependencies" not in dynamic(document)
 
 

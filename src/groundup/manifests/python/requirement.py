@@ -1,4 +1,4 @@
-"""One requirement as PEP 508 text, to a record and back, and what group names say of its kind."""
+"""One requirement as PEP 508 text, to a record and back, and the kind that a group's name shows."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ _INVALID_DETAILS = ((INVALID, "not PEP 508"),)
 
 
 class Requirement508(Record):
-    """What one requirement says."""
+    """The parts of one requirement."""
 
     name: str = ""
     extras: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ def details_of(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def parse_requirement(text: str) -> Requirement508:
-    """Return what *text* says; never raises. A name that cannot be read is empty."""
+    """Return the parts of *text*; never raises. A name that cannot be read is empty."""
     bare = text.strip()
     match = _NAMED.match(bare)
     if match is None or match["rest"][:1] in (":", "/", "+", "\\") or _is_path(bare):
@@ -87,7 +87,7 @@ def is_valid(text: str) -> bool:
 
 
 def parse_location(text: str) -> Requirement508:
-    """Return what a URL or a path says, with its marker; the name from `#egg=` or a file name, else empty."""
+    """Return the parts of a URL or a path with a marker; the name from `#egg=` or a file name, else empty."""
     parts = _URL_MARKER.split(text, maxsplit=1)
     where, marker = parts[0].strip(), parts[1].strip() if len(parts) > 1 else ""
     extras: tuple[str, ...] = ()
@@ -181,10 +181,12 @@ def render_requirement(dependency: Dependency) -> str:
 
 
 def render_checked(dependency: Dependency, source: Text) -> str:
-    """Return *dependency* as PEP 508 text; raise `ManifestError` where PEP 508 cannot say it."""
+    """Return *dependency* as PEP 508 text; raise `ManifestError` where PEP 508 cannot express it."""
     text = render_requirement(dependency)
     if dependency.source is DependencySource.WORKSPACE:
-        raise source.error(f"{dependency.name} comes from a workspace, which PEP 508 cannot say; add it by hand")
+        raise source.error(
+            f"{dependency.name} comes from a workspace, which PEP 508 cannot express; add it by hand"
+        )
     if not is_valid(text) and INVALID not in dict(dependency.details):
         raise source.error(f"{text!r} is not valid PEP 508; give a constraint like '>=1.2,<2' and a full URL")
     return text
@@ -203,7 +205,7 @@ _BESIDE = frozenset({
 
 
 def group_kind(name: str, default: DependencyKind = DependencyKind.GROUP) -> DependencyKind:
-    """Return the kind that a group's or a file's *name* says: test, dev, or the default."""
+    """Return the kind that a group's or a file's *name* shows: test, dev, or the default."""
     words = set(_WORD.findall(name.lower()))
     if words & _TEST:
         return DependencyKind.TEST
@@ -211,9 +213,9 @@ def group_kind(name: str, default: DependencyKind = DependencyKind.GROUP) -> Dep
 
 
 def place_kind(names: Iterable[str]) -> tuple[DependencyKind, str]:
-    """Return the kind that the first telling one of *names*, of a file and its folders, says, and that name.
+    """Return the kind that the first of *names* shows, of a file and its folders, and that name.
 
-    A package's own requirements stand at the root or in folders that say nothing.
+    A package's own requirements stand at the root or in folders without such a name.
     """
     for name in names:
         kind = group_kind(name, DependencyKind.RUNTIME)

@@ -31,13 +31,13 @@ _SELF = re.compile(r"(?:\.|\./|file:\.|file:\./)(?:\[[^\]]*\])?(?:\s*;.*)?$")
 
 
 class RequirementsTxt(SpanFormat):
-    """What `pip install -r` reads. The file's name says what its requirements are for."""
+    """What `pip install -r` reads. The file's name shows what its requirements are for."""
 
     name = "requirements.txt"
     language: Language = "python"
 
     def recognises(self, path: PurePosixPath) -> bool:
-        """Whether its name or folder says requirements or constraints; not what setuptools generates."""
+        """Whether its name or folder has requirements or constraints in it; not what setuptools generates."""
         if path.suffix not in _SUFFIXES or path.parent.name.endswith(".egg-info"):
             return False
         if _NAMED.search(path.stem.lower()):
@@ -102,7 +102,7 @@ def key_of_file(path: PurePosixPath) -> SectionKey:
 
 
 def logical_lines(source: Text) -> Iterator[LogicalLine]:
-    """Yield the lines that say something, joined at backslashes as pip joins them."""
+    """Yield the lines that are not blank, joined at backslashes as pip joins them."""
     at, text = 0, source.text
     while at < len(text):
         start = at

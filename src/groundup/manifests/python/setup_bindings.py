@@ -11,7 +11,7 @@ _FILES = (".txt", ".in", ".pip", ".toml", ".cfg", ".yml", ".yaml", ".json", ".lo
 
 @dataclass
 class Bindings:
-    """What names are bound to anywhere in a file; scopes are not told apart."""
+    """What names are bound to anywhere in a file, whatever the scope."""
 
     values: dict[str, list[cst.BaseExpression]] = field(default_factory=dict)
     appended: dict[str, list[cst.Call]] = field(default_factory=dict)
@@ -22,7 +22,7 @@ class Bindings:
 
 
 class _Binder(cst.CSTVisitor):
-    """Collects what names are bound to anywhere in the file; scopes are not told apart."""
+    """Collects what names are bound to anywhere in the file, whatever the scope."""
 
     def __init__(self) -> None:
         self.found = Bindings()

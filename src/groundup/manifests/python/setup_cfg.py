@@ -49,7 +49,7 @@ class IniSection:
     header: Span
     options: list[Option] = field(default_factory=list)
     end: int = 0
-    """Offset after the last line that says something, line end included."""
+    """Offset after the last line that is not blank or a comment, line end included."""
 
     def option(self, key: str) -> Option | None:
         """Return the option of *key*, where `-` and `_` are the same, or None."""

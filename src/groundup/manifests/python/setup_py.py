@@ -91,7 +91,7 @@ class ArgumentSection(Section):
 
 @dataclass(frozen=True)
 class OpaqueSection(Section):
-    """An expression that cannot be said. A mask empties it where its literals may name dependencies."""
+    """An expression whose value is unknown. A mask empties it where its literals may name dependencies."""
 
     key: SectionKey
     entries: Sequence[ManifestEntry]
@@ -113,7 +113,7 @@ def quoted(text: str) -> str:
 
 
 def quoted_checked(source: Text, dependency: Dependency, section_marker: str = "") -> str:
-    """Return *dependency* as a literal of PEP 508 text, without the marker that its section says for it."""
+    """Return *dependency* as a literal of PEP 508 text, without the marker that its section has already."""
     if section_marker:
         marker = dependency.marker.removesuffix(section_marker).removesuffix(" and ")
         dependency = dependency.model_copy(update={"marker": marker})
@@ -246,17 +246,17 @@ class _Findings:
         self._spans.append((span, section))
 
     def apart(self) -> list[Section]:
-        """Return the sections without unsaid expressions that others stand inside of, or inside of others."""
-        said = [span for span, section in self._spans if not isinstance(section, OpaqueSection)]
+        """Return the sections without unknown expressions that others stand inside of, or inside of others."""
+        followed = [span for span, section in self._spans if not isinstance(section, OpaqueSection)]
         return [
             section
             for span, section in self._spans
             if not isinstance(section, OpaqueSection)
-            or not any(span.start < other.end and other.start < span.end for other in said)
+            or not any(span.start < other.end and other.start < span.end for other in followed)
         ]
 
     def cannot_say(self, key: SectionKey, span: Span) -> None:
-        """Note an expression that only running the file would tell."""
+        """Note an expression that only running the file would show."""
         text = " ".join(self.source.text[span.start : span.end].split())
         shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
         self.note("cannot-say", f"{key.kind} dependencies are computed: {shown}", span, key)

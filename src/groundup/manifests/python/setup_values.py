@@ -1,7 +1,7 @@
-"""What a setup.py says without being run: the values of setup()'s arguments, followed through names and calls.
+"""What a setup.py declares, without running it: the values of setup()'s arguments, through names and calls.
 
 Finds places: lists, strings, single arguments of `append`, files that are read, and expressions that only running
-the file would tell. Decides nothing about kinds and edits nothing; `setup_py.py` does.
+the file would show. Decides nothing about kinds and edits nothing; `setup_py.py` does.
 """
 
 import re
@@ -42,7 +42,7 @@ class FoundPlace:
 
 @dataclass(frozen=True)
 class Item:
-    """One element: its text, with `{…}` for what is computed, or None where nothing can be said."""
+    """One element: its text, with `{…}` for what is computed, or None where it is unknown."""
 
     text: str | None
     span: Span

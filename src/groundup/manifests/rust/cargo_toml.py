@@ -156,15 +156,15 @@ def _notes(document: TomlDocument) -> Iterator[Note]:
             target=str(item.plain),
         )
     optional = _optional_names(document)
-    telling = [
+    naming = [
         child for child in document.children("features") if _names_dependencies(document, child.name, optional)
     ]
-    if telling:
-        names = ", ".join(child.name for child in telling)
+    if naming:
+        names = ", ".join(child.name for child in naming)
         yield Note(
             topic="kept",
             message=f"features name dependencies: {names}",
-            line=source.line_of(telling[0].start),
+            line=source.line_of(naming[0].start),
             kind=DependencyKind.OPTIONAL,
         )
 

@@ -33,7 +33,7 @@ def annotated_routes(project: JavaProject, prefixes: dict[str, str]) -> Iterator
 
 
 def _paths(project: JavaProject, elements: dict[str, Node]) -> list[str]:
-    """Return the paths of an annotation: [""] without any, none where they cannot be told."""
+    """Return the paths of an annotation: [""] without any, none where they are unknown."""
     given = next((elements[name] for name in _PATHS if name in elements), None)
     return [""] if given is None else project.texts(given)
 

@@ -139,8 +139,8 @@ def _calls(file: JavaFile) -> Iterator[_Call]:
         name, given = node.child_by_field_name("name"), node.child_by_field_name("arguments")
         receiver = node.child_by_field_name("object")
         if name is not None and given is not None:
-            said = tuple(child for child in given.named_children if not child.type.endswith("comment"))
-            yield _Call(file, node, text_of(receiver) if receiver is not None else "", text_of(name), said)
+            passed = tuple(child for child in given.named_children if not child.type.endswith("comment"))
+            yield _Call(file, node, text_of(receiver) if receiver is not None else "", text_of(name), passed)
 
 
 def _holds(node: Node, parent: Node | None) -> bool:

@@ -63,7 +63,7 @@ class JavaProject:
         return found
 
     def text(self, node: Node | None, depth: int = 0) -> str | None:
-        """Return the string that *node* makes; None when the source alone does not tell."""
+        """Return the string that *node* makes; None when the source alone does not show it."""
         self._steps -= 1
         if node is None or depth > _DEPTH or self._steps < 0:
             return None
@@ -92,7 +92,7 @@ class JavaProject:
         return None
 
     def texts(self, node: Node | None) -> list[str]:
-        """Return the strings of one value or of an array of them; what cannot be told is left out."""
+        """Return the strings of one value or of an array of them; unknown ones are left out."""
         if node is None:
             return []
         items = node.named_children if node.type == "element_value_array_initializer" else [node]

@@ -84,7 +84,7 @@ def _bare(path: str) -> str:
 
 
 _DEEPEST = 600
-"""Levels of a syntax tree; nobody writes deeper sources, and reading them takes for ever."""
+"""Levels of a syntax tree. People do not write deeper sources; generated ones would take minutes."""
 
 
 class Holder(NamedTuple):

@@ -155,7 +155,7 @@ class RouteProject:
         return self._constants.get(name.rpartition(".")[2], []) if "." in name else []
 
     def text(self, module: Module, node: Node | None, depth: int = 0) -> str | None:
-        """Return the string that *node* makes; None when the source alone does not tell."""
+        """Return the string that *node* makes; None when the source alone does not show it."""
         self._steps -= 1
         if node is None or depth > _DEPTH or self._steps < 0:
             return None
@@ -214,7 +214,7 @@ class RouteProject:
         return whole
 
     def _default(self, module: Module, node: Node, depth: int) -> str | None:
-        """Return the fallback of `os.getenv("X", "/fallback")`: what holds where nobody sets the variable."""
+        """Return the fallback of `os.getenv("X", "/fallback")`: what holds where the variable is not set."""
         if called(node).rpartition(".")[2] not in ("getenv", "get"):
             return None
         given = arguments(node)

@@ -53,7 +53,7 @@ class _Kind(NamedTuple):
 class _Attachment(NamedTuple):
     parent: Owner
     child: Owner | None
-    """None: the source alone does not tell which."""
+    """None: the source alone does not show which."""
     prefix: str | None
     replaces: bool
     """Whether the prefix stands instead of the router's own, as with Flask's blueprints."""
@@ -257,7 +257,7 @@ class _Reader:
         return self._project.follow(module, name)
 
     def _prefixes(self, owner: Owner) -> list[str]:
-        """Return every prefix under which *owner* is served; none for a router that nobody takes in."""
+        """Return every prefix under which *owner* is served; none for a router that no call takes in."""
         if owner not in self._known_prefixes:
             self._known_prefixes[owner] = []  # what takes itself in, on whatever way, adds nothing
             self._known_prefixes[owner] = self._found_prefixes(owner)

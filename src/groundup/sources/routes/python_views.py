@@ -153,7 +153,7 @@ def _bases(node: Node) -> list[str]:
 
 
 def _allowed(project: RouteProject, classes: list[tuple[Module, Node]]) -> set[str] | None:
-    """Return the `http_method_names` that hold for a class; None where nobody states them."""
+    """Return the `http_method_names` that hold for a class; None where it has none."""
     for module, node in classes:
         body = node.child_by_field_name("body")
         for child in body.named_children if body is not None else ():

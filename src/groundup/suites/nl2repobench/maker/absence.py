@@ -81,7 +81,7 @@ def _at_hand(original: Path, tests: HiddenTests, environment: PythonEnvironment)
 
 
 def _lines(path: Path) -> frozenset[str]:
-    """Return the different lines that say something."""
+    """Return the different lines of more than three characters that are no comments."""
     if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST:
         return frozenset()
     text = path.read_text(encoding="utf-8", errors="replace")

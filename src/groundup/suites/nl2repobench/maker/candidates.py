@@ -93,7 +93,7 @@ def _uploaded(file: ProjectFile) -> datetime | None:
 
 
 def _installs(file: ProjectFile, minor: str) -> bool:
-    """Say whether a wheel is for CPython *minor* on this kind of machine, as far as names tell."""
+    """Return whether a wheel is for CPython *minor* on this kind of machine, by its name."""
     try:
         allowed = SpecifierSet(file.requires_python or "").contains(f"{minor}.{_LATEST_MICRO}")
         tags = parse_wheel_filename(file.filename)[3]
@@ -215,14 +215,14 @@ async def of_commits(
     return [candidate.model_copy(update={"tag": await _tag(history, candidate)}) for candidate in found[:_MOST]]
 
 
-def tree_match(told: frozenset[str], files: Iterable[str]) -> float:
-    """Return the share of paths in common: of all told ones, and of the source's own code."""
+def tree_match(listed: frozenset[str], files: Iterable[str]) -> float:
+    """Return the share of paths in common: of all listed ones, and of the source's own code."""
     files = set(files)
     every = files | {str(above) for path in files for above in PurePosixPath(path).parents} - {"."}
-    told = frozenset(path for path in told if not _TESTS & set(PurePosixPath(path).parts))
+    listed = frozenset(path for path in listed if not _TESTS & set(PurePosixPath(path).parts))
     code = {path for path in files if path.endswith(".py") and not _TESTS & set(PurePosixPath(path).parts)}
-    union = told | code
-    return len(told & every) / len(union) if union else 0.0
+    union = listed | code
+    return len(listed & every) / len(union) if union else 0.0
 
 
 async def _candidate(
@@ -244,8 +244,8 @@ def _fitted(repository: str, one: Commit, tree: frozenset[str], files: frozenset
 
 async def _tag(history: GitRepository, candidate: SourceCandidate) -> str | None:
     assert isinstance(candidate.request, GitSource)
-    told = await history.run("describe", "--tags", "--abbrev=0", candidate.request.commit)
-    return told.stdout.decode().strip() or None if told.ok else None
+    described = await history.run("describe", "--tags", "--abbrev=0", candidate.request.commit)
+    return described.stdout.decode().strip() or None if described.ok else None
 
 
 def _moment(text: str) -> datetime:

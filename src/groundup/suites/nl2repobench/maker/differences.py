@@ -31,9 +31,9 @@ def unexplained(recipe: Recipe) -> dict[str, int]:
     """Return data versions whose published count is not accounted for, and by how many tests."""
     left = {}
     for version, declared in recipe.declared.items():
-        told = sum(one.tests for one in recipe.differences if one.data_version == version)
-        if told != declared - len(recipe.expected):
-            left[version] = declared - len(recipe.expected) - told
+        given = sum(one.tests for one in recipe.differences if one.data_version == version)
+        if given != declared - len(recipe.expected):
+            left[version] = declared - len(recipe.expected) - given
     return left
 
 
@@ -55,9 +55,9 @@ def _of_version(recipe: Recipe, version: str, wanted: int) -> Iterator[Differenc
         yield Difference(data_version=version, why=fitting[0], tests=wanted, note=f"{part}{note}")
         return
     alike = Counter(one.note for one in recipe.excluded if one.why is Why.SKIPPED and one.note)
-    told = next((note for note, number in alike.items() if number == wanted and _OPTIONAL.search(note)), None)
-    if told is not None:
-        yield Difference(data_version=version, why=Why.OPTIONAL_DEPENDENCY, tests=wanted, note=told)
+    optional = next((note for note, number in alike.items() if number == wanted and _OPTIONAL.search(note)), None)
+    if optional is not None:
+        yield Difference(data_version=version, why=Why.OPTIONAL_DEPENDENCY, tests=wanted, note=optional)
         return
     counted = f"{collected} collected, {len(recipe.expected)} passed in each run"
     counted += "".join(f", {number} {why.value}" for why, number in sorted(groups.items()))
@@ -88,7 +88,7 @@ _SIGNS = (
 
 
 def reason_of(result: Result) -> Why | None:
-    """Return what *result* of the original says of itself."""
+    """Return the reason that *result* of the original shows."""
     for why, signs in _SIGNS:
         if re.search(signs, result.message):
             return why

@@ -1,4 +1,4 @@
-"""What to install beside an original, for which interpreter, as of which day; each repair is told."""
+"""What to install beside an original, for which interpreter, as of which day; each repair is noted."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -15,7 +15,7 @@ from groundup.suites.nl2repobench.maker.specification import Specification
 from groundup.suites.nl2repobench.recipe import RecipeEnvironment
 
 DEFAULT_DAY = "2025-09-01"
-"""What counts where no installed version tells when the tests were run: shortly before the first release."""
+"""What counts where no installed version shows when the tests were run: shortly before the first release."""
 _PYTEST = "pytest==8.4.1"
 """Of nearly all specifications that name one."""
 _BACKPORTS = {"exceptiongroup": "3.10", "tomli": "3.10", "importlib-metadata": "3.9", "zipp": "3.9"}
@@ -76,7 +76,7 @@ async def choose(
 
 async def newest_pin(specification: Specification, registry: PyPIClient) -> datetime:
     """Return when the newest of the pins came to the index: the tests were run soon after."""
-    known = [(await releases(registry, name)).get(_plain(told)) for name, told in specification.pins.items()]
+    known = [(await releases(registry, name)).get(_plain(version)) for name, version in specification.pins.items()]
     found = [release for release in known if release is not None]
     return instant(_day(found, specification.pins))
 
@@ -104,27 +104,27 @@ def _wishes(
 
 
 def _python(specification: Specification, found: Mapping[str, IndexRelease], notes: list[str]) -> str:
-    """Return the told interpreter, or the nearest for which every version has a wheel."""
-    told = specification.python if specification.python in MINORS else "3.12"
-    if specification.python != told:
-        notes.append(f"the specification names no usable Python; took {told}")
+    """Return the interpreter asked for, or the nearest for which every version has a wheel."""
+    python = specification.python if specification.python in MINORS else "3.12"
+    if specification.python != python:
+        notes.append(f"the specification names no usable Python; took {python}")
     lacking = {minor: sum(minor not in release.pythons for release in found.values()) for minor in MINORS}
     latest = min((_BACKPORTS[name] for name in found if name in _BACKPORTS), default=None, key=MINORS.index)
-    if latest is not None and MINORS.index(told) > MINORS.index(latest):
+    if latest is not None and MINORS.index(python) > MINORS.index(latest):
         notes.append(
-            f"the pins hold a backport that Python {told} does not need: they may be of {latest} or older"
+            f"the pins hold a backport that Python {python} does not need: they may be of {latest} or older"
         )
-    if lacking[told] <= min(lacking.values()):
-        return told
-    near = sorted(MINORS, key=lambda minor: (lacking[minor], abs(MINORS.index(minor) - MINORS.index(told))))
-    if lacking[told] > len(found) / 4:
-        notes.append(f"took Python {near[0]}: {lacking[told]} of {len(found)} pins are not for {told}")
+    if lacking[python] <= min(lacking.values()):
+        return python
+    near = sorted(MINORS, key=lambda minor: (lacking[minor], abs(MINORS.index(minor) - MINORS.index(python))))
+    if lacking[python] > len(found) / 4:
+        notes.append(f"took Python {near[0]}: {lacking[python]} of {len(found)} pins are not for {python}")
         return near[0]
-    return told
+    return python
 
 
 def _day(found: Iterable[IndexRelease], pins: Mapping[str, str]) -> str:
-    """Return the cut-off date: after the newest of the pins, if there are enough of them to tell."""
+    """Return the cut-off date: after the newest of the pins, if there are enough of them."""
     times = [release.uploaded for release in found if release.uploaded is not None]
     if len(pins) < 3 or not times:
         return f"{DEFAULT_DAY}T00:00:00Z"

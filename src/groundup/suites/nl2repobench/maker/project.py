@@ -1,4 +1,4 @@
-"""What an original's files say of its distribution without being run: name, version, needs, programs."""
+"""What an original's files declare of its distribution, without running them: name, version, needs, programs."""
 
 import ast
 import configparser
@@ -36,19 +36,19 @@ class OriginalProject(Record):
 
 
 def read_project(root: Path) -> OriginalProject:
-    """Return what the files below *root* say: built metadata first, then pyproject.toml, setup.cfg, setup.py."""
-    told: dict[str, Any] = {}
+    """Return what the files declare: built metadata first, then pyproject.toml, setup.cfg, setup.py."""
+    project: dict[str, Any] = {}
     for reader in (_built_metadata, _pyproject, _setup_cfg, _setup_py):
         for key, value in reader(root).items():
-            if value and not told.get(key):
-                told[key] = value
-    told["requires"] = tuple(_sound(told.get("requires", ())))
-    told["test_requires"] = tuple(_sound(told.get("test_requires", ())))
-    if "version" in told and not _is_version(told["version"]):
-        del told["version"]
-    if "version" not in told:
-        told["version"] = _version_in_code(root)
-    return OriginalProject.model_validate(told)
+            if value and not project.get(key):
+                project[key] = value
+    project["requires"] = tuple(_sound(project.get("requires", ())))
+    project["test_requires"] = tuple(_sound(project.get("test_requires", ())))
+    if "version" in project and not _is_version(project["version"]):
+        del project["version"]
+    if "version" not in project:
+        project["version"] = _version_in_code(root)
+    return OriginalProject.model_validate(project)
 
 
 def _built_metadata(root: Path) -> Mapping[str, Any]:
@@ -121,13 +121,13 @@ def _headers(project: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     ]
     names = [person["name"] for person in people if person.get("name") and not person.get("email")]
     urls = [f"{name}, {address}" for name, address in _strings(project.get("urls")).items()]
-    told = {
+    headers = {
         "Summary": _one_line([project.get("description")]),
         "Author": _one_line([", ".join(names)]),
         "Author-email": _one_line([", ".join(mails)]),
         "Project-URL": _one_line(urls),
     }
-    return {name: values for name, values in told.items() if values}
+    return {name: values for name, values in headers.items() if values}
 
 
 def _one_line(values: Iterable[object]) -> tuple[str, ...]:

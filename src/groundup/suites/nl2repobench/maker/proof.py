@@ -54,8 +54,7 @@ def changes(before: Recipe, after: Recipe) -> Iterator[str]:
     if before.environment.python_micro != after.environment.python_micro:
         yield f"Python {before.environment.python_micro} became {after.environment.python_micro}"
     yield from _sets("expected test", set(map(str, before.expected)), set(map(str, after.expected)))
-    told = ({one.id: one.why.value for one in recipe.excluded} for recipe in (before, after))
-    was, now = told
+    was, now = ({one.id: one.why.value for one in recipe.excluded} for recipe in (before, after))
     yield from _sets("excluded test", set(was), set(now))
     for name in sorted(was.keys() & now.keys()):
         if was[name] != now[name]:

@@ -1,6 +1,6 @@
-"""What a first run of the original lacks, from what it said: modules, plugins, generated files, writable folders.
+"""What a first run of the original lacks, from its output: modules, plugins, generated files, writable folders.
 
-Each repair changes the draft and says so in one sentence; the next run shows whether it helped.
+Each repair changes the draft and notes it in one sentence; the next run shows whether it helped.
 """
 
 import re
@@ -41,14 +41,14 @@ def repaired(
 ) -> list[Repaired]:
     """Return the draft after each repair in turn; empty when nothing more can be done."""
     done: list[Repaired] = []
-    said = _said(execution)
+    printed = _output(execution)
     steps: tuple[Callable[[Recipe, str, Path], Iterator[Repaired]], ...] = (_modules, _fixtures, _writable)
     plugged = _plugins(recipe, environment)
     if plugged is not None:
         done.append(plugged)
         recipe = plugged[0]
     for step in steps:
-        for recipe, note in step(recipe, said, original):  # noqa: B020 - each step goes on from the last
+        for recipe, note in step(recipe, printed, original):  # noqa: B020 - each step goes on from the last
             done.append((recipe, note))
     return done
 
@@ -70,7 +70,7 @@ def environment_plugins(environment: PythonEnvironment) -> tuple[str, ...]:
     return tuple(sorted(name for name in found if name.partition(".")[0] not in _REPORTING_ONLY))
 
 
-def _said(execution: Execution) -> str:
+def _output(execution: Execution) -> str:
     report = execution.report
     parts = [result.message for result in report.results.values() if result.outcome in ("failed", "error")]
     parts += [*report.collection_errors.values(), report.broken_off or ""]
@@ -90,8 +90,8 @@ def _plugins(recipe: Recipe, environment: PythonEnvironment) -> Repaired | None:
     return recipe.model_copy(update={"tests": tests}), f"pytest plugins of the environment: {', '.join(new)}"
 
 
-def _modules(recipe: Recipe, said: str, original: Path) -> Iterator[Repaired]:
-    for module in dict.fromkeys(_MISSING.findall(said)):
+def _modules(recipe: Recipe, printed: str, original: Path) -> Iterator[Repaired]:
+    for module in dict.fromkeys(_MISSING.findall(printed)):
         top = module.partition(".")[0]
         if top in {name.partition(".")[0] for name in recipe.tests.packages}:
             made = _generated(recipe, module, original)
@@ -108,9 +108,9 @@ def _modules(recipe: Recipe, said: str, original: Path) -> Iterator[Repaired]:
             yield made
 
 
-def _fixtures(recipe: Recipe, said: str, original: Path) -> Iterator[Repaired]:
-    wanted = {_FIXTURES[name]: f"fixture {name}" for name in _FIXTURE.findall(said) if name in _FIXTURES}
-    if _ASYNC.search(said):
+def _fixtures(recipe: Recipe, printed: str, original: Path) -> Iterator[Repaired]:
+    wanted = {_FIXTURES[name]: f"fixture {name}" for name in _FIXTURE.findall(printed) if name in _FIXTURES}
+    if _ASYNC.search(printed):
         wanted["pytest-asyncio"] = "tests are coroutines"
     for name, why in wanted.items():
         made = _wish(recipe, name, why)
@@ -119,8 +119,8 @@ def _fixtures(recipe: Recipe, said: str, original: Path) -> Iterator[Repaired]:
             yield made
 
 
-def _writable(recipe: Recipe, said: str, original: Path) -> Iterator[Repaired]:
-    for path in _READ_ONLY.findall(said):
+def _writable(recipe: Recipe, printed: str, original: Path) -> Iterator[Repaired]:
+    for path in _READ_ONLY.findall(printed):
         holder = next((place for place in recipe.tests.protected if _inside(path, place)), None)
         if holder is not None and holder not in recipe.tests.writable:
             tests = recipe.tests.model_copy(update={"writable": (*recipe.tests.writable, holder)})

@@ -66,7 +66,7 @@ def write_bare(original: Path, tests: HiddenTests, destination: Path) -> None:
 
 
 def named_outside(original: Path, tests: HiddenTests, files: set[str]) -> Iterator[str]:
-    """Yield files and folders at the root that test *files* name and nobody restores; never Python at the root."""
+    """Yield files and folders at the root that test *files* name and grading does not restore; never Python."""
     text = "\n".join(_text(original / name) for name in files)
     text += "\n".join(_text(path) for name in tests.protected for path in (original / name).rglob("conftest.py"))
     own = {PurePosixPath(root, package).parts[0] for root in tests.import_roots for package in tests.packages}
@@ -85,7 +85,7 @@ async def _lost(
 
 
 def _passing(execution: Execution) -> set[NumberedTest]:
-    return {key for key, said in execution.report.results.items() if said.outcome == "passed"}
+    return {key for key, result in execution.report.results.items() if result.outcome == "passed"}
 
 
 def _text(path: Path) -> str:

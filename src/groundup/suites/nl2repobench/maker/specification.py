@@ -1,4 +1,4 @@
-"""What a specification says of its environment: interpreter, installed versions, directory tree.
+"""What a specification asks of its environment: interpreter, installed versions, directory tree.
 
 The texts were written for models, in many shapes and with errors, so everything here is a hint that has to prove
 itself: what cannot be read is absent, and nothing is raised.
@@ -37,7 +37,7 @@ class Specification(Record):
 
 
 def read_specification(text: str) -> Specification:
-    """Return what *text* says."""
+    """Return what *text* asks for."""
     pins, wishes = _requirements(text)
     return Specification(python=_python(text), pins=pins, wishes=wishes, tree=frozenset(_tree(text)))
 

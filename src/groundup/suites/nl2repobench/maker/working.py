@@ -41,7 +41,7 @@ async def run_and_repair(
 def outcomes_of(execution: Execution) -> list[str]:
     """Return the outcomes of the hidden tests, without those that groundup added."""
     own = own_tests(execution.canaries, execution.report.results)
-    return [said.outcome for key, said in execution.report.results.items() if key not in own]
+    return [result.outcome for key, result in execution.report.results.items() if key not in own]
 
 
 def noted(notes: str, more: Sequence[str]) -> str:
