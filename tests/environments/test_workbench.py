@@ -65,6 +65,7 @@ def spec_of(toolchain: Toolchain, workspace: Path) -> SandboxSpec:
         path=toolchain.path,
         environment=toolchain.environment,
         limits=LIMITS,
+        system="host",  # as everything that builds has it: npm's scripts and Rust's linker are the host's
     )
 
 

@@ -3,6 +3,7 @@
 import ensurepip
 import shutil
 import sys
+import sysconfig
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -92,6 +93,9 @@ class ImageBuilder(EnvironmentBuilder):
             ),
             path=(f"{ENVIRONMENT_TARGET}/bin",),
             python_version=sys.version.split()[0],
+            environment={"LD_LIBRARY_PATH": f"{PYTHON_TARGET}/lib"}
+            if sysconfig.get_config_var("Py_ENABLE_SHARED")
+            else {},
         )
 
     @override
