@@ -142,9 +142,9 @@ async def test_job_and_leg_of_ones_own_are_taken_and_checked(repository: Path, t
     await check_out(str(repository), None, tree, tmp_path, None)
     wanted = InstanceRequest(repository="r", language="python", job="test", leg={"python": "3.11"})
 
-    job, runner = chosen_job(wanted, tree)
+    job = chosen_job(wanted, tree)
     assert job.leg == {"python": "3.11"}
-    assert runner == "ubuntu-latest"
+    assert job.runner == "ubuntu-latest"
     with pytest.raises(TaskError, match="no leg"):
         chosen_job(wanted.model_copy(update={"leg": {"python": "2.7"}}), tree)
     with pytest.raises(UsageError, match=r"other\.yml"):

@@ -71,6 +71,8 @@ class TestJob(Record):
     workflow: str
     name: str
     leg: dict[str, str] = {}
+    runner: str
+    """The label of the machine that it runs on."""
 
     @property
     def act_command(self) -> str:
@@ -86,23 +88,29 @@ class Made(Record):
     report: MaskReport
 
 
-def make_instance(
-    original: Path,
-    masked: Path,
-    language: Language,
-    job: TestJob,
-    *,
-    name: str,
-    metadata: InstanceMetadata,
-    kinds: Collection[DependencyKind] | None = None,
-    runner: str = "ubuntu-latest",
+class InstanceRequest(Record):
+    """What an instance is to be made of."""
+
+    repository: str
+    language: Language
+    commit: str | None = None
+    name: str | None = None
+    workflow: str | None = None
+    job: str | None = None
+    leg: dict[str, str] | None = None
+    kinds: frozenset[DependencyKind] | None = None
+
+
+def _made(
+    original: Path, masked: Path, wanted: InstanceRequest, job: TestJob, name: str, origin: RepositoryOrigin
 ) -> Made:
     """Write the masked copy of the repository at *original* into the new folder *masked*; return its instance.
 
     Raises `TaskError` when nothing is declared, a manifest cannot be understood, or the patch would not restore
     it.
     """
-    report = mask_repository(original, masked, language, kinds or MASKED_KINDS[language])
+    language = wanted.language
+    report = mask_repository(original, masked, language, wanted.kinds or MASKED_KINDS[language])
     if report.refused:
         raise TaskError(f"{name} cannot be masked: {report.refused[0]}; take another commit, or fix the manifest")
     changed = [item for item in report.masked if _differs(original, masked, item)]
@@ -110,13 +118,15 @@ def make_instance(
         raise TaskError(f"{name} declares nothing that could be masked in {language}; name another language")
     instance = Instance(
         instance_id=name,
-        metadata=metadata,
+        metadata=InstanceMetadata(
+            full_name=origin.full_name, commit_sha=origin.commit, commit_date=origin.commit_date
+        ),
         language=language,
         act_command=job.act_command,
         ci_file=job.workflow,
         patch=_patch(original, masked, changed, name),
         build_files=tuple(item.path for item in changed),
-        env_specs=_specifications(language, job, runner),
+        env_specs=_specifications(language, job),
     )
     return Made(instance=instance, report=report)
 
@@ -146,10 +156,10 @@ def _patch(original: Path, masked: Path, changed: Collection[MaskedFile], name: 
         ) from error
 
 
-def _specifications(language: Language, job: TestJob, runner: str) -> dict[str, str]:
+def _specifications(language: Language, job: TestJob) -> dict[str, str]:
     """Return what the published data hold on the environment: operating system and SDK."""
     versions = [value for key, value in job.leg.items() if any(word in key for word in _VERSION_KEYS[language])]
-    return {"OS": runner, "SDK": f"{_SDK[language]} {versions[0]}" if versions else _SDK[language]}
+    return {"OS": job.runner, "SDK": f"{_SDK[language]} {versions[0]}" if versions else _SDK[language]}
 
 
 _VERSION_KEYS: Mapping[Language, tuple[str, ...]] = {
@@ -158,19 +168,6 @@ _VERSION_KEYS: Mapping[Language, tuple[str, ...]] = {
     "javascript": ("node", "version"),
     "csharp": ("dotnet", "framework", "version"),
 }
-
-
-class InstanceRequest(Record):
-    """What an instance is to be made of."""
-
-    repository: str
-    language: Language
-    commit: str | None = None
-    name: str | None = None
-    workflow: str | None = None
-    job: str | None = None
-    leg: dict[str, str] | None = None
-    kinds: frozenset[DependencyKind] | None = None
 
 
 async def add_instance(wanted: InstanceRequest, folder: Path, settings: Settings) -> Made:
@@ -185,22 +182,11 @@ async def add_instance(wanted: InstanceRequest, folder: Path, settings: Settings
         work = Path(name)
         original = work / "original"
         origin = await check_out(wanted.repository, wanted.commit, original, work, settings.git_mirror)
-        job, runner = chosen_job(wanted, original)
+        job = chosen_job(wanted, original)
         identity = wanted.name or _name_of(origin, wanted.repository)
         place = folder / subset / wanted.language / checked_name(identity)
         await _refuse_others(lines, place, wanted, origin, work, settings)
-        made = make_instance(
-            original,
-            work / "masked",
-            wanted.language,
-            job,
-            name=identity,
-            metadata=InstanceMetadata(
-                full_name=origin.full_name, commit_sha=origin.commit, commit_date=origin.commit_date
-            ),
-            kinds=wanted.kinds,
-            runner=runner,
-        )
+        made = _made(original, work / "masked", wanted, job, identity, origin)
         if place.exists():
             remove_tree(place)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -231,8 +217,8 @@ async def _refuse_others(
         raise UsageError(f"the instance {earlier.instance_id} in {lines} was made of {origin_name}; {advice}")
 
 
-def chosen_job(wanted: InstanceRequest, original: Path) -> tuple[TestJob, str]:
-    """Return the job that is asked for or located, every key of its matrix pinned, and what it runs on."""
+def chosen_job(wanted: InstanceRequest, original: Path) -> TestJob:
+    """Return the job that is asked for or located, every key of its matrix pinned."""
     found = locate(FolderTree(original))
     fitting = [
         one
@@ -253,7 +239,7 @@ def chosen_job(wanted: InstanceRequest, original: Path) -> tuple[TestJob, str]:
     job = read_workflow(file.read_bytes(), workflow).job(name)
     leg = {} if job.matrix.dynamic else pinned(job, asked)
     runner = fitting[0].runner if fitting else ", ".join(job.runs_on)
-    return TestJob(workflow=workflow, name=name, leg=dict(flat(leg))), runner
+    return TestJob(workflow=workflow, name=name, leg=dict(flat(leg)), runner=runner)
 
 
 def _name_of(origin: RepositoryOrigin, repository: str) -> str:

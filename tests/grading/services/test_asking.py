@@ -15,7 +15,6 @@ async def test_an_ordinary_answer_is_read(tmp_path: Path) -> None:
 
     assert answer is not None
     assert answer.status == 201
-    assert answer.is_well
     assert answer.body == b"/notes"
     assert answer.allowed == {"GET", "POST"}
 

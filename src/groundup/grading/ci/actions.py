@@ -36,7 +36,7 @@ _LINTERS = (
     "streetsidesoftware/cspell-action",
 )
 """What only looks at style or advisories: newer releases change what it says, and dependencies hardly do."""
-_STUBS: Mapping[str, str] = {
+STAND_INS: Mapping[str, str] = {
     "actions/setup-python": "python",
     "actions/setup-node": "node",
     "actions/setup-dotnet": "dotnet",
@@ -96,7 +96,7 @@ _STUBS: Mapping[str, str] = {
     "r7kamura/rust-problem-matchers": "nothing",
     "microsoft/setup-msbuild": "nothing",
 }
-_UNSUPPORTED: Mapping[str, str] = {
+UNSUPPORTED: Mapping[str, str] = {
     "actions/setup-java": "Java is not prepared for CI jobs",
     "actions/setup-go": "Go is not prepared for CI jobs",
     "actions/github-script": "it asks GitHub",
@@ -174,16 +174,6 @@ def inputs_of(stub: str) -> frozenset[str] | None:
     return frozenset(str(name).lower() for name in inputs) if isinstance(inputs, dict) else None
 
 
-def supported_actions() -> dict[str, str]:
-    """Return the names of all actions with a stand-in, and its name."""
-    return {CHECKOUT: "act's own", **_STUBS}
-
-
-def unsupported_actions() -> dict[str, str]:
-    """Return the names of actions that are known not to be supported, with the reason."""
-    return dict(_UNSUPPORTED)
-
-
 def write_stubs(actions: Iterable[Action], folder: Path) -> dict[str, Path]:
     """Write the stand-ins of *actions* below *folder*; return a folder for each `owner/name@ref`."""
     written: dict[str, Path] = {}
@@ -215,8 +205,8 @@ VERSION_REF = re.compile(r"v?\d[\w.+-]*|[0-9a-f]{7,40}|main|master|latest|HEAD|r
 _TOOL_NAME = re.compile(r"[A-Za-z][\w-]*(?:@[\w.-]+)?")
 _NO_TOOL = 'tool: {default: ""}'
 _TOOL = 'tool: {{default: "{}"}}'
-_BY_NAME = {name.lower(): stub for name, stub in _STUBS.items()}
-_REASONS = {name.lower(): reason for name, reason in _UNSUPPORTED.items()}
+_BY_NAME = {name.lower(): stub for name, stub in STAND_INS.items()}
+_REASONS = {name.lower(): reason for name, reason in UNSUPPORTED.items()}
 
 
 _OFF = r"|false|no|0"

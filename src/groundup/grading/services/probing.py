@@ -45,11 +45,6 @@ class HttpReply(Record):
     body: bytes = b""
 
     @property
-    def is_well(self) -> bool:
-        """Whether the status is 2xx."""
-        return 200 <= self.status < 300
-
-    @property
     def allowed(self) -> frozenset[str]:
         """The methods of an Allow header."""
         words = self.headers.get("allow", "").upper().split(",")
