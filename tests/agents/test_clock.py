@@ -1,11 +1,18 @@
 """An attempt's time over all its tries."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
+from groundup.agents import oneshot
 from groundup.agents.resuming import Clock
 from groundup.agents.trajectories import Step, spent_s
+from groundup.domain.conversations import ChatReply, ChatRequest
+from groundup.domain.limits import EpisodeLimits
+from groundup.domain.subjects import Outcome
+from tests.agents.fakes import FakeModel, Memory, assignment
 
 STEPS: list[Step] = [
     {"kind": "began"},
@@ -54,3 +61,30 @@ async def test_without_a_limit_nothing_ends() -> None:
     async with timeout:
         Clock(timeout, None, STEPS).start()
         assert timeout.when() is None
+
+
+async def test_time_that_a_step_notes_counts_instead() -> None:
+    """Questions that were asked at once took less time than their answers together."""
+    noted: list[Step] = [{"kind": "reply", "latency_s": 40.0, "spent_s": 41.0} for _ in range(3)]
+    clock = Clock(None, 100.0, noted)
+    assert clock.left_s == 59.0
+    clock.start()
+    assert clock.spent_s >= 41.0
+
+
+class Silent(FakeModel):
+    """Never answers."""
+
+    @override
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Wait."""
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_a_later_try_at_questions_has_what_is_left(tmp_path: Path) -> None:
+    """`--max-seconds` is for the attempt: what an earlier try noted is gone, and nothing more is asked."""
+    earlier = Memory([{"kind": "reply", "question": "another", "spent_s": 50.0}])
+    given = assignment(tmp_path, Silent(), trajectory=earlier, limits=EpisodeLimits(wall_clock_s=50.0))
+    ended = await oneshot.create({}).attempt(given)
+    assert (ended.outcome, ended.detail) == (Outcome.LIMIT, "longer than 50.0 s")

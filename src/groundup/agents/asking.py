@@ -5,6 +5,7 @@ from collections.abc import Awaitable
 from typing import TypeVar
 
 from groundup.agents.base import AgentResult, Assignment
+from groundup.agents.resuming import Clock
 from groundup.agents.trajectories import Paid, reply_fields, reply_of
 from groundup.domain.conversations import ChatReply, ChatRequest, Message
 from groundup.domain.digests import digest_of
@@ -37,10 +38,11 @@ class ModelQuestions:
         self._at = assignment
         self._model = assignment.model
         self._slots = asyncio.Semaphore(at_once)
+        recorded = assignment.trajectory.recorded()
+        self._timeout = asyncio.timeout(None)
+        self._clock = Clock(self._timeout, assignment.limits.wall_clock_s, recorded)
         self._recorded = {
-            step.get("question"): reply
-            for step in assignment.trajectory.recorded()
-            if (reply := reply_of(step)) is not None
+            step.get("question"): reply for step in recorded if (reply := reply_of(step)) is not None
         }
 
     async def ask(self, about: str, messages: tuple[Message, ...]) -> ChatReply:
@@ -55,6 +57,7 @@ class ModelQuestions:
                 self.paid = self.paid.plus(reply)
                 return reply
             self._check_limits()
+            self._clock.start()
             request = ChatRequest(messages=messages)
             await self._check_window(request)
             try:
@@ -67,19 +70,23 @@ class ModelQuestions:
             for message in messages:
                 self._at.trajectory.append("message", role=message.role, content=message.content, about=about)
             fields = reply_fields(reply, self.paid.turns)
-            self._at.trajectory.append("reply", **fields, question=question, about=about)
+            self._at.trajectory.append(
+                "reply", **fields, question=question, about=about, spent_s=self._clock.spent_s
+            )
         if reply.finish == "content_filter":
             raise Unanswerable(Outcome.REFUSED, "the endpoint's filter ended the reply")
         return reply
 
     async def within_time(self, work: Awaitable[T]) -> T:
-        """Return what comes of *work*. Raises `Unanswerable` when the attempt's time is over before."""
-        seconds = self._at.limits.wall_clock_s
+        """Return what comes of *work*, all questions of the attempt.
+
+        Raises `Unanswerable` when the attempt's time, less what earlier tries took, is over before.
+        """
         try:
-            async with asyncio.timeout(seconds):
+            async with self._timeout:
                 return await work
         except TimeoutError as error:
-            raise Unanswerable(Outcome.LIMIT, f"longer than {seconds} s") from error
+            raise Unanswerable(Outcome.LIMIT, f"longer than {self._at.limits.wall_clock_s} s") from error
 
     def ended(self, outcome: Outcome, detail: str = "") -> AgentResult:
         """Return how the attempt ended, with what was paid."""

@@ -84,6 +84,10 @@ class AgentResult(Record):
     cost_usd: float | None = None
 
 
+Seeded = Callable[[], Path]
+"""Writes a task's seeds into a folder, once, and returns it."""
+
+
 class Agent(Extension):
     """Makes a submission out of a task.
 
@@ -114,8 +118,11 @@ class Agent(Extension):
         """Memory to keep for one attempt: little, for most attempts wait for the model most of the time."""
         return 64
 
-    def expected_usage(self, task: Task, limits: EpisodeLimits) -> TokenUsage | None:
-        """Return how many tokens an attempt at *task* will use, roughly; None: that cannot be guessed."""
+    def expected_usage(self, task: Task, limits: EpisodeLimits, seeded: Seeded) -> TokenUsage | None:
+        """Return how many tokens an attempt at *task* will use, roughly; None: that cannot be guessed.
+
+        *seeded* returns a folder with the task's seeds. Raises `TaskError` for a task that this agent cannot do.
+        """
         return None
 
 

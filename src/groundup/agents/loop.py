@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import Field, JsonValue
 from typing_extensions import override
 
-from groundup.agents.base import Agent, AgentResult, Assignment, EpisodeLimits, read_options
+from groundup.agents.base import Agent, AgentResult, Assignment, EpisodeLimits, Seeded, read_options
 from groundup.agents.condensing import Conversation
 from groundup.agents.resuming import Clock, Replay
 from groundup.agents.tools import ByText, ByTools, Call, Calling, run_bash
@@ -103,7 +103,7 @@ class Loop(Agent):
         return 64
 
     @override
-    def expected_usage(self, task: Task, limits: EpisodeLimits) -> TokenUsage:
+    def expected_usage(self, task: Task, limits: EpisodeLimits, seeded: Seeded) -> TokenUsage:
         """Guess with turns of usual length: each asks with all that was said before."""
         turns = min(limits.turns or self._options.turns, _USUAL_TURNS)
         said = estimated_text_tokens(task.instruction or "") * turns + _TURN_TOKENS * turns * turns // 2

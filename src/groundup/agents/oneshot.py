@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from groundup.agents.answers import FORM, fenced, put_file, read_files
 from groundup.agents.asking import ModelQuestions, Unanswerable
-from groundup.agents.base import Agent, AgentResult, Assignment, EpisodeLimits, read_options
+from groundup.agents.base import Agent, AgentResult, Assignment, EpisodeLimits, Seeded, read_options
 from groundup.domain.conversations import Message, TokenUsage
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError
@@ -53,7 +53,7 @@ class Oneshot(Agent):
         return 16
 
     @override
-    def expected_usage(self, task: Task, limits: EpisodeLimits) -> TokenUsage:
+    def expected_usage(self, task: Task, limits: EpisodeLimits, seeded: Seeded) -> TokenUsage:
         """Return the question and the longest reply."""
         return TokenUsage(input_tokens=estimated_text_tokens(task.instruction or ""), output_tokens=8000)
 

@@ -1,8 +1,8 @@
 """Resuming an interrupted attempt: its time over all tries, and recorded replies, never paid for twice.
 
 A try that goes on with an earlier one has what that left: the time that its model took to answer, and its calls.
-Saying recorded replies again and repeating recorded calls is nobody's time, so an attempt never ends half way
-through what it had done before.
+Replaying recorded replies and repeating recorded calls does not count, so an attempt never ends half way through
+what it had done before.
 
 Owns which reply comes next and whether what happens now is what happened then. The agent runs its commands again,
 in a fresh workspace; where one does something else than it did, the first such step is recorded.
@@ -10,7 +10,7 @@ in a fresh workspace; where one does something else than it did, the first such 
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
 
 from pydantic import JsonValue
 
@@ -20,17 +20,31 @@ from groundup.domain.conversations import ChatReply
 
 
 class Clock:
-    """Ends what runs under *timeout* when the attempt's time is over; used inside it."""
+    """An attempt's time over all its tries. Ends what runs under *timeout*, if any, when it is over."""
 
-    def __init__(self, timeout: asyncio.Timeout, limit_s: float | None, recorded: Iterable[Step]) -> None:
+    def __init__(self, timeout: asyncio.Timeout | None, limit_s: float | None, recorded: Sequence[Step]) -> None:
         self._timeout = timeout
-        self._left_s = None if limit_s is None else limit_s - spent_s(recorded)
+        self._before_s = spent_s(recorded)
+        self._limit_s = limit_s
+        self._began: float | None = None
+
+    @property
+    def left_s(self) -> float | None:
+        """What is left; None: there is no limit."""
+        return None if self._limit_s is None else self._limit_s - self.spent_s
+
+    @property
+    def spent_s(self) -> float:
+        """What is spent, for a step's field `spent_s`."""
+        here = 0.0 if self._began is None else asyncio.get_running_loop().time() - self._began
+        return round(self._before_s + here, 3)
 
     def start(self) -> None:
         """Let time run, from the first step that no earlier try did; called again, it does nothing."""
-        if self._left_s is not None:
-            self._timeout.reschedule(asyncio.get_running_loop().time() + self._left_s)
-            self._left_s = None
+        if self._began is None:
+            self._began = asyncio.get_running_loop().time()
+            if self._limit_s is not None and self._timeout is not None:
+                self._timeout.reschedule(self._began + self._limit_s - self._before_s)
 
 
 _SHOWN = 2000

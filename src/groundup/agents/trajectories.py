@@ -65,8 +65,14 @@ def paid_for(steps: Iterable[Step]) -> Paid:
     return paid
 
 
-def spent_s(steps: Iterable[Step]) -> float:
-    """Return how long replies and calls among *steps* took, one after the other."""
+def spent_s(steps: Sequence[Step]) -> float:
+    """Return the attempt's time so far: as *steps* note it, else what replies and calls took, one after the other.
+
+    Agents note it that ask several questions at once, or whose programs do things that nothing records.
+    """
+    noted = [seconds for step in steps if isinstance(seconds := step.get("spent_s"), int | float)]
+    if noted:
+        return max(noted)
     spent = 0.0
     for step in steps:
         seconds = step.get("latency_s" if step.get("kind") == REPLY else "seconds")

@@ -1,17 +1,22 @@
 """The model of a run whose submissions an agent makes: how it is asked, what it may cost, what it has cost."""
 
+import functools
+import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from groundup.agents.trajectories import paid_for
 from groundup.domain.conversations import TokenUsage
-from groundup.domain.errors import UsageError
+from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
+from groundup.domain.tasks import Task
+from groundup.episodes.workspaces import Workspace
 from groundup.models.protocol import ChatModel
 from groundup.runs.options import RunOptions
 from groundup.runs.plan import RunPlan
@@ -19,6 +24,7 @@ from groundup.runs.submissions import GeneratedSource, SubmissionOrigin
 from groundup.settings import Settings
 from groundup.store.attempts import read_trajectory
 from groundup.store.folder import RunFolder
+from groundup.suites.base import Suite
 
 if TYPE_CHECKING:
     from groundup.models.settings import ModelSettings
@@ -111,14 +117,31 @@ def estimate_of(plan: RunPlan, options: RunOptions | None) -> Estimate | None:
     if not isinstance(source, GeneratedSource) or source.spec.model is None:
         return None
     usage = TokenUsage()
-    for key in plan.planned.keys:
-        expected = source.agent.expected_usage(plan.tasks[key.task], source.spec.limits)
+    for task in plan.tasks.values():
+        expected = _expected(source, plan.suite, task)
         if expected is None:
             return None
-        usage += expected
+        for _ in range(plan.planned.attempts):
+            usage += expected
     return Estimate(
         attempts=len(plan.planned), usage=usage, cost_usd=_cost(source, source.spec.model, usage, options)
     )
+
+
+def _expected(source: GeneratedSource, suite: Suite, task: Task) -> TokenUsage | None:
+    """Return what the agent expects; some look at the task's seeds for that, and those are gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="groundup-guess-") as folder:
+        workspace = Workspace(suite, task, Path(folder))
+
+        @functools.cache
+        def seeded() -> Path:
+            workspace.prepare()
+            return workspace.path
+
+        try:
+            return source.agent.expected_usage(task, source.spec.limits, seeded)
+        except TaskError:  # an attempt would say the same
+            return None
 
 
 def _cost(source: GeneratedSource, model: str, usage: TokenUsage, options: RunOptions | None) -> float | None:

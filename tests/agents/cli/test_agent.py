@@ -166,6 +166,14 @@ async def test_a_nosy_program_finds_nothing(
     assert not any(name.startswith("/packages/original") for name in index.asked)
 
 
+async def test_tries_share_the_time_of_the_attempt(stage: Stage) -> None:
+    """A program that was interrupted has what its earlier tries left; without any left it is not started."""
+    stage.memory = Memory([{"kind": "reply", "spent_s": 60.0}])
+    ended = await stage.play("raise SystemExit(3)", model=FakeModel(), limits=EpisodeLimits(wall_clock_s=60.0))
+    assert (ended.outcome, stage.kept) == (Outcome.LIMIT, {})
+    assert "used up by tries that were interrupted" in ended.detail
+
+
 async def test_the_home_is_private_and_thrown_away(stage: Stage) -> None:
     """What one attempt's program leaves in its HOME or /tmp, the next one's does not find."""
     program = (

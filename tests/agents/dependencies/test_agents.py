@@ -12,7 +12,7 @@ from groundup.agents.answers import fenced
 from groundup.agents.base import Agent, EpisodeLimits
 from groundup.agents.dependencies.agents import create_all_in_one, create_file_iterate, create_imports_only
 from groundup.domain.conversations import ChatReply, ChatRequest
-from groundup.domain.errors import TaskError
+from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
 from tests.agents.fakes import FakeModel, Memory, a_task, assignment, says
@@ -206,3 +206,86 @@ async def test_other_tasks_are_refused(tmp_path: Path, create: Callable[..., obj
     agent = create({})
     with pytest.raises(TaskError, match="use another agent"):
         await agent.attempt(assignment(tmp_path, FakeModel([])))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("create", [create_all_in_one, create_imports_only, create_file_iterate])
+def test_tokens_are_guessed_from_the_repository(
+    create: Callable[[dict[str, JsonValue]], Agent], tmp_path: Path, repository: Path
+) -> None:
+    """A larger source costs more where sources are shown, and a limit on turns limits the guess."""
+    agent, task = create({}), rust_task()
+    before = agent.expected_usage(task, EpisodeLimits(), lambda: repository)
+    first = agent.expected_usage(task, EpisodeLimits(turns=1), lambda: repository)
+    (repository / "src/large.rs").write_text("fn f() {}\n" * 5000)
+    after = agent.expected_usage(task, EpisodeLimits(), lambda: repository)
+    assert before is not None
+    assert first is not None
+    assert after is not None
+    assert 0 < first.input_tokens <= before.input_tokens
+    assert 0 < before.output_tokens < 8000
+    assert (after.input_tokens > before.input_tokens + 5000) is (agent.name != "imports-only")
+
+
+PROMPTS = """
+import os
+os._exit(1)  # what is read is never run
+lazy_prompt = "LAZY"
+instruction = '''INSTRUCTION'''
+task_information_template = "{project_structure}|{env_specs}|{src_section}|{build_section}"
+file_template = "{path}\\n```\\n{content}\\n```"
+merge_build_files_instruction = "MERGING"
+merge_build_files_task = "{project_structure}|{env_specs}|{build_file_edits}|{build_section}"
+"""
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> str:
+    """A checkout with prompts in the form of the published ones."""
+    place = tmp_path / "checkout/dibench/prompt.py"
+    place.parent.mkdir(parents=True)
+    place.write_text(PROMPTS)
+    return str(tmp_path / "checkout")
+
+
+async def test_published_prompts_are_asked_instead(tmp_path: Path, repository: Path, published: str) -> None:
+    """Templates are filled with structure, sources and build files; replies in their form are read."""
+    model = FakeModel([says("crates/sub/Cargo.toml\n```\nnew = 1\n```\n")])
+    agent = create_imports_only({"prompts": published})
+    await agent.attempt(assignment(tmp_path, model, task=rust_task()))
+    system, question = model.requests[0].messages
+    assert system.content == "You are a senior expert in rust"
+    assert question.content.startswith("INSTRUCTION\n./\n")
+    assert question.content.endswith("INSTRUCTION\nLAZY")
+    assert "src/main.rs\n```\n...\nuse serde::Serialize;\n...\n```" in question.content
+    assert "secret" not in question.content
+    assert (repository / "crates/sub/Cargo.toml").read_text() == "new = 1\n"
+    assert agent.identity()["prompts"] != create_imports_only({}).identity()["prompts"]
+
+
+async def test_published_prompts_are_merged(tmp_path: Path, repository: Path, published: str) -> None:
+    """What readers of single files leave as it was is no proposal; the merge sees the others whole."""
+    seen: list[str] = []
+
+    def say(request: ChatRequest) -> ChatReply:
+        text = request.messages[-1].content
+        seen.append(text)
+        if text.startswith("MERGING"):
+            return says("Cargo.toml\n```\nmerged\n```\n")
+        added = "added" if "secret_of_main" in text else 'name = "root"'
+        return says(f"Cargo.toml\n```\n[package]\n{added}\n```\n")
+
+    agent = create_file_iterate({"prompts": published})
+    await agent.attempt(assignment(tmp_path, FakeModel(say=say), task=rust_task()))
+    (merging,) = [text for text in seen if text.startswith("MERGING")]
+    assert merging.count("added") == 1
+    assert (repository / "Cargo.toml").read_text() == "merged\n"
+
+
+def test_a_folder_without_prompts_is_refused(tmp_path: Path, published: str) -> None:
+    """It is a mistake of the user's, told before anything is asked."""
+    with pytest.raises(UsageError, match="holds no dibench/prompt"):
+        create_all_in_one({"prompts": str(tmp_path)})
+    place = tmp_path / "checkout/dibench/prompt.py"
+    place.write_text(PROMPTS.replace("{src_section}", "{other}"))
+    with pytest.raises(UsageError, match="does not hold the publishers' prompts"):
+        create_all_in_one({"prompts": published})

@@ -18,6 +18,7 @@ from groundup.agents.base import Agent, AgentResult, Assignment
 from groundup.agents.cli.preset import Chosen, choose, fill
 from groundup.agents.cli.results import Finished, kept_files, outcome_of
 from groundup.agents.languages import LanguageTools
+from groundup.agents.resuming import Clock
 from groundup.agents.trajectories import Paid, paid_for, reply_fields
 from groundup.agents.workplace import HOME, AgentSandbox, Furnishing, home_of, open_workplace
 from groundup.domain.digests import digest_of
@@ -110,9 +111,15 @@ class CliAgent(Agent):
             return _with(
                 paid, AgentResult(outcome=Outcome.BUDGET, detail=f"the attempt's budget of ${limit:g} is spent")
             )
+        left_s = exchanges.clock.left_s
+        if left_s is not None and left_s <= 0:
+            detail = (
+                f"the attempt's {assignment.limits.wall_clock_s:g} s were used up by tries that were interrupted"
+            )
+            return _with(paid, AgentResult(outcome=Outcome.LIMIT, detail=detail))
         program = await self._program(assignment.builder)
         async with _gateway(assignment, exchanges) as gateway:
-            result = await self._run(assignment, program, gateway)
+            result = await self._run(assignment, program, gateway, exchanges.clock)
         for name, content in kept_files(home_of(assignment), self.preset.trajectory):
             assignment.keep(name, content)
         stop, account = (None, None) if gateway is None else (gateway.stopped, gateway.account)
@@ -129,7 +136,7 @@ class CliAgent(Agent):
             raise UsageError(f"{self.name} cannot be installed: {error}") from error
 
     async def _run(
-        self, assignment: Assignment, program: InstalledProgram | None, gateway: ModelGateway | None
+        self, assignment: Assignment, program: InstalledProgram | None, gateway: ModelGateway | None, clock: Clock
     ) -> CommandResult:
         furnishing = Furnishing(
             mounts=program.mounts if program else (),
@@ -152,7 +159,7 @@ class CliAgent(Agent):
             await sandbox.write_file(_PROMPT_FILE, values["instruction"].encode())
             for name, text in self.preset.files.items():
                 await sandbox.write_file(f"{HOME}/{name}", fill(text, values).encode(), mode=0o600)
-            command = self._command(values, program, assignment.limits.wall_clock_s)
+            command = self._command(values, program, clock.left_s)
             assignment.trajectory.append(
                 "program",
                 preset=self.preset.name,
@@ -161,6 +168,7 @@ class CliAgent(Agent):
                 installed=dict(program.identity) if program else {},
                 copies=list(copies),
             )
+            clock.start()
             result = await _watched(place, command, gateway)
         assignment.keep("stdout.log", result.stdout)
         assignment.keep("stderr.log", result.stderr)
@@ -190,7 +198,9 @@ class _Exchanges:
     """Appends what goes between program and model to the trajectory, and sums up what all tries paid."""
 
     def __init__(self, assignment: Assignment) -> None:
-        self.paid = paid_for(assignment.trajectory.recorded())
+        recorded = assignment.trajectory.recorded()
+        self.paid = paid_for(recorded)
+        self.clock = Clock(None, assignment.limits.wall_clock_s, recorded)
         self.last: Exchange | None = None
         self._trajectory = assignment.trajectory
         self._turn = 0
@@ -202,12 +212,16 @@ class _Exchanges:
                 fields = message.model_dump(mode="json", exclude_defaults=True)
                 self._trajectory.append("message", exchange=exchange.number, **fields)
         self.last = exchange
+        spent_s = self.clock.spent_s
         if exchange.reply is None:
-            self._trajectory.append("unanswered", exchange=exchange.number, error=exchange.error)
+            self._trajectory.append(
+                "unanswered", exchange=exchange.number, error=exchange.error, spent_s=self.clock.spent_s
+            )
             return
         self._turn += 1
         fields = reply_fields(exchange.reply, self._turn)
-        self._trajectory.append("reply", exchange=exchange.number, continues=exchange.continues, **fields)
+        about: dict[str, JsonValue] = {"exchange": exchange.number, "continues": exchange.continues}
+        self._trajectory.append("reply", **about, spent_s=spent_s, **fields)
         self.paid = self.paid.plus(exchange.reply)
 
 

@@ -2,70 +2,70 @@
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from pydantic import Field, JsonValue
 from typing_extensions import override
 
-from groundup.agents.answers import FORM, put_file
+from groundup.agents.answers import put_file
 from groundup.agents.asking import ModelQuestions, Spent, Unanswerable
-from groundup.agents.base import Agent, AgentResult, Assignment, read_options
-from groundup.agents.dependencies.replies import proposals, whole_files
-from groundup.agents.dependencies.repository import MaskedRepository, read_repository, shown_source
-from groundup.domain.conversations import ChatReply, Message
-from groundup.domain.digests import digest_of
+from groundup.agents.base import Agent, AgentResult, Assignment, EpisodeLimits, Seeded, read_options
+from groundup.agents.dependencies.replies import whole_files
+from groundup.agents.dependencies.repository import MaskedRepository, read_repository
+from groundup.agents.dependencies.wording import Messages, OwnWording, PublishedWording, read_prompts
+from groundup.domain.conversations import ChatReply, ChatRequest, TokenUsage
 from groundup.domain.errors import SubmissionError
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
+from groundup.models.counting import estimated_text_tokens, estimated_tokens
 from groundup.sources.files import SourceFile
 
-_ROLE = "You know the packages of {language} and how its projects declare what they depend on."
-_WHOLE = f"""Give each build file that you change with its whole new content; leave out those that stay the same.
-
-{FORM}"""
-_CODE = "These are the source files of the repository:"
-_IMPORTS = "These are the import statements in the source files of the repository, by file:"
-_BUILD = "These are its build files as they are now:"
-_ONE_FILE = """Below are one source file of the repository and all its build files. Which external packages does
-this file need that have to be declared, and in which of the build files? Packages that come with the language, and
-the repository's own modules, are none. Answer with one JSON object: the path of each build file that has to
-declare something, with a list of dependencies, each written as a line of that file would have it, with a version
-where you know one. An empty object says that nothing is needed."""
-_MERGE = """Below are a build file of the repository and what readers of single source files propose to declare in
-it. Merge what is right among it into the file: each package once, in the form and the section that such a file
-has, and nothing that the repository itself or the language brings. Give the build file with its whole new content.
-
-{form}"""
+_LONGEST_REPLY = 8000
+_PROPOSAL_TOKENS = 200
+"""For guesses: what a reply says besides the build files that it repeats."""
 
 
 class DependencyOptions(Record):
     """Settings of these agents."""
 
     at_once: int = Field(default=8, ge=1, description="questions at once in one attempt (file-iterate)")
+    prompts: Path | None = Field(
+        default=None, description="a checkout of DI-Bench's repository, whose prompts are asked instead of ours"
+    )
 
 
-class _Method(Agent):
-    """What the three have in common. Implements `Agent`."""
+class DependencyAgent(Agent):
+    """What the three have in common."""
 
     version = "1"
     needs_model = True
-    preferred: Mapping[str, JsonValue] = {"temperature": 0.0, "max_output_tokens": 8000}
+    preferred: Mapping[str, JsonValue] = {"temperature": 0.0, "max_output_tokens": _LONGEST_REPLY}
 
     def __init__(self, options: DependencyOptions) -> None:
         self.options = options
+        self.wording = OwnWording() if options.prompts is None else PublishedWording(read_prompts(options.prompts))
 
     @override
     def identity(self) -> Mapping[str, JsonValue]:
         """Return the digest of the prompts, and how the model is asked."""
-        texts = [_ROLE, _WHOLE, _CODE, _IMPORTS, _BUILD, _ONE_FILE, _MERGE]
-        return {"prompts": digest_of(texts), **self.preferred}
+        return {"prompts": self.wording.digest, **self.preferred}
 
     @override
-    def reservation_mb(self, task: Task) -> int:
-        """Return what a repository's sources may take."""
-        return 64
+    def expected_usage(self, task: Task, limits: EpisodeLimits, seeded: Seeded) -> TokenUsage:
+        """Count the tokens of what would be asked, and guess those of the replies."""
+        repository = read_repository(task, seeded())
+        usage = TokenUsage()
+        for messages, reply_tokens in islice(self.questions(repository, task), limits.turns):
+            asked = estimated_tokens(ChatRequest(messages=messages))
+            usage += TokenUsage(input_tokens=asked, output_tokens=reply_tokens)
+        return usage
+
+    @abstractmethod
+    def questions(self, repository: MaskedRepository, task: Task) -> Iterator[tuple[Messages, int]]:
+        """Yield about what would be asked, each with the tokens of a usual reply."""
 
     @override
     async def attempt(self, assignment: Assignment) -> AgentResult:
@@ -122,44 +122,41 @@ class _Answer:
                 self.problems.append(str(error))
 
 
-class _OneQuestion(_Method):
-    """One question for the whole repository."""
-
-    @override
-    async def ask(self, asking: ModelQuestions, repository: MaskedRepository, task: Task, answer: _Answer) -> None:
-        """Ask once."""
-        shown = await asyncio.to_thread(self.shown, repository)
-        parts = (task.instruction or "", shown, _BUILD, repository.shown_build_files(), _WHOLE)
-        answer.take(await asking.ask("all", _messages(repository, *parts)), repository.build_files)
-
-    def shown(self, repository: MaskedRepository) -> str:
-        """Return what the model sees of the sources."""
-        raise NotImplementedError
-
-
-class AllInOne(_OneQuestion):
+class AllInOne(DependencyAgent):
     """The whole code base in one question."""
 
     name = "all-in-one"
 
     @override
-    def shown(self, repository: MaskedRepository) -> str:
-        """All sources."""
-        return f"{_CODE}\n\n{repository.shown_sources()}"
+    async def ask(self, asking: ModelQuestions, repository: MaskedRepository, task: Task, answer: _Answer) -> None:
+        """Ask once."""
+        messages = await asyncio.to_thread(self.wording.about_code, repository, task)
+        answer.take(await asking.ask("all", messages), repository.build_files)
+
+    @override
+    def questions(self, repository: MaskedRepository, task: Task) -> Iterator[tuple[Messages, int]]:
+        """Yield the one."""
+        yield self.wording.about_code(repository, task), _build_tokens(repository)
 
 
-class ImportsOnly(_OneQuestion):
+class ImportsOnly(DependencyAgent):
     """Import statements only."""
 
     name = "imports-only"
 
     @override
-    def shown(self, repository: MaskedRepository) -> str:
-        """The import statements."""
-        return f"{_IMPORTS}\n\n{repository.shown_imports()}"
+    async def ask(self, asking: ModelQuestions, repository: MaskedRepository, task: Task, answer: _Answer) -> None:
+        """Ask once."""
+        messages = await asyncio.to_thread(self.wording.about_imports, repository, task)
+        answer.take(await asking.ask("all", messages), repository.build_files)
+
+    @override
+    def questions(self, repository: MaskedRepository, task: Task) -> Iterator[tuple[Messages, int]]:
+        """Yield the one."""
+        yield self.wording.about_imports(repository, task), _build_tokens(repository)
 
 
-class FileIterate(_Method):
+class FileIterate(DependencyAgent):
     """A question for each source file, then one for each build file. A file that is too large is left out."""
 
     name = "file-iterate"
@@ -170,30 +167,44 @@ class FileIterate(_Method):
         said: dict[str, dict[str, tuple[str, ...]]] = {path: {} for path in repository.build_files}
 
         async def read(file: SourceFile) -> None:
-            parts = (_ONE_FILE, shown_source(file), _BUILD, repository.shown_build_files())
-            reply = await _asked(asking, f"source {file.path}", _messages(repository, *parts), answer)
+            messages = self.wording.about_file(repository, file)
+            reply = await _asked(asking, f"source {file.path}", messages, answer)
             if reply is not None and answer.whole(file.path, reply):
-                found = proposals(reply.message.content, repository.build_files)
+                found = self.wording.proposed(repository, reply.message.content)
                 answer.problems.extend(f"{file.path}: {problem}" for problem in found.problems)
                 for path, lines in found.lines.items():
                     said[path][file.path] = lines
 
         async def merge(path: str) -> None:
-            proposed = "\n".join(
-                f"- {line} (for {source})" for source in sorted(said[path]) for line in said[path][source]
-            )
-            parts = (_MERGE.format(form=FORM), repository.shown_build_file(path), proposed)
-            reply = await _asked(asking, f"build file {path}", _messages(repository, *parts), answer)
+            messages = self.wording.merging(repository, path, said[path])
+            reply = await _asked(asking, f"build file {path}", messages, answer)
             if reply is not None:
                 answer.take(reply, (path,))
 
-        await _all(read(file) for file in repository.sources if file.data.strip())
+        await _all(read(file) for file in _with_content(repository))
         await _all(merge(path) for path in repository.build_files if any(said[path].values()))
 
+    @override
+    def questions(self, repository: MaskedRepository, task: Task) -> Iterator[tuple[Messages, int]]:
+        """Yield one for each source file, and one for each build file with a proposal of each source file."""
+        files = _with_content(repository)
+        for file in files:
+            yield self.wording.about_file(repository, file), _PROPOSAL_TOKENS
+        for path in repository.build_files:
+            said = {file.path: ("a-package==1.0",) for file in files}
+            yield self.wording.merging(repository, path, said), _build_tokens(repository)
 
-async def _asked(
-    asking: ModelQuestions, about: str, messages: tuple[Message, ...], answer: _Answer
-) -> ChatReply | None:
+
+def _with_content(repository: MaskedRepository) -> list[SourceFile]:
+    return [file for file in repository.sources if file.data.strip()]
+
+
+def _build_tokens(repository: MaskedRepository) -> int:
+    """Return what a reply with all build files has, with room for what is added."""
+    return min(_LONGEST_REPLY, estimated_text_tokens(repository.shown_build_files()) + _PROPOSAL_TOKENS)
+
+
+async def _asked(asking: ModelQuestions, about: str, messages: Messages, answer: _Answer) -> ChatReply | None:
     """Return the reply; None, told as a problem, where only this question has none. Raises `Spent`."""
     try:
         return await asking.ask(about, messages)
@@ -217,14 +228,6 @@ def create_imports_only(options: Mapping[str, JsonValue]) -> ImportsOnly:
 def create_file_iterate(options: Mapping[str, JsonValue]) -> FileIterate:
     """Return the agent. Raises `UsageError`."""
     return FileIterate(read_options(DependencyOptions, FileIterate.name, options))
-
-
-def _messages(repository: MaskedRepository, *parts: str) -> tuple[Message, ...]:
-    names = {"python": "Python", "rust": "Rust", "javascript": "JavaScript", "csharp": "C#"}
-    return (
-        Message(role="system", content=_ROLE.format(language=names[repository.language])),
-        Message(role="user", content="\n\n".join(parts)),
-    )
 
 
 async def _all(work: Iterable[Coroutine[object, object, None]]) -> None:

@@ -85,9 +85,13 @@ class MaskedRepository:
         return "\n".join(shown_source(file) for file in self.sources)
 
     def shown_imports(self) -> str:
+        """Return all import statements as blocks."""
+        return "\n".join(fenced(path, "\n".join(statements)) for path, statements in self.imports().items())
+
+    def imports(self) -> dict[str, list[str]]:
         """Return the import statements of each file that has some."""
         found = {file.path: import_statements(file, self.language) for file in self.sources}
-        return "\n".join(fenced(path, "\n".join(statements)) for path, statements in found.items() if statements)
+        return {path: statements for path, statements in found.items() if statements}
 
 
 def shown_source(file: SourceFile) -> str:
