@@ -1,11 +1,9 @@
 """Short name -> object: an explicit dict, installed entry points, or a dotted path `package.module:attribute`."""
 
 import importlib
-from importlib.metadata import entry_points
 from typing import Any
 
 from groundup.domain.errors import UsageError
-from groundup.domain.names import unknown
 
 BUILT_IN: dict[str, dict[str, str]] = {
     "suite": {
@@ -29,17 +27,24 @@ BUILT_IN: dict[str, dict[str, str]] = {
     "builder": {
         "local": "groundup.environments.local:create",
     },
+    "listing": {
+        "nl2repobench": "groundup.suites.nl2repobench.listing:shipped_rows",
+    },
 }
 """What ships with groundup. Nothing is imported before it is asked for.
 
 A suite and a sandbox are functions `create(settings: Settings)`, returning a `Suite` or a `SandboxProvider`;
 an agent is a function `create(options: Mapping[str, JsonValue])`, returning an `Agent`;
+a listing is a function that returns a suite's version and its `task_rows` as they are without data, and imports
+little;
 a builder is `create(settings: Settings, provider: SandboxProvider)`, returning an `EnvironmentBuilder`.
 """
 
 
 def names(kind: str) -> list[str]:
     """Return the short names of a *kind*, sorted: built-in ones and installed entry points."""
+    from importlib.metadata import entry_points
+
     installed = {point.name for point in entry_points(group=f"groundup.{kind}")}
     return sorted(installed | BUILT_IN[kind].keys())
 
@@ -50,6 +55,10 @@ def find(kind: str, name: str) -> Any:
         return _load(kind, name)
     if name in BUILT_IN[kind]:
         return _load(kind, BUILT_IN[kind][name])
+    from importlib.metadata import entry_points
+
+    from groundup.domain.names import unknown
+
     for point in entry_points(group=f"groundup.{kind}", name=name):
         return point.load()
     raise UsageError(unknown(kind, name, names(kind)))

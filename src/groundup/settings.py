@@ -1,37 +1,25 @@
-"""Settings: defaults < groundup.toml < environment (GROUNDUP_*) < flags. The only reader of the environment."""
+"""Settings: defaults < groundup.toml < environment (GROUNDUP_*) < flags, checked."""
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, ValidationError
 
+from groundup.configuration import CONFIG_FILE, PREFIX, default_cache, environment, gathered
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 
-CONFIG_FILE = "groundup.toml"
-PREFIX = "GROUNDUP_"
-_LARGEST = 16 * 1024 * 1024
-
-
-def environment() -> Mapping[str, str]:
-    """Return the process's environment; nothing else in groundup reads it."""
-    return os.environ
-
-
-def _default_cache() -> Path:
-    base = environment().get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "groundup"
+__all__ = ["CONFIG_FILE", "PREFIX", "Settings", "environment", "load"]
 
 
 class Settings(Record):
     """What a user can set once for all commands."""
 
-    cache_dir: Path = Field(default_factory=_default_cache, description="layers, fetched packages, verdict cache")
+    cache_dir: Path = Field(default_factory=default_cache, description="layers, fetched packages, verdict cache")
     data_dir: Path | None = Field(default=None, description="pulled suite data; None: inside the cache")
     output: Path = Field(default=Path("runs"), description="where run folders are made")
     jobs: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, description="attempts at once")
@@ -84,16 +72,8 @@ class Settings(Record):
 
 def load(flags: Mapping[str, object] | None = None, config: Path | None = None) -> Settings:
     """Merge all sources; a flag that is None is not set. Raises `UsageError`."""
-    values: dict[str, object] = {}
-    path = config or Path(CONFIG_FILE)
-    if config is not None or path.is_file():
-        values.update(_from_file(path))
     known = Settings.model_fields
-    for name in known:
-        text = environment().get(PREFIX + name.upper())
-        if text is not None:
-            values[name] = text
-    values.update({name: value for name, value in (flags or {}).items() if value is not None})
+    values = gathered(known, flags or {}, config)
     for name in values:
         if name not in known:
             raise UsageError(unknown("setting", name, known))
@@ -102,16 +82,3 @@ def load(flags: Mapping[str, object] | None = None, config: Path | None = None) 
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(f"setting {'.'.join(map(str, first['loc']))}: {plainly(first)}") from error
-
-
-def _from_file(path: Path) -> dict[str, Any]:
-    if not path.is_file() or path.stat().st_size > _LARGEST:  # a device would be read for ever
-        raise UsageError(f"{path}: no such configuration file; name a regular one, with TOML in it")
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: not valid TOML: {error}") from error
-    table: dict[str, Any] = document.get("settings", {})
-    return table

@@ -17,9 +17,13 @@ pytestmark = pytest.mark.end_to_end
 
 @pytest.fixture
 def busy_machine() -> Iterator[None]:
-    """Four busy loops per processor."""
+    """Four busy loops per processor, each in a session of its own.
+
+    A kernel may share processors out between sessions first: loops of one session would then together get no more
+    than the sandbox.
+    """
     loops = [
-        subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True)
         for _ in range(4 * len(os.sched_getaffinity(0)))
     ]
     try:

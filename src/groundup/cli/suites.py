@@ -47,11 +47,18 @@ def tasks(
     json: Json = False,
 ) -> int:
     """List the tasks of SUITE: what is at hand of each, and what the newest run of its oracle said."""
-    from groundup.api import listings
+    from groundup.api.glance import tasks_at_a_glance
     from groundup.cli.console import print_document, print_table
 
     if statistics:
         return _print_statistics(suite, json)
+    glance = None if json else tasks_at_a_glance(suite, output)
+    if glance is not None:
+        print_table(glance.title, glance.columns, glance.rows, spare=glance.columns[-2:0:-1])
+        return 0
+
+    from groundup.api import listings
+
     found = listings.tasks(suite, output=output)
     if json:
         documents = [one.model_dump(mode="json") for one in found]

@@ -20,6 +20,7 @@ from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.environments.requests import AnySource, GitSource, PythonRequest, SourceRequest
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
+from groundup.suites.nl2repobench.listing import SUFFIX, Summary, label
 
 Pin = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9._+!-]*$")]
 Hash = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
@@ -60,7 +61,7 @@ class RecipeSource(Record):
     @property
     def label(self) -> str:
         """What to call it in a table."""
-        return f"{self.name} {self.version}"
+        return label(self.name, self.version)
 
 
 class RepositorySource(Record):
@@ -85,7 +86,7 @@ class RepositorySource(Record):
     @property
     def label(self) -> str:
         """What to call it in a table."""
-        return f"{self.name} {self.version} ({self.commit[:10]})"
+        return label(self.name, self.version, self.commit)
 
 
 class RecipeEnvironment(Record):
@@ -193,6 +194,16 @@ class Recipe(Record):
         """Return the published count; None for a data version that the recipe does not know."""
         return self.declared.get(data_version)
 
+    def summary(self) -> Summary:
+        """Return what a table of tasks says of it."""
+        return Summary(
+            label=self.source.label,
+            python=self.environment.python,
+            expected=len(self.expected),
+            declared=self.declared,
+            lines=None if self.frozen is None else self.frozen.original_lines,
+        )
+
 
 def expected_seconds(recipe: Recipe | None) -> float:
     """Return how long the tests took when *recipe* was frozen; 0 where nobody knows."""
@@ -288,9 +299,6 @@ def _list(values: list[object]) -> str:
     if len(short) <= 100:
         return short
     return "[\n" + "".join(f"    {_value(value)},\n" for value in values) + "]"
-
-
-SUFFIX = ".toml"
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
@@ -11,19 +12,16 @@ from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
 from groundup.settings import Settings
 from groundup.suites.base import DataSource, Grader, Needs, Suite
-from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
-from groundup.suites.nl2repobench.official_environment import Installs
+from groundup.suites.nl2repobench import listing
 from groundup.suites.nl2repobench.originals import withheld_names, write_original
 from groundup.suites.nl2repobench.published import PublishedData, read_published
 from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
-from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
 from groundup.suites.pulling import PublishedRepository, data_folder
 
-NAME = "nl2repobench"
-DEFAULT_DATA_VERSION = "781a1da"
-"""Whose declared counts are shown while no data has been pulled."""
+if TYPE_CHECKING:
+    from groundup.suites.nl2repobench.official_environment import Installs
 
-_EASY_LINES, _MEDIUM_LINES = 1500, 4000
+NAME = "nl2repobench"
 _LIMITS = Limits(cpus=1, memory_mb=2048)
 
 
@@ -39,7 +37,7 @@ class Nl2RepoBenchData(DataSource):
 
     published = PublishedRepository(
         address="https://github.com/multimodal-art-projection/NL2RepoBench",
-        commit=DEFAULT_DATA_VERSION,
+        commit=listing.DEFAULT_DATA_VERSION,
         folder="test_files",
         licence="none stated in the repository",
     )
@@ -54,7 +52,7 @@ class Nl2RepoBench(Suite):
     """The suite: tasks from recipes, specifications from the published data."""
 
     name = NAME
-    version = "1"
+    version = listing.VERSION
     description = "Python libraries written from a specification, judged by the original's hidden tests"
     default_grader = "strict"
 
@@ -62,12 +60,12 @@ class Nl2RepoBench(Suite):
         self,
         recipes: Mapping[str, Recipe],
         published: PublishedData | None = None,
-        official_installs: Installs = "open",
+        official_installs: "Installs" = "open",
     ) -> None:
         self._recipes = recipes
         self._official_installs: Installs = official_installs
         self._published = {} if published is None else {task.id: task for task in published.tasks}
-        self._data_version = DEFAULT_DATA_VERSION if published is None else published.version
+        self._data_version = listing.DEFAULT_DATA_VERSION if published is None else published.version
 
     @override
     def tasks(self) -> Sequence[Task]:
@@ -81,7 +79,10 @@ class Nl2RepoBench(Suite):
 
     @override
     def graders(self) -> Mapping[str, Grader]:
-        """Return the graders."""
+        """Return the graders, imported here: who asks for the tasks alone waits for none."""
+        from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
+        from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
+
         official = NL2RepoOfficialGrader(self._recipes, self._published, self._official_installs)
         return {NL2RepoStrictGrader.name: NL2RepoStrictGrader(self._recipes), NL2RepoOfficialGrader.name: official}
 
@@ -117,8 +118,7 @@ class Nl2RepoBench(Suite):
     @override
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
         """Return a row per task: what is at hand, and what is counted. "-": not known."""
-        columns = ("task", "band", "recipe", "specification", "expected", "declared", "python", "original")
-        return columns, [self._row(name) for name in self._names()]
+        return listing.COLUMNS, [self._row(name) for name in self._names()]
 
     def _names(self) -> list[str]:
         return sorted(self._recipes.keys() | self._published.keys())
@@ -128,21 +128,9 @@ class Nl2RepoBench(Suite):
 
     def _row(self, name: str) -> tuple[str, ...]:
         recipe, published = self._recipes.get(name), self._published.get(name)
-        original, python, expected = (
-            ("-", "-", "-")
-            if recipe is None
-            else (recipe.source.label, recipe.environment.python, str(len(recipe.expected) or "-"))
-        )
-        return (
-            name,
-            _band(recipe) or "-",
-            "yes" if self._has_recipe(name) else "no",
-            "yes" if published is not None and published.specification is not None else "no",
-            expected,
-            str(self._declared(name) or "-"),
-            python,
-            original,
-        )
+        has_specification = published is not None and published.specification is not None
+        summary = None if recipe is None else recipe.summary()
+        return listing.row(name, summary, self._declared(name), has_specification=has_specification)
 
     def _task(self, name: str) -> Task:
         recipe, published = self._recipes.get(name), self._published.get(name)
@@ -155,7 +143,7 @@ class Nl2RepoBench(Suite):
             metadata={
                 "declared": self._declared(name),
                 "expected": len(recipe.expected) if recipe is not None and recipe.frozen is not None else None,
-                "band": _band(recipe),
+                "band": None if recipe is None else recipe.summary().band,
                 "python": None if recipe is None else recipe.environment.python,
             },
         )
@@ -164,11 +152,3 @@ class Nl2RepoBench(Suite):
         if name in self._published:
             return self._published[name].declared
         return self._recipes[name].declared_count(self._data_version)
-
-
-def _band(recipe: Recipe | None) -> str | None:
-    """Return the benchmark's size band, computed from the original; its publishers give none per task."""
-    if recipe is None or recipe.frozen is None:
-        return None
-    lines = recipe.frozen.original_lines
-    return "easy" if lines <= _EASY_LINES else "medium" if lines < _MEDIUM_LINES else "hard"

@@ -1,0 +1,36 @@
+"""The tasks of a suite at a glance: the table of what ships with groundup, without importing what runs need."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from groundup import catalog
+from groundup.configuration import default_cache, gathered
+
+
+class Glance(NamedTuple):
+    """The table that `groundup.tasks` shows, without the records behind it."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+def tasks_at_a_glance(suite: str, output: Path | None) -> Glance | None:
+    """Return the table of *suite*'s tasks; None where the suite itself has to be asked."""
+    if suite not in catalog.BUILT_IN["listing"] or not _is_fresh(suite, output):
+        return None
+    version, columns, rows = catalog.find("listing", suite)()
+    title = f"{suite} {version}: {len(rows)} tasks"
+    return Glance(title, (*columns, "last oracle"), [(*row, "-") for row in rows])
+
+
+def _is_fresh(suite: str, output: Path | None) -> bool:
+    """Whether there is no data of *suite*, no run, and no setting that must be checked."""
+    given = gathered(("output", "cache_dir", "data_dir"), {"output": output})
+    folder, cache, data = (given.pop(name, None) for name in ("output", "cache_dir", "data_dir"))
+    if given or not all(isinstance(value, str | Path | None) for value in (folder, cache, data)):
+        return False
+    data = data or Path(cache or default_cache()) / "data"
+    has_run = next(Path("runs" if folder is None else folder).glob("*/config.json"), None) is not None
+    return not (has_run or (Path(data) / suite).exists())

@@ -1,0 +1,57 @@
+"""What a user has set, before it is checked: groundup.toml < environment (GROUNDUP_*) < flags.
+
+The only reader of the environment. Needs the standard library only, so that a short answer comes at once.
+"""
+
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from groundup.domain.errors import UsageError
+
+CONFIG_FILE = "groundup.toml"
+PREFIX = "GROUNDUP_"
+_LARGEST = 16 * 1024 * 1024
+
+
+def environment() -> Mapping[str, str]:
+    """Return the process's environment; nothing else in groundup reads it."""
+    return os.environ
+
+
+def default_cache() -> Path:
+    """Return where groundup keeps what it has fetched and built unless the user names a place."""
+    base = environment().get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "groundup"
+
+
+def gathered(known: Iterable[str], flags: Mapping[str, object], config: Path | None = None) -> dict[str, Any]:
+    """Return what is set: all that the file *config* holds, *known* names of the environment, *flags* not None.
+
+    Raises `UsageError` for a file that cannot be read.
+    """
+    values: dict[str, Any] = {}
+    path = config or Path(CONFIG_FILE)
+    if config is not None or path.is_file():
+        values.update(_from_file(path))
+    for name in known:
+        text = environment().get(PREFIX + name.upper())
+        if text is not None:
+            values[name] = text
+    values.update({name: value for name, value in flags.items() if value is not None})
+    return values
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    if not path.is_file() or path.stat().st_size > _LARGEST:  # a device would be read for ever
+        raise UsageError(f"{path}: no such configuration file; name a regular one, with TOML in it")
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not valid TOML: {error}") from error
+    table: dict[str, Any] = document.get("settings", {})
+    return table

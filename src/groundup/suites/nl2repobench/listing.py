@@ -1,0 +1,93 @@
+"""The table of tasks: what it says of each, and the shipped recipes' part of it, read without the whole recipes.
+
+A shipped recipe is 30 KB, nearly all of it hashes and names of tests. Only the rest is parsed here, and nothing
+heavy is imported: a person who asks which tasks there are wants to know at once.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import NamedTuple
+
+VERSION = "1"
+"""Of the suite."""
+
+COLUMNS = ("task", "band", "recipe", "specification", "expected", "declared", "python", "original")
+SUFFIX = ".toml"
+DEFAULT_DATA_VERSION = "781a1da"
+"""Whose declared counts are shown while no data has been pulled."""
+
+_EASY_LINES, _MEDIUM_LINES = 1500, 4000
+_LOCKS = re.compile(r"^\[\w+\.lock\]\n(?:(?!\[).*\n)*", re.MULTILINE)
+
+
+class Summary(NamedTuple):
+    """What the table says of a recipe."""
+
+    label: str
+    """Of the original."""
+    python: str
+    expected: int
+    declared: Mapping[str, int]
+    lines: int | None
+    """Of the original's Python; None: the recipe is a draft."""
+
+    @property
+    def band(self) -> str | None:
+        """The benchmark's size band, computed from the original; its publishers give none per task."""
+        if self.lines is None:
+            return None
+        return "easy" if self.lines <= _EASY_LINES else "medium" if self.lines < _MEDIUM_LINES else "hard"
+
+
+def row(name: str, summary: Summary | None, declared: int | None, *, has_specification: bool) -> tuple[str, ...]:
+    """Return the row of a task. "-": not known."""
+    is_frozen = summary is not None and summary.lines is not None
+    return (
+        name,
+        (summary.band if summary else None) or "-",
+        "yes" if is_frozen else "no",
+        "yes" if has_specification else "no",
+        str(summary.expected or "-") if summary else "-",
+        str(declared or "-"),
+        summary.python if summary else "-",
+        summary.label if summary else "-",
+    )
+
+
+def shipped_rows() -> tuple[str, tuple[str, ...], Sequence[tuple[str, ...]]]:
+    """Return the suite's version, and the table's columns and rows as they are while no data has been pulled."""
+    rows = [
+        row(name, summary, summary.declared.get(DEFAULT_DATA_VERSION), has_specification=False)
+        for name, summary in shipped_summaries().items()
+    ]
+    return VERSION, COLUMNS, rows
+
+
+def shipped_summaries() -> dict[str, Summary]:
+    """Return the summary of every shipped recipe by its task, sorted."""
+    folder = files("groundup.suites.nl2repobench") / "recipes"
+    entries = sorted(
+        (entry for entry in folder.iterdir() if entry.name.endswith(SUFFIX)), key=lambda one: one.name
+    )
+    return {entry.name.removesuffix(SUFFIX): summarized(entry.read_text(encoding="utf-8")) for entry in entries}
+
+
+def summarized(text: str) -> Summary:
+    """Return the summary of a recipe in the form in which recipes are written: one test per line."""
+    head, _, tail = text.partition("\n[expected]\n")
+    decided = tomllib.loads(_LOCKS.sub("", head))
+    source, frozen = decided["source"], decided.get("frozen")
+    return Summary(
+        label=label(source["name"], source["version"], source.get("commit")),
+        python=decided["environment"]["python"],
+        expected=tail.partition("\n[")[0].count('\n    "'),
+        declared=decided["declared"],
+        lines=None if frozen is None else frozen["original_lines"],
+    )
+
+
+def label(name: str, version: str, commit: str | None = None) -> str:
+    """Return what to call an original in a table."""
+    return f"{name} {version}" + (f" ({commit[:10]})" if commit else "")
