@@ -12,13 +12,19 @@ from typing import TYPE_CHECKING
 from groundup.domain.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from groundup.api.listings import Listing as Listing
+    from groundup.api.episodes import OpenEpisode as OpenEpisode
+    from groundup.api.episodes import open_episode as open_episode
+    from groundup.api.episodes import open_episode_async as open_episode_async
+    from groundup.api.judging import judge as judge
+    from groundup.api.judging import judge_async as judge_async
+    from groundup.api.listings import RecordList as RecordList
     from groundup.api.listings import list_runs as list_runs
     from groundup.api.listings import list_runs_async as list_runs_async
     from groundup.api.listings import list_suites as list_suites
     from groundup.api.listings import list_suites_async as list_suites_async
     from groundup.api.listings import tasks as tasks
     from groundup.api.listings import tasks_async as tasks_async
+    from groundup.api.matrix import run_matrix as run_matrix
     from groundup.api.reports import compare as compare
     from groundup.api.reports import compare_async as compare_async
     from groundup.api.reports import report as report
@@ -47,50 +53,31 @@ if TYPE_CHECKING:
     from groundup.settings import Settings as Settings
 
 _NAMES = {
-    "groundup.api.runs": (
-        "evaluate",
-        "evaluate_async",
-        "run",
-        "run_async",
-        "resume",
-        "resume_async",
-        "regrade",
-        "regrade_async",
-    ),
-    "groundup.api.reports": ("report", "report_async", "compare", "compare_async"),
-    "groundup.api.listings": (
-        "tasks",
-        "tasks_async",
-        "list_suites",
-        "list_suites_async",
-        "list_runs",
-        "list_runs_async",
-        "Listing",
-    ),
-    "groundup.api.working": ("Run", "LiveRun", "StoppedError"),
-    "groundup.domain.errors": (
-        "GroundupError",
-        "UsageError",
-        "SubmissionError",
-        "TaskError",
-        "InfrastructureError",
-    ),
-    "groundup.settings": ("Settings",),
-    "groundup.reports.shown": ("ShownReport", "ShownComparison"),
-    "groundup.runs.progress": ("Event",),
-    "groundup.domain.subjects": ("AttemptKey",),
-    "groundup.domain.verdicts": ("Verdict",),
+    "groundup.api.runs": "evaluate evaluate_async run run_async resume resume_async regrade regrade_async",
+    "groundup.api.matrix": "run_matrix",
+    "groundup.api.reports": "report report_async compare compare_async",
+    "groundup.api.listings": "tasks tasks_async list_suites list_suites_async list_runs list_runs_async "
+    "RecordList",
+    "groundup.api.episodes": "open_episode open_episode_async OpenEpisode",
+    "groundup.api.judging": "judge judge_async",
+    "groundup.api.working": "Run LiveRun StoppedError",
+    "groundup.domain.errors": "GroundupError UsageError SubmissionError TaskError InfrastructureError",
+    "groundup.domain.subjects": "AttemptKey",
+    "groundup.domain.verdicts": "Verdict",
+    "groundup.reports.shown": "ShownReport ShownComparison",
+    "groundup.runs.progress": "Event",
+    "groundup.settings": "Settings",
 }
 """What is offered, by the module that it is in."""
 
-__all__ = [name for names in _NAMES.values() for name in names]  # texts, each of them
+__all__ = [name for names in _NAMES.values() for name in names.split()]  # texts, each of them
 
 
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
     for module, names in _NAMES.items():
-        if name in names:
+        if name in names.split():
             found: object = getattr(import_module(module), name)
             globals()[name] = found
             return found

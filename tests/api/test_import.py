@@ -10,7 +10,7 @@ import pytest
 
 import groundup
 from groundup.api import flags
-from groundup.api.flags import EvaluateFlags, Flag, RegradeFlags, ResumeFlags, RunFlags
+from groundup.api.flags import EvaluateFlags, FlagHelp, RegradeFlags, ResumeFlags, RunFlags
 
 HEAVY = (
     "pydantic",
@@ -54,7 +54,19 @@ def test_every_name_is_there_for_people_and_for_type_checkers() -> None:
 
 def test_every_function_has_a_twin_for_event_loops() -> None:
     """`<name>_async` takes what `<name>` takes, but for a progress callback where events can be followed."""
-    names = {"evaluate", "run", "resume", "regrade", "report", "compare", "tasks", "list_suites", "list_runs"}
+    names = {
+        "evaluate",
+        "run",
+        "resume",
+        "regrade",
+        "report",
+        "compare",
+        "tasks",
+        "list_suites",
+        "list_runs",
+        "open_episode",
+        "judge",
+    }
     assert {name for name in groundup.__all__ if f"{name}_async" in groundup.__all__} == names
     for name in names:
         plain = inspect.signature(getattr(groundup, name)).parameters.keys()
@@ -69,6 +81,6 @@ def test_every_flag_says_what_it_means(kind: type) -> None:
     hints = inspect.get_annotations(kind)
     assert hints
     for hint in hints.values():
-        (flag,) = (one for one in hint.__metadata__ if isinstance(one, Flag))
+        (flag,) = (one for one in hint.__metadata__ if isinstance(one, FlagHelp))
         assert flag.help.endswith((".", "`."))
     assert flags.__doc__

@@ -26,7 +26,7 @@ Assignments = Mapping[str, object] | Sequence[str] | None
 
 
 @dataclass(frozen=True)
-class Flag:
+class FlagHelp:
     """What a flag means, and how it looks on the command line."""
 
     help: str
@@ -42,82 +42,90 @@ class SelectionFlags(TypedDict, total=False):
 
     tasks: Annotated[
         Names,
-        Flag(
+        FlagHelp(
             "Only these tasks or groups of them, such as `sqlparse,tenacity`; can be repeated.",
             WHICH,
             metavar="NAMES",
         ),
     ]
-    exclude: Annotated[Names, Flag("All but these; can be repeated.", WHICH, metavar="NAMES")]
-    lang: Annotated[str | None, Flag("Only those in this language, where a suite has several.", WHICH)]
-    attempts: Annotated[int | None, Flag("Attempts per task (default: all there are).", WHICH, "-k", least=1)]
+    exclude: Annotated[Names, FlagHelp("All but these; can be repeated.", WHICH, metavar="NAMES")]
+    lang: Annotated[str | None, FlagHelp("Only those in this language, where a suite has several.", WHICH)]
+    attempts: Annotated[int | None, FlagHelp("Attempts per task (default: all there are).", WHICH, "-k", least=1)]
     limit: Annotated[
-        int | None, Flag("Only so many of them: a sample, always the same for a --seed.", WHICH, least=1)
+        int | None, FlagHelp("Only so many of them: a sample, always the same for a --seed.", WHICH, least=1)
     ]
-    seed: Annotated[int | None, Flag("Which sample --limit takes (default: 0).", WHICH)]
+    seed: Annotated[int | None, FlagHelp("Which sample --limit takes (default: 0).", WHICH)]
 
 
 class GradingFlags(TypedDict, total=False):
     """What decides verdicts besides the submission."""
 
-    grader: Annotated[str | None, Flag("A grader of the suite (default: the suite's).", HOW)]
-    no_exec: Annotated[bool, Flag("Read submissions and run nothing: the grader `static`.", HOW)]
-    timeout: Annotated[float | None, Flag("Seconds for a task's tests, instead of its recipe's.", HOW, least=0.1)]
-    sandbox: Annotated[str | None, Flag("bubblewrap, none or fake (setting: sandbox, default: bubblewrap).", HOW)]
+    grader: Annotated[str | None, FlagHelp("A grader of the suite (default: the suite's).", HOW)]
+    no_exec: Annotated[bool, FlagHelp("Read submissions and run nothing: the grader `static`.", HOW)]
+    timeout: Annotated[
+        float | None, FlagHelp("Seconds for a task's tests, instead of its recipe's.", HOW, least=0.1)
+    ]
+    sandbox: Annotated[
+        str | None, FlagHelp("bubblewrap, none or fake (setting: sandbox, default: bubblewrap).", HOW)
+    ]
 
 
 class WorkFlags(TypedDict, total=False):
     """How a run is worked on. Changes no verdict."""
 
     jobs: Annotated[
-        int | None, Flag("Attempts at once (setting: jobs, default: processors).", WORK, "-j", least=1)
+        int | None, FlagHelp("Attempts at once (setting: jobs, default: processors).", WORK, "-j", least=1)
     ]
-    no_cache: Annotated[bool, Flag("Look no verdict up, grade everything.", WORK)]
-    keep: Annotated[bool, Flag("Keep the graders' scratch folders.", WORK)]
-    output: Annotated[AnyPath | None, Flag("Folder of run folders (setting: output, default: runs).", WORK, "-o")]
-    i_trust_this_code: Annotated[bool, Flag("With --sandbox none: let it run with all your rights.", HOW)]
+    no_cache: Annotated[bool, FlagHelp("Look no verdict up, grade everything.", WORK)]
+    keep: Annotated[bool, FlagHelp("Keep the graders' scratch folders.", WORK)]
+    output: Annotated[
+        AnyPath | None, FlagHelp("Folder of run folders (setting: output, default: runs).", WORK, "-o")
+    ]
+    i_trust_this_code: Annotated[bool, FlagHelp("With --sandbox none: let it run with all your rights.", HOW)]
 
 
 class NamingFlags(TypedDict, total=False):
     """What a new run is called."""
 
-    run_id: Annotated[str | None, Flag("Name of the run's folder (default: made up).", WORK)]
+    run_id: Annotated[str | None, FlagHelp("Name of the run's folder (default: made up).", WORK)]
 
 
 class SubjectFlags(TypedDict, total=False):
     """With which model an agent works, and in which way."""
 
-    model: Annotated[str | None, Flag("PROVIDER/MODEL; its key comes from the environment.", "Options", "-m")]
-    base_url: Annotated[str | None, Flag("The model's endpoint (default: its provider's).", MODEL)]
-    temperature: Annotated[float | None, Flag("Default: the agent's, else the endpoint's.", MODEL, least=0)]
-    max_output_tokens: Annotated[int | None, Flag("Of one reply.", MODEL, least=1)]
-    context_tokens: Annotated[int | None, Flag("The model's window, if it is known.", MODEL, least=1)]
+    model: Annotated[str | None, FlagHelp("PROVIDER/MODEL; its key comes from the environment.", "Options", "-m")]
+    base_url: Annotated[str | None, FlagHelp("The model's endpoint (default: its provider's).", MODEL)]
+    temperature: Annotated[float | None, FlagHelp("Default: the agent's, else the endpoint's.", MODEL, least=0)]
+    max_output_tokens: Annotated[int | None, FlagHelp("Of one reply.", MODEL, least=1)]
+    context_tokens: Annotated[int | None, FlagHelp("The model's window, if it is known.", MODEL, least=1)]
     model_option: Annotated[
         Assignments,
-        Flag("NAME=VALUE: a further setting of the model, such as timeout_s=1200 (docs/models.md).", MODEL),
+        FlagHelp("NAME=VALUE: a further setting of the model, such as timeout_s=1200 (docs/models.md).", MODEL),
     ]
-    agent_option: Annotated[Assignments, Flag("NAME=VALUE: a setting of the agent (docs/agents.md).", EPISODE)]
-    max_turns: Annotated[int | None, Flag("Replies in one attempt.", EPISODE, least=1)]
-    max_tokens: Annotated[int | None, Flag("Input and output of one attempt.", EPISODE, least=1)]
-    max_attempt_cost: Annotated[float | None, Flag("USD for one attempt.", EPISODE)]
-    max_seconds: Annotated[float | None, Flag("Wall clock of one attempt.", EPISODE, least=1)]
-    hide_scores: Annotated[bool, Flag("`submit` tells no score.", EPISODE)]
-    end_at_submit: Annotated[bool, Flag("The first `submit` ends the attempt.", EPISODE)]
+    agent_option: Annotated[Assignments, FlagHelp("NAME=VALUE: a setting of the agent (docs/agents.md).", EPISODE)]
+    max_turns: Annotated[int | None, FlagHelp("Replies in one attempt.", EPISODE, least=1)]
+    max_tokens: Annotated[int | None, FlagHelp("Input and output of one attempt.", EPISODE, least=1)]
+    max_attempt_cost: Annotated[float | None, FlagHelp("USD for one attempt.", EPISODE)]
+    max_seconds: Annotated[float | None, FlagHelp("Wall clock of one attempt.", EPISODE, least=1)]
+    hide_scores: Annotated[bool, FlagHelp("`submit` tells no score.", EPISODE)]
+    end_at_submit: Annotated[bool, FlagHelp("The first `submit` ends the attempt.", EPISODE)]
 
 
 class MakingFlags(TypedDict, total=False):
     """How submissions are made. Changes none of them."""
 
-    generate_only: Annotated[bool, Flag("Make submissions and grade none; `resume` grades.", WORK)]
+    generate_only: Annotated[bool, FlagHelp("Make submissions and grade none; `resume` grades.", WORK)]
     agent_jobs: Annotated[
         int | None,
-        Flag("Attempts at making submissions at once (setting: agent_jobs, default: --jobs).", WORK, least=1),
+        FlagHelp("Attempts at making submissions at once (setting: agent_jobs, default: --jobs).", WORK, least=1),
     ]
-    max_cost: Annotated[float | None, Flag("USD for the whole run, earlier starts included; needs prices.", WORK)]
-    prices: Annotated[AnyPath | None, Flag("Price file (docs/models.md).", MODEL)]
-    price: Annotated[str | None, Flag("USD per million tokens, INPUT:OUTPUT.", MODEL)]
-    model_jobs: Annotated[int | None, Flag("Calls to the model at once (default: 64).", MODEL, least=1)]
-    reuse_replies: Annotated[bool, Flag("Look replies up in the response cache.", MODEL)]
+    max_cost: Annotated[
+        float | None, FlagHelp("USD for the whole run, earlier starts included; needs prices.", WORK)
+    ]
+    prices: Annotated[AnyPath | None, FlagHelp("Price file (docs/models.md).", MODEL)]
+    price: Annotated[str | None, FlagHelp("USD per million tokens, INPUT:OUTPUT.", MODEL)]
+    model_jobs: Annotated[int | None, FlagHelp("Calls to the model at once (default: 64).", MODEL, least=1)]
+    reuse_replies: Annotated[bool, FlagHelp("Look replies up in the response cache.", MODEL)]
 
 
 class RegradeFlags(SelectionFlags, GradingFlags, WorkFlags, NamingFlags, total=False):
@@ -127,9 +135,9 @@ class RegradeFlags(SelectionFlags, GradingFlags, WorkFlags, NamingFlags, total=F
 class ProvenanceFlags(TypedDict, total=False):
     """Whose predictions are evaluated."""
 
-    task: Annotated[str | None, Flag("The predictions are one repository, for this task.", WHICH)]
-    model_name: Annotated[str | None, Flag("Model that made them.", "Options")]
-    agent_name: Annotated[str | None, Flag("Agent that made them.", "Options")]
+    task: Annotated[str | None, FlagHelp("The predictions are one repository, for this task.", WHICH)]
+    model_name: Annotated[str | None, FlagHelp("Model that made them.", "Options")]
+    agent_name: Annotated[str | None, FlagHelp("Agent that made them.", "Options")]
 
 
 class EvaluateFlags(ProvenanceFlags, RegradeFlags, total=False):
@@ -158,26 +166,45 @@ def names(given: Names, flag: str) -> tuple[str, ...] | None:
     return tuple(found)
 
 
+class EpisodeFlags(TypedDict, total=False):
+    """What `open_episode` takes."""
+
+    index: Annotated[int | None, FlagHelp("Which of the attempts at the task (default: 0).", WHICH, least=0)]
+    grader: Annotated[str | None, FlagHelp("A grader of the suite (default: the suite's).", HOW)]
+    timeout: Annotated[
+        float | None, FlagHelp("Seconds for a task's tests, instead of its recipe's.", HOW, least=0.1)
+    ]
+    sandbox: Annotated[str | None, FlagHelp("bubblewrap, none or fake.", HOW)]
+    i_trust_this_code: Annotated[bool, FlagHelp("With the sandbox none: let it run with all your rights.", HOW)]
+    hide_scores: Annotated[bool, FlagHelp("`submit` tells no score.", EPISODE)]
+    end_at_submit: Annotated[bool, FlagHelp("The first `submit` ends the attempt.", EPISODE)]
+    agent_name: Annotated[str | None, FlagHelp("Who plays (default: somebody).", EPISODE)]
+    model_name: Annotated[str | None, FlagHelp("The model that plays.", EPISODE)]
+    keep_in: Annotated[AnyPath | None, FlagHelp("A new folder in which the submission stays.", WORK)]
+
+
 class JudgeFlags(TypedDict, total=False):
     """What `judge` takes: who judges what, and for how much."""
 
-    model: Annotated[Names, Flag("A judge, PROVIDER/NAME; may be repeated.", "Options", "-m")]
+    model: Annotated[Names, FlagHelp("A judge, PROVIDER/NAME; may be repeated.", "Options", "-m")]
     base_url: Annotated[
-        Names, Flag("Address of the judges' endpoint: one for all, or one for each -m in order.", "Options")
+        Names, FlagHelp("Address of the judges' endpoint: one for all, or one for each -m in order.", "Options")
     ]
     context_tokens: Annotated[
-        int | None, Flag("What a judge can read at once (default: 32768).", "Options", least=6000)
+        int | None, FlagHelp("What a judge can read at once (default: 32768).", "Options", least=6000)
     ]
     own_temperature: Annotated[
-        bool, Flag("Leave the temperature to the endpoint: some models refuse our 0.", "Options")
+        bool, FlagHelp("Leave the temperature to the endpoint: some models refuse our 0.", "Options")
     ]
-    price: Annotated[str | None, Flag("USD per million tokens, INPUT:OUTPUT.", "Options")]
-    prices: Annotated[AnyPath | None, Flag("Price file (docs/models.md).", "Options")]
-    max_cost: Annotated[float | None, Flag("USD, for all judges together, this time.", "Options")]
-    jobs: Annotated[int | None, Flag("Questions at once (default: 8).", "Options", "-j", least=1)]
+    price: Annotated[str | None, FlagHelp("USD per million tokens, INPUT:OUTPUT.", "Options")]
+    prices: Annotated[AnyPath | None, FlagHelp("Price file (docs/models.md).", "Options")]
+    max_cost: Annotated[float | None, FlagHelp("USD, for all judges together, this time.", "Options")]
+    jobs: Annotated[int | None, FlagHelp("Questions at once (default: 8).", "Options", "-j", least=1)]
     of: Annotated[
         Names,
-        Flag("What is judged, of repository,readme,tests (default: all three).", "Options", metavar="MATTERS"),
+        FlagHelp("What is judged, of repository,readme,tests (default: all three).", "Options", metavar="MATTERS"),
     ]
-    tasks: Annotated[Names, Flag("Only these tasks; can be repeated.", "Options", metavar="NAMES")]
-    output: Annotated[AnyPath | None, Flag("Folder of run folders (setting: output, default: runs).", WORK, "-o")]
+    tasks: Annotated[Names, FlagHelp("Only these tasks; can be repeated.", "Options", metavar="NAMES")]
+    output: Annotated[
+        AnyPath | None, FlagHelp("Folder of run folders (setting: output, default: runs).", WORK, "-o")
+    ]

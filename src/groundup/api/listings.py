@@ -24,7 +24,7 @@ from groundup.trees.limits import printable
 R = TypeVar("R", bound=Record)
 
 
-class Listing(Sequence[R], Generic[R]):
+class RecordList(Sequence[R], Generic[R]):
     """Records in order, with the table that people see of them."""
 
     def __init__(self, records: Sequence[R], view: View) -> None:
@@ -49,13 +49,13 @@ class Listing(Sequence[R], Generic[R]):
         return [dict(zip(self.view.columns, row, strict=True)) for row in self.view.rows]
 
     def __repr__(self) -> str:
-        return f"<{self.view.title or 'Listing'}: {len(self)} entries>"
+        return f"<{self.view.title or 'RecordList'}: {len(self)} entries>"
 
     def _repr_html_(self) -> str:
         return html([self.view])
 
 
-class TaskListing(Listing["TaskEntry"]):
+class TaskListing(RecordList["TaskEntry"]):
     """The tasks of a suite."""
 
     def __init__(self, suite: Suite, records: Sequence["TaskEntry"], view: View) -> None:
@@ -99,7 +99,7 @@ class RunEntry(Record):
     """Attempts without a verdict; None where the run cannot be read."""
 
 
-def list_suites(*, settings: Settings | None = None) -> Listing[SuiteEntry]:
+def list_suites(*, settings: Settings | None = None) -> RecordList[SuiteEntry]:
     """List the benchmarks, with their versions, graders and numbers of tasks."""
     found = [_suite_entry(name, settings or load()) for name in catalog.names("suite")]
     rows = tuple(
@@ -109,7 +109,7 @@ def list_suites(*, settings: Settings | None = None) -> Listing[SuiteEntry]:
         for one in found
     )
     columns = ("suite", "version", "tasks", "graders", "what it measures")
-    return Listing(found, _view("", columns, rows))
+    return RecordList(found, _view("", columns, rows))
 
 
 def tasks(suite: str, *, output: AnyPath | None = None, settings: Settings | None = None) -> TaskListing:
@@ -146,7 +146,7 @@ def statistics(suite: str, *, settings: Settings | None = None) -> tuple[str, Su
     return chosen.name, found
 
 
-def list_runs(*, output: AnyPath | None = None, settings: Settings | None = None) -> Listing[RunEntry]:
+def list_runs(*, output: AnyPath | None = None, settings: Settings | None = None) -> RecordList[RunEntry]:
     """List the runs of the folder *output*, the newest first: suite, subject, score, beginning, what is owed."""
     folder = Path(output) if output else (settings or load()).output
     found = [_run_entry(path.parent) for path in folder.glob("*/config.json")]
@@ -163,10 +163,10 @@ def list_runs(*, output: AnyPath | None = None, settings: Settings | None = None
         for one in found
     )
     columns = ("run", "suite", "subject", "score", "began", "owed")
-    return Listing(found, _view(str(folder.absolute()), columns, rows))
+    return RecordList(found, _view(str(folder.absolute()), columns, rows))
 
 
-async def list_suites_async(*, settings: Settings | None = None) -> Listing[SuiteEntry]:
+async def list_suites_async(*, settings: Settings | None = None) -> RecordList[SuiteEntry]:
     """Return `list_suites()` without holding the event loop up."""
     return await asyncio.to_thread(list_suites, settings=settings)
 
@@ -178,7 +178,9 @@ async def tasks_async(
     return await asyncio.to_thread(tasks, suite, output=output, settings=settings)
 
 
-async def list_runs_async(*, output: AnyPath | None = None, settings: Settings | None = None) -> Listing[RunEntry]:
+async def list_runs_async(
+    *, output: AnyPath | None = None, settings: Settings | None = None
+) -> RecordList[RunEntry]:
     """Return `list_runs(...)` without holding the event loop up."""
     return await asyncio.to_thread(list_runs, output=output, settings=settings)
 

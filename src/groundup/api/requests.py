@@ -14,8 +14,9 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from groundup.api.flags import (
     AnyPath,
     Assignments,
+    EpisodeFlags,
     EvaluateFlags,
-    Flag,
+    FlagHelp,
     GradingFlags,
     MakingFlags,
     RegradeFlags,
@@ -199,7 +200,7 @@ def checked(kind: Any, flags: Mapping[str, object]) -> Any:
             found[name] = TypeAdapter(hints[name]).validate_python(value)
         except ValidationError as error:
             raise UsageError(f"{name}: {plainly(error.errors()[0])}") from error
-        (flag,) = (one for one in hints[name].__metadata__ if isinstance(one, Flag))
+        (flag,) = (one for one in hints[name].__metadata__ if isinstance(one, FlagHelp))
         if flag.least is not None and not found[name] >= flag.least:
             raise UsageError(f"{name}: {found[name]} is too little; it must be at least {flag.least:g}")
     return found
@@ -308,9 +309,6 @@ def _grader(given: GradingFlags) -> str | None:
 
 
 def _subject(agent: str, given: SubjectFlags) -> Named:
-    hidden, ends = given.get("hide_scores"), given.get("end_at_submit")
-    if hidden and ends:
-        raise UsageError("--end-at-submit tells no score either; leave --hide-scores out")
     asked = {
         "base_url": given.get("base_url"),
         "temperature": given.get("temperature"),
@@ -331,7 +329,7 @@ def _subject(agent: str, given: SubjectFlags) -> Named:
             cost_usd=money("--max-attempt-cost", given.get("max_attempt_cost")),
             wall_clock_s=given.get("max_seconds"),
         ),
-        feedback=Feedback.HIDDEN if hidden else Feedback.END if ends else Feedback.SCORE,
+        feedback=feedback_of(given),
     )
 
 
@@ -342,3 +340,11 @@ def _assigned(given: Assignments, flag: str) -> dict[str, JsonValue]:
             f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in given.items()
         ]
     return read_assignments(given or (), flag)
+
+
+def feedback_of(given: SubjectFlags | EpisodeFlags) -> Feedback:
+    """Return what `submit` says. Raises `UsageError`."""
+    hidden, ends = given.get("hide_scores"), given.get("end_at_submit")
+    if hidden and ends:
+        raise UsageError("--end-at-submit tells no score either; leave --hide-scores out")
+    return Feedback.HIDDEN if hidden else Feedback.END if ends else Feedback.SCORE

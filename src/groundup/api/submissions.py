@@ -71,7 +71,7 @@ def ablate(
     return made, refused
 
 
-class Snapshot(Record):
+class SnapshotCounts(Record):
     """What a file now says of packages."""
 
     names: int
@@ -82,7 +82,7 @@ class Snapshot(Record):
     """Names that no registry said anything about, because it is not configured or down."""
 
 
-def snapshot(names_from: Sequence[str], file: AnyPath, *, settings: Settings | None = None) -> Snapshot:
+def snapshot(names_from: Sequence[str], file: AnyPath, *, settings: Settings | None = None) -> SnapshotCounts:
     """Ask registries for the packages that suites' originals or runs' submissions name; add the answers to *file*.
 
     What is in the file is not asked again. Raises `UsageError`. Not for a running event loop.
@@ -96,7 +96,7 @@ def snapshot(names_from: Sequence[str], file: AnyPath, *, settings: Settings | N
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, snapshot_lines(known.values()))
     absent = sum(not item.exists for item in known.values())
-    return Snapshot(names=len(known), absent=absent, asked=len(missing), unanswered=unanswered)
+    return SnapshotCounts(names=len(known), absent=absent, asked=len(missing), unanswered=unanswered)
 
 
 async def _asked(names: Collection[PackageName], settings: Settings) -> tuple[list[Listing], int]:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_type_hints, is_typeddict
 import typer
 from typer.core import TyperCommand
 
-from groundup.api.flags import HOW, WORK, AnyPath, Assignments, Flag, Names
+from groundup.api.flags import HOW, WORK, AnyPath, Assignments, FlagHelp, Names
 from groundup.cli.console import Format, say
 
 TALK = "What is told"
@@ -154,7 +154,7 @@ _WRITTEN = {Names: list[str] | None, Assignments: list[str] | None, AnyPath | No
 
 def _option(name: str, hint: Any) -> Any:
     """Return a flag of the API as an option."""
-    (flag,) = (one for one in hint.__metadata__ if isinstance(one, Flag))
+    (flag,) = (one for one in hint.__metadata__ if isinstance(one, FlagHelp))
     short = () if flag.short is None else (flag.short,)
     written = _WRITTEN.get(hint.__origin__, hint.__origin__)
     option = typer.Option(
