@@ -1,1 +1,1 @@
-"""Making tasks out of repositories: where their tests run, and what is left when the answer is taken out."""
+"""Making tasks out of repositories: finding the job that tests them, and masking their dependencies."""

@@ -1,6 +1,6 @@
 """Which job of a repository's workflows runs its tests, by rules that give their reasons.
 
-Every job is looked at in every leg of its matrix that is known; the best leg speaks for its job. Points are for
+Every job is looked at in every leg of its matrix that is known; the best leg counts for its job. Points are for
 what its commands run, for what starts it, for the machine it runs on, and against what makes it a special case.
 They order candidates and mean nothing else.
 """
@@ -43,7 +43,7 @@ class JobCandidate(Record):
 
 
 class JobOpinion(Record):
-    """What a model says."""
+    """A model's answer to the same question."""
 
     model: str
     workflow: str | None

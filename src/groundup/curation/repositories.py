@@ -14,7 +14,7 @@ class RepositoryOrigin(NamedTuple):
     """Where a tree came from."""
 
     full_name: str | None
-    """`owner/name`, where the address tells it."""
+    """`owner/name`, where the address holds it."""
     commit: str
     commit_date: str | None = None
     """When it was committed, RFC 3339."""

@@ -1,1 +1,1 @@
-"""What models say of submissions: questions, strict answers, and what several judges agree on."""
+"""Models' opinions of submissions: questions, strict answers, and the agreement of several judges."""

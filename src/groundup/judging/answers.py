@@ -64,7 +64,7 @@ ACCEPTED_FROM = 7
 
 
 class Agreement(Record):
-    """What judges say together of one thing."""
+    """The joint opinion of several judges on one matter."""
 
     scores: dict[str, float]
     """By judge."""
@@ -83,13 +83,13 @@ class Opinions(Record):
     overall: Agreement
     """Of each judge's mean over the criteria."""
     influenced: tuple[str, ...]
-    """Judges who say that the submission tried to sway them."""
+    """Judges who report that the submission tried to sway them."""
     failed: dict[str, str]
     """Judges without scores, and why."""
 
 
 def agreement(scores: Mapping[str, float]) -> Agreement:
-    """Return what *scores* by judge come to."""
+    """Return the joint opinion for *scores* by judge."""
     if not scores:
         return Agreement(scores={}, mean=None, agreed=False, accepted=False)
     agreed = max(scores.values()) - min(scores.values()) <= WIDEST
@@ -102,7 +102,7 @@ def agreement(scores: Mapping[str, float]) -> Agreement:
 
 
 def opinions(judgements: Sequence[Judgement]) -> Opinions:
-    """Return what the *judgements* of one matter of one attempt, one for each judge, come to."""
+    """Return the joint opinion for the *judgements* on one matter of one attempt, one for each judge."""
     good = [judgement for judgement in judgements if judgement.scores]
     overall = {
         judgement.judge: round(mean(opinion.score for opinion in judgement.scores.values()), 2)

@@ -124,7 +124,7 @@ def _text(file: _File) -> str | None:
 
 
 def _cut(part: str, tokens: int) -> str:
-    """Return the beginning of *part* that fits, nothing when that would say too little."""
+    """Return the beginning of *part* that fits, "" when that would be too little."""
     if tokens < 200:
         return ""
     length = len(part)
@@ -147,7 +147,7 @@ class JudgeQuestion(Record):
 
     @property
     def digest(self) -> str:
-        """What tells whether a judgement still answers it."""
+        """The digest by which a recorded judgement is known to answer this very question."""
         return digest_of([_prompt("system"), _prompt(self.of), self.task, self.material.text])
 
     def request(self) -> ChatRequest:

@@ -111,7 +111,7 @@ async def judge(
 ) -> None:
     """Ask for what is *owed* and record it. The judges are open.
 
-    Raises `InfrastructureError` or `BudgetSpentError`, with everything recorded that came before.
+    Raises `InfrastructureError` or `BudgetSpentError`, after recording everything that came before.
     """
     slots = asyncio.Semaphore(at_once)
     with JudgementsFile(folder) as file:
@@ -131,7 +131,7 @@ async def judge(
 
 
 def _first(failures: "ExceptionGroup[Exception]") -> Exception:
-    """Return the failure to tell of many that came together."""
+    """Return the failure to report of several that came together."""
     return next(
         (error for error in failures.exceptions if isinstance(error, GroundupError)), failures.exceptions[0]
     )

@@ -53,7 +53,7 @@ class CachedModel:
         return CachedModel(self._model, self._folder, self._identity, index=index)
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Return what is kept, or ask and keep it. Failures are not kept."""
+        """Return the kept reply, or ask and keep the reply. Failures are not kept."""
         key = self._key(request)
         kept = self._cache.record(_KIND, key, ChatReply)
         if kept is not None:

@@ -17,7 +17,7 @@ from groundup.models.prices import CostLedger, Price
 from groundup.models.settings import ModelName, ModelProvider, ModelSettings
 
 _OUTPUT_TOKENS = 8192
-"""What a reply is taken to have at most when neither the request nor the settings say."""
+"""Assumed limit of output tokens when neither the request nor the settings have one."""
 
 
 class EndpointModel:
@@ -84,7 +84,7 @@ class EndpointModel:
         await self._open.aclose()
 
     def _completed(self, request: ChatRequest) -> ChatRequest:
-        """Return *request* with what the settings say where it says nothing."""
+        """Return *request* with the settings where it has none of its own."""
         settings = self._settings
         changes: dict[str, object] = {"extra": settings.extra | request.extra}
         if request.temperature is None:

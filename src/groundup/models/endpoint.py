@@ -270,7 +270,7 @@ def _object(content: bytes) -> dict[str, JsonValue]:
 
 
 def _events(content: bytes) -> Iterator[dict[str, JsonValue]]:
-    """Yield the JSON objects of a stream; comments and its end mark are none. Raises `_FailedError`."""
+    """Yield the JSON objects of a stream; comments and its end mark are skipped. Raises `_FailedError`."""
     for event in re.split(rb"\r?\n\r?\n", content):
         lines = [line.removeprefix(b"data:") for line in event.splitlines() if line.startswith(b"data:")]
         data = b"\n".join(lines).strip()

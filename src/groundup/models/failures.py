@@ -84,7 +84,7 @@ _CODES = (
     (503, re.compile(r"overloaded|unavailable|timeout", re.IGNORECASE)),
     (404, re.compile(r"model_not_found|not_found_error", re.IGNORECASE)),
 )
-"""The status that an error without one means, by what it says."""
+"""The status that an error without one means, by its words."""
 _MALFORMED = re.compile(r"\b\d+ validation errors?:")
 """llama-cpp-python says so with status 500, and quotes the request, in which any words may stand."""
 _NEVER_FITS = re.compile(r"request too large", re.IGNORECASE)
@@ -93,7 +93,7 @@ _NEVER_FITS = re.compile(r"request too large", re.IGNORECASE)
 class _Described(Record):
     message: str
     signs: str
-    """Everything that tells the kind: codes, types and the message."""
+    """Everything that shows the kind: codes, types and the message."""
 
 
 def failure_of(status: int, headers: Mapping[str, str], body: bytes) -> CallFailure:
@@ -139,7 +139,7 @@ def _kind(status: int, signs: str) -> CallFailureKind:
 
 
 def _said(signs: str) -> CallFailureKind | None:
-    """Return what the words mean, whatever the status."""
+    """Return the kind that the words mean, at any status."""
     if _REFUSED.search(signs):
         return CallFailureKind.REFUSAL
     return CallFailureKind.CONTEXT if _OVERFLOW.search(signs) else None
@@ -158,7 +158,7 @@ def _by_status(status: int, signs: str) -> CallFailureKind:
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Return for how long an endpoint asks to be left alone, None when it does not say."""
+    """Return for how long an endpoint asks to be left alone, None when it does not ask."""
     if milliseconds := _number(headers.get("retry-after-ms")):
         return milliseconds / 1000
     described = headers.get("retry-after")
@@ -193,7 +193,7 @@ def _told_error(document: Mapping[str, JsonValue]) -> object:
 
 
 def _described(body: bytes) -> _Described:
-    """Return what an error's body says. Providers wrap the same few things in many ways."""
+    """Return code, type and message of an error's body, which providers wrap in many ways."""
     text = body[:20_000].decode(errors="replace").strip()
     try:
         document = json.loads(text)

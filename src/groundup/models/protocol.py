@@ -47,11 +47,11 @@ class ModelError(InfrastructureError):
 
 
 class RateLimitedError(ModelError):
-    """The endpoint is overloaded or wants fewer calls, for longer than we wait."""
+    """The endpoint is overloaded or limits calls for longer than we wait."""
 
 
 class UnusableModelError(ModelError):
-    """No attempt of the run can be answered until the user mends something; its text says what."""
+    """No attempt can be answered until the user mends something, which the text names."""
 
 
 class KeyRejectedError(UnusableModelError):
@@ -63,4 +63,4 @@ class ModelAbsentError(UnusableModelError):
 
 
 class RequestRejectedError(ModelError):
-    """The endpoint does not understand the request: a setting is wrong, say. Asking again is no use."""
+    """The endpoint does not understand the request, as when a setting is wrong. Asking again is no help."""

@@ -109,7 +109,7 @@ def unwrapped(words: Sequence[str]) -> list[str]:
 
 
 def _inner(words: list[str]) -> list[str] | None:
-    """Return what a wrapper runs; None when the first word is none."""
+    """Return what a wrapper runs; None when the first word is no wrapper."""
     program = program_of(words[0])
     if program == "python" and len(words) > 2 and words[1] != "-c":
         return _module(words)

@@ -105,7 +105,7 @@ class Contexts:
         return _EXPRESSION.sub(known, text)
 
     def value(self, expression: str) -> Value:
-        """Return what *expression* stands for; UNKNOWN also for what is no expression."""
+        """Return the value of *expression*; UNKNOWN where it is no valid expression."""
         try:
             return _Reader(list(_tokens(expression)), self).whole()
         except (ValueError, RecursionError):

@@ -106,7 +106,7 @@ class JobReader:
         )
 
     def _meanings_of(self, steps: Sequence[PlacedStep], job: Job) -> tuple[tuple[Step, Meaning], ...]:
-        """Return what *steps* do, each with the job's own step; names count where no script says what tests."""
+        """Return what *steps* do, each with the job's own step; their names count where no script runs tests."""
         found = tuple((placed.origin, meaning) for placed in steps for meaning in self._of(placed, job))
         if any(meaning.purpose is Purpose.TEST for _, meaning in found):
             return found
@@ -123,7 +123,7 @@ class JobReader:
         )
 
     def _of(self, placed: PlacedStep, job: Job) -> Iterator[Meaning]:
-        """Yield what a step does by itself."""
+        """Yield what one step does."""
         step, contexts = placed.step, placed.contexts
         variables = {key: value for key, value in contexts.environment.items() if "${{" not in value}
         for key, value in flat(contexts.matrix or {}):
@@ -234,7 +234,7 @@ def _versions(placed: PlacedStep) -> Iterator[tuple[str, str]]:
 
 
 def _container(job: Job, contexts: Contexts) -> str | None:
-    """Return the image that a job runs in; an expression that comes to nothing is none."""
+    """Return the image that a job runs in; None where its expression is empty."""
     if job.container is None:
         return None
     text = contexts.text(job.container)

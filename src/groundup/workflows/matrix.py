@@ -1,6 +1,6 @@
 """The legs of a job's matrix: listing them, pinning the wanted one, and choosing a plain one.
 
-A leg is rated by what it says, never by what this machine has, so that the same leg is taken everywhere.
+A leg is rated by its values, never by what this machine has, so that every machine takes the same leg.
 """
 
 import itertools
@@ -189,7 +189,7 @@ def versions_in(leg: Leg) -> Iterator[tuple[str, str]]:
 
 
 def plainness(leg: Leg) -> float:
-    """Return how ordinary the values of a leg are; 0 where no word says either."""
+    """Return how ordinary the values of a leg are; 0 where no word is ordinary or odd."""
     rating = 0.0
     for key, value in flat(leg):
         if not value or key.rpartition(".")[2] in ("os", "runs-on", "runner", "platform", "host"):

@@ -33,7 +33,7 @@ _HIDDEN = re.compile(
     r"npm\s+(?:run\s+)?test\b|mvn\s+\S*test\b|ctest\b|DotNetTest\b|DotNetCoreTest\b|xunit\.console)",
     re.IGNORECASE,
 )
-"""Calls of test runners inside of what is not taken apart (functions of PowerShell, lists in Python...)."""
+"""Calls of test runners in texts that are not taken apart (functions of PowerShell, lists in Python...)."""
 
 
 class Meanings:
@@ -231,7 +231,7 @@ def _is_testing(name: str) -> bool:
 
 
 def _guess(words: Sequence[str], name: str) -> list[Meaning]:
-    """Return what a name says by itself."""
+    """Return what a name alone suggests."""
     meant = " ".join(words)[:160]
     if _is_testing(name):
         return [Meaning(purpose=Purpose.TEST, command=meant, certainty=0.6)]

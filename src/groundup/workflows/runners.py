@@ -103,7 +103,7 @@ _LEFT_OUT = frozenset({"--ignore", "--ignore-glob", "--deselect", "--exclude", "
 
 
 def _part_of(program: str, words: Sequence[str]) -> str | None:
-    """Return what narrows a test command down, as far as its words say."""
+    """Return why a test command runs only a part of the tests; None where its words do not show it."""
     if program == "cargo" and "--doc" in words:
         return "only tests in documentation"
     if program == "cargo" and ("miri" in words or any("wasm" in word for word in words)):

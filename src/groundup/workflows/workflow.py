@@ -1,6 +1,6 @@
 """A GitHub Actions workflow as records: jobs, steps, matrix, needs.
 
-Reads strictly enough to say what is wrong and loosely enough to take what GitHub takes. Runs nothing. The document
+Reads strictly enough to name mistakes and loosely enough to take what GitHub takes. Runs nothing. The document
 itself is kept too, because what act is given is derived from it.
 """
 
@@ -138,7 +138,7 @@ def read_workflow(data: bytes, path: str) -> Workflow:
 
 
 def read_yaml(data: bytes, path: str) -> JsonValue:
-    """Return what a YAML 1.2 file holds, as JSON would say it. Raises `WorkflowError`."""
+    """Return what a YAML 1.2 file holds, as JSON. Raises `WorkflowError`."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -154,9 +154,9 @@ def read_yaml(data: bytes, path: str) -> JsonValue:
 
 
 def _plain(value: object, depth: int, left: Iterator[int] | None = None) -> JsonValue:
-    """Return *value* with keys that are texts, and nothing that JSON has no word for.
+    """Return *value* as JSON: keys are texts, dates are texts.
 
-    *left* counts values down: aliases make a short file say the same thing any number of times.
+    *left* counts values down: aliases let a short file stand for any number of values.
     """
     left = left or iter(range(_MOST_VALUES))
     if depth == 0 or next(left, None) is None:
@@ -266,7 +266,7 @@ def _text(value: JsonValue) -> str | None:
 
 
 def as_text(value: JsonValue) -> str | None:
-    """Return a scalar as expressions write it (`true`, `3.1`), the rest as Python does; None for nothing."""
+    """Return a scalar as expressions write it (`true`, `3.1`), anything else as Python does; None for null."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):

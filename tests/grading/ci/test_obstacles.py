@@ -164,7 +164,7 @@ def test_two_references_of_one_action_are_two_stand_ins(tmp_path: Path) -> None:
     ("step", "told"),
     [
         (uses("taiki-e/install-action@v2"), "names no tool"),
-        (uses("taiki-e/install-action@v2", tool="shellcheck"), "not to be had as a crate"),
+        (uses("taiki-e/install-action@v2", tool="shellcheck"), "not available as a crate"),
         (uses("baptiste0928/cargo-install@v3", crate="x", git="https://example.org/x"), "input git"),
         (uses("dtolnay/rust-toolchain@newest"), "names no toolchain"),
         (uses("actions-rs/cargo@v1", command="test", **{"use-cross": True}), "cannot do use-cross: true"),

@@ -1,1 +1,1 @@
-"""A repository's own CI job: read its workflow, run it with act in sandboxes, and say whether it passed."""
+"""A repository's own CI job: plan it, run it with act in sandboxes, and decide whether it passed."""

@@ -1,4 +1,4 @@
-"""What act says of a run, in the lines of JSON that it prints. Pure."""
+"""Act's report on a run, read from the lines of JSON that it prints. Pure."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -63,7 +63,7 @@ class _Line(BaseModel):
 
 
 def read_act_log(data: bytes, job: str) -> ActRun:
-    """Return what act's lines say; steps of *job* only, and of those not what composite actions are made of."""
+    """Return what act's lines report: ends of jobs, and of the steps of *job* without parts of actions."""
     jobs: list[JobEnd] = []
     steps: list[StepEnd] = []
     complaints: list[str] = []

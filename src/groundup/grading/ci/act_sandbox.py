@@ -1,6 +1,6 @@
 """The sandbox that act runs in: the derived workflow, a shim for every program, no code of a submission.
 
-Written as JSON, which is YAML, so that no two programs can disagree on how the original is to be read. Steps,
+Written as JSON, which is YAML, so that act cannot read the original differently. Steps,
 conditions and variables stay as they are.
 
 It holds the derived workflow, the repository's own composite actions and the stand-ins. Everything that act starts
@@ -244,7 +244,7 @@ def _copy_local(tree: Path, folder: str, repository: Path, kept: Collection[int]
 
 
 def _write_git(folder: Path) -> None:
-    """Write a history of one empty commit, from which act takes what it tells of branch and commit."""
+    """Write a history of one empty commit, from which act takes branch and commit."""
     refs = folder / "refs" / "heads"
     refs.mkdir(parents=True)
     (folder / "HEAD").write_text("ref: refs/heads/main\n")

@@ -35,7 +35,7 @@ _LINTERS = (
     "ludeeus/action-shellcheck",
     "streetsidesoftware/cspell-action",
 )
-"""What only looks at style or advisories: newer releases change what it says, and dependencies hardly do."""
+"""Actions that check style or advisories: their results depend on their own release, hardly on dependencies."""
 STAND_INS: Mapping[str, str] = {
     "actions/setup-python": "python",
     "actions/setup-node": "node",
@@ -167,7 +167,7 @@ def tool_of_ref(action: Action) -> str:
 
 
 def inputs_of(stub: str) -> frozenset[str] | None:
-    """Return the inputs that a stand-in takes, in lower case; None when it does nothing, whatever it is given."""
+    """Return the inputs that a stand-in takes, in lower case; None for one that does nothing."""
     text = files("groundup.grading.ci").joinpath("stubs", stub, "action.yml").read_text("utf-8")
     document = read_yaml(text.encode(), stub)
     inputs = document.get("inputs") if isinstance(document, dict) else None
@@ -260,4 +260,4 @@ def _tools(action: Action, inputs: Mapping[str, str | None]) -> Iterator[str]:
             yield f"{action.name}@{action.ref} names no tool"
         for name in names or ():
             if name.partition("@")[0] in _NO_CRATES:
-                yield f"{action.name}: {name} is not to be had as a crate"
+                yield f"{action.name}: {name} is not available as a crate"

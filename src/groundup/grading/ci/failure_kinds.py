@@ -16,7 +16,7 @@ from groundup.grading.ci.records import JobOutcome, JobResult
 
 
 class FailureKind(StrEnum):
-    """What went wrong, as far as the logs say."""
+    """What went wrong, as the logs show it."""
 
     MISSING_IN_TEST = "missing dependency in test"
     MISSING_IN_BUILD = "missing dependency in build"
@@ -109,7 +109,7 @@ def _of_phase(kind: str, *, in_tests: bool) -> FailureKind:
 
 
 def _telling_line(output: str) -> str:
-    """Return the last line that names an error, else the last one that says anything at all."""
+    """Return the last line that names an error, else the last one that is not noise."""
     lines = [line for line in _lines_backwards(_COLOURS.sub("", output)) if not _SAYS_NOTHING.search(line[:_LINE])]
     return next((line for line in lines if _NAMES_ERROR.search(line[:_LINE])), next(iter(lines), ""))[:_LONGEST]
 

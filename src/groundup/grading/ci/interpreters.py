@@ -31,7 +31,7 @@ class StepPython(Record):
 
 
 async def step_python(asked: str, minors: Sequence[str], builder: EnvironmentBuilder, scratch: Path) -> StepPython:
-    """Return an interpreter of the first of *minors* that can be had, else of the nearest one, which is reported.
+    """Return an interpreter of the first of *minors* that is installed, else of the nearest, which is reported.
 
     Raises `InfrastructureError` when there is none at all.
     """

@@ -104,7 +104,7 @@ TOOLS = f"{_FILES}/tools"
 FOLDER_VARIABLE = "GROUNDUP_CI_FOLDER"
 """Names a step's working directory, relative to the repository."""
 SUPPLIES = "/opt/groundup-ci"
-"""In the steps' sandbox: programs of ours that stub actions call."""
+"""In the steps' sandbox: programs that stand-ins call."""
 _PLACE = re.compile(
     rf"{re.escape(ACT_CACHE)}/(?:tool_cache|([0-9a-f]{{16}})(?:/(hostexecutor|tmp|act))?)(?=[/\W]|$)"
 )

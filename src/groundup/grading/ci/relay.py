@@ -199,7 +199,7 @@ class Relay:
 
 
 def _asks_for_hash(asked: _Asked) -> bool:
-    """Whether act wants files hashed: it does so by a script of its own that Node.js would run."""
+    """Whether act wants files hashed: it runs a script of its own with Node.js for that."""
     script = PurePosixPath(asked.argv[-1])
     return asked.argv[0] == "node" and script.parts[-2:] == ("hashfiles", "index.js")
 

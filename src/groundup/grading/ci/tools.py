@@ -127,7 +127,7 @@ def _as_specifier(part: str) -> str:
 
 
 def python_asked_by_file(path: str, read: Callable[[str], bytes | None]) -> str:
-    """Return what a file says of the version of Python; nothing where it says none."""
+    """Return the version of Python that a file asks for; "" where it asks for none."""
     data = read(path)
     if data is None:
         return ""

@@ -204,7 +204,7 @@ def _logging(classpath: str) -> str:
 
 
 def parse_report(data: bytes, token: str) -> JavaReport:
-    """Return what the lines with the run's *token* say; of several words on one test, the first bad one counts."""
+    """Return the outcomes in lines with *token*; of several words on one test, the first bad one counts."""
     outcomes: dict[str, tuple[str, str, float]] = {}
     broken: dict[str, str] = {}
     running: str | None = None

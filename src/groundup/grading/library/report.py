@@ -113,7 +113,7 @@ class RunnerReport(Record):
 
 
 def parse_report(data: bytes, token: str) -> RunnerReport:
-    """Return what the lines that carry *token* say; never raises."""
+    """Return what the lines with *token* report; never raises."""
     state = _State()
     prefix = token.encode() + b" "
     lines = data.split(b"\n")

@@ -1,4 +1,4 @@
-"""Running the hidden tests until they come to an end, without those that end the process.
+"""Running the hidden tests until they finish, leaving out those that end the process.
 
 A test that crashes, exits or hangs would otherwise cost all others their result. It counts as failed; the whole
 suite is run again without it, in a fresh sandbox, so that what counts always comes from one run that was complete.

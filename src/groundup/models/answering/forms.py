@@ -50,7 +50,7 @@ def parsed_json(body: bytes) -> Document:
 
 
 def invalid(error: ValidationError) -> BadRequestError:
-    """Return what is wrong with a request, by its first fault."""
+    """Return what is wrong with a request: its first fault."""
     first = error.errors()[0]
     return BadRequestError(f"{'.'.join(map(str, first['loc']))}: {plainly(first)}")
 

@@ -176,7 +176,7 @@ def _blocks(reply: ChatReply) -> Iterator[Document]:
 
 
 def _input(call: ToolCall) -> Document:
-    """Return arguments as the object that this form demands; what is none is shown to the tool as it is."""
+    """Return arguments as the object that this form demands; other text goes to the tool as it is."""
     try:
         value = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
@@ -234,7 +234,7 @@ _ERRORS = {
 
 
 def error_document(status: int, message: str) -> Document:
-    """Return an error as this form tells it."""
+    """Return an error in this form."""
     kind = _ERRORS.get(status, "api_error" if status >= 500 else "invalid_request_error")
     return {"type": "error", "error": {"type": kind, "message": message}}
 

@@ -1,1 +1,1 @@
-"""How endpoints are asked: requests as JSON, and what their replies say."""
+"""How endpoints are asked: requests to JSON, replies from JSON."""

@@ -26,11 +26,11 @@ _MOST_TOKENS = 1_000_000_000
 
 
 class BrokenReplyError(Exception):
-    """A reply with status 200 that does not say what a reply must say; another try may."""
+    """A reply with status 200 that lacks what a reply must have; another try may have it."""
 
 
 class CountedTokens(Record):
-    """What an endpoint says of a call's tokens; None where it says nothing that can be true."""
+    """What an endpoint says of a call's tokens; None where the count is missing or impossible."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None

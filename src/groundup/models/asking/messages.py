@@ -174,7 +174,7 @@ def _counted(received: _Usage, message: Message) -> CountedTokens:
 
 
 def joined(events: Iterable[Document]) -> Document:
-    """Return the reply that *events* tell. Raises `BrokenReplyError` for one that breaks off."""
+    """Return the reply that a stream's *events* make. Raises `BrokenReplyError` for a stream that breaks off."""
     reply: Document = {}
     blocks: list[Document] = []
     ended = False

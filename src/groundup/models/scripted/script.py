@@ -1,4 +1,4 @@
-"""Scripts: what a scripted model says, turn by turn. The format is in docs/models.md.
+"""Scripts: the replies of a scripted model, turn by turn. The format is in docs/models.md.
 
 Which turn comes next follows from the request alone (how many times the assistant has spoken in it), so one
 script serves any number of conversations at once, and a conversation that is taken up again goes on where it was.

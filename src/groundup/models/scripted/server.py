@@ -1,6 +1,7 @@
 """The scripted model's endpoint: Chat Completions over real HTTP on loopback, streamed or not.
 
-It counts what it is asked, so that tests can say that nothing was asked twice: `GET /calls` tells other processes.
+It counts requests, so that tests can show that nothing was asked twice; other processes read the count at
+`GET /calls`.
 """
 
 import asyncio

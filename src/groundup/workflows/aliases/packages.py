@@ -56,7 +56,7 @@ def script_lines(
 ) -> tuple[str, list[tuple[str, str]]] | None:
     """Return the name of the script that *words* after the package manager call, and its lines with their folders.
 
-    None when no script is called: `npm install` is none, and neither is a name that no `package.json` has.
+    None when no script is called, as by `npm install`, or when no `package.json` has the script.
     """
     called = Called(words, folder)
     if not called.script or called.script in OWN_COMMANDS:

@@ -18,7 +18,7 @@ _MOST_NAMES = 2000
 
 
 class ToxEnvironment:
-    """One environment: its name, and the command lines that it runs (None: its configuration does not say)."""
+    """One environment: its name, and the command lines that it runs (None: unknown)."""
 
     def __init__(self, name: str, lines: Sequence[str] | None) -> None:
         self.name = name
@@ -26,7 +26,7 @@ class ToxEnvironment:
 
     @property
     def is_for_tests(self) -> bool:
-        """Whether its name alone says that it is the usual one, for some version of Python."""
+        """Whether its name is the usual one for a version of Python: `py`, `py312`."""
         return any(_PYTHON.match(part) for part in self.name.split("-"))
 
 
@@ -98,7 +98,7 @@ class _Configuration:
         self.listed = listed
 
     def lines(self, name: str) -> list[str] | None:
-        """Return what environment *name* runs; None when nothing says so."""
+        """Return what environment *name* runs; None where the configuration has no commands."""
         section = self._section(name)
         found: list[str] = []
         is_known = False
@@ -179,7 +179,7 @@ def _from_ini(text: str) -> _Configuration:
 
 
 def _sections_of(text: str) -> dict[str, dict[str, str]]:
-    """Return the sections of an INI file; what is indented goes on with the value above it."""
+    """Return the sections of an INI file; an indented line continues the value above it."""
     sections: dict[str, dict[str, str]] = {}
     section: dict[str, str] = {}
     key = ""
