@@ -13,8 +13,8 @@ from collections import Counter
 from pathlib import Path
 
 from groundup.manifests.formats import FORMATS
-from groundup.manifests.protocol import ManifestFormat
 from groundup.manifests.records import Dependency, ManifestError
+from groundup.manifests.sections import ManifestFormat
 
 Declared = tuple[Dependency, ...]
 COLUMNS = ("files", "refused", "broken", "declarations", "cannot say", "only deletes", "restorable", "restored")

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from groundup.manifests.protocol import ManifestFormat
 from groundup.manifests.records import Dependency
+from groundup.manifests.sections import ManifestFormat
 
 
 def assert_laws(manifest_format: ManifestFormat, data: bytes, path: str, *, most_removed: int = 6) -> None:

@@ -9,7 +9,6 @@ from groundup.manifests.csharp.msbuild import MsBuild
 from groundup.manifests.csharp.nuget import Nuspec, PackagesConfig
 from groundup.manifests.javascript.package_json import PackageJson
 from groundup.manifests.javascript.pnpm_workspace import PnpmWorkspace
-from groundup.manifests.protocol import ManifestFormat
 from groundup.manifests.python.environment_yml import EnvironmentYml
 from groundup.manifests.python.pipfile import Pipfile
 from groundup.manifests.python.pyproject import Pyproject
@@ -18,6 +17,7 @@ from groundup.manifests.python.setup_cfg import SetupCfg
 from groundup.manifests.python.setup_py import SetupPy
 from groundup.manifests.records import Language
 from groundup.manifests.rust.cargo_toml import CargoToml
+from groundup.manifests.sections import ManifestFormat
 
 _ALL: tuple[ManifestFormat, ...] = (
     Pyproject(),

@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.manifests.formats import FORMATS, SKIPPED_FOLDERS, files_of, format_of
-from groundup.manifests.protocol import ManifestFormat
 from groundup.manifests.records import Dependency, DependencyKind, Language, Manifest, ManifestError, Note
+from groundup.manifests.sections import ManifestFormat
 from groundup.trees.reading import read_regular
 from groundup.trees.removal import remove_tree
 

@@ -1,6 +1,6 @@
 """Formats made of sections: a scan finds sections and entries with spans, and one engine reads, masks and writes.
 
-A format that derives from `SpanFormat` implements `scan` (and `create`, when it can make missing sections) and
+A format that derives from `ManifestFormat` implements `scan` (and `create`, when it can make missing sections) and
 does not decide which entries stay, go or are new. A `Section` knows how entries are taken out of its syntax
 and put into it.
 """
@@ -61,12 +61,22 @@ def _is_masked(entry: ManifestEntry, section: Section, kinds: frozenset[Dependen
     return kind in kinds or (kind is DependencyKind.OPTIONAL and section.key.kind in kinds)
 
 
-class SpanFormat(ABC):
-    """The engine behind formats that scan into sections. Implements `ManifestFormat`."""
+class ManifestFormat(ABC):
+    """Reads, masks and writes one kind of file without touching anything but its dependency declarations.
+
+    Bytes in, bytes out: encoding, BOM and line ends are part of what is kept. `path` is the file's path
+    relative to the repository; it names the file in errors and may decide kinds (`requirements-dev.txt`).
+
+    Laws: `read(mask(x))` has no dependency of a masked kind, and no optional one in a section of such a kind;
+    `write(x, read(x).dependencies) == x`; `mask` and `write` change nothing outside of declarations and the
+    sections that hold them; a file that cannot be parsed raises `ManifestError`, nothing else.
+    """
 
     name: str
+    """Its key in `formats.FORMATS`."""
     language: Language
     masked_kinds: frozenset[DependencyKind] = frozenset(DependencyKind)
+    """The kinds that `mask` removes by default."""
 
     @abstractmethod
     def recognises(self, path: PurePosixPath) -> bool:
@@ -123,10 +133,14 @@ class SpanFormat(ABC):
         path: str,
         kinds: Collection[DependencyKind] | None = None,
     ) -> bytes:
-        """Make *dependencies* what the file declares of *kinds* (None: all kinds). Raises `ManifestError`."""
+        """Make *dependencies* what the file declares of *kinds* (None: all kinds). Raises `ManifestError`.
+
+        Declarations whose `identity` is among *dependencies* stay byte for byte, others go, missing ones are
+        added at the end of their section, which is made when it does not exist.
+        """
         scan = self.scan(Text.decode(data, path))
-        spoken_for = [item for item in dependencies if kinds is None or item.kind in kinds]
-        wanted = Counter(item.identity for item in spoken_for)
+        concerned = [item for item in dependencies if kinds is None or item.kind in kinds]
+        wanted = Counter(item.identity for item in concerned)
         kept: list[list[int]] = []
         for section in scan.sections:
             kept.append([])
@@ -138,15 +152,13 @@ class SpanFormat(ABC):
                     wanted[identity] -= 1
                     kept[-1].append(i)
         added: dict[SectionKey, list[Dependency]] = {}
-        for item in spoken_for:
+        for item in concerned:
             if wanted[item.identity] > 0:
                 wanted[item.identity] -= 1
                 added.setdefault(self.home_in(scan, item), []).append(item)
         result = edited(scan.source, self._edits(scan, kept, added))
-        for (
-            key,
-            new,
-        ) in added.items():  # left by _edits: no section of theirs; each may change what the next one finds
+        # What `_edits` left in `added` has no section yet. Each new one moves what follows it: scan again.
+        for key, new in added.items():
             scan = self.scan(Text.decode(result, path))
             result = edited(scan.source, self.create(scan, key, new))
         return result

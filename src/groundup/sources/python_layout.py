@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from configparser import ConfigParser
 from configparser import Error as ConfigError
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -42,6 +43,7 @@ _SETUP_ENTRY = re.compile(
 _BESIDE = (SourcePlace.TEST, SourcePlace.DOCS, SourcePlace.EXAMPLE)
 _SHARED_ROOT = re.compile(rb"extend_path\(|declare_namespace\(")
 _SETUP_NAME = re.compile(r"\bname\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
+_FIND_PACKAGES = re.compile(r"find_packages\(\s*(?:where\s*=\s*)?[\"']([\w./-]+)[\"']")
 _SETUP_FOLDER = re.compile(r"package_dir\s*=\s*\{[^}]*[\"'][\"']\s*:\s*[\"']([\w./-]+)[\"']")
 
 
@@ -82,49 +84,61 @@ class PythonLayout(NamedTuple):
     namespace package."""
 
 
+@dataclass
+class _Found:
+    """What the project files hold, as far as they were read. The first name counts."""
+
+    name: str = ""
+    folders: list[str] = field(default_factory=list)
+    scripts: list[str] = field(default_factory=list)
+    plugins: list[str] = field(default_factory=list)
+
+    def add_entry_points(self, group: str, targets: Iterable[object]) -> None:
+        (self.scripts if "script" in group else self.plugins).extend(_targets(targets))
+
+
 def read_project(tree: SourceFiles) -> PythonProject:
     """Read names, layout and entry points from the project files at the top."""
-    folders: list[str] = []
-    scripts: list[str] = []
-    plugins: list[str] = []
-    name = ""
-    document = _toml(tree.manifests.get("pyproject.toml", b""))
+    found = _Found()
+    _add_pyproject(found, _toml(tree.manifests.get("pyproject.toml", b"")))
+    _add_setup_cfg(found, _config(tree.manifests.get("setup.cfg", b"")))
+    _add_setup_py(found, as_utf8(tree.manifests.get("setup.py", b"")).decode("utf-8", "replace"))
+    clean = [folder.strip("./") for folder in found.folders]
+    name = normalised(found.name) if found.name else ""
+    return PythonProject(name, tuple(dict.fromkeys(clean)), tuple(found.scripts), tuple(found.plugins))
+
+
+def _add_pyproject(found: _Found, document: dict[str, object]) -> None:
     for table in (
         _table(document, "project"),
         _table(document, "tool", "poetry"),
         _table(document, "tool", "flit", "metadata"),
     ):
-        name = name or str(table.get("name", "") or table.get("module", ""))
+        found.name = found.name or str(table.get("name", "") or table.get("module", ""))
         for key in ("scripts", "gui-scripts"):
-            scripts += _targets(_table(table, key).values())
+            found.scripts += _targets(_table(table, key).values())
         for key in ("entry-points", "plugins"):
             for group, points in _table(table, key).items():
-                (scripts if "script" in group else plugins).extend(
-                    _targets(points.values() if isinstance(points, dict) else ())
-                )
-    folders += _declared_folders(document)
-    config = _config(tree.manifests.get("setup.cfg", b""))
-    if config is not None:
-        name = name or config.get("metadata", "name", fallback="")
-        for group, text in config["options.entry_points"].items() if "options.entry_points" in config else ():
-            (scripts if "script" in group else plugins).extend(
-                _targets(line.partition("=")[2] for line in text.splitlines())
-            )
-        for section, key in (("options.packages.find", "where"), ("options", "package_dir")):
-            folders += re.findall(r"[\w./-]+", config.get(section, key, fallback="").split("=")[-1])
-    setup = as_utf8(tree.manifests.get("setup.py", b"")).decode("utf-8", "replace")
-    if setup:
-        found = _SETUP_NAME.search(setup)
-        name = name or (found.group(1) if found else "")
-        folders += _SETUP_FOLDER.findall(setup) + re.findall(
-            r"find_packages\(\s*(?:where\s*=\s*)?[\"']([\w./-]+)[\"']", setup
-        )
-        entries = setup.partition("entry_points")[2] if "entry_points" in setup else ""
-        scripts += _targets(_SETUP_ENTRY.findall(entries))
-    clean = [folder.strip("./") for folder in folders]
-    return PythonProject(
-        normalised(name) if name else "", tuple(dict.fromkeys(clean)), tuple(scripts), tuple(plugins)
-    )
+                found.add_entry_points(group, points.values() if isinstance(points, dict) else ())
+    found.folders += _declared_folders(document)
+
+
+def _add_setup_cfg(found: _Found, config: ConfigParser | None) -> None:
+    if config is None:
+        return
+    found.name = found.name or config.get("metadata", "name", fallback="")
+    for group, text in config["options.entry_points"].items() if "options.entry_points" in config else ():
+        found.add_entry_points(group, (line.partition("=")[2] for line in text.splitlines()))
+    for section, key in (("options.packages.find", "where"), ("options", "package_dir")):
+        found.folders += re.findall(r"[\w./-]+", config.get(section, key, fallback="").split("=")[-1])
+
+
+def _add_setup_py(found: _Found, text: str) -> None:
+    """Read by patterns: what most files write, in code that need not even be of this Python."""
+    name = _SETUP_NAME.search(text)
+    found.name = found.name or (name.group(1) if name else "")
+    found.folders += _SETUP_FOLDER.findall(text) + _FIND_PACKAGES.findall(text)
+    found.scripts += _targets(_SETUP_ENTRY.findall(text.partition("entry_points")[2]))
 
 
 def _toml(data: bytes) -> dict[str, object]:
@@ -141,6 +155,7 @@ def _table(value: object, *keys: str) -> dict[str, object]:
 
 
 def _config(data: bytes) -> ConfigParser | None:
+    # Entry points are `name = module:function` and versions hold `%`: neither may be taken for syntax.
     parser = ConfigParser(interpolation=None, strict=False, delimiters=("=",))
     try:
         parser.read_string(as_utf8(data).decode("utf-8", "replace"))
@@ -220,6 +235,7 @@ def _source_folder(project: PythonProject, paths: list[str]) -> str:
         if not candidate or f"{prefix}__init__.py" in known:
             continue
         inside = [path for path in paths if path.startswith(prefix)]
+        # `lib` or `python` may hold anything, C sources too; `src` without packages holds single modules.
         certain = candidate == "src" or candidate in project.source_folders
         packages = [path for path in inside if path.endswith("/__init__.py")]
         if inside and (certain or packages):
@@ -257,6 +273,7 @@ def _installed(project: PythonProject, tops: dict[str, int], paths: list[str], f
     prefix = f"{folder}/" if folder else ""
     known = set(paths)
     wanted = {target.partition(".")[0] for target in (*project.scripts, *project.plugins)} & tops.keys()
+    # Names often carry a language or a framework: python-slugify installs slugify.
     flat = {re.sub(r"^(python|py|django|flask)-|-(python|py)$|-", "", project.name), project.name.replace("-", "")}
     for name in tops:
         if name.replace("_", "").lower() in flat:
@@ -269,13 +286,16 @@ def _installed(project: PythonProject, tops: dict[str, int], paths: list[str], f
         and not _TEST_FILES.match(f"{name}.py")
     }
     packages = {name for name in candidates if f"{prefix}{name}/__init__.py" in known}
-    if folder:
+    if folder:  # what lies in a source folder is there to be installed
         return wanted | candidates
     if wanted:
+        # A package of about the same size is installed with the main one (attr and attrs), small ones are tools of
+        # the developers. Below three files sizes mean nothing.
         largest = max(tops[name] for name in wanted)
         return wanted | {name for name in packages if largest < 3 or tops[name] >= largest / 4}
     if packages:
         return packages
+    # No package at the top: either a namespace (google/cloud/x/__init__.py) or a project of single modules.
     namespaces = {
         name for name in candidates if any(f"{name}/" in path and path.endswith("__init__.py") for path in paths)
     }
@@ -289,7 +309,7 @@ def _place(path: str, names: dict[str, str], whole: bool) -> SourcePlace:
     """Decide by folder and file name; tests inside the package are tests."""
     parts = PurePosixPath(path).parts
     lowered = [part.lower() for part in parts[:-1]]
-    if not whole:
+    if not whole:  # a single file, a notebook or a diff: its folders are not known to be the repository's
         return SourcePlace.PACKAGE
     if any(part in _TEST_FOLDERS for part in lowered) or _TEST_FILES.match(parts[-1]):
         return SourcePlace.TEST

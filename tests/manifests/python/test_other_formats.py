@@ -2,11 +2,11 @@
 
 import pytest
 
-from groundup.manifests.protocol import ManifestFormat
 from groundup.manifests.python.environment_yml import CONDA, EnvironmentYml
 from groundup.manifests.python.pipfile import Pipfile
 from groundup.manifests.python.setup_cfg import SetupCfg
 from groundup.manifests.records import Dependency, DependencyKind, ManifestError
+from groundup.manifests.sections import ManifestFormat
 from tests.manifests.span_laws import assert_laws
 
 SETUP_CFG = b"""\

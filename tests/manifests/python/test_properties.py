@@ -12,7 +12,7 @@ from groundup.manifests.python.requirements_txt import RequirementsTxt
 from groundup.manifests.python.setup_cfg import SetupCfg
 from groundup.manifests.python.setup_py import SetupPy
 from groundup.manifests.records import DependencyKind, ManifestError
-from groundup.manifests.sections import SpanFormat
+from groundup.manifests.sections import ManifestFormat
 from tests.manifests.python.test_other_formats import ENVIRONMENT, PIPFILE, SETUP_CFG
 from tests.manifests.python.test_pyproject import POETRY, STANDARD
 from tests.manifests.python.test_requirements_txt import FULL
@@ -111,7 +111,7 @@ def test_setup_py(runtime: list[str], extra: list[str], end: bytes) -> None:
     assert_laws(SetupPy(), text.encode().replace(b"\n", end), "setup.py", most_removed=3)
 
 
-FORMATS: dict[str, SpanFormat] = {
+FORMATS: dict[str, ManifestFormat] = {
     "pyproject.toml": Pyproject(),
     "Pipfile": Pipfile(),
     "requirements.txt": RequirementsTxt(),

@@ -8,12 +8,12 @@ from groundup.manifests.csharp.containers import Container, new_element, telling
 from groundup.manifests.csharp.xml_tree import Element, escaped, parse, readable
 from groundup.manifests.editing import Edit, Text
 from groundup.manifests.records import Dependency, DependencyKind, Language, SectionKey
-from groundup.manifests.sections import ManifestEntry, Scan, SpanFormat
+from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan
 
 _TELLING = re.compile(r"<\s*(?:package|dependency)\s[^>]*\bid\s*=", re.IGNORECASE)
 
 
-class PackagesConfig(SpanFormat):
+class PackagesConfig(ManifestFormat):
     """packages.config: `<package id version targetFramework developmentDependency />`."""
 
     name = "packages.config"
@@ -40,7 +40,7 @@ class PackagesConfig(SpanFormat):
         return Scan(source, (listed, telling_comments(source, root, [listed], _TELLING)))
 
 
-class Nuspec(SpanFormat):
+class Nuspec(ManifestFormat):
     """The specification of a package: `<dependency id version />`, grouped by target framework or not."""
 
     name = "nuspec"

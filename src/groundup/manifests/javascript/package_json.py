@@ -9,7 +9,7 @@ from groundup.manifests.javascript import specifiers
 from groundup.manifests.javascript.json_sections import BracketedList, ListSection, PeerSection, ShadowedSection
 from groundup.manifests.javascript.json_tree import JsonDocument, JsonMember, Node, laid_out, parse, quoted
 from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
-from groundup.manifests.sections import ManifestEntry, Scan, Section, SpanFormat
+from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section
 
 Path = tuple[str, ...]
 
@@ -92,7 +92,7 @@ def with_member(document: JsonDocument, path: Path) -> JsonDocument:
     return document
 
 
-class PackageJson(SpanFormat):
+class PackageJson(ManifestFormat):
     """The manifest of npm, pnpm, Yarn and Bun."""
 
     name = "package.json"

@@ -12,7 +12,7 @@ from groundup.manifests.editing import Edit, Text
 from groundup.manifests.javascript.specifiers import selected
 from groundup.manifests.lines import inserted_lines
 from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
-from groundup.manifests.sections import ManifestEntry, Scan, Section, SpanFormat
+from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section
 from groundup.manifests.yaml_blocks import Block, BlockSection, blocks, brackets, top_level
 
 _KINDS = {
@@ -31,7 +31,7 @@ _NESTED = {"catalogs": DependencyKind.CONSTRAINT, "peerDependencyRules": Depende
 _PLAIN = re.compile(r"[A-Za-z0-9^~<>=./_-][\w^~<>=./ $|+-]*(?<! )")
 
 
-class PnpmWorkspace(SpanFormat):
+class PnpmWorkspace(ManifestFormat):
     """The workspace file of pnpm."""
 
     name = "pnpm-workspace.yaml"

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from groundup.manifests.editing import Text
 from groundup.manifests.python.requirement import normalised, parse_requirement, place_kind, render_requirement
 from groundup.manifests.records import Dependency, DependencyKind, Language, ManifestError, Note, SectionKey
-from groundup.manifests.sections import ManifestEntry, Scan, Section, SpanFormat
+from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section
 from groundup.manifests.yaml_blocks import Block, BlockSection, blocks, brackets, top_level
 
 CONDA = "conda"
@@ -17,7 +17,7 @@ _SPEC = re.compile(r"(?:(?P<channel>[\w./-]+)::)?(?P<name>[A-Za-z0-9_.-]*[A-Za-z
 _KEPT = frozenset({"python", "pip"})
 
 
-class EnvironmentYml(SpanFormat):
+class EnvironmentYml(ManifestFormat):
     """conda's environment file."""
 
     name = "environment.yml"

@@ -8,13 +8,13 @@ from groundup.manifests.editing import Edit, Text
 from groundup.manifests.python import poetry
 from groundup.manifests.python.requirement import group_kind
 from groundup.manifests.records import Dependency, DependencyKind, Language, SectionKey
-from groundup.manifests.sections import ManifestEntry, Scan, SpanFormat
+from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan
 from groundup.manifests.toml_sections import KeySection, assignments
 
 _OTHERS = frozenset({"source", "requires", "pipenv", "scripts"})
 
 
-class Pipfile(SpanFormat):
+class Pipfile(ManifestFormat):
     """The manifest of pipenv."""
 
     name = "Pipfile"

@@ -27,12 +27,12 @@ from groundup.manifests.python.pyproject_places import (
 )
 from groundup.manifests.python.requirement import details_of, parse_requirement, render_checked
 from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
-from groundup.manifests.sections import ManifestEntry, Scan, Section, SpanFormat
+from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section
 from groundup.manifests.toml import TomlDocument, Value
 from groundup.manifests.toml_sections import KeySection, assignments
 
 
-class Pyproject(SpanFormat):
+class Pyproject(ManifestFormat):
     """The standard file of Python projects and of most of their tools."""
 
     name = "pyproject.toml"

@@ -17,7 +17,7 @@ from groundup.manifests.python.requirement import (
     render_requirement,
 )
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, Note, SectionKey
-from groundup.manifests.sections import ManifestEntry, Scan, Section, SpanFormat
+from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section
 
 _SUFFIXES = (".txt", ".in", ".pip")
 _NAMED = re.compile(r"(^|[-_.])(requirements?|reqs?|requires|constraints?)([-_.]|$)")
@@ -30,7 +30,7 @@ _PER_REQUIREMENT = re.compile(r"\s+--?[A-Za-z]")
 _SELF = re.compile(r"(?:\.|\./|file:\.|file:\./)(?:\[[^\]]*\])?(?:\s*;.*)?$")
 
 
-class RequirementsTxt(SpanFormat):
+class RequirementsTxt(ManifestFormat):
     """What `pip install -r` reads. The file's name shows what its requirements are for."""
 
     name = "requirements.txt"

@@ -9,7 +9,7 @@ from groundup.manifests.editing import Edit, Span, Text
 from groundup.manifests.lines import deletions, inserted_lines, with_touching_comments
 from groundup.manifests.python.requirement import parse_requirement, render_checked
 from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
-from groundup.manifests.sections import ManifestEntry, Scan, Section, SpanFormat
+from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section
 
 _SECTION = re.compile(r"\[(?P<name>[^\]]+)\]")
 _OPTION = re.compile(r"(?P<key>[^\s=:][^=:]*?)[ \t]*[=:][ \t]*")
@@ -112,7 +112,7 @@ _MARKER = re.compile(
 _COMMENT = re.compile(r"\s+#.*$")
 
 
-class SetupCfg(SpanFormat):
+class SetupCfg(ManifestFormat):
     """The declarative file of setuptools."""
 
     name = "setup.cfg"

@@ -17,7 +17,7 @@ from groundup.manifests.python.requirement import (
     render_requirement,
 )
 from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
-from groundup.manifests.sections import ManifestEntry, Scan, Section, SpanFormat
+from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section
 
 if TYPE_CHECKING:
     import libcst
@@ -130,7 +130,7 @@ _COMMENT = re.compile(r"\s+#.*$")
 _SHOWN = 60
 
 
-class SetupPy(SpanFormat):
+class SetupPy(ManifestFormat):
     """The program that setuptools runs."""
 
     name = "setup.py"

@@ -1,14 +1,15 @@
 """Cargo.toml: dependencies of packages, targets and workspaces, and what is patched or replaced."""
 
-from collections.abc import Iterator, Sequence
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from groundup.manifests import toml
 from groundup.manifests.editing import Edit, Span, Text
-from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
-from groundup.manifests.rust import declarations
-from groundup.manifests.sections import ManifestEntry, Scan, Section, SpanFormat
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, Note, SectionKey
+from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section
 from groundup.manifests.toml import Child, Path, TomlDocument
 from groundup.manifests.toml_sections import Assignment, KeySection, assignments, inline_home
 
@@ -22,6 +23,12 @@ _KINDS = {
 """Tables of a package or a target; the spelling with `_` is what old editions allow."""
 
 _WORKSPACE: Path = ("workspace", "dependencies")
+
+
+_FIELDS = ("version", "features", "package")
+"""Keys that always become fields of the record; what is left becomes details."""
+
+_ORDER = ("workspace", "package", "version", "path", "git", "branch", "tag", "rev", "registry", "registry-index")
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,7 @@ class _CargoSection(KeySection):
         return [Edit(first.start, first.end, header + follows), *(item for item in edits if item != first)]
 
 
-class CargoToml(SpanFormat):
+class CargoToml(ManifestFormat):
     """The manifest of Cargo packages and workspaces."""
 
     name = "Cargo.toml"
@@ -111,7 +118,7 @@ def _section(document: TomlDocument, path: Path, key: SectionKey) -> Iterator[Se
     def render(items: Sequence[Dependency]) -> Assignment:
         return _render_in(document.source, items)
 
-    yield _CargoSection(document, path, key, entries, children, render, declarations.key_of)
+    yield _CargoSection(document, path, key, entries, children, render, _key_of)
 
 
 def _place(document: TomlDocument, path: Path) -> int | None:
@@ -130,8 +137,8 @@ def _entry(document: TomlDocument, path: Path, child: Child, key: SectionKey) ->
     )
     text = source.newline.join(source.text[span.start : span.end] for span in pieces)
     try:
-        dependency = declarations.parse(child.name, document.plain(*path, child.name), key)
-    except declarations.UnusableError as error:
+        dependency = _parse(child.name, document.plain(*path, child.name), key)
+    except _UnusableError as error:
         raise source.error(f"{'.'.join((*path, child.name))} {error}", child.start) from error
     return ManifestEntry(
         dependency.model_copy(update={"text": text, "location": source.location(pieces[0])}),
@@ -141,8 +148,8 @@ def _entry(document: TomlDocument, path: Path, child: Child, key: SectionKey) ->
 
 def _render_in(source: Text, items: Sequence[Dependency]) -> Assignment:
     if len(items) > 1:
-        raise source.error(f"cannot hold {declarations.key_of(items[0])!r} twice in one table")
-    return declarations.render(items[0])
+        raise source.error(f"cannot hold {_key_of(items[0])!r} twice in one table")
+    return _render(items[0])
 
 
 def _notes(document: TomlDocument) -> Iterator[Note]:
@@ -185,3 +192,132 @@ def _optional_names(document: TomlDocument) -> frozenset[str]:
             if isinstance(value, dict) and value.get("optional") is True:
                 names.add(name)
     return frozenset(names - set(_names(document, "features")))
+
+
+class _UnusableError(ValueError):
+    """A value that declares no dependency; its text continues "dependencies.foo ..."."""
+
+
+def _key_of(dependency: Dependency) -> str:
+    """Return the key that a dependency stands under."""
+    return dependency.alias or dependency.name
+
+
+def _normalised(name: str) -> str:
+    """Return a crate's name in one spelling: the registry treats `-` and `_` as the same."""
+    return name.lower().replace("_", "-")
+
+
+def _parse(key: str, value: object, section: SectionKey) -> Dependency:
+    """Return the dependency that `key = value` declares. Raises `_UnusableError`."""
+    if isinstance(value, str):
+        value = {"version": value}
+    if not isinstance(value, dict):
+        raise _UnusableError("must be a version or a table")
+    table: dict[str, object] = dict(value)
+    version, package, features = table.get("version", ""), table.get("package", key), table.get("features", [])
+    if not isinstance(version, str) or not isinstance(package, str):
+        raise _UnusableError("must give its version and its package as strings")
+    if not isinstance(features, list) or not all(isinstance(item, str) for item in features):
+        raise _UnusableError("must list its features as strings")
+    name, alias = (package, key if package != key else "") if "package" in table else _named(key, section)
+    rest = {name: item for name, item in table.items() if name not in _FIELDS}
+    if "package" in table and not alias:
+        rest["package"] = package
+    source, origin = _origin(rest)
+    kind = section.kind
+    if kind is DependencyKind.RUNTIME and rest.get("optional") is True:
+        kind = DependencyKind.OPTIONAL
+        del rest["optional"]
+    return Dependency(
+        language="rust",
+        name=name,
+        normalised=_normalised(name),
+        constraint=version,
+        extras=tuple(features),
+        marker=section.marker,
+        kind=kind,
+        group=section.group,
+        source=source,
+        origin=origin,
+        alias=alias,
+        details=tuple(sorted((name, _detail(item)) for name, item in rest.items())),
+    )
+
+
+def _render(dependency: Dependency) -> Assignment:
+    """Return key and value: the inverse of `_parse`."""
+    table: dict[str, object] = {name: _from_detail(text) for name, text in dependency.details}
+    if dependency.alias and dependency.group != "replace":
+        table["package"] = dependency.name
+    if dependency.constraint:
+        table["version"] = dependency.constraint
+    if dependency.source is DependencySource.WORKSPACE:
+        table["workspace"] = True
+    elif dependency.source in (DependencySource.PATH, DependencySource.PROJECT):
+        table["path"] = dependency.origin
+    elif dependency.source is DependencySource.GIT:
+        table["git"] = dependency.origin
+    elif dependency.origin:
+        table.setdefault("registry", dependency.origin)
+    if dependency.extras:
+        table["features"] = list(dependency.extras)
+    if dependency.kind is DependencyKind.OPTIONAL:
+        table["optional"] = True
+    key = _key_of(dependency)
+    if table.keys() <= {"version"}:
+        return key, toml.quoted(dependency.constraint or "*")
+    names = sorted(table, key=lambda name: (_ORDER.index(name) if name in _ORDER else len(_ORDER), name))
+    return key, _inline({name: table[name] for name in names})
+
+
+def _named(key: str, section: SectionKey) -> tuple[str, str]:
+    """Return name and alias of a key without `package`: `[replace]` has package specifications as keys."""
+    if section.group != "replace":
+        return key, ""
+    name = key.rpartition("#")[2].partition(":")[0].partition("@")[0]
+    return (name, key) if name and name != key else (key, "")
+
+
+def _origin(rest: dict[str, object]) -> tuple[DependencySource, str]:
+    """Take out of *rest* where the dependency comes from."""
+    if rest.get("workspace") is True:
+        del rest["workspace"]
+        return DependencySource.WORKSPACE, ""
+    for name, source in (("git", DependencySource.GIT), ("path", DependencySource.PATH)):
+        if isinstance(rest.get(name), str):
+            return source, str(rest.pop(name))
+    if isinstance(rest.get("registry"), str):
+        return DependencySource.REGISTRY, str(rest.pop("registry"))
+    return DependencySource.REGISTRY, ""
+
+
+def _detail(value: object) -> str:
+    """Return a text as it is, unless it would read as JSON, and everything else as JSON."""
+    if isinstance(value, str):
+        try:
+            json.loads(value)
+        except ValueError:
+            return value
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+
+
+def _from_detail(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _inline(value: object) -> str:
+    """Return *value* as TOML on one line."""
+    if isinstance(value, Mapping):
+        members = ", ".join(f"{toml.key(str(name))} = {_inline(item)}" for name, item in value.items())
+        return f"{{ {members} }}" if members else "{}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_inline, value)) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else str(value)
+    return str(value) if isinstance(value, int) else toml.quoted(str(value))

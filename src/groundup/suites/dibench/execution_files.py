@@ -14,8 +14,8 @@ from collections.abc import Callable
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
 from groundup.manifests.formats import format_of
-from groundup.manifests.protocol import ManifestFormat
 from groundup.manifests.records import DependencyKind, ManifestError
+from groundup.manifests.sections import ManifestFormat
 from groundup.suites.dibench.answers import Edited, original
 from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.instances import Instance

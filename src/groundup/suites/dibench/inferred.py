@@ -8,8 +8,8 @@ from packaging.utils import canonicalize_name
 
 from groundup.domain.records import Record
 from groundup.manifests.formats import FORMATS, find_manifests, format_of
-from groundup.manifests.protocol import ManifestFormat
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, ManifestError
+from groundup.manifests.sections import ManifestFormat
 from groundup.sources.files import SourceFiles, read_tree
 from groundup.sources.inference import infer_tree
 from groundup.sources.records import InferredDependency, InferredKind, Manner, SourcePlace
