@@ -11,8 +11,9 @@ from typing_extensions import override
 from groundup.agents.languages import LanguageTools, language_tools, python_names
 from groundup.agents.loop import create
 from groundup.domain.errors import InfrastructureError
-from groundup.environments.toolchains import Toolchain, ToolchainName
-from groundup.registries.lending import LendingRules, RegistryKind, RegistrySet
+from groundup.environments.toolchains import Toolchain
+from groundup.languages import RegistryKind, ToolchainName
+from groundup.registries.lending import LendingRules, RegistrySet
 from groundup.sandbox.fake import FakeProvider
 from groundup.sandbox.protocol import Mount
 from tests.agents.fakes import FakeBuilder, FakeModel, Memory, a_task, assignment, runs, says

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import InfrastructureError
-from groundup.environments.toolchains import TOOLCHAINS, ToolchainName, find_toolchain
+from groundup.environments.toolchains import find_toolchain
+from groundup.languages import TOOLCHAINS, ToolchainName
 
 
 def program(path: Path, script: str) -> Path:

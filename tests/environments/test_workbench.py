@@ -9,7 +9,8 @@ import pytest
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.limits import Limits
 from groundup.environments.local import LocalBuilder
-from groundup.environments.toolchains import Toolchain, ToolchainName, find_toolchain
+from groundup.environments.toolchains import Toolchain, find_toolchain
+from groundup.languages import ToolchainName
 from groundup.registries.lending import LendingRules, RegistryLending, RegistrySet
 from groundup.sandbox.protocol import Command, CommandResult, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import environment

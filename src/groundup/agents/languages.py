@@ -5,16 +5,15 @@ failure: the agent is told that it has to do without. A registry comes with its 
 could ask it.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection
 
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.maven_layers import memory_options
-from groundup.environments.toolchains import ToolchainName
-from groundup.registries.lending import LendingRules, RegistryKind
+from groundup.languages import LANGUAGES, LanguageRecord, RegistryKind, ToolchainName
+from groundup.registries.lending import LendingRules
 from groundup.sandbox.protocol import Mount
 
 PYTHON = "python"
@@ -43,7 +42,8 @@ class LanguageTools(Record):
             return (
                 f" There is {' and '.join(f'{name} {version}' for name, version in self.versions.items())}, too."
             )
-        return f" There are no tools for {_NAMES[self.language]}." if self.language in _NAMES else ""
+        need = _needs(self.language)
+        return f" There are no tools for {need.name}." if need else ""
 
     @property
     def installers(self) -> str:
@@ -60,28 +60,19 @@ class LanguageTools(Record):
         return LendingRules(kinds=(self.registry,), refused=refused)
 
 
-@dataclass(frozen=True)
-class _Need:
-    """What a language needs."""
-
-    registry: RegistryKind
-    installer: str
-    find: Callable[[Task, EnvironmentBuilder], Awaitable[LanguageTools]]
-
-
 def python_names(task: Task, withheld: Collection[str]) -> tuple[str, ...]:
     """Return those of *withheld* that are names of Python distributions: none for a task in another language."""
-    return () if _language(task) in _NEEDS else tuple(withheld)
+    return () if _needs(_language(task)) else tuple(withheld)
 
 
 async def language_tools(task: Task, builder: EnvironmentBuilder) -> LanguageTools:
     """Return what there is for *task*'s language, when *builder* lends it."""
     language = _language(task)
-    need = _NEEDS.get(language)
+    need = _needs(language)
     if need is None:
         return LanguageTools()
     try:
-        found = await need.find(task, builder)
+        found = await (_tools(need.toolchain, builder) if need.toolchain else _java(task, builder))
     except InfrastructureError as error:
         return LanguageTools(language=language, absent=str(error))
     return found.model_copy(update={"language": language, "registry": need.registry, "installer": need.installer})
@@ -90,6 +81,11 @@ async def language_tools(task: Task, builder: EnvironmentBuilder) -> LanguageToo
 def _language(task: Task) -> str:
     named = task.metadata.get("language")
     return named if isinstance(named, str) else PYTHON
+
+
+def _needs(language: str) -> LanguageRecord | None:
+    """Return the record of a language that needs more than Python."""
+    return None if language == PYTHON else LANGUAGES.get(language)
 
 
 async def _java(task: Task, builder: EnvironmentBuilder) -> LanguageTools:
@@ -105,21 +101,8 @@ async def _java(task: Task, builder: EnvironmentBuilder) -> LanguageTools:
     )
 
 
-def _toolchain(name: ToolchainName) -> Callable[[Task, EnvironmentBuilder], Awaitable[LanguageTools]]:
-    async def find(task: Task, builder: EnvironmentBuilder) -> LanguageTools:
-        found = await builder.toolchain(name)
-        return LanguageTools(
-            versions=found.versions, mounts=found.mounts, path=found.path, environment=found.environment
-        )
-
-    return find
-
-
-_NEEDS: Mapping[str, _Need] = {
-    "java": _Need("maven", "Maven", _java),
-    "javascript": _Need("npm", "npm", _toolchain("node")),
-    "rust": _Need("crates", "cargo", _toolchain("rust")),
-    "csharp": _Need("nuget", "dotnet", _toolchain("dotnet")),
-}
-_NAMES = {"java": "Java", "javascript": "JavaScript", "rust": "Rust", "csharp": "C#"}
-"""As people write them."""
+async def _tools(name: ToolchainName, builder: EnvironmentBuilder) -> LanguageTools:
+    found = await builder.toolchain(name)
+    return LanguageTools(
+        versions=found.versions, mounts=found.mounts, path=found.path, environment=found.environment
+    )

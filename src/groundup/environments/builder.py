@@ -12,7 +12,8 @@ from groundup.environments.requests import AnySource, Layer, PythonEnvironment, 
 if TYPE_CHECKING:
     from groundup.environments.java_builder import JavaBuilder
     from groundup.environments.requests import InstalledProgram, ProgramRequest
-    from groundup.environments.toolchains import Toolchain, ToolchainName
+    from groundup.environments.toolchains import Toolchain
+    from groundup.languages import ToolchainName
     from groundup.registries.lending import LendingRules, RegistrySet
     from groundup.registries.pypi.gateway import PyPIGateway
 

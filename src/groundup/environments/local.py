@@ -22,7 +22,8 @@ from groundup.environments.requests import (
     ProgramRequest,
 )
 from groundup.environments.sources import git_layer, source_key, source_layer
-from groundup.environments.toolchains import Toolchain, ToolchainName, find_toolchain
+from groundup.environments.toolchains import Toolchain, find_toolchain
+from groundup.languages import ToolchainName
 from groundup.registries.lending import LendingRules, RegistryLending, RegistrySet
 from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.settings import RegistrySettings

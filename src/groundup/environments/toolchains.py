@@ -10,28 +10,21 @@ import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, get_args
 
 from pydantic import Field
 
 from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.domain.records import Record
+from groundup.languages import TOOLCHAINS, ToolchainName
 from groundup.sandbox.programs import run_program
 from groundup.sandbox.protocol import Mount
 
-ToolchainName = Literal["node", "rust", "dotnet"]
-TOOLCHAINS: tuple[ToolchainName, ...] = get_args(ToolchainName)
 INSIDE = "/opt/toolchains"
 _ASK_S = 60.0
 _VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
 _NODE_PACKAGES = {"npm": ("npm", "bin/npm-cli.js"), "npx": ("npm", "bin/npx-cli.js")}
 _COREPACK = {"corepack": ("corepack", "dist/corepack.js")}
-_HOW = {
-    "node": "install Node.js with npm and put `node` on PATH",
-    "rust": "install Rust with cargo and put `cargo` and `rustc` on PATH",
-    "dotnet": "install a .NET SDK and put `dotnet` on PATH",
-}
 
 
 class Toolchain(Record):
@@ -62,14 +55,16 @@ class _Host:
     def program(self, name: str, toolchain: ToolchainName) -> Path:
         found = shutil.which(name, path=self._environment.get("PATH", os.defpath))
         if found is None:
-            raise MachineError(f"{name} is not on this machine; {_HOW[toolchain]}, then run again")
+            raise MachineError(f"{name} is not on this machine; {TOOLCHAINS[toolchain].install}, then run again")
         return Path(found)
 
     async def says(self, toolchain: ToolchainName, *argv: str | Path) -> str:
         result = await run_program(argv, cwd=Path("/"), environment=self._environment, timeout_s=_ASK_S)
         if not result.ok:
             words = result.text().strip().splitlines()[-1:] or ["nothing"]
-            raise InfrastructureError(f"{argv[0]} does not work and says {words[0]!r}; {_HOW[toolchain]}")
+            raise InfrastructureError(
+                f"{argv[0]} does not work and says {words[0]!r}; {TOOLCHAINS[toolchain].install}"
+            )
         return result.stdout.decode(errors="replace").strip()
 
     async def version(self, toolchain: ToolchainName, *argv: str | Path) -> str:
@@ -94,7 +89,7 @@ async def _node(host: _Host, staging: Path) -> Toolchain:
         if (modules / place[0] / place[1]).is_file()
     }
     if "npm" not in programs:
-        raise MachineError(f"{npm} does not belong to a usual npm; {_HOW['node']}")
+        raise MachineError(f"{npm} does not belong to a usual npm; {TOOLCHAINS['node'].install}")
     packages = sorted({package for package, _ in programs.values()})
     headers = node.parents[1] / "include" / "node"
     folder = staging / f"node-{short(digest_of([versions, packages, sorted(programs), headers.is_dir()]))}"
@@ -150,7 +145,7 @@ async def _rust(host: _Host, staging: Path) -> Toolchain:
     if _is_seen(root) and _is_seen(cargo.resolve()):
         return Toolchain(name="rust", versions=versions)
     if not own.is_file():
-        raise MachineError(f"the Rust toolchain {root} has no cargo of its own; {_HOW['rust']}")
+        raise MachineError(f"the Rust toolchain {root} has no cargo of its own; {TOOLCHAINS['rust'].install}")
     inside = f"{INSIDE}/rust"
     return Toolchain(
         name="rust", versions=versions, mounts=(Mount(source=root, target=inside),), path=(f"{inside}/bin",)

@@ -21,6 +21,7 @@ from pydantic import Field
 
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
+from groundup.languages import RegistryKind
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import RegistryClient
 from groundup.registries.crates.gateway import CratesGateway
@@ -38,8 +39,6 @@ from groundup.registries.settings import RegistrySettings
 from groundup.registries.shared_work import OpenWhileUsed, SharedWork
 from groundup.sandbox.protocol import Sandbox
 from groundup.trees.removal import remove_tree
-
-RegistryKind = Literal["pypi", "npm", "crates", "nuget", "maven"]
 
 
 class LendingRules(Record):

@@ -18,11 +18,15 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, NetworkError, UsageError
 from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
+from groundup.languages import LANGUAGES
 from groundup.registries.cache import FetchCache
 from groundup.trees.reading import LARGE, read_regular
 
 Ecosystem = Literal["pypi", "npm", "crates", "nuget"]
 ECOSYSTEMS: tuple[Ecosystem, ...] = get_args(Ecosystem)
+_OF_LANGUAGE = {
+    language: kind for language, record in LANGUAGES.items() for kind in ECOSYSTEMS if kind == record.registry
+}
 _FRESH_S = 24 * 3600.0
 _DOWN_S = 60.0
 _PER_SECOND = 10.0
@@ -37,6 +41,11 @@ class Listing(Record):
     exists: bool
     versions: tuple[str, ...] = Field(default=(), description="all that can be installed, in no order")
     fetched_at: datetime
+
+
+def ecosystem_of(language: str) -> Ecosystem:
+    """Return whose names the packages of a language are."""
+    return _OF_LANGUAGE[language]
 
 
 class NameLookup(Protocol):

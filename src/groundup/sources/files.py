@@ -5,18 +5,15 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from groundup.domain.errors import UsageError
+from groundup.languages import LANGUAGES
 from groundup.sources.names import words
+from groundup.sources.records import Language
 from groundup.trees.reading import read_regular
 
-SUFFIXES = {
-    "python": (".py", ".pyi", ".pyw", ".ipynb"),
-    "rust": (".rs",),
-    "javascript": (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".vue", ".svelte"),
-    "csharp": (".cs", ".razor", ".cshtml"),
-}
+SUFFIXES = {language: record.suffixes for language, record in LANGUAGES.items() if language in get_args(Language)}
 """What belongs to which language."""
 
 SKIPPED_FOLDERS = words(

@@ -24,8 +24,9 @@ from groundup.grading.ci.records import (
 )
 from groundup.grading.ci.relay import StepPlace
 from groundup.grading.ci.tools import DEFAULT_PYTHON, Tool, Tools, python_asked_by_file, python_minors, substitute
+from groundup.languages import RegistryKind
 from groundup.registries.ledger import Trouble
-from groundup.registries.lending import LendingRules, RegistryKind, RegistrySet
+from groundup.registries.lending import LendingRules, RegistrySet
 from groundup.registries.uv import uv_program
 from groundup.sandbox.protocol import Command, Mount, Sandbox, SandboxSpec
 from groundup.workflows.tree import RepositoryTree

@@ -18,7 +18,7 @@ from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Statu
 from groundup.grading.bench import Bench
 from groundup.grading.ci.failure_kinds import FailureKind, JobFailure, failure_of
 from groundup.grading.ci.records import JOB_LIMITS, JobRequest, JobResult, UnsupportedJobError
-from groundup.grading.ci.tools import Tool
+from groundup.languages import LANGUAGES
 from groundup.suites.base import Graded, Grader
 from groundup.suites.dibench.answers import Edited, answer, submitted
 from groundup.suites.dibench.dataset import InstanceProblem
@@ -32,7 +32,6 @@ from groundup.workflows.workflow import WorkflowError
 
 VERSION = "1"
 _ACT_MB = 256
-_TOOL: Mapping[str, Tool] = {"python": "python", "rust": "rust", "javascript": "node", "csharp": "dotnet"}
 _STAGES: Mapping[FailureKind, Stage] = {
     FailureKind.MISSING_IN_TEST: Stage.IMPORT,
     FailureKind.TESTS: Stage.TEST,
@@ -127,7 +126,7 @@ class ExecutionGrader(Grader):
             limits=JOB_LIMITS.model_copy(update={"wall_clock_s": timeout_s, "command_s": timeout_s}),
         )
         place = Bench(provider=bench.provider, builder=bench.builder, scratch=bench.scratch / "ci")
-        return await run_job(request, place, (_TOOL[instance.language],))
+        return await run_job(request, place, (LANGUAGES[instance.language].toolchain or "python",))
 
     def _executed(
         self,

@@ -16,7 +16,7 @@ from groundup.domain.digests import digest_of
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.bench import Bench
-from groundup.registries.names import NameLookup, Names
+from groundup.registries.names import NameLookup, Names, ecosystem_of
 from groundup.suites.base import Graded, Grader
 from groundup.suites.dibench.answers import Read, original, submitted
 from groundup.suites.dibench.dataset import InstanceProblem
@@ -29,7 +29,7 @@ from groundup.suites.dibench.published import (
     official_comparison,
     official_names,
 )
-from groundup.suites.dibench.registry_check import ECOSYSTEM, EditedRepository, Existence
+from groundup.suites.dibench.registry_check import EditedRepository, Existence
 from groundup.suites.dibench.sizes import source_lines
 from groundup.suites.dibench.verdict_facts import facts_of, scores_of
 
@@ -164,7 +164,7 @@ async def _looked_up(problem: InstanceProblem, read: Reader, asking: NameLookup)
                 inside = repository.has(path, item.name)
                 found[Existence.FOUND if inside else Existence.FAKE] += 1
                 continue
-            listing = await asking.look_up(ECOSYSTEM[language], _asked(language, item.name))
+            listing = await asking.look_up(ecosystem_of(language), _asked(language, item.name))
             known = Existence.UNVERIFIABLE if listing is None else Existence.FOUND
             found[Existence.FAKE if listing is not None and not listing.exists else known] += 1
     return found

@@ -15,23 +15,15 @@ from functools import cached_property
 
 from groundup.domain.records import Record
 from groundup.manifests.formats import find_manifests
-from groundup.manifests.records import Dependency, DependencySource, Language
-from groundup.registries.names import Ecosystem, Listing, NameLookup
+from groundup.manifests.records import Dependency, DependencySource
+from groundup.registries.names import ECOSYSTEMS, Ecosystem, Listing, NameLookup, ecosystem_of
 from groundup.suites.base import PackageName
 from groundup.suites.dibench.answers import Read
 from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.versions import satisfiable
 from groundup.suites.dibench.workspaces import offered_names
 
-ECOSYSTEM: dict[Language, Ecosystem] = {
-    "python": "pypi",
-    "rust": "crates",
-    "javascript": "npm",
-    "csharp": "nuget",
-}
-
-
-_ECOSYSTEMS: dict[str, Ecosystem] = {name: name for name in ECOSYSTEM.values()}
+_ECOSYSTEMS: dict[str, Ecosystem] = {name: name for name in ECOSYSTEMS}
 
 
 class Existence(StrEnum):
@@ -98,7 +90,7 @@ def package_name(dependency: Dependency) -> PackageName | None:
     if dependency.source is not DependencySource.REGISTRY or dependency.origin or not dependency.name:
         return None
     name = dependency.normalised if dependency.language in ("python", "csharp") else dependency.name
-    return PackageName(ECOSYSTEM[dependency.language], name or dependency.name)
+    return PackageName(ecosystem_of(dependency.language), name or dependency.name)
 
 
 def tally(checked: Iterable[Checked]) -> Counter[Existence]:

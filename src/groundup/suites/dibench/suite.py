@@ -11,6 +11,7 @@ from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Status, Verdict
 from groundup.grading.bench import Bench
+from groundup.languages import LANGUAGES as RECORDS
 from groundup.registries.names import Names, names_of
 from groundup.settings import Settings, environment
 from groundup.suites.base import PATCH_FILE, Ablation, DataSource, Grader, PackageName, Suite, Summary, Validator
@@ -40,7 +41,6 @@ _INSTRUCTION = """The dependencies of this {language} repository are missing fro
 Find out from its source code which packages it needs, and write them into these files, so that the project can be
 installed and its tests pass. Change nothing else.
 """
-_LANGUAGES = {"python": "Python", "rust": "Rust", "javascript": "JavaScript", "csharp": "C#"}
 
 
 def create(settings: Settings) -> "DiBench":
@@ -250,7 +250,7 @@ class DiBench(Suite):
             id=problem.id,
             suite=NAME,
             instruction=_INSTRUCTION.format(
-                language=_LANGUAGES[instance.language], files=", ".join(instance.build_files)
+                language=RECORDS[instance.language].name, files=", ".join(instance.build_files)
             ),
             deliverable="edits",
             data_version=self._dataset.version,

@@ -14,10 +14,10 @@ from tree_sitter import Node
 
 from groundup.domain.records import Record
 from groundup.grammars import Grammar, captures, parse, text_of
+from groundup.languages import LANGUAGES
 from groundup.sources.routes.java_project import annotations
 
 Language = Literal["python", "java"]
-_SUFFIX: dict[Language, str] = {"python": ".py", "java": ".java"}
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _LARGEST = 4_000_000
 
@@ -54,7 +54,7 @@ class CodeMetrics(Record):
 def code_metrics(root: Path, language: Language) -> CodeMetrics:
     """Count all files of *language* below *root*, tests and copied dependencies included, as published."""
     files = loc = tokens = functions = classes = complexity = 0
-    for path in _files(root, _SUFFIX[language]):
+    for path in _files(root, LANGUAGES[language].suffixes[0]):
         files += 1
         text = _text(path)
         loc += len(text.splitlines())
@@ -71,7 +71,7 @@ def code_metrics(root: Path, language: Language) -> CodeMetrics:
 def count_tests(folder: Path, language: Language) -> int:
     """Return how many tests the scripts find by reading: the denominator where fewer are reported."""
     counted = _python_tests if language == "python" else _java_tests
-    paths = _files(folder, _SUFFIX[language])
+    paths = _files(folder, LANGUAGES[language].suffixes[0])
     return sum(counted(path.name, _text(path)) for path in paths)
 
 
