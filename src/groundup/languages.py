@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+DependencyLanguage = Literal["python", "rust", "javascript", "csharp"]
+"""The languages whose manifests and imports are understood."""
 RegistryKind = Literal["pypi", "npm", "crates", "nuget", "maven"]
 ToolchainName = Literal["node", "rust", "dotnet"]
 """Toolchains of the host that sandboxes can be given. Python and Java have builders of their own."""
@@ -23,6 +25,16 @@ class LanguageRecord:
     registry: RegistryKind
     installer: str
     """The program that installs packages, as people write it."""
+    lock_files: tuple[str, ...] = ()
+    """Generated files that hold nothing but resolved dependencies, by the end of their path."""
+    installed_folders: tuple[str, ...] = ()
+    """Folders that a restore fills, by name."""
+    telltales: tuple[str, ...] = ()
+    """Files that may name dependencies, and that a project's own tests and builds may need."""
+    sdk: str = ""
+    """What runs or compiles it, as people write it."""
+    version_keys: tuple[str, ...] = ()
+    """Words in the keys of a CI matrix that name versions of that."""
     toolchain: ToolchainName | None = None
     program: str = ""
     """Whose version counts as the toolchain's."""
@@ -32,13 +44,35 @@ class LanguageRecord:
 
 LANGUAGES: Mapping[str, LanguageRecord] = {
     "python": LanguageRecord(
-        name="Python", suffixes=(".py", ".pyi", ".pyw", ".ipynb"), registry="pypi", installer="pip"
+        name="Python",
+        suffixes=(".py", ".pyi", ".pyw", ".ipynb"),
+        registry="pypi",
+        installer="pip",
+        lock_files=(
+            "poetry.lock",
+            "uv.lock",
+            "pdm.lock",
+            "Pipfile.lock",
+            "pylock.toml",
+            "pylock.*.toml",
+            "pixi.lock",
+            "conda-lock.yml",
+            "requirements*.lock",
+            "*.egg-info/requires.txt",
+        ),
+        telltales=("tox.ini", "noxfile.py", "tasks.py", "meta.yaml", "*.spec", "pixi.toml"),
+        sdk="Python",
+        version_keys=("python", "py", "version"),
     ),
     "rust": LanguageRecord(
         name="Rust",
         suffixes=(".rs",),
         registry="crates",
         installer="cargo",
+        lock_files=("Cargo.lock", "Cargo.toml.orig", "Cargo.Bazel.lock"),
+        telltales=("deny.toml", "cross.toml", "*.nix"),
+        sdk="Rust",
+        version_keys=("rust", "toolchain", "version"),
         toolchain="rust",
         program="rustc",
         install="install Rust with cargo and put `cargo` and `rustc` on PATH",
@@ -48,6 +82,23 @@ LANGUAGES: Mapping[str, LanguageRecord] = {
         suffixes=(".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".vue", ".svelte"),
         registry="npm",
         installer="npm",
+        lock_files=(
+            "package-lock.json",
+            "npm-shrinkwrap.json",
+            "yarn.lock",
+            "pnpm-lock.yaml",
+            "bun.lock",
+            "bun.lockb",
+            "deno.lock",
+            "shrinkwrap.yaml",
+            ".pnp.cjs",
+            ".pnp.js",
+            ".pnp.data.json",
+        ),
+        installed_folders=("node_modules", "bower_components"),
+        telltales=("bower.json", "lerna.json", "renovate.json", ".ncurc*"),
+        sdk="Node.js",
+        version_keys=("node", "version"),
         toolchain="node",
         program="node",
         install="install Node.js with npm and put `node` on PATH",
@@ -57,6 +108,20 @@ LANGUAGES: Mapping[str, LanguageRecord] = {
         suffixes=(".cs", ".razor", ".cshtml"),
         registry="nuget",
         installer="dotnet",
+        lock_files=(
+            "packages.lock.json",
+            "project.assets.json",
+            "paket.lock",
+            "*.deps.json",
+            "*.nuget.g.props",
+            "*.nuget.g.targets",
+            "*.nuget.dgspec.json",
+            "project.nuget.cache",
+        ),
+        installed_folders=("obj",),
+        telltales=("*.cake", "paket.dependencies", "paket.references", "NuGet.config"),
+        sdk=".NET",
+        version_keys=("dotnet", "framework", "version"),
         toolchain="dotnet",
         program="dotnet",
         install="install a .NET SDK and put `dotnet` on PATH",

@@ -21,6 +21,7 @@ from groundup.curation.repositories import RepositoryOrigin, check_out, has_comm
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.records import Record
+from groundup.languages import LANGUAGES
 from groundup.manifests.leaks import MaskedFile, MaskReport, mask_repository
 from groundup.manifests.records import DependencyKind, Language
 from groundup.settings import Settings
@@ -61,8 +62,6 @@ MASKED_KINDS: Mapping[Language, frozenset[DependencyKind]] = {
 }
 """What is taken out unless the request says otherwise. `[workspace.dependencies]` and central package versions
 name what the members need, so they go with it; pnpm's catalogs also hold tools that tests need, so they stay."""
-
-_SDK = {"python": "Python", "rust": "Rust", "javascript": "Node.js", "csharp": ".NET"}
 
 
 class TestJob(Record):
@@ -158,16 +157,9 @@ def _patch(original: Path, masked: Path, changed: Collection[MaskedFile], name: 
 
 def _specifications(language: Language, job: TestJob) -> dict[str, str]:
     """Return what the published data hold on the environment: operating system and SDK."""
-    versions = [value for key, value in job.leg.items() if any(word in key for word in _VERSION_KEYS[language])]
-    return {"OS": job.runner, "SDK": f"{_SDK[language]} {versions[0]}" if versions else _SDK[language]}
-
-
-_VERSION_KEYS: Mapping[Language, tuple[str, ...]] = {
-    "python": ("python", "py", "version"),
-    "rust": ("rust", "toolchain", "version"),
-    "javascript": ("node", "version"),
-    "csharp": ("dotnet", "framework", "version"),
-}
+    known = LANGUAGES[language]
+    versions = [value for key, value in job.leg.items() if any(word in key for word in known.version_keys)]
+    return {"OS": job.runner, "SDK": f"{known.sdk} {versions[0]}" if versions else known.sdk}
 
 
 async def add_instance(wanted: InstanceRequest, folder: Path, settings: Settings) -> Made:

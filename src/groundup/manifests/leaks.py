@@ -8,47 +8,16 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from fnmatch import translate
 from pathlib import Path, PurePosixPath
+from typing import get_args
 
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
+from groundup.languages import LANGUAGES
 from groundup.manifests.formats import FORMATS, SKIPPED_FOLDERS, files_of, format_of
 from groundup.manifests.records import Dependency, DependencyKind, Language, Manifest, ManifestError, Note
 from groundup.manifests.sections import ManifestFormat
 from groundup.trees.reading import read_regular
 from groundup.trees.removal import remove_tree
-
-LOCK_FILES: dict[Language, tuple[str, ...]] = {
-    "python": (
-        "poetry.lock", "uv.lock", "pdm.lock", "Pipfile.lock", "pylock.toml", "pylock.*.toml", "pixi.lock",
-        "conda-lock.yml", "requirements*.lock", "*.egg-info/requires.txt",
-    ),
-    "rust": ("Cargo.lock", "Cargo.toml.orig", "Cargo.Bazel.lock"),
-    "javascript": (
-        "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb",
-        "deno.lock", "shrinkwrap.yaml", ".pnp.cjs", ".pnp.js", ".pnp.data.json",
-    ),
-    "csharp": (
-        "packages.lock.json", "project.assets.json", "paket.lock", "*.deps.json", "*.nuget.g.props",
-        "*.nuget.g.targets", "*.nuget.dgspec.json", "project.nuget.cache",
-    ),
-}  # fmt: skip
-"""Generated files that hold nothing but the answer, by the end of their path; they are removed."""
-
-INSTALLED_FOLDERS: dict[Language, tuple[str, ...]] = {
-    "python": (),
-    "rust": (),
-    "javascript": ("node_modules", "bower_components"),
-    "csharp": ("obj",),
-}
-"""Folders that a restore fills, by name; they are removed, at any depth, when a manifest lies beside them."""
-
-TELLTALES: dict[Language, tuple[str, ...]] = {
-    "python": ("tox.ini", "noxfile.py", "tasks.py", "meta.yaml", "*.spec", "pixi.toml"),
-    "rust": ("deny.toml", "cross.toml", "*.nix"),
-    "javascript": ("bower.json", "lerna.json", "renovate.json", ".ncurc*"),
-    "csharp": ("*.cake", "paket.dependencies", "paket.references", "NuGet.config"),
-}  # fmt: skip
-"""Files that may name dependencies and are kept, because the project's own tests and builds may need them."""
 
 _TELLTALES_OF_ALL = (
     ".pre-commit-config.yaml", "Dockerfile*", "*.dockerfile", "Containerfile*", "Makefile", "justfile", "*.sh",
@@ -139,10 +108,12 @@ class _Masking:
         self.refused: list[str] = []
 
     def run(self) -> MaskReport:
-        languages: tuple[Language, ...] = (self.language,) if self.language else tuple(LOCK_FILES)
+        languages: tuple[Language, ...] = (self.language,) if self.language else get_args(Language)
         telltales: list[str] = []
-        is_lock = _matcher(pattern for item in languages for pattern in LOCK_FILES[item])
-        is_telltale = _matcher([*_TELLTALES_OF_ALL, *(name for item in languages for name in TELLTALES[item])])
+        is_lock = _matcher(pattern for item in languages for pattern in LANGUAGES[item].lock_files)
+        is_telltale = _matcher(
+            [*_TELLTALES_OF_ALL, *(name for item in languages for name in LANGUAGES[item].telltales)]
+        )
         self._remove_installed(languages)
         for path in list(files_of(self.root, SKIPPED_FOLDERS)):
             known = format_of(path)
@@ -166,7 +137,9 @@ class _Masking:
         for path in list(files_of(self.root, SKIPPED_FOLDERS)):
             known = format_of(path)
             folder = path.rpartition("/")[0]
-            for name in INSTALLED_FOLDERS[known.language] if known and known.language in languages else ():
+            for name in (
+                LANGUAGES[known.language].installed_folders if known and known.language in languages else ()
+            ):
                 installed = self.root / folder / name
                 if installed.is_dir() and not installed.is_symlink():
                     remove_tree(installed)

@@ -7,8 +7,9 @@ from pydantic import Field
 
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
+from groundup.languages import DependencyLanguage
 
-Language = Literal["python", "rust", "javascript", "csharp"]
+Language = DependencyLanguage
 """The languages whose manifests are understood."""
 
 

@@ -1,13 +1,13 @@
 """What inference returns: dependencies with the evidence for each, and what the source leaves open."""
 
 from enum import StrEnum
-from typing import Literal
 
 from pydantic import Field
 
 from groundup.domain.records import Record
+from groundup.languages import DependencyLanguage
 
-Language = Literal["python", "rust", "javascript", "csharp"]
+Language = DependencyLanguage
 """The languages whose imports are understood."""
 
 

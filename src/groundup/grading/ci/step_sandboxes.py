@@ -23,8 +23,8 @@ from groundup.grading.ci.records import (
     checkout,
 )
 from groundup.grading.ci.relay import StepPlace
-from groundup.grading.ci.tools import DEFAULT_PYTHON, Tool, Tools, python_asked_by_file, python_minors, substitute
-from groundup.languages import RegistryKind
+from groundup.grading.ci.tools import DEFAULT_PYTHON, Tools, python_asked_by_file, python_minors, substitute
+from groundup.languages import TOOLCHAINS, RegistryKind
 from groundup.registries.ledger import Trouble
 from groundup.registries.lending import LendingRules, RegistrySet
 from groundup.registries.uv import uv_program
@@ -32,8 +32,6 @@ from groundup.sandbox.protocol import Command, Mount, Sandbox, SandboxSpec
 from groundup.workflows.tree import RepositoryTree
 
 _HOME = "/home/user"
-_REGISTRY_OF: dict[Tool, RegistryKind] = {"python": "pypi", "node": "npm", "rust": "crates", "dotnet": "nuget"}
-_PROGRAM_OF = {"node": "node", "rust": "rustc", "dotnet": "dotnet"}
 _GIT = (
     "git init -q -b main . && git config gc.auto 0 && git add -A && "
     "git -c user.name=groundup -c user.email=groundup@localhost commit -q --no-verify --allow-empty -m checkout"
@@ -71,9 +69,9 @@ async def prepare(
     write_programs(programs)
     reported = [python.substitute for python in pythons]
     for chain in toolchains:
-        have = chain.versions[_PROGRAM_OF[chain.name]]
+        have = chain.versions[TOOLCHAINS[chain.name].program]
         reported.append(substitute(chain.name, tools.asked.get(chain.name, ()), have))
-    kinds = [_REGISTRY_OF[kind] for kind in tools.kinds]
+    kinds: list[RegistryKind] = ["pypi" if kind == "python" else TOOLCHAINS[kind].registry for kind in tools.kinds]
     wanted = LendingRules(kinds=tuple(kinds), exclude_newer=request.exclude_newer) if kinds else None
     yield StepEquipment(
         builder=builder,
