@@ -8,16 +8,14 @@ from groundup.suites.dibench.metrics import (
     DependencyCounts,
     FileAnswer,
     InstanceAnswer,
-    InstanceScore,
     MatchCounts,
     aggregate,
-    aggregate_by,
-    aggregate_by_kind,
     band,
     exact_key,
     name_key,
     score_instance,
 )
+from groundup.suites.dibench.summaries import Row, summaries
 
 
 def npm(name: str, constraint: str = "^1", kind: DependencyKind = DependencyKind.RUNTIME) -> Dependency:
@@ -62,7 +60,7 @@ def test_kinds_are_counted_apart() -> None:
     assert score.kinds[DependencyKind.DEV].name_only == MatchCounts(false_positives=1)
     assert score.total.name_only == MatchCounts(true_positives=1)
     assert score.total.exact == MatchCounts(false_positives=1, false_negatives=1)
-    assert set(aggregate_by_kind([score])) == {DependencyKind.RUNTIME, DependencyKind.DEV}
+    assert set(score.kinds) == {DependencyKind.RUNTIME, DependencyKind.DEV}
 
 
 def test_kinds_can_be_left_out() -> None:
@@ -94,15 +92,12 @@ def test_micro_and_macro() -> None:
 
 
 def test_groups_and_bands() -> None:
-    """Results are grouped by anything that an instance is known by, and by bands of a number."""
+    """Results are grouped by language and subset, and by bands of a number."""
     file = FileAnswer(path="a", expected=(npm("x"),), predicted=(npm("x"),))
     scores = [score_instance(answer(file)), score_instance(answer(file, subset="large"))]
-
-    def language_and_subset(score: InstanceScore) -> str:
-        return f"{score.language}/{score.subset}"
-
-    assert list(aggregate_by(scores, language_and_subset)) == ["javascript/large", "javascript/regular"]
-    assert list(aggregate_by(scores, lambda score: band(score.lines, (1, 100, 1000)))) == ["100-999"]
+    by_language, _, _, by_lines = summaries([Row(score=score) for score in scores])
+    assert {"javascript, large", "javascript, regular"} <= by_language.scores.keys()
+    assert "1-999" in by_lines.scores
     assert [band(value, (1, 2, 6)) for value in (0, 1, 5, 6, None)] == ["<1", "1", "2-5", ">=6", "unknown"]
 
 

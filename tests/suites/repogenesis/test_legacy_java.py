@@ -8,7 +8,7 @@ from groundup.grading.bench import Bench
 from groundup.sandbox.fake import FakeProvider
 from groundup.suites.repogenesis.legacy_grader import LegacyGrader
 from groundup.suites.repogenesis.legacy_java import JavaScripts
-from groundup.suites.repogenesis.locked import java_lifecycle, lifecycle
+from groundup.suites.repogenesis.shipped import java_lifecycle, lifecycle
 from tests.grading.library.laboratory import HostBuilder, write_tree
 from tests.suites.repogenesis.java_trials import HONEST, SOLUTION, SOURCE, java_problem
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundup.suites.repogenesis import legacy_rules, official_rules
-from groundup.suites.repogenesis.legacy_rules import LegacyCoverage, legacy_coverage, micro_average
+from groundup.suites.repogenesis.legacy_rules import LegacyCoverage, legacy_coverage
 from groundup.suites.repogenesis.official_rules import official_coverage as measure
 from groundup.suites.repogenesis.official_rules import shows_method
 
@@ -113,13 +113,6 @@ def test_older_scripts_need_no_method(tmp_path: Path) -> None:
     assert legacy_coverage("- Health Check\n- User Login\n", tmp_path) == LegacyCoverage(total=0, implemented=0)
     with_features = legacy_coverage("- Health Check\n- User Login\n", tmp_path, features=True)
     assert with_features == LegacyCoverage(total=1, implemented=1)
-
-
-def test_the_legacy_average_is_over_endpoints() -> None:
-    """One endpoint of ten and one of one are two of eleven."""
-    score = micro_average([LegacyCoverage(total=10, implemented=1), LegacyCoverage(total=1, implemented=1)])
-    assert (score.numerator, score.denominator) == (2, 11)
-    assert micro_average([]).value is None
 
 
 @given(st.text(), st.text())

@@ -5,24 +5,22 @@ endpoint on the loopback. An attempt that is tried again starts it again: its st
 """
 
 import asyncio
-import contextlib
 import shlex
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 
 from pydantic import Field, JsonValue, ValidationError
 from typing_extensions import override
 
 from groundup.agents.absence import brought_along
 from groundup.agents.base import Agent, AgentResult, Assignment
+from groundup.agents.cli.exchanges import Exchanges, open_gateway, watched, with_paid
 from groundup.agents.cli.preset import Chosen, choose, fill
 from groundup.agents.cli.results import Finished, kept_files, outcome_of
 from groundup.agents.languages import LanguageTools
 from groundup.agents.resuming import Clock
-from groundup.agents.trajectories import Paid, paid_for, reply_fields
-from groundup.agents.workplace import HOME, AgentSandbox, Furnishing, home_of, open_workplace
+from groundup.agents.workplace import HOME, Furnishing, home_of, open_workplace
 from groundup.domain.digests import digest_of
-from groundup.domain.errors import InfrastructureError, TaskError, UsageError
+from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.limits import Limits
 from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
@@ -30,16 +28,12 @@ from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import InstalledProgram
-from groundup.models.exchanges import Exchange
 from groundup.models.gateway import ModelAddress, ModelGateway
-from groundup.sandbox.deadlines import is_done_within
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Sandbox
 
 _PROMPT_FILE = f"{HOME}/instruction.md"
 _LONGEST_ARGUMENT = 100_000
 """Of an instruction as an argument; the kernel takes no single one of 128 KiB."""
-_GRACE_S = 30.0
-"""How long a program may go on when its model answers no more."""
 _LEAST_MEMORY_MB = 512
 _NO_TIMEOUT_S = 7 * 24 * 3600.0
 _OPENING = (
@@ -105,10 +99,10 @@ class CliAgent(Agent):
     @override
     async def attempt(self, assignment: Assignment) -> AgentResult:
         """Run the program to its end or its limits."""
-        exchanges = _Exchanges(assignment)
+        exchanges = Exchanges(assignment)
         paid, limit = exchanges.paid, assignment.limits.cost_usd
         if limit is not None and (paid.cost_usd or 0.0) >= limit:  # by tries that were interrupted
-            return _with(
+            return with_paid(
                 paid, AgentResult(outcome=Outcome.BUDGET, detail=f"the attempt's budget of ${limit:g} is spent")
             )
         left_s = exchanges.clock.left_s
@@ -116,15 +110,15 @@ class CliAgent(Agent):
             detail = (
                 f"the attempt's {assignment.limits.wall_clock_s:g} s were used up by tries that were interrupted"
             )
-            return _with(paid, AgentResult(outcome=Outcome.LIMIT, detail=detail))
+            return with_paid(paid, AgentResult(outcome=Outcome.LIMIT, detail=detail))
         program = await self._program(assignment.builder)
-        async with _gateway(assignment, exchanges) as gateway:
+        async with open_gateway(assignment, exchanges) as gateway:
             result = await self._run(assignment, program, gateway, exchanges.clock)
         for name, content in kept_files(home_of(assignment), self.preset.trajectory):
             assignment.keep(name, content)
         stop, account = (None, None) if gateway is None else (gateway.stopped, gateway.account)
         finished = Finished(result=result, stop=stop, last=exchanges.last)
-        return _with(exchanges.paid, outcome_of(self.preset, finished, account))
+        return with_paid(exchanges.paid, outcome_of(self.preset, finished, account))
 
     async def _program(self, builder: EnvironmentBuilder) -> InstalledProgram | None:
         install = self.preset.install
@@ -169,7 +163,7 @@ class CliAgent(Agent):
                 copies=list(copies),
             )
             clock.start()
-            result = await _watched(place, command, gateway)
+            result = await watched(place, command, gateway)
         assignment.keep("stdout.log", result.stdout)
         assignment.keep("stderr.log", result.stderr)
         return result
@@ -192,75 +186,6 @@ class CliAgent(Agent):
     def _limits(self, task: Task) -> Limits:
         wanted = self._options.memory_mb or max(task.limits.memory_mb, self.preset.min_memory_mb or 0)
         return task.limits.model_copy(update={"memory_mb": wanted})
-
-
-class _Exchanges:
-    """Appends what goes between program and model to the trajectory, and sums up what all tries paid."""
-
-    def __init__(self, assignment: Assignment) -> None:
-        recorded = assignment.trajectory.recorded()
-        self.paid = paid_for(recorded)
-        self.clock = Clock(None, assignment.limits.wall_clock_s, recorded)
-        self.last: Exchange | None = None
-        self._trajectory = assignment.trajectory
-        self._turn = 0
-
-    def record(self, exchange: Exchange) -> None:
-        """Record what *exchange* has new."""
-        for message in exchange.news:
-            if message.role != "assistant":  # those are replies, recorded when they were given
-                fields = message.model_dump(mode="json", exclude_defaults=True)
-                self._trajectory.append("message", exchange=exchange.number, **fields)
-        self.last = exchange
-        spent_s = self.clock.spent_s
-        if exchange.reply is None:
-            self._trajectory.append(
-                "unanswered", exchange=exchange.number, error=exchange.error, spent_s=self.clock.spent_s
-            )
-            return
-        self._turn += 1
-        fields = reply_fields(exchange.reply, self._turn)
-        about: dict[str, JsonValue] = {"exchange": exchange.number, "continues": exchange.continues}
-        self._trajectory.append("reply", **about, spent_s=spent_s, **fields)
-        self.paid = self.paid.plus(exchange.reply)
-
-
-def _with(paid: Paid, ended: AgentResult) -> AgentResult:
-    """Return *ended* with what all tries took together."""
-    return ended.model_copy(update=dict(paid))
-
-
-@asynccontextmanager
-async def _gateway(assignment: Assignment, exchanges: _Exchanges) -> AsyncIterator[ModelGateway | None]:
-    """Yield the attempt's way to its model, with what earlier tries left of its money; None without a model."""
-    if assignment.model is None:
-        yield None
-        return
-    limits = assignment.limits
-    if limits.cost_usd is not None:
-        left = limits.cost_usd - (exchanges.paid.cost_usd or 0.0)
-        limits = limits.model_copy(update={"cost_usd": left})
-    async with ModelGateway(assignment.model, limits=limits, record=exchanges.record) as gateway:
-        yield gateway
-
-
-async def _watched(place: AgentSandbox, command: Command, gateway: ModelGateway | None) -> CommandResult:
-    """Run the program; one whose model answers no more gets a little time to end by itself."""
-    running = asyncio.ensure_future(place.run(command))
-    stopped = asyncio.ensure_future(gateway.until_stopped()) if gateway is not None else None
-    try:
-        await asyncio.wait({running, *([stopped] if stopped else [])}, return_when=asyncio.FIRST_COMPLETED)
-        if not running.done():
-            await is_done_within(running, (await place.sandbox()).stopwatch(), _GRACE_S)
-        if not running.done():  # everything inside but process 1 and the kill itself
-            await place.run(Command(argv=("/bin/kill", "-KILL", "-1"), timeout_s=_GRACE_S))
-        return await running
-    finally:
-        for waiting in (running, stopped):
-            if waiting is not None:
-                waiting.cancel()
-                with contextlib.suppress(asyncio.CancelledError, InfrastructureError):
-                    await waiting
 
 
 def _values(task: Task, tools: LanguageTools, address: ModelAddress | None) -> dict[str, str]:

@@ -12,11 +12,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from typing_extensions import override
+
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.records import Record
-from groundup.suites.dibench.instances import Instance, read_instances
+from groundup.suites.base import DataSource
+from groundup.suites.dibench.instances import LANGUAGES, Instance, as_lines, converted, documents, read_instances
+from groundup.suites.pulling import PublishedFile, PublishedRelease
 from groundup.trees.reading import read_regular
 
 SUBSETS = ("regular", "large")
@@ -105,3 +109,33 @@ def _repository(root: Path, subset: str, instance: Instance) -> Path:
 def _version(problems: Sequence[InstanceProblem]) -> str:
     digest = digest_of([(problem.subset, problem.instance) for problem in problems])
     return digest.partition(":")[2][:12]
+
+
+_REPOSITORY = "https://github.com/microsoft/DI-Bench"
+
+
+class DiBenchData(DataSource):
+    """The publishers' release."""
+
+    published = PublishedRelease(
+        address=_REPOSITORY,
+        files=tuple(
+            PublishedFile(address=f"{_REPOSITORY}/releases/download/v1.0/{name}")
+            for subset in SUBSETS
+            for name in (
+                f"dataset-dibench-{subset}.jsonl",
+                *(f"dibench-{subset}-{language}.tar.gz" for language in LANGUAGES),
+            )
+        ),
+        licence="MIT for the benchmark; each repository in it has its own",
+    )
+
+    @override
+    def check(self, folder: Path) -> str:
+        """Read the instances strictly and return their version. Raises `UsageError`."""
+        return read_dataset(folder).version
+
+    @override
+    def convert(self, old: Path) -> bytes:
+        """Return instances of the publishers' older schema in the published one. Raises `UsageError`."""
+        return as_lines(converted(document, f"{old}, line {number}") for number, document in documents(old))

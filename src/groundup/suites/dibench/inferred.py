@@ -15,7 +15,7 @@ from groundup.sources.inference import infer_tree
 from groundup.sources.records import InferredDependency, InferredKind, Manner, SourcePlace
 from groundup.suites.dibench.answers import Read
 from groundup.suites.dibench.dataset import InstanceProblem
-from groundup.suites.dibench.workspaces import crate_name
+from groundup.suites.dibench.own_names import crate_name
 
 WRITABLE = frozenset({
     "pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "package.json", "Cargo.toml", "msbuild",

@@ -9,7 +9,7 @@ compared with `/`. Within one file a declaration counts once.
 """
 
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from itertools import pairwise
 
 from pydantic import Field
@@ -152,25 +152,6 @@ def aggregate(comparisons: Iterable[DependencyCounts]) -> Aggregate:
         name_only_micro=_micro(names),
         name_only_macro=_macro(names),
     )
-
-
-def aggregate_by(
-    scores: Iterable[InstanceScore], group: Callable[[InstanceScore], str]
-) -> Mapping[str, Aggregate]:
-    """Return an aggregate for each group, such as `lambda score: f"{score.language}/{score.subset}"`."""
-    groups: dict[str, list[DependencyCounts]] = {}
-    for score in scores:
-        groups.setdefault(group(score), []).append(score.total)
-    return {name: aggregate(groups[name]) for name in sorted(groups)}
-
-
-def aggregate_by_kind(scores: Iterable[InstanceScore]) -> Mapping[DependencyKind, Aggregate]:
-    """Return an aggregate for each kind, over the instances where it is expected or predicted."""
-    groups: dict[DependencyKind, list[DependencyCounts]] = {}
-    for score in scores:
-        for kind, comparison in score.kinds.items():
-            groups.setdefault(kind, []).append(comparison)
-    return {kind: aggregate(groups[kind]) for kind in sorted(groups)}
 
 
 def band(value: int | None, edges: Sequence[int]) -> str:

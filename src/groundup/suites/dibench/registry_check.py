@@ -12,16 +12,18 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from functools import cached_property
+from pathlib import Path
 
 from groundup.domain.records import Record
 from groundup.manifests.formats import find_manifests
 from groundup.manifests.records import Dependency, DependencySource
 from groundup.registries.names import ECOSYSTEMS, Ecosystem, Listing, NameLookup, ecosystem_of
 from groundup.suites.base import PackageName
-from groundup.suites.dibench.answers import Read
+from groundup.suites.dibench.answers import Read, answer, new_dependencies, submitted
 from groundup.suites.dibench.dataset import InstanceProblem
+from groundup.suites.dibench.own_names import offered_names
+from groundup.suites.dibench.patches import PatchError
 from groundup.suites.dibench.versions import satisfiable
-from groundup.suites.dibench.workspaces import offered_names
 
 _ECOSYSTEMS: dict[str, Ecosystem] = {name: name for name in ECOSYSTEMS}
 
@@ -130,3 +132,18 @@ def _local_path(item: Dependency) -> str:
 
 def _folded(name: str) -> str:
     return name.lower().replace("_", "-").replace(".", "-")
+
+
+def asked_names(problem: InstanceProblem, submission: Path | None) -> set[PackageName]:
+    """Return for which packages registries are asked: those that *submission* adds, or the original declares."""
+    try:
+        edited = None if submission is None else submitted(problem, submission)
+    except PatchError:
+        return set()
+    found, _ = answer(problem, edited)
+    declared = (
+        [item for file in found.files for item in file.expected]
+        if submission is None
+        else [item for items in new_dependencies(found).values() for item in items]
+    )
+    return {name for item in declared if (name := package_name(item)) is not None}

@@ -6,36 +6,32 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from groundup.domain.errors import TaskError, UsageError
+from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
-from groundup.domain.verdicts import Status, Verdict
+from groundup.domain.verdicts import Verdict
 from groundup.grading.bench import Bench
 from groundup.languages import LANGUAGES as RECORDS
 from groundup.registries.names import Names, names_of
 from groundup.settings import Settings, environment
 from groundup.suites.base import PATCH_FILE, Ablation, DataSource, Grader, PackageName, Suite, Summary, Validator
 from groundup.suites.dibench.ablations import DependencyAblation
-from groundup.suites.dibench.answers import answer, new_dependencies, submitted
-from groundup.suites.dibench.dataset import SUBSETS, InstanceProblem, InstanceSet, read_dataset
+from groundup.suites.dibench.dataset import DiBenchData, InstanceProblem, InstanceSet, read_dataset
 from groundup.suites.dibench.execution import ExecutionGrader
 from groundup.suites.dibench.execution_validity import ExecutionValidator, valid_ids, validity_file
 from groundup.suites.dibench.inferred import write_static
-from groundup.suites.dibench.instances import LANGUAGES, as_lines, converted, documents
+from groundup.suites.dibench.instances import LANGUAGES
 from groundup.suites.dibench.official import DIBenchOfficialGrader
-from groundup.suites.dibench.patches import PatchError
-from groundup.suites.dibench.registry_check import package_name
+from groundup.suites.dibench.own_names import withheld_names
+from groundup.suites.dibench.registry_check import asked_names
 from groundup.suites.dibench.sizes import set_statistics
 from groundup.suites.dibench.strict import DIBenchStrictGrader
-from groundup.suites.dibench.summaries import Row, execution_tables, summaries
-from groundup.suites.dibench.verdict_facts import existence_of, instance_score
-from groundup.suites.dibench.withheld import withheld_names
-from groundup.suites.pulling import PublishedFile, PublishedRelease, data_folder
+from groundup.suites.dibench.summaries import run_summaries
+from groundup.suites.pulling import data_folder
 from groundup.trees.copy import copy_tree
 
 NAME = "dibench"
 STATIC = "static"
-_REPOSITORY = "https://github.com/microsoft/DI-Bench"
 _INSTRUCTION = """The dependencies of this {language} repository are missing from its build files: {files}.
 
 Find out from its source code which packages it needs, and write them into these files, so that the project can be
@@ -49,33 +45,6 @@ def create(settings: Settings) -> "DiBench":
     dataset = InstanceSet() if folder is None else read_dataset(folder)
     names = names_of(settings.registry, settings.cache_dir, environment())
     return DiBench(dataset, names, validity_file(settings), settings.ci_exclude_newer, settings.ci_timeout_s)
-
-
-class DiBenchData(DataSource):
-    """The publishers' release."""
-
-    published = PublishedRelease(
-        address=_REPOSITORY,
-        files=tuple(
-            PublishedFile(address=f"{_REPOSITORY}/releases/download/v1.0/{name}")
-            for subset in SUBSETS
-            for name in (
-                f"dataset-dibench-{subset}.jsonl",
-                *(f"dibench-{subset}-{language}.tar.gz" for language in LANGUAGES),
-            )
-        ),
-        licence="MIT for the benchmark; each repository in it has its own",
-    )
-
-    @override
-    def check(self, folder: Path) -> str:
-        """Read the instances strictly and return their version. Raises `UsageError`."""
-        return read_dataset(folder).version
-
-    @override
-    def convert(self, old: Path) -> bytes:
-        """Return instances of the publishers' older schema in the published one. Raises `UsageError`."""
-        return as_lines(converted(document, f"{old}, line {number}") for number, document in documents(old))
 
 
 class DiBench(Suite):
@@ -192,18 +161,7 @@ class DiBench(Suite):
     @override
     def packages(self, task: Task, submission: Path | None) -> Collection[PackageName]:
         """Return what a prediction declares, or what the original does."""
-        problem = self._problems[task.id]
-        try:
-            edited = None if submission is None else submitted(problem, submission)
-        except PatchError:
-            return ()
-        found, _ = answer(problem, edited)
-        declared = (
-            [item for file in found.files for item in file.expected]
-            if submission is None
-            else [item for items in new_dependencies(found).values() for item in items]
-        )
-        return {name for item in declared if (name := package_name(item)) is not None}
+        return asked_names(self._problems[task.id], submission)
 
     @override
     def ablation(self) -> Ablation:
@@ -213,36 +171,10 @@ class DiBench(Suite):
     @override
     def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
         """Return rates by language, subset, kind, number of dependencies and size."""
-        rows: list[Row] = []
-        notes: list[str] = []
-        missing = [key for key, verdict in verdicts.items() if verdict is None]
-        for key, verdict in verdicts.items():
-            if verdict is not None and verdict.status is Status.GRADED and verdict.facts.get("readable", True):
-                score = instance_score(key.task, verdict)
-                rows.append(Row(score=score, existence=dict(existence_of(verdict))))
-        left_out = len(verdicts) - len(missing) - len(rows)
-        if grader == DIBenchOfficialGrader.name and missing:
-            notes.append(f"{len(missing)} without a prediction are left out, as the published code does")
-        elif missing:
-            rows += self._missing(missing, notes)
-        if left_out:
-            notes.append(f"{left_out} have no counts and are left out")
-        textual = summaries(rows, notes)
-        return [*execution_tables(verdicts), *textual] if grader == ExecutionGrader.name else textual
-
-    def _missing(self, keys: Sequence[AttemptKey], notes: list[str]) -> list[Row]:
-        """Return the counts of predictions that are not there: everything is missing."""
         strict = DIBenchStrictGrader(self._problems, self._names)
-        known: dict[str, Row] = {}
-        for task in {key.task for key in keys} & self._problems.keys():
-            try:
-                known[task] = Row(score=strict.missing(task))
-            except TaskError as error:
-                notes.append(f"{task} cannot be counted: {error}")
-        unknown = sum(key.task not in known for key in keys)
-        if unknown:
-            notes.append(f"{unknown} without a prediction cannot be counted: their data is not at hand")
-        return [known[key.task] for key in keys if key.task in known]
+        return run_summaries(
+            verdicts, grader, lambda task: strict.missing(task) if task in self._problems else None
+        )
 
     def _task(self, problem: InstanceProblem) -> Task:
         instance = problem.instance

@@ -3,14 +3,16 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Score, Status, Verdict
 from groundup.suites.base import Summary
-from groundup.suites.dibench.execution import KIND
+from groundup.suites.dibench.execution import KIND, ExecutionGrader
 from groundup.suites.dibench.metrics import Aggregate, DependencyCounts, InstanceScore, aggregate, band
+from groundup.suites.dibench.official import DIBenchOfficialGrader
 from groundup.suites.dibench.registry_check import Existence
-from groundup.suites.dibench.verdict_facts import fake_rate
+from groundup.suites.dibench.verdict_facts import existence_of, fake_rate, instance_score
 
 DEPENDENCY_BANDS = (1, 6, 11, 21, 51)
 LINE_BANDS = (1, 1_000, 5_000, 20_000, 100_000)
@@ -35,6 +37,51 @@ class Row(Record):
 
     score: InstanceScore
     existence: dict[Existence, int] = {}
+
+
+def run_summaries(
+    verdicts: Mapping[AttemptKey, Verdict | None], grader: str, missing: Callable[[str], InstanceScore | None]
+) -> list[Summary]:
+    """Return rates by language, subset, kind, number of dependencies and size.
+
+    *missing* returns the counts of a task without a prediction, None where its data is not at hand. Raises
+    `TaskError`.
+    """
+    rows: list[Row] = []
+    notes: list[str] = []
+    absent = [key for key, verdict in verdicts.items() if verdict is None]
+    for key, verdict in verdicts.items():
+        if verdict is not None and verdict.status is Status.GRADED and verdict.facts.get("readable", True):
+            score = instance_score(key.task, verdict)
+            rows.append(Row(score=score, existence=dict(existence_of(verdict))))
+    left_out = len(verdicts) - len(absent) - len(rows)
+    if grader == DIBenchOfficialGrader.name and absent:
+        notes.append(f"{len(absent)} without a prediction are left out, as the published code does")
+    elif absent:
+        rows += _absent(absent, missing, notes)
+    if left_out:
+        notes.append(f"{left_out} have no counts and are left out")
+    textual = summaries(rows, notes)
+    return [*execution_tables(verdicts), *textual] if grader == ExecutionGrader.name else textual
+
+
+def _absent(
+    keys: Sequence[AttemptKey], missing: Callable[[str], InstanceScore | None], notes: list[str]
+) -> list[Row]:
+    """Return the counts of predictions that are not there: everything is missing."""
+    known: dict[str, Row] = {}
+    for task in sorted({key.task for key in keys}):
+        try:
+            score = missing(task)
+        except TaskError as error:
+            notes.append(f"{task} cannot be counted: {error}")
+            continue
+        if score is not None:
+            known[task] = Row(score=score)
+    unknown = sum(key.task not in known for key in keys)
+    if unknown:
+        notes.append(f"{unknown} without a prediction cannot be counted: their data is not at hand")
+    return [known[key.task] for key in keys if key.task in known]
 
 
 def summaries(rows: Sequence[Row], notes: Sequence[str] = ()) -> list[Summary]:

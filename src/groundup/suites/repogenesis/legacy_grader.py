@@ -30,7 +30,6 @@ from groundup.sandbox.protocol import Command, Ending, Mount, SandboxSpec
 from groundup.suites.base import Graded, Grader
 from groundup.suites.repogenesis.code_metrics import CodeMetrics, code_metrics, count_tests, legacy_denominator
 from groundup.suites.repogenesis.data import README, ServiceProblem, expected_seconds, problem_of
-from groundup.suites.repogenesis.drivers import driver
 from groundup.suites.repogenesis.legacy_install import LegacyInstallation, install
 from groundup.suites.repogenesis.legacy_java import JavaScripts
 from groundup.suites.repogenesis.legacy_rules import (
@@ -49,6 +48,7 @@ from groundup.suites.repogenesis.legacy_rules import (
     read_output,
     read_start,
 )
+from groundup.suites.repogenesis.shipped import driver
 from groundup.trees.copy import copy_tree
 from groundup.trees.limits import printable
 

@@ -39,8 +39,8 @@ from groundup.suites.repogenesis.legacy_rules import (
     read_java_tests,
     read_start,
 )
-from groundup.suites.repogenesis.locked import test_environment
 from groundup.suites.repogenesis.official_java import seed_repository
+from groundup.suites.repogenesis.shipped import test_environment
 from groundup.trees.copy import copy_tree
 
 _REPOSITORY, _TRUSTED = "/repo", "/opt/groundup"

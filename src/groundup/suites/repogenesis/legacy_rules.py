@@ -16,7 +16,6 @@ from typing import Literal
 from pydantic import Field
 
 from groundup.domain.records import Record
-from groundup.domain.verdicts import Score
 from groundup.grading.last_words import last_words
 from groundup.suites.repogenesis.official_rules import FEATURE, SOURCE_SUFFIXES, Extracted, source_texts
 
@@ -171,15 +170,6 @@ def legacy_coverage(readme: str, submission: Path, *, features: bool = False) ->
     for text in source_texts(submission, _EXCLUDED, lambda name: name.endswith(_SUFFIXES)):
         waiting = [one for one in waiting if not _is_found(one, text)]
     return LegacyCoverage(total=len(extracted), implemented=len(extracted) - len(waiting))
-
-
-def micro_average(coverages: Iterable[LegacyCoverage]) -> Score:
-    """Return all endpoints found over all extracted."""
-    every = list(coverages)
-    return Score(
-        numerator=sum(one.implemented for one in every),
-        denominator=sum(one.total for one in every),
-    )
 
 
 def extract(readme: str, *, features: bool = False) -> tuple[Extracted, ...]:

@@ -18,8 +18,8 @@ from groundup.grading.services.records import Lifecycle, Readiness, ServiceTests
 from groundup.grading.services.start import StartCommand, find_java_start, find_start
 from groundup.grading.services.testing import TestRun, run_tests
 from groundup.suites.repogenesis.data import README, ServiceProblem
-from groundup.suites.repogenesis.locked import PLUGINS, test_environment
 from groundup.suites.repogenesis.samples import sample_bodies
+from groundup.suites.repogenesis.shipped import PLUGINS, test_environment
 
 _LARGEST_README = 1024 * 1024
 

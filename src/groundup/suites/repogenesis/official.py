@@ -27,7 +27,6 @@ from groundup.grading.services.testing import middle_cut
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, SandboxSpec
 from groundup.suites.base import Graded, Grader
 from groundup.suites.repogenesis.data import ServiceProblem, expected_seconds, problem_of
-from groundup.suites.repogenesis.drivers import driver
 from groundup.suites.repogenesis.official_java import build_java_image, run_java_image
 from groundup.suites.repogenesis.official_rules import (
     Deployed,
@@ -40,6 +39,7 @@ from groundup.suites.repogenesis.official_rules import (
     service_words,
 )
 from groundup.suites.repogenesis.official_workspace import Image, build_image
+from groundup.suites.repogenesis.shipped import driver
 from groundup.trees.limits import printable
 
 VERSION = "1"

@@ -18,8 +18,8 @@ from groundup.grading.java.installing import JAVA, POM, java_builder, project_fi
 from groundup.grading.services.deployment import lend_maven
 from groundup.grading.services.records import Lifecycle
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, SandboxSpec
-from groundup.suites.repogenesis.locked import test_environment
 from groundup.suites.repogenesis.official_workspace import Image, left_out
+from groundup.suites.repogenesis.shipped import test_environment
 from groundup.suites.repogenesis.tasks import ServiceTask
 from groundup.trees.copy import copy_tree
 

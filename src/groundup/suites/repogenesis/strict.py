@@ -30,8 +30,8 @@ from groundup.suites.base import Graded, Grader
 from groundup.suites.repogenesis.coverage import Coverage, covered
 from groundup.suites.repogenesis.data import ServiceProblem, expected_seconds
 from groundup.suites.repogenesis.in_process import run_in_process
-from groundup.suites.repogenesis.locked import test_environment
 from groundup.suites.repogenesis.observing import Observed, observe, speaks_to_service
+from groundup.suites.repogenesis.shipped import test_environment
 from groundup.suites.repogenesis.strict_verdict import strict_verdict, zero_verdict
 
 VERSION = "1"

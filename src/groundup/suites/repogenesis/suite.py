@@ -18,9 +18,9 @@ from groundup.suites.base import DataSource, Grader, Needs, ReportForm, Suite, S
 from groundup.suites.pulling import PublishedRepository, data_folder
 from groundup.suites.repogenesis.data import POM, README, ServiceProblem, read_dataset
 from groundup.suites.repogenesis.legacy_grader import LegacyGrader
-from groundup.suites.repogenesis.locked import PYTHON, java_lifecycle, lifecycle, test_environment
 from groundup.suites.repogenesis.official import RepoGenesisOfficialGrader
 from groundup.suites.repogenesis.report_format import PublishedForm
+from groundup.suites.repogenesis.shipped import PYTHON, java_lifecycle, lifecycle, test_environment
 from groundup.suites.repogenesis.static import StaticGrader
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from groundup.suites.repogenesis.summaries import summaries

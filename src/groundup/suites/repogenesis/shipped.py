@@ -1,4 +1,7 @@
-"""What is locked with the suite: the packages that hidden tests need, and those of the published fallback."""
+"""What ships with the suite: locked packages of hidden tests and of the published fallback, and drivers.
+
+A driver is a program that stands for a published container's entry point: one file that needs nothing else.
+"""
 
 from functools import cache
 from importlib.resources import files
@@ -9,6 +12,7 @@ from groundup.grading.services.records import Lifecycle
 PYTHON = "3.10"
 """The published images' Python."""
 PLUGINS = ("pytest_timeout",)
+_STOPWATCH = "from groundup.sandbox.stopwatch import Stopwatch, inside\n"
 
 
 @cache
@@ -32,3 +36,10 @@ def java_lifecycle() -> Lifecycle:
 def _lines(name: str) -> tuple[str, ...]:
     text = (files("groundup.suites.repogenesis") / "locks" / name).read_text(encoding="utf-8")
     return tuple(text.splitlines())
+
+
+def driver(name: str) -> bytes:
+    """Return the program of this file name, with the stopwatch that it imports written out in it."""
+    text = (files("groundup.suites.repogenesis") / name).read_text()
+    stopwatch = (files("groundup.sandbox") / "stopwatch.py").read_text()
+    return text.replace(_STOPWATCH, stopwatch).encode()
