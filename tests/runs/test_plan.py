@@ -7,7 +7,7 @@ import pytest
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.runs import api
-from groundup.runs.plan import told_left_out
+from groundup.runs.plan import left_out_notice
 from groundup.settings import Settings
 from groundup.store.records import Predictions, References, RunConfiguration
 from tests.runs.configurations import SUITE, TWO, evaluation, oracle
@@ -53,7 +53,7 @@ def test_what_lacks_an_oracle_is_left_out_and_told(settings: Settings) -> None:
     made = api.plan(oracle(suite), settings)
     assert made.planned.tasks == ("task-0001",)
     assert made.left_out == ("task-0000", "task-0002")
-    assert "have no oracle" in told_left_out(made)
+    assert "have no oracle" in left_out_notice(made)
     nothing = changed(oracle(suite), submissions=References(which="nop"))
     assert api.plan(nothing, settings).planned.tasks == ("task-0000", "task-0001")
 

@@ -115,16 +115,16 @@ class Loop(Agent):
         async with open_workplace(assignment, Furnishing(python=self._options.python)) as place:
             timeout = asyncio.timeout(None)
             clock = Clock(timeout, assignment.limits.wall_clock_s, assignment.trajectory.recorded())
-            episode = Episode(self._options, assignment, place, clock)
+            rollout = Rollout(self._options, assignment, place, clock)
             try:
                 async with timeout:
-                    outcome, detail = await episode.play()
+                    outcome, detail = await rollout.play()
             except TimeoutError:
                 outcome, detail = Outcome.LIMIT, f"longer than {assignment.limits.wall_clock_s:g} s"
-        return AgentResult(outcome=outcome, detail=detail, **dict(episode.replay.paid))
+        return AgentResult(outcome=outcome, detail=detail, **dict(rollout.replay.paid))
 
 
-class Episode:
+class Rollout:
     """One attempt's conversation."""
 
     def __init__(self, options: LoopOptions, assignment: Assignment, place: AgentSandbox, clock: Clock) -> None:

@@ -21,7 +21,7 @@ from groundup.episodes.equipment import check_trust
 from groundup.runs.execution import RunJob, execute, refuse
 from groundup.runs.interrupts import EXIT_CODE, StopSignal
 from groundup.runs.options import RunOptions
-from groundup.runs.plan import RunPlan, changed_fields, make_plan, told_left_out
+from groundup.runs.plan import RunPlan, changed_fields, left_out_notice, make_plan
 from groundup.runs.progress import Progress, Standing, Warned, silent
 from groundup.runs.submissions import GeneratedSource
 from groundup.settings import Settings
@@ -67,7 +67,7 @@ def run(
     check_trust(configuration.sandbox, trusted=options.trusted)
     made = make_plan(configuration, settings)
     if made.left_out:
-        progress(Warned(message=told_left_out(made)))
+        progress(Warned(message=left_out_notice(made)))
     name = checked_name(run_id) if run_id else _free_name(settings.output, _named_after(made))
     return _work(RunJob(made, settings.output / name, options, settings, progress, resumed=False, stop=stop))
 

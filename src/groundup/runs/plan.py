@@ -100,7 +100,7 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> RunPlan:
     )
 
 
-def told_left_out(plan: RunPlan) -> str:
+def left_out_notice(plan: RunPlan) -> str:
     """Return a sentence about the tasks that a run leaves out because they lack what it needs."""
     lack = "cannot be graded yet"
     if isinstance(plan.source, ReferenceSource) and len(plan.suite.referenced()) < len(plan.suite.tasks()):
