@@ -6,8 +6,18 @@ from pathlib import PurePosixPath
 
 from groundup.manifests.editing import Edit, Text, apply
 from groundup.manifests.javascript import specifiers
-from groundup.manifests.javascript.json_sections import BracketedList, ListSection, PeerSection, ShadowedSection
-from groundup.manifests.javascript.json_tree import JsonDocument, JsonMember, Node, laid_out, parse, quoted
+from groundup.manifests.javascript.json_tree import (
+    BracketedList,
+    JsonDocument,
+    JsonMember,
+    ListSection,
+    Node,
+    PeerSection,
+    ShadowedSection,
+    laid_out,
+    parse,
+    quoted,
+)
 from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
 from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section
 
