@@ -15,24 +15,13 @@ from groundup.workflows.expressions import Contexts
 from groundup.workflows.matrix import Leg, flat, legs
 from groundup.workflows.meanings import Meanings
 from groundup.workflows.runners import Meaning, Purpose
+from groundup.workflows.setups import setup_of
 from groundup.workflows.steps import PlacedStep, contexts_of, declared_inputs, placed_steps
 from groundup.workflows.tree import RepositoryTree
 from groundup.workflows.workflow import Job, Step, Workflow, read_workflow
 
 _RUNS_INPUT = ("run", "command", "commands", "runcmd", "script")
 """Inputs of actions that hold a script."""
-_SETUP: Mapping[str, tuple[str, str]] = {
-    "setup-python": ("python", "python-version"),
-    "setup-uv": ("python", "python-version"),
-    "setup-miniconda": ("python", "python-version"),
-    "setup-micromamba": ("python", "python-version"),
-    "deadsnakes/action": ("python", "python-version"),
-    "setup-node": ("node", "node-version"),
-    "rust-toolchain": ("rust", "toolchain"),
-    "setup-rust-toolchain": ("rust", "toolchain"),
-    "actions-rs/toolchain": ("rust", "toolchain"),
-    "setup-dotnet": ("dotnet", "dotnet-version"),
-}
 _TESTING_ACTION = re.compile(r"/(?:run-)?(?:tox|nox|pytest|unit-?tests?|cargo-test)(?:-action)?$", re.IGNORECASE)
 _TESTING_FILE = re.compile(r"tox|tests?|pytest|ci", re.IGNORECASE)
 _TESTING_STEP = re.compile(r"\btests?\b", re.IGNORECASE)
@@ -96,7 +85,9 @@ class JobReader:
             runner=", ".join(contexts.shown(label) for label in job.runs_on),
             meanings=meanings,
             versions=tuple(
-                version for placed in steps if placed.origin.index <= first for version in _versions(placed)
+                (setup.kind, setup.versions[0])
+                for placed in steps
+                if placed.origin.index <= first and (setup := setup_of(placed)) and len(setup.versions) == 1
             ),
             through=None,
             foreign=None,
@@ -219,18 +210,6 @@ def _scripts(step: Step) -> Iterator[str]:
     for key, value in step.inputs.items():
         if key.lower() in _RUNS_INPUT and "github-script" not in action:
             yield value
-
-
-def _versions(placed: PlacedStep) -> Iterator[tuple[str, str]]:
-    step = placed.step
-    action, _, ref = (step.uses or "").partition("@")
-    for name, (kind, key) in _SETUP.items():
-        if name in action and key in step.inputs:
-            version = placed.contexts.text(step.inputs[key])
-            if version is not None and "\n" not in version.strip():
-                yield kind, version.strip()
-        elif name in action and kind == "rust" and re.match(r"stable|beta|nightly|\d", ref):
-            yield kind, ref
 
 
 def _container(job: Job, contexts: Contexts) -> str | None:

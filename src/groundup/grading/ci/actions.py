@@ -117,15 +117,6 @@ UNSUPPORTED: Mapping[str, str] = {
     "supercharge/redis-github-action": "there is no Docker",
     "supercharge/mongodb-github-action": "there is no Docker",
 }
-ASKS_VERSION: Mapping[str, tuple[str, ...]] = {
-    "python": ("python-version",),
-    "pdm": ("python-version",),
-    "uv": ("python-version",),
-    "node": ("node-version",),
-    "rust": ("toolchain", "rust-version", "channel"),
-    "dotnet": ("dotnet-version",),
-}
-"""Inputs of stand-ins that name versions."""
 
 
 class Action(Record):

@@ -3,15 +3,15 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Literal
 
 from groundup.domain.records import Record
-from groundup.grading.ci.actions import ASKS_VERSION, Action, parse_uses, stub_of
+from groundup.grading.ci.actions import parse_uses, stub_of
 from groundup.grading.ci.records import Obstacle
+from groundup.workflows.setups import SetupKind, setup_of
 from groundup.workflows.steps import PlacedStep
 
 _VERSION = r"""["']?(\$\{\{[^}]*\}\}|[\w./*-]+)"""
-Tool = Literal["python", "node", "rust", "dotnet"]
+Tool = SetupKind
 _KIND_OF_STUB: Mapping[str, Tool] = {
     "python": "python", "pdm": "python", "uv": "python", "poetry": "python", "hatch": "python",
     "node": "node", "pnpm": "node", "npm_install": "node",
@@ -62,10 +62,11 @@ def tools_of(steps: Iterable[PlacedStep], languages: Iterable[Tool]) -> Tools:
                 asked.setdefault(kind, []).extend(versions)
         action = parse_uses(step.uses or "")
         stub = stub_of(action) if action else None
-        if action is None or stub is None or stub not in _KIND_OF_STUB:
+        if stub is None or stub not in _KIND_OF_STUB:
             continue
         kinds[_KIND_OF_STUB[stub]] = None
-        lines = _versions(placed, action, stub)
+        setup = setup_of(placed)
+        lines = setup.versions if setup else ()
         asked.setdefault(_KIND_OF_STUB[stub], []).extend(lines)
         if stub == "python" and not lines:
             python_files.append(contexts.text(step.inputs.get("python-version-file", "")) or "")
@@ -74,16 +75,6 @@ def tools_of(steps: Iterable[PlacedStep], languages: Iterable[Tool]) -> Tools:
         asked={kind: tuple(dict.fromkeys(lines)) for kind, lines in asked.items()},
         python_files=tuple(dict.fromkeys(file for file in python_files if file)),
     )
-
-
-def _versions(placed: PlacedStep, action: Action, stub: str) -> list[str]:
-    """Return the versions that a setup action is asked for, those left out that only a running workflow knows."""
-    inputs = placed.step.inputs
-    names = [name for name in ASKS_VERSION.get(stub, ()) if name in inputs]
-    versions = [placed.contexts.text(inputs[name]) or "" for name in names]
-    if stub == "rust" and not versions and "dtolnay" in action.repository:
-        versions = [action.ref]
-    return [line.strip() for text in versions for line in text.splitlines() if line.strip()]
 
 
 def python_minors(asked: str) -> tuple[str, ...] | Obstacle:
