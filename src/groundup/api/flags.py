@@ -107,7 +107,7 @@ class SubjectFlags(TypedDict, total=False):
     max_tokens: Annotated[int | None, FlagHelp("Input and output of one attempt.", EPISODE, least=1)]
     max_attempt_cost: Annotated[float | None, FlagHelp("USD for one attempt.", EPISODE)]
     max_seconds: Annotated[float | None, FlagHelp("Wall clock of one attempt.", EPISODE, least=1)]
-    hide_scores: Annotated[bool, FlagHelp("`submit` tells no score.", EPISODE)]
+    hide_scores: Annotated[bool, FlagHelp("`submit` shows no score.", EPISODE)]
     end_at_submit: Annotated[bool, FlagHelp("The first `submit` ends the attempt.", EPISODE)]
 
 
@@ -176,7 +176,7 @@ class EpisodeFlags(TypedDict, total=False):
     ]
     sandbox: Annotated[str | None, FlagHelp("bubblewrap, none or fake.", HOW)]
     i_trust_this_code: Annotated[bool, FlagHelp("With the sandbox none: let it run with all your rights.", HOW)]
-    hide_scores: Annotated[bool, FlagHelp("`submit` tells no score.", EPISODE)]
+    hide_scores: Annotated[bool, FlagHelp("`submit` shows no score.", EPISODE)]
     end_at_submit: Annotated[bool, FlagHelp("The first `submit` ends the attempt.", EPISODE)]
     agent_name: Annotated[str | None, FlagHelp("Who plays (default: somebody).", EPISODE)]
     model_name: Annotated[str | None, FlagHelp("The model that plays.", EPISODE)]

@@ -29,7 +29,7 @@ def report(
     Scores are shares of 1 with numerator and denominator. Raises `UsageError` for what is no run and no report.
     """
     found = _settings(output, settings)
-    return ShownReport.of(_told_apart_runs((run, *more), found))
+    return ShownReport.of(_side_by_side((run, *more), found))
 
 
 def compare(
@@ -40,7 +40,7 @@ def compare(
     Takes what `report` takes. Differences are shares of 1, other minus base. Raises `UsageError`, also for runs of
     different suites.
     """
-    made = _told_apart_runs((base, other, *more), _settings(output, settings))
+    made = _side_by_side((base, other, *more), _settings(output, settings))
     suites = dict.fromkeys(run.suite for run in made.runs)
     if len(suites) > 1:
         raise UsageError(
@@ -100,8 +100,8 @@ def _settings(output: AnyPath | None, settings: Settings | None) -> Settings:
     return settings if output is None else settings.model_copy(update={"output": Path(output)})
 
 
-def _told_apart_runs(names: Sequence[AnyPath], settings: Settings) -> Report:
-    return side_by_side(_told_apart([run for name in names for run in _runs(name, settings)]))
+def _side_by_side(names: Sequence[AnyPath], settings: Settings) -> Report:
+    return side_by_side(_numbered([run for name in names for run in _runs(name, settings)]))
 
 
 def _runs(name: AnyPath, settings: Settings) -> tuple[RunReport, ...]:
@@ -170,7 +170,7 @@ def _results(folder: RunFolder) -> Results:
     )
 
 
-def _told_apart(runs: Sequence[RunReport]) -> list[RunReport]:
+def _numbered(runs: Sequence[RunReport]) -> list[RunReport]:
     """Number runs that have the same name, so that tables have a column for each."""
     seen: dict[str, int] = {}
     named = []

@@ -346,5 +346,5 @@ def feedback_of(given: SubjectFlags | EpisodeFlags) -> Feedback:
     """Return what `submit` says. Raises `UsageError`."""
     hidden, ends = given.get("hide_scores"), given.get("end_at_submit")
     if hidden and ends:
-        raise UsageError("--end-at-submit tells no score either; leave --hide-scores out")
+        raise UsageError("--end-at-submit shows no score either; leave --hide-scores out")
     return Feedback.HIDDEN if hidden else Feedback.END if ends else Feedback.SCORE

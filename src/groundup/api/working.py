@@ -1,6 +1,6 @@
-"""Working on a run for somebody: in this thread where ^C can end it, else in a thread of its own.
+"""Working on a run: in this thread where ^C can end it, else in a thread of its own.
 
-The second way works inside a running event loop, such as a notebook's. Progress is told in the caller's thread.
+The second way works inside a running event loop, as in a notebook; callbacks are called in the caller's thread.
 """
 
 import asyncio
@@ -140,7 +140,7 @@ class LiveRun(Coroutine[Any, Any, Run]):
     def __iter__(self) -> Iterator[Event]:
         while (event := self._events.get()) is not None:
             yield event
-        self._events.put(None)  # for whoever follows it again
+        self._events.put(None)  # for a reader that follows it again
         self._outcome()
 
     async def __aiter__(self) -> AsyncIterator[Event]:

@@ -1,4 +1,4 @@
-"""`groundup clean`: remove what killed processes left, and what nobody touched for a while."""
+"""`groundup clean`: remove what killed processes left, and what was not used for a while."""
 
 import re
 from typing import Annotated

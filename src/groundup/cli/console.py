@@ -21,7 +21,7 @@ class Format(StrEnum):
 
 
 def say(text: str) -> None:
-    """Tell a person something, on standard error."""
+    """Print *text* for people, on standard error."""
     from groundup.trees.limits import printable
 
     sys.stderr.write("\n".join(printable(line) for line in text.splitlines()) + "\n")
@@ -50,7 +50,7 @@ def print_report(report: "ShownReport", wanted: Format) -> None:
 
 
 def forget_output() -> None:
-    """Let what is still to be written go nowhere: nobody reads standard output any more."""
+    """Drop what is still to be written: standard output has no reader any more."""
     import os
 
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -165,9 +165,9 @@ def instance(
         f"{', '.join(made.instance.build_files)}; {made.instance.act_command}"
     )
     for removed in made.report.removed:
-        say(f"groundup: {removed} was removed, for it tells the answer; the job must not need it")
+        say(f"groundup: {removed} was removed, because it gives the answer away; the job must not need it")
     for leak in made.report.leaks[:_SHOWN]:
-        say(f"groundup: {leak.path}:{leak.line} still tells {leak.name}")
+        say(f"groundup: {leak.path}:{leak.line} still names {leak.name}")
     return 0
 
 

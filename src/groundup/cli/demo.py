@@ -97,9 +97,9 @@ def _worked(request: "NewRun") -> int:
     from groundup.api.working import finished
     from groundup.cli.console import say
     from groundup.cli.options import Talk
-    from groundup.cli.progress import telling
+    from groundup.cli.progress import shown_progress
 
-    with telling(Talk(verbose=True)) as progress:
+    with shown_progress(Talk(verbose=True)) as progress:
         ended = finished(request.work, progress)
     if ended.exit_code:
         say(f"groundup: {ended.owed} attempts have no verdict; finish with `groundup resume {ended.folder}`")

@@ -188,9 +188,9 @@ def _ending(given: list[str]) -> tuple[int, str | None]:
         say("groundup: interrupted; `groundup resume` finishes a run that had begun")
         return 130, "interrupted"
     except (UsageError, SubmissionError, TaskError) as error:  # of a broken task: ask for another one
-        return _told(2, str(error))
+        return _failed(2, str(error))
     except InfrastructureError as error:
-        return _told(3, str(error))
+        return _failed(3, str(error))
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -203,15 +203,15 @@ def _ending(given: list[str]) -> tuple[int, str | None]:
 
 
 def _machine_fault(error: OSError) -> tuple[int, str]:
-    return _told(3, f"{error.strerror} ({error.filename or 'where the output goes'}); mend that and try again")
+    return _failed(3, f"{error.strerror} ({error.filename or 'where the output goes'}); mend that and try again")
 
 
 def _bug(error: Exception, given: list[str]) -> tuple[int, str]:
     message = f"a bug: {type(error).__name__}: {error}"
-    return _told(1, f"{message}; please report it with the log {_bug_log(given)}")
+    return _failed(1, f"{message}; please report it with the log {_bug_log(given)}")
 
 
-def _told(code: int, message: str) -> tuple[int, str]:
+def _failed(code: int, message: str) -> tuple[int, str]:
     say(f"groundup: {message}")
     return code, message
 

@@ -17,7 +17,7 @@ from typer.core import TyperCommand
 from groundup.api.flags import HOW, WORK, AnyPath, Assignments, FlagHelp, Names
 from groundup.cli.console import Format, say
 
-TALK = "What is told"
+TALK = "Output"
 
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.", rich_help_panel=TALK)]
@@ -55,12 +55,12 @@ class Talk:
     format: ReportFormat = Format.TABLE
     json: Json = False
     fail_under: FailUnder = None
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Tell of every attempt.", rich_help_panel=TALK)
-    ] = False
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every attempt.", rich_help_panel=TALK)] = (
+        False
+    )
     quiet: Annotated[
         bool,
-        typer.Option("--quiet", "-q", help="Tell the score, warnings and errors alone.", rich_help_panel=TALK),
+        typer.Option("--quiet", "-q", help="Show only the score, warnings and errors.", rich_help_panel=TALK),
     ] = False
     log_file: Annotated[
         Path | None, typer.Option(help="Also write what happens here, with times.", rich_help_panel=TALK)
@@ -77,7 +77,7 @@ Examples = Sequence[tuple[str, str]]
 
 
 class StrictCommand(TyperCommand):
-    """A command that takes no empty value, and that tells when an option given twice means its last value."""
+    """A command that takes no empty value, and that warns when the last of several values counts."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override] # typer's own
         """Look at what was written before it is converted; then an empty path would be the current folder."""

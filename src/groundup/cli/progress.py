@@ -24,8 +24,8 @@ from groundup.trees.limits import printable
 
 
 @contextmanager
-def telling(talk: Talk) -> Iterator[Progress]:
-    """Yield what a run shall tell its events."""
+def shown_progress(talk: Talk) -> Iterator[Progress]:
+    """Yield what takes a run's events."""
     with ExitStack() as stack:
         sinks: list[Progress] = []
         if talk.log_file is not None:
@@ -87,10 +87,10 @@ def duration(seconds: float) -> str:
 def _made(event: AttemptMade) -> str:
     now, made = event.standing, event.submission
     effort = made.effort
-    told = f", {effort.turns} turns" if effort else ""
-    told += f", ${effort.cost_usd:.4f}" if effort and effort.cost_usd is not None else ""
+    took = f", {effort.turns} turns" if effort else ""
+    took += f", ${effort.cost_usd:.4f}" if effort and effort.cost_usd is not None else ""
     why = f" ({effort.detail})" if effort and effort.detail else ""
-    return f"[{now.made + now.settled}/{now.total}] {event.attempt} made: {made.outcome.value}{why}{told}"
+    return f"[{now.made + now.settled}/{now.total}] {event.attempt} made: {made.outcome.value}{why}{took}"
 
 
 def _ended(event: AttemptEnded) -> str:

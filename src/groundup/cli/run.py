@@ -130,14 +130,14 @@ def _run_file(config: Path, flags: RunFlags, talk: Talk, *, dry_run: bool) -> in
     from groundup.api.matrix import matrix_requests, run_matrix
     from groundup.api.reports import read_report
     from groundup.cli.console import say
-    from groundup.cli.progress import telling
+    from groundup.cli.progress import shown_progress
 
     if dry_run:
         for request in matrix_requests(config, **_beside(flags)):
             say(f"groundup: the run {request.run_id}:")
             print_plan(request.plan(), talk.report_format)
         return 0
-    with telling(talk) as progress:
+    with shown_progress(talk) as progress:
         ended = run_matrix(config, progress=progress, **_beside(flags))
     report = read_report([one.folder for one in ended])
     print_result(report, talk)
@@ -229,9 +229,9 @@ def worked(request: "Request", talk: Talk) -> int:
     """Work on a run; print its report and return the exit code."""
     from groundup.api.working import finished
     from groundup.cli.console import say
-    from groundup.cli.progress import telling
+    from groundup.cli.progress import shown_progress
 
-    with telling(talk) as progress:
+    with shown_progress(talk) as progress:
         ended: EndedRun = finished(request.work, progress)
     report = ended.report
     print_result(report, talk)

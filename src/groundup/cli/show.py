@@ -28,7 +28,7 @@ def show(
     json: Json = False,
     output: Output = None,
 ) -> int:
-    """Print the trajectory of an attempt of RUN: what it was told, said and did, and how it ended."""
+    """Print the trajectory of an attempt of RUN: the prompts, replies and actions, and how it ended."""
     from groundup.api.reports import run_folder
     from groundup.cli.console import print_document
     from groundup.cli.shell import attempt_key
@@ -86,8 +86,8 @@ def _print_step(step: Mapping[str, object], *, full: bool) -> None:
             _heading(f"ended: {step.get('outcome')}{detail}", step, "bold")
         case _:
             _heading(kind, step, "bold yellow")
-            told = {name: value for name, value in step.items() if name not in ("kind", "at")}
-            _text(json_module.dumps(told, ensure_ascii=False, indent=1), full=full)
+            fields = {name: value for name, value in step.items() if name not in ("kind", "at")}
+            _text(json_module.dumps(fields, ensure_ascii=False, indent=1), full=full)
 
 
 def _print_reply(step: Mapping[str, object], *, full: bool) -> None:
@@ -126,13 +126,13 @@ def _print_end(attempt: "AttemptFolder", line: "VerdictLine | None") -> None:
         say("groundup: nothing was handed in yet")
         return
     effort = record.effort
-    told = (
+    took = (
         f", {effort.turns} turns, {effort.usage.input_tokens} + {effort.usage.output_tokens} tokens"
         if effort
         else ""
     )
-    told += f", ${effort.cost_usd:.4f}" if effort and effort.cost_usd is not None else ""
-    say(f"groundup: handed in {record.files} files, {record.bytes} bytes{told}")
+    took += f", ${effort.cost_usd:.4f}" if effort and effort.cost_usd is not None else ""
+    say(f"groundup: handed in {record.files} files, {record.bytes} bytes{took}")
     verdict = None if line is None else line.verdict
     if verdict is not None and verdict.score is not None:
         say(f"groundup: {verdict.status.value} {verdict.score.numerator:g}/{verdict.score.denominator:g}")

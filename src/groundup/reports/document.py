@@ -81,7 +81,9 @@ class RunReport(Record):
     suite_version: str
     subject: Subject
     sandbox: str
-    graders: tuple[GraderIdentity, ...] = Field(description="of all verdicts; more than one is told in warnings")
+    graders: tuple[GraderIdentity, ...] = Field(
+        description="of all verdicts; warnings name them where there are several"
+    )
     counts: AttemptCounts
     figures: tuple[Figure, ...] = Field(description="the headline first")
     lost_at: dict[str, int] = Field(description="attempts below full score by the stage they name first")

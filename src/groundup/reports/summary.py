@@ -120,7 +120,7 @@ def _row(key: AttemptKey, line: VerdictLine | None) -> AttemptRow:
 
 
 def _made(row: AttemptRow) -> AttemptRow:
-    """Return the row of a submission without a score; why there is none is told where its grading failed."""
+    """Return the row of a submission without a score; its reasons stay where its grading failed."""
     graded = row.submission is not None
     return row.model_copy(update={"standing": "made", "reasons": row.reasons if graded else (), "outcome": None})
 
@@ -176,7 +176,7 @@ def _figures(rows: Sequence[AttemptRow], attempts: int) -> tuple[Figure, ...]:
 
 
 def _ks(attempts: int) -> list[int]:
-    """Return for which k pass@k is told, besides 1, which is `solved`: doubling, and all attempts."""
+    """Return for which k pass@k is reported, besides 1, which is `solved`: doubling, and all attempts."""
     doubling = itertools.takewhile(lambda k: k < attempts, (2**power for power in itertools.count(1)))
     return [*doubling, attempts] if attempts > 1 else []
 

@@ -1,6 +1,6 @@
 """Tables that fit the width there is. Nothing is cut off: what is too wide for its row stands below it.
 
-Owns layout alone; what stands in the cells is said elsewhere.
+Owns layout alone; the caller decides what the cells hold.
 """
 
 import textwrap
@@ -72,7 +72,7 @@ def print_rows(
     styles: Mapping[str, str] | None = None,
     spare: Sequence[str] = (),
 ) -> None:
-    """Print a table. *styles* are for cells with these texts; a note tells which *spare* columns are left out."""
+    """Print a table. *styles* are for cells with these texts; a note names *spare* columns that are left out."""
     from rich.text import Text
 
     def put(text: Text) -> None:

@@ -96,8 +96,8 @@ def _attempts(run: RunReport) -> View:
 
 
 def _origin(run: RunReport) -> tuple[str, ...]:
-    told = [f"{name}={value}" for name, value in run.subject.settings.items()]
-    options = f" ({', '.join(told)})" if told else ""
+    settings = [f"{name}={value}" for name, value in run.subject.settings.items()]
+    options = f" ({', '.join(settings)})" if settings else ""
     subject = run.subject.agent + options + (f" with {run.subject.model}" if run.subject.model else "")
     graders = "; ".join(grader_words(grader) for grader in run.graders) or "no verdict yet"
     return (f"{subject}; {run.suite} {run.suite_version}; sandbox {run.sandbox}", f"graded by {graders}")
@@ -120,13 +120,13 @@ def _standing(row: AttemptRow) -> str:
 
 
 def _why(row: AttemptRow) -> str:
-    told = [f"{reason.stage.value}: {reason.message}" for reason in row.reasons]
+    reasons = [f"{reason.stage.value}: {reason.message}" for reason in row.reasons]
     if row.standing == "graded" and row.outcome not in (None, Outcome.SUBMITTED):
         detail = row.effort.detail if row.effort else ""
-        told.insert(0, f"ended by {row.outcome.value}{f' ({detail})' if detail else ''}")
+        reasons.insert(0, f"ended by {row.outcome.value}{f' ({detail})' if detail else ''}")
     elif row.standing == "graded" and row.effort and row.counted != 1.0:
-        told.append(row.effort.detail)  # such as a reply that gives no file
-    return "; ".join(filter(None, told))
+        reasons.append(row.effort.detail)  # such as a reply that gives no file
+    return "; ".join(filter(None, reasons))
 
 
 def _figures(runs: tuple[RunReport, ...]) -> View:

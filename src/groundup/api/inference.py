@@ -1,0 +1,86 @@
+"""Which packages source code needs, and writing what is missing into a repository's manifests."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from groundup.api.flags import AnyPath
+from groundup.domain.errors import InfrastructureError, UsageError
+from groundup.domain.names import unknown
+from groundup.manifests.formats import find_manifests
+from groundup.manifests.records import DependencyKind
+from groundup.sources import inference
+from groundup.sources.inference import INFERERS
+from groundup.sources.records import Inference
+from groundup.store.files import write_atomically
+from groundup.suites.dibench.inferred import WRITABLE, write_inferred
+from groundup.trees.reading import read_regular
+
+
+def infer(path: AnyPath, language: str | None = None) -> tuple[Inference, ...]:
+    """Return which packages *path*, a repository, file, notebook or diff, needs and why, by language.
+
+    Declarations are not read; nothing is run. Raises `UsageError` where there is no source code.
+    """
+    if language is not None and language not in INFERERS:
+        raise UsageError(unknown("language", language, INFERERS))
+    found = inference.infer(Path(path), None if language is None else {language})
+    if not found:
+        raise UsageError(f"{path} holds no source code of {language or 'a known language'}")
+    return found
+
+
+def write_missing(root: Path, found: Sequence[Inference], kinds: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Add what is missing to each language's manifests; return sentences on what was done and what not."""
+    done: list[str] = []
+    failed: list[str] = []
+    for one in found:
+        language = one.language
+        manifests = [file for file in find_manifests(root, language) if file.format in WRITABLE]
+        paths = _one_per_folder([file.path for file in manifests])
+        needed = [item.name for item in one.dependencies if item.kind.value in kinds]
+        if not paths and needed:
+            failed.append(f"{language}: there is no manifest to write {', '.join(needed[:5])} to; make one first")
+        wanted = {DependencyKind(kind) for kind in kinds}
+        for file in write_inferred(root, language, paths, lambda path: _content(root / path), wanted):
+            problem = file.problem or (_put(root / file.path, file.content) if file.added else "")
+            if problem:
+                failed.append(f"{file.path}: left as it is: {problem}")
+            else:
+                change = f"added {', '.join(file.added)}" if file.added else "nothing is missing"
+                done.append(f"{file.path}: {change}")
+    return done, failed
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return read_regular(path)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}; mend that or remove it") from error
+
+
+def _put(path: Path, content: bytes) -> str:
+    """Write a manifest in place, its mode kept; return why that failed, empty when it did not."""
+    if not os.access(path, os.W_OK):
+        return "it cannot be written: permission denied"
+    mode = path.stat().st_mode
+    try:
+        write_atomically(path, content)
+        path.chmod(mode & 0o7777)
+    except (OSError, InfrastructureError) as error:
+        return str(error)
+    return ""
+
+
+def _one_per_folder(paths: Sequence[str]) -> list[str]:
+    """Return the manifest of each folder that a project's dependencies belong in: the first in this order."""
+    order = ("pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "package.json", "Cargo.toml")
+
+    def rank(path: str) -> tuple[int, str]:
+        name = path.rpartition("/")[2]
+        return (order.index(name) if name in order else len(order)), path
+
+    chosen: dict[str, str] = {}
+    for path in sorted(paths, key=rank):
+        chosen.setdefault(path.rpartition("/")[0], path)
+    return sorted(chosen.values())
