@@ -102,8 +102,8 @@ class BuildSandbox:
 
     def keep_log(self) -> Path:
         """Write what was run and fetched so far, and return where."""
-        told = [record.model_dump_json() for record in (*self.gateway.fetched, *self.gateway.troubles)]
-        text = bytes(self._log) + "".join(f"{line}\n" for line in told).encode()
+        lines = [record.model_dump_json() for record in (*self.gateway.fetched, *self.gateway.troubles)]
+        text = bytes(self._log) + "".join(f"{line}\n" for line in lines).encode()
         return self._store.keep_log(self._ask.kind, self._ask.digest, text)
 
     def figures(self) -> dict[str, str]:

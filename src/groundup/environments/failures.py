@@ -3,7 +3,7 @@
 Reads what the build printed, how it ended and what the gateway could not give. The gateway's own record comes
 first: nothing inside can write to it. Where only the build's words say that a connection was lost, and code of a
 submission could have written them, the build is done again: what a machine did to it does not happen each time,
-and whoever forges such words is graded in the end.
+and a submission that forges such words is graded in the end.
 """
 
 import re
@@ -134,7 +134,7 @@ class LostConnectionError(NetworkError):
     def __init__(self, message: str, otherwise: GroundupError | None) -> None:
         super().__init__(message)
         self.otherwise = otherwise
-        """What it is when it happens each time; None: nobody inside could have made that up."""
+        """What it is when it happens each time; None: nothing inside could have made that up."""
 
 
 class Builds:
@@ -179,8 +179,8 @@ def out_of_time(error: OutOfTimeError, troubles: Iterable[Trouble], waiting_s: f
     trouble = next((trouble for trouble in troubles if trouble.kind == "network"), None)
     if trouble is None and waiting_s <= _SILENCE_S:
         return error
-    told = trouble.message if trouble else f"a registry has said nothing for {waiting_s:.0f} s"
-    return NetworkError(f"{error}: {told}; check the network and resume")
+    why = trouble.message if trouble else f"a registry has sent nothing for {waiting_s:.0f} s"
+    return NetworkError(f"{error}: {why}; check the network and resume")
 
 
 def as_error(
@@ -188,13 +188,13 @@ def as_error(
 ) -> GroundupError:
     """Return the error to raise: its class says who is to blame, its text what to do and where the log is.
 
-    *forgeable*: whether code of whoever asks could have had a say in what was printed.
+    *forgeable*: whether code of the one who asks could have printed some of it.
     """
     where = f"the log is {log}"
     if failure.kind is BuildFailureKind.LOST:
-        told = f"{what}: the connection to our own gateway was lost: {failure.message}; resume ({where})"
+        message = f"{what}: the connection to our own gateway was lost: {failure.message}; resume ({where})"
         own = SubmissionError(f"{what}: {failure.kind}: {failure.message} ({where})")
-        return LostConnectionError(told, own if asker == "submission" and forgeable else None)
+        return LostConnectionError(message, own if asker == "submission" and forgeable else None)
     if failure.kind is BuildFailureKind.NETWORK:
         return NetworkError(f"{what}: {failure.message}; check the network and resume ({where})")
     if failure.kind is BuildFailureKind.HOST_DISK:
@@ -216,10 +216,12 @@ def condensed(text: str) -> str:
     """Return uv's own error and causes in one line, else the last words; printable, at most 300 characters."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     starts = [number for number, line in enumerate(lines) if line.startswith("error:")]
-    told = lines[starts[0] :] if starts else lines[-3:]
-    told = [
-        line.removeprefix("error:").removeprefix("cause:").strip() for line in told if not line.startswith("hint:")
+    words = lines[starts[0] :] if starts else lines[-3:]
+    words = [
+        line.removeprefix("error:").removeprefix("cause:").strip()
+        for line in words
+        if not line.startswith("hint:")
     ]
-    line = ": ".join(part.rstrip(":") for part in told)
+    line = ": ".join(part.rstrip(":") for part in words)
     printable = "".join(character if character.isprintable() else " " for character in line)
     return printable if len(printable) <= 300 else f"{printable[:147]} ... {printable[-147:]}"

@@ -27,8 +27,8 @@ async def answers(repository: str, mirror: str | None) -> bool:
     """Whether *repository* can be asked for what it has, within half a minute."""
     variables = {**environment(), "GIT_TERMINAL_PROMPT": "0"}
     command = ["git", "-c", "protocol.ext.allow=never", "ls-remote", "--", address_of(repository, mirror), "HEAD"]
-    told = await run_program(command, cwd=Path("/"), environment=variables, timeout_s=_ANSWER_S)
-    return told.ok
+    printed = await run_program(command, cwd=Path("/"), environment=variables, timeout_s=_ANSWER_S)
+    return printed.ok
 
 
 class Commit(NamedTuple):
@@ -88,39 +88,39 @@ class GitRepository:
 
     async def commits(self) -> list[Commit]:
         """Return every commit, newest first."""
-        told = await self.run("log", "--all", "--date-order", "--format=%H %cI")
-        pairs = [line.split() for line in told.stdout.decode(errors="replace").splitlines()]
+        printed = await self.run("log", "--all", "--date-order", "--format=%H %cI")
+        pairs = [line.split() for line in printed.stdout.decode(errors="replace").splitlines()]
         return [Commit(pair[0], pair[1]) for pair in pairs if len(pair) == 2]
 
     async def resolve(self, name: str) -> str | None:
         """Return the whole id of a commit, tag or branch; None when it is unknown."""
-        told = await self.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-        return told.stdout.decode().strip() if told.ok else None
+        printed = await self.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        return printed.stdout.decode().strip() if printed.ok else None
 
     async def date(self, commit: str) -> str | None:
         """Return when *commit* was committed, RFC 3339."""
-        told = await self.run("show", "--no-patch", "--format=%cI", commit)
-        return told.stdout.decode(errors="replace").strip() or None if told.ok else None
+        printed = await self.run("show", "--no-patch", "--format=%cI", commit)
+        return printed.stdout.decode(errors="replace").strip() or None if printed.ok else None
 
     async def files(self, commit: str) -> frozenset[str]:
         """Return the paths of a commit's files."""
-        told = await self.run("ls-tree", "-r", "-z", "--name-only", commit)
-        return frozenset(name.decode(errors="replace") for name in told.stdout.split(b"\0") if name)
+        printed = await self.run("ls-tree", "-r", "-z", "--name-only", commit)
+        return frozenset(name.decode(errors="replace") for name in printed.stdout.split(b"\0") if name)
 
     async def code(self, commit: str) -> bytes:
         """Return something that is the same for two commits whose Python files are the same."""
-        told = await self.run("ls-tree", "-r", commit)
-        return b"\n".join(line for line in told.stdout.splitlines() if line.endswith(b".py"))
+        printed = await self.run("ls-tree", "-r", commit)
+        return b"\n".join(line for line in printed.stdout.splitlines() if line.endswith(b".py"))
 
     async def export(self, commit: str, destination: Path, work: Path, limits: TreeLimits | None = None) -> None:
         """Write the tree of *commit* into the new folder *destination*, byte for byte as it was committed."""
         (self._folder / "info").mkdir(exist_ok=True)
         (self._folder / "info" / "attributes").write_text(_AS_COMMITTED, encoding="utf-8")
         archive = work / "commit.tar"
-        told = await self.run("archive", "--format=tar", "-o", str(archive), commit)
-        if not told.ok:
+        printed = await self.run("archive", "--format=tar", "-o", str(archive), commit)
+        if not printed.ok:
             raise TaskError(
-                f"the tree of {commit} cannot be read: {told.text().strip()[:200]}; name another commit"
+                f"the tree of {commit} cannot be read: {printed.text().strip()[:200]}; name another commit"
             )
         extract_archive(archive, destination, limits or TreeLimits())
         archive.unlink()

@@ -181,7 +181,7 @@ def _folders(interpreter: Interpreter) -> Iterator[Path]:
 
 
 def _installed(folder: Path) -> Iterator[Path]:
-    """Yield the folders below *folder* that hold what somebody installed."""
+    """Yield the folders below *folder* that hold installed programs."""
     patterns = ("site-packages", "dist-packages", "python3*/site-packages", "python3*/dist-packages")
     for pattern in patterns:
         for path in sorted(folder.glob(pattern)):
@@ -202,22 +202,22 @@ async def _probed(path: Path, minor: str, variables: dict[str, str]) -> Interpre
         [path, "-I", "-S", "-c", _PROBE], cwd=Path("/"), environment=variables, timeout_s=_FIND_S
     )
     try:
-        told = _Probed.model_validate_json(probe.stdout)
+        probed = _Probed.model_validate_json(probe.stdout)
     except ValidationError as error:
         raise InfrastructureError(
             f"the interpreter {path} does not answer ({_last_words(probe)}); mend it or take it off PATH"
         ) from error
-    if told.implementation != "CPython" or told.free_threaded or not told.version.startswith(f"{minor}."):
+    if probed.implementation != "CPython" or probed.free_threaded or not probed.version.startswith(f"{minor}."):
         return None
-    executable = told.prefix / "bin" / f"python{minor}"
+    executable = probed.prefix / "bin" / f"python{minor}"
     return Interpreter(
-        version=told.version,
-        prefix=told.prefix,
-        executable=(executable if executable.is_file() else told.executable).resolve(),
-        standard_library=tuple(dict.fromkeys(told.standard_library)),
-        include=told.include,
-        abi=told.abi,
-        shared_library=Path(*told.shared_library) if told.shared_library else None,
+        version=probed.version,
+        prefix=probed.prefix,
+        executable=(executable if executable.is_file() else probed.executable).resolve(),
+        standard_library=tuple(dict.fromkeys(probed.standard_library)),
+        include=probed.include,
+        abi=probed.abi,
+        shared_library=Path(*probed.shared_library) if probed.shared_library else None,
     )
 
 
@@ -227,7 +227,7 @@ async def _uv(arguments: list[str], variables: dict[str, str], timeout_s: float)
 
 def _last_words(result: ProgramResult) -> str:
     lines = [line.strip() for line in result.stderr.decode(errors="replace").splitlines() if line.strip()]
-    return lines[-1].removeprefix("cause:").strip()[:200] if lines else "it said nothing"
+    return lines[-1].removeprefix("cause:").strip()[:200] if lines else "it printed nothing"
 
 
 _FORMAT = 2

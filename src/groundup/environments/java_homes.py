@@ -74,8 +74,8 @@ def _places(environment: Mapping[str, str]) -> Iterator[Path]:
 def _read(home: Path) -> Jdk | None:
     if not all((home / name).is_file() for name in _NEEDED):
         return None
-    told = _VERSION.search((home / "release").read_text(encoding="utf-8", errors="replace"))
-    return Jdk(home=home, version=told[1]) if told else None
+    stated = _VERSION.search((home / "release").read_text(encoding="utf-8", errors="replace"))
+    return Jdk(home=home, version=stated[1]) if stated else None
 
 
 _CORE = "META-INF/maven/org.apache.maven/maven-core/pom.properties"
@@ -123,9 +123,9 @@ def _version(home: Path) -> str | None:
     for jar in sorted(home.glob("lib/maven-core-*.jar")):
         try:
             with zipfile.ZipFile(jar) as archive:
-                told = re.search(rb"^version=(\S+)", archive.read(_CORE), re.MULTILINE)
+                stated = re.search(rb"^version=(\S+)", archive.read(_CORE), re.MULTILINE)
         except (OSError, KeyError, zipfile.BadZipFile):
             continue
-        if told:
-            return told[1].decode(errors="replace")
+        if stated:
+            return stated[1].decode(errors="replace")
     return None

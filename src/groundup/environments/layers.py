@@ -5,7 +5,7 @@ The lock file of a layer stays when the layer goes: removing it would let two ho
 <root>/<kind>/<short digest>/layer.json    what the layer is
     <root>/<kind>/<short digest>/tree/         what a sandbox sees
     <root>/<kind>/<short digest>.log           what its build printed
-    <root>/<kind>/<short digest>.lock          held while somebody builds, removes or (shared) uses it
+    <root>/<kind>/<short digest>.lock          held while a process builds, removes or (shared) uses it
 
 A layer is built in a folder beside its place and renamed into it, so a layer that is there is whole. Knows nothing
 of what is in a layer.
@@ -36,7 +36,7 @@ from groundup.trees.writer import disk_errors
 
 @contextmanager
 def held_now(path: Path, *, make: bool = False) -> Iterator[bool]:
-    """Hold the lock *path* alone if nobody else has it; yield whether that is so. An absent lock is free."""
+    """Hold the lock *path* alone if it is free; yield whether that is so. An absent lock is free."""
     try:
         if make:
             with disk_errors(path.parent):
@@ -60,12 +60,12 @@ class Uses:
         weakref.finalize(self, _close, self._descriptors)
 
     def add(self, path: Path) -> bool:
-        """Share the lock *path*; return False while somebody builds or removes what it protects."""
+        """Share the lock *path*; return False while another process builds or removes what it protects."""
         if path in self._descriptors:
             return True
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:  # a cache that was copied without its locks, which nobody can clean meanwhile either
+        except OSError:  # a cache that was copied without its locks, which cannot be cleaned meanwhile either
             return True
         if not _locked(descriptor, fcntl.LOCK_SH):
             os.close(descriptor)
@@ -122,7 +122,7 @@ class LayerStore:
         self._uses = Uses()
 
     def find(self, kind: str, digest: str) -> Layer | None:
-        """Return the layer when it is there and whole; from then on nobody removes it while this store lives."""
+        """Return the layer when it is there and whole; from then on it is not removed while this store lives."""
         lock = self._lock(kind, digest)
         if not self._uses.add(lock):
             return None
@@ -138,19 +138,19 @@ class LayerStore:
         return layer
 
     def unused(self, older_than_s: float) -> list[Path]:
-        """Return the layers that nobody asked for in that time and nobody holds, for `remove`."""
+        """Return the layers that were not asked for in that time and are not held, for `remove`."""
         before = time.time() - older_than_s
         records = sorted(self.root.glob("*/*/layer.json"))
         old = [record.parent for record in records if _asked_before(record, before)]
         return [place for place in old if not self._is_held(place)]
 
     def remove(self, place: Path) -> bool:
-        """Remove a layer with its log; return False when somebody uses it after all."""
+        """Remove a layer with its log; return False when it is used after all."""
         with held_now(_lock_of(place)) as free:
             if not free:
                 return False
             gone = place.with_name(f".building-{place.name}-{secrets.token_hex(4)}")  # swept, should we be killed
-            with contextlib.suppress(FileNotFoundError):  # somebody else removed it
+            with contextlib.suppress(FileNotFoundError):  # another process removed it
                 place.rename(gone)
                 remove_tree(gone)
             place.with_name(f"{place.name}.log").unlink(missing_ok=True)
@@ -185,7 +185,7 @@ class LayerStore:
                 self._make_folder(self.root / kind)
             with held_now(self._lock(kind, digest), make=True) as alone:
                 if alone and self._read(kind, digest) is None:  # else it was built a moment ago
-                    # We hold the lock, so whoever began these was killed.
+                    # We hold the lock, so the process that began these was killed.
                     for abandoned in (self.root / kind).glob(f".building-{short(digest)}-*"):
                         await asyncio.to_thread(remove_tree, abandoned)
                     await self._build(kind, digest, build)
@@ -240,15 +240,15 @@ class LayerStore:
             with disk_errors(self.root):
                 self._make_folder(room)
                 self._make_folder(room / "build")
-            told = await build(room / "build")
-            kept = _KeptLayer(digest=digest, kind=kind, built=told.built, warnings=told.warnings)
+            made = await build(room / "build")
+            kept = _KeptLayer(digest=digest, kind=kind, built=made.built, warnings=made.warnings)
             with disk_errors(self.root):
                 finished = room / "finished"
                 self._make_folder(finished)
                 (room / "build" / "tree").rename(finished / "tree")
                 await asyncio.to_thread(open_to_all, finished / "tree")
                 (finished / "layer.json").write_text(kept.model_dump_json(indent=1), encoding="utf-8")
-                if place.exists():  # unreadable as a layer: `find` said so
+                if place.exists():  # unreadable as a layer: `find` found none
                     remove_tree(place)
                 finished.rename(place)
         finally:
@@ -267,7 +267,7 @@ def _lock_of(place: Path) -> Path:
 def _asked_before(record: Path, moment: float) -> bool:
     try:
         return record.stat().st_mtime < moment
-    except FileNotFoundError:  # somebody else removed it
+    except FileNotFoundError:  # another process removed it
         return False
 
 
@@ -275,13 +275,13 @@ def _sweep(folder: Path) -> None:
     """Remove what killed processes left: nothing is worked on for a day."""
     oldest = time.time() - 24 * 3600
     for abandoned in folder.glob(".building-*"):
-        with contextlib.suppress(FileNotFoundError):  # somebody else removed it
+        with contextlib.suppress(FileNotFoundError):  # another process removed it
             if abandoned.stat().st_mtime < oldest:
                 remove_tree(abandoned)
 
 
 def open_to_all(tree: Path) -> None:
-    """Let every user read *tree* and nobody but its owner write: a guest is another user. Links are left alone."""
+    """Let every user read *tree* and only its owner write: a guest is another user. Links are left alone."""
     waiting = [tree]
     while waiting:
         folder = waiting.pop()

@@ -110,7 +110,7 @@ def locked_lines(text: str) -> tuple[str, ...]:
 
 
 def _client_environment(configuration: RegistrySettings) -> dict[str, str]:
-    """Return the user's environment with the indexes told to uv, so that pip's configuration counts too."""
+    """Return the user's environment with the indexes as uv reads them, so that pip's configuration counts too."""
     kept = {name: value for name, value in environment().items() if name not in {"VIRTUAL_ENV", "UV_INDEX_URL"}}
     *extra, default = configuration.indexes
     kept |= {
@@ -135,11 +135,11 @@ def _address(index: Index) -> str:
 
 
 def _explained(stderr: str, requirements: tuple[str, ...]) -> TaskError | NetworkError:
-    told = " ".join(line.strip() for line in stderr.splitlines() if "cause:" in line or "error" in line)[:600]
+    why = " ".join(line.strip() for line in stderr.splitlines() if "cause:" in line or "error" in line)[:600]
     if _UNREACHABLE.search(stderr):
-        return NetworkError(f"the package index cannot be reached to lock {', '.join(requirements)[:200]}: {told}")
+        return NetworkError(f"the package index cannot be reached to lock {', '.join(requirements)[:200]}: {why}")
     return TaskError(
-        f"{', '.join(requirements)[:200]} cannot be locked: {told}; change the versions or the cut-off date"
+        f"{', '.join(requirements)[:200]} cannot be locked: {why}; change the versions or the cut-off date"
     )
 
 
@@ -150,13 +150,13 @@ Clock = Callable[[], datetime]
 
 def resolution_key(request: ResolvedRequest, interpreter: Interpreter, configuration: RegistrySettings) -> str:
     """Return the digest of everything that decides the answer but the day; not who asks, nor for how long."""
-    told = request.model_dump(include={"requirements", "exclude_newer"})
-    told["refused"] = sorted(request.refused)
+    asked = request.model_dump(include={"requirements", "exclude_newer"})
+    asked["refused"] = sorted(request.refused)
     machine = {"python": interpreter.version, "abi": interpreter.abi, "uv": uv_version()}
     return digest_of(
         {
             "format": _FORMAT,
-            "request": told,
+            "request": asked,
             "indexes": [
                 [index.url, index.credentials and index.credentials.username] for index in configuration.indexes
             ],
@@ -194,7 +194,7 @@ class Resolutions:
         return Resolution(lines=lines, resolved_at=self._now().replace(microsecond=0))
 
     def keep(self, key: str, resolution: Resolution) -> None:
-        """Write *resolution* for whoever asks next, in this process or another."""
+        """Write *resolution* for the next one to ask, in this process or another."""
         if not self._lifetime:
             return
         path = self._path(key)
@@ -206,10 +206,10 @@ class Resolutions:
             temporary.replace(path)
 
     def _remove_old(self) -> None:
-        """Remove what nobody will take again."""
+        """Remove what is too old to be used again."""
         before = (self._now() - self._lifetime).timestamp()
         for path in self._root.iterdir():
-            with suppress(FileNotFoundError):  # somebody else removed it
+            with suppress(FileNotFoundError):  # another process removed it
                 if path.stat().st_mtime < before:
                     path.unlink()
 

@@ -45,7 +45,7 @@ _NOISE = (
     "-> [Help",
     "COMPILATION ERROR",
 )
-_TOLD = 3
+_SHOWN = 3
 
 
 class MavenSandbox:
@@ -79,17 +79,17 @@ class MavenSandbox:
             waiting_s=self.gateway.longest_wait_s(),
             host_free_bytes=shutil.disk_usage(place).free,
         )
-        told = complaint(result)
+        why = complaint(result)
         return (
-            failure.model_copy(update={"message": told})
-            if failure.kind is BuildFailureKind.BUILD and told
+            failure.model_copy(update={"message": why})
+            if failure.kind is BuildFailureKind.BUILD and why
             else failure
         )
 
     def log(self) -> bytes:
         """Return what was run and fetched so far."""
-        told = [record.model_dump_json() for record in (*self.gateway.fetched, *self.gateway.troubles)]
-        return bytes(self._log) + "".join(f"{line}\n" for line in told).encode()
+        records = [record.model_dump_json() for record in (*self.gateway.fetched, *self.gateway.troubles)]
+        return bytes(self._log) + "".join(f"{line}\n" for line in records).encode()
 
     def figures(self) -> dict[str, str]:
         """Return what is recorded of a build."""
@@ -107,8 +107,8 @@ def complaint(result: CommandResult) -> str:
     """Return Maven's own first errors in one line of at most 300 characters, for people; may be empty."""
     text = (result.stdout + result.stderr).decode(errors="replace")
     lines = [line.strip() for line in _ERROR.findall(text) if line.strip()]
-    told = list(dict.fromkeys(line for line in lines if not line.startswith(_NOISE)))[:_TOLD]
-    line = "; ".join(told).replace("/workspace/", "")
+    shown = list(dict.fromkeys(line for line in lines if not line.startswith(_NOISE)))[:_SHOWN]
+    line = "; ".join(shown).replace("/workspace/", "")
     line = "".join(character if character.isprintable() else " " for character in line)
     return line if len(line) <= 300 else f"{line[:297]}..."
 
@@ -176,7 +176,7 @@ def write_stand_in(request: MavenRequest, project: Path) -> None:
 async def resolve(build: MavenSandbox) -> CommandResult:
     """Build the stand-in and write its classpath down; the result is that of the command that decides."""
     result = await build.maven("-DskipTests", "package", *_CLASSPATH_GOAL)
-    if not result.ok:  # such as a plugin that misses sources: the classpath can be had all the same
+    if not result.ok:  # such as a plugin that misses sources: the classpath can still be had
         result = await build.maven(*_CLASSPATH_GOAL)
     return result
 
@@ -253,8 +253,8 @@ def as_built(
     figures: Mapping[str, str], classpath: Iterable[str], runner: Iterable[str], own: Iterable[str]
 ) -> Built:
     """Return what a layer's record says."""
-    told = {"classpath": list(classpath), "runner": list(runner), "own": list(own)}
-    return Built(built={**figures, **{name: json.dumps(value) for name, value in told.items()}})
+    lists = {"classpath": list(classpath), "runner": list(runner), "own": list(own)}
+    return Built(built={**figures, **{name: json.dumps(value) for name, value in lists.items()}})
 
 
 def as_repository(layer: Layer, toolchain: JavaToolchain) -> MavenRepository:

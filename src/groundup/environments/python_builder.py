@@ -84,7 +84,7 @@ class PythonBuilder(EnvironmentBuilder):
 
     @override
     async def submission_environment(self, request: ResolvedRequest) -> PythonEnvironment:
-        """Return an environment with requirements that nobody locked, which it names as they were resolved.
+        """Return an environment for requirements without a lock; it names what they were resolved to.
 
         Raises `OutOfTimeError` when the work takes longer than `work_s`; waiting for a turn is no work.
         """

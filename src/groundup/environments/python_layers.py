@@ -24,11 +24,11 @@ def has_layer(request: PythonRequest, interpreter: Interpreter, store: LayerStor
 
 def layer_key(request: PythonRequest, interpreter: Interpreter) -> str:
     """Return the digest of everything that decides the layer; not who asks, nor the order of lines."""
-    told = request.model_dump(exclude={"on_behalf_of"})
+    question = request.model_dump(exclude={"on_behalf_of"})
     for name in ("requirements", "build_requirements", "refused"):
-        told[name] = sorted(told[name])
+        question[name] = sorted(question[name])
     machine = {"python": interpreter.version, "abi": interpreter.abi, "uv": uv_version()}
-    return digest_of({"format": _FORMAT, "request": told, **machine})
+    return digest_of({"format": _FORMAT, "request": question, **machine})
 
 
 async def fill_environment(build: BuildSandbox, request: PythonRequest, interpreter: Interpreter) -> Built:

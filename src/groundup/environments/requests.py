@@ -56,7 +56,7 @@ class PythonRequest(Record):
 
 
 class ResolvedRequest(Record):
-    """A virtual environment for requirement lines that nobody locked, such as a submission's own."""
+    """A virtual environment for requirement lines without a lock, such as a submission's own."""
 
     python: str = Field(pattern=r"^3\.\d+$")
     requirements: tuple[str, ...] = Field(default=(), description="PEP 508 lines; comments are dropped")

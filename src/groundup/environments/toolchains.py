@@ -68,9 +68,9 @@ class _Host:
         return result.stdout.decode(errors="replace").strip()
 
     async def version(self, toolchain: ToolchainName, *argv: str | Path) -> str:
-        said = await self.says(toolchain, *argv)
-        found = _VERSION.search(said)
-        return found[0] if found else said
+        words = await self.says(toolchain, *argv)
+        found = _VERSION.search(words)
+        return found[0] if found else words
 
 
 async def _node(host: _Host, staging: Path) -> Toolchain:

@@ -1,4 +1,4 @@
-"""How long work itself may take: the clock stands while somebody waits for a turn, a package or a processor."""
+"""How long work itself may take: the clock stands during waits for a turn, a package or a processor."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

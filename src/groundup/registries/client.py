@@ -1,8 +1,8 @@
 """What the clients of all registries share: one cache, each thing asked for once at a time, verified files.
 
 A client of one kind of registry says which pages there are and how they are read. Pages are asked for again after
-ten minutes, with the tag of what is kept; when nobody answers, what is kept counts and is marked as stale. A file
-reaches the cache only when it has the hashes that its registry names.
+ten minutes, with the tag of what is kept; when no registry answers, what is kept counts and is marked as stale. A
+file reaches the cache only when it has the hashes that its registry names.
 """
 
 import asyncio
@@ -162,7 +162,7 @@ class RegistryClient(ABC, Generic[S]):
     ) -> UpstreamReply | Found[P]:
         """Return a registry's new page, or what is *kept* where that is enough or all there is.
 
-        Raises `UnknownPackageError`, or `NetworkError` when nobody can be asked and nothing is kept.
+        Raises `UnknownPackageError`, or `NetworkError` when no registry can be asked and nothing is kept.
         """
         if kept and (kept.is_fresh(cutoff) or self._upstream.seems_down(question.url)):
             return Found(kept.page, from_cache=True, stale=not kept.is_fresh(cutoff))

@@ -41,15 +41,15 @@ class Trouble(Record):
 
 
 class UnknownPackageError(GroundupError):
-    """A registry answers, and does not have what was asked for. Whoever asked decides who is to blame."""
+    """A registry answers, and does not have what was asked for. The caller decides who is to blame."""
 
 
-_TOLD = 10_000
+_RECORDS = 10_000
 """How many records of one kind are kept: a sandbox can ask without end."""
 MAX_BYTES = 8 * 1024**3
 """How much one sandbox may make the host fetch from one registry."""
 PROJECTS = 3000
-"""How many projects one sandbox may ask for, where nothing else is said."""
+"""How many projects one sandbox may ask for, unless its gateway names another number."""
 
 
 class RegistryBudgetError(Exception):
@@ -108,7 +108,7 @@ class RegistryLedger:
 
     def note(self, fetched: Fetched) -> None:
         """Record what was given out."""
-        if len(self._fetched) < _TOLD:
+        if len(self._fetched) < _RECORDS:
             self._fetched.setdefault((fetched.kind, fetched.name, fetched.filename), fetched)
 
     async def answered(self, name: str, work: Callable[[], Awaitable[Response]]) -> Response:
@@ -136,7 +136,7 @@ class RegistryLedger:
             del self._waiting[ticket]
 
     def _denied(self, status: int, trouble: Trouble) -> Response:
-        if len(self._troubles) < _TOLD:
+        if len(self._troubles) < _RECORDS:
             self._troubles.setdefault((trouble.kind, trouble.name), trouble)
         return text(status, trouble.message)
 

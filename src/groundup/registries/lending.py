@@ -46,7 +46,7 @@ class LendingRules(Record):
 
     kinds: tuple[RegistryKind, ...]
     refused: dict[RegistryKind, tuple[str, ...]] = Field(
-        default={}, description="names that nobody inside gets, whatever their spelling"
+        default={}, description="names that are refused, whatever their spelling"
     )
     exclude_newer: str | None = Field(
         default=None,

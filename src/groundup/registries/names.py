@@ -49,15 +49,15 @@ def ecosystem_of(language: str) -> Ecosystem:
 
 
 class NameLookup(Protocol):
-    """One sitting with whoever knows."""
+    """One sitting, with open connections."""
 
     async def look_up(self, ecosystem: Ecosystem, name: str) -> Listing | None:
-        """Return what is known of *name*; None when nobody can be asked."""
+        """Return what is known of *name*; None when no registry can be asked."""
         ...
 
 
 class Names(Protocol):
-    """Somebody who knows which packages exist."""
+    """What knows which packages exist."""
 
     def identity(self) -> Mapping[str, str]:
         """Return what decides the answers, for pinning."""
@@ -105,7 +105,7 @@ class NoNames:
     """Knows nothing."""
 
     def identity(self) -> Mapping[str, str]:
-        """Return that nobody is asked."""
+        """Return that no registry is asked."""
         return {"registry": "none"}
 
     @asynccontextmanager
@@ -133,7 +133,7 @@ class Live:
 
     @asynccontextmanager
     async def asking(self) -> AsyncIterator[NameLookup]:
-        """Yield somebody to ask, whose connections are closed afterwards."""
+        """Yield a sitting, whose connections are closed afterwards."""
         sitting = _Sitting(self)
         try:
             yield sitting

@@ -1,7 +1,7 @@
 """A small HTTP/1.1 server for clients inside a sandbox. Knows no registry: a handler answers each request.
 
 Clients are hostile. Everything they can make long, large, slow or many has a bound here; what breaks a rule loses
-its connection and costs nobody else anything. Only GET and HEAD are answered, unless the server is made for more;
+its connection, at no cost to others. Only GET and HEAD are answered, unless the server is made for more;
 an answer is bytes, a file, or pieces that come while it is sent.
 
 Honest clients on a busy machine never lose a connection: too many of them wait until one is free, an idle one is
@@ -31,7 +31,7 @@ _CHUNK = 256 * 1024
 _MOMENT_S = 0.2
 _TURNS = 3
 """Of the event loop, in which it hears what a client has sent in time."""
-_TOLD = 100
+_FAILURES = 100
 _SPENT = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 READING = ("GET", "HEAD")
 """The methods of a server that only gives out."""
@@ -51,7 +51,7 @@ class ServerLimits(Record):
     idle_s: float = 900.0
     """How long an idle connection is kept: clients give theirs up sooner, so none asks on one that is closing."""
     write_s: float = 900.0
-    """For each piece of an answer to be taken: as long as clients are told to wait."""
+    """For each piece of an answer to be taken: as long as clients inside are set to wait."""
     total_bytes: int = 16 * 1024**3
     """Of all answers together."""
 
@@ -81,7 +81,7 @@ class Response:
 
     @property
     def length(self) -> int | None:
-        """How many bytes the body has; None when nobody knows before its end."""
+        """How many bytes the body has; None when that is not known before its end."""
         if isinstance(self.body, Path):
             return self.body.stat().st_size
         return len(self.body) if isinstance(self.body, bytes) else None
@@ -104,7 +104,7 @@ class GatewayServer:
         self._handler = handler
         self._slots = asyncio.Semaphore(self.limits.requests_at_once)
         self.failures: list[tuple[str, str]] = []
-        """Which answers could not be given through nobody's fault inside (path and why), the first ones."""
+        """Which answers the host could not give (path and why), the first ones."""
         self._accepting: dict[socket.socket, asyncio.Task[None]] = {}
         self._clients: dict[_Conversation, asyncio.Task[None]] = {}
 
@@ -167,8 +167,8 @@ class GatewayServer:
         async with self._slots:
             response = await self._handler(request)
         if isinstance(response.body, Path) and not response.body.is_file():
-            why = f"{response.body} is gone; let nobody clean the cache meanwhile"
-            if len(self.failures) < _TOLD:
+            why = f"{response.body} is gone; do not clean the cache during a run"
+            if len(self.failures) < _FAILURES:
                 self.failures.append((request.path[:200], why))
             return Response(503, f"{why}\n".encode())
         if self.spent(response.length or 0):

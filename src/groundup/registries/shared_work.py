@@ -22,9 +22,9 @@ class SharedWork(Generic[T]):
         self._running: dict[Hashable, _Work[T]] = {}
 
     async def get(self, key: Hashable, start: Callable[[], Awaitable[T]]) -> T:
-        """Return the result of the work under *key*, started by whoever asks first.
+        """Return the result of the work under *key*, started by the first to ask.
 
-        Somebody who is cancelled does not disturb the others; the work itself ends when nobody waits any more.
+        One who is cancelled does not disturb the others; the work ends when none is waiting any more.
         """
         work = self._running.get(key)
         if work is None:

@@ -159,7 +159,7 @@ class Upstream:
     async def _is_well(self, url: str) -> bool:
         """Whether the registry of *url* gives out what all of its kind have: then an odd answer is no failure.
 
-        Otherwise whoever asks for a name that a registry forbids would be as one whose registry is out of order.
+        Otherwise asking for a name that a registry forbids would look like a registry that is out of order.
         """
         known = next((page for page in self._known if urlsplit(page).netloc == urlsplit(url).netloc), url)
         if known == url:

@@ -1,4 +1,4 @@
-"""Where the uv program is, and what it says of itself. Owns no use of it: `environments` builds with it."""
+"""Where the uv program is, and its version and default index. Owns no use of it: `environments` builds with it."""
 
 import tempfile
 from importlib.metadata import version
@@ -29,7 +29,7 @@ def uv_version() -> str:
 
 
 async def default_index_url() -> str:
-    """Return the address of the package index that uv uses when nobody configured any.
+    """Return the address of the package index that uv uses when none is configured.
 
     The client is asked, so that no registry address is written down here. Needs no network.
     """
@@ -52,7 +52,7 @@ async def default_index_url() -> str:
 
 
 def _bare_environment() -> dict[str, str]:
-    """Return an environment without any setting of uv's: programs are found, and nothing else is told."""
+    """Return an environment without any setting of uv's: only programs are found."""
     import sys
 
     return {

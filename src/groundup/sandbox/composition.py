@@ -94,7 +94,7 @@ def write_host_etc(folder: Path) -> None:
 
 
 def write_etc(folder: Path) -> None:
-    """Fill *folder* with a guest's /etc, the same on every machine; everything in it is readable by everybody."""
+    """Fill *folder* with a guest's /etc, the same on every machine; everything in it is readable by all users."""
     folder.mkdir(mode=0o755)
     for name, text in _GENERATED_ETC.items():
         (folder / name).write_text(text)
@@ -230,7 +230,7 @@ def _check_no_links(target: str, spec: SandboxSpec) -> None:
 
 @functools.cache
 def masked_folders() -> tuple[Path, ...]:
-    """Return the folders of the host's /usr that a guest finds empty: what somebody installed."""
+    """Return the folders of the host's /usr that a guest finds empty: locally installed programs."""
     found = (path for pattern in _MASKED for path in sorted(Path("/").glob(pattern)))
     return tuple(path for path in found if path.is_dir() and not path.is_symlink())
 

@@ -110,7 +110,7 @@ class Meter:
 
 
 class Debt:
-    """How long somebody was owed an answer: the time in which at least one question was open."""
+    """How long an answer was owed: the time in which at least one question was open."""
 
     def __init__(self) -> None:
         self._open = 0
@@ -158,7 +158,7 @@ _NOTED: ContextVar[Starvation | None] = ContextVar("noted starvation", default=N
 
 @contextmanager
 def starvation_noted() -> Iterator[Starvation]:
-    """Yield a sum of what `note` is told inside, in tasks that are started there, too."""
+    """Yield a sum of what is given to `note` inside, in tasks that are started there, too."""
     noted = Starvation()
     mark = _NOTED.set(noted)
     try:
@@ -168,7 +168,7 @@ def starvation_noted() -> Iterator[Starvation]:
 
 
 def note(stopwatch: Stopwatch) -> None:
-    """Look at a stopwatch for the last time, and count it for whoever wants to know."""
+    """Look at a stopwatch for the last time, and count it for the meters that are open."""
     stopwatch.passed_s()
     noted = _NOTED.get()
     if noted is not None:

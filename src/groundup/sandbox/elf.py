@@ -81,9 +81,9 @@ def read_dynamic(path: Path) -> tuple[list[str], list[str], Path | None]:
             interpreter = Path(os.fsdecode(data[offset : offset + length].rstrip(b"\0")))
         if kind == _DYNAMIC:
             entries = list(struct.iter_unpack(f"{order}qQ", data[offset : offset + length // 16 * 16]))
-    told = dict(entries)
+    tags = dict(entries)
     table = next(
-        (told[_STRINGS] - at + place for at, place, length in loads if at <= told.get(_STRINGS, -1) < at + length),
+        (tags[_STRINGS] - at + place for at, place, length in loads if at <= tags.get(_STRINGS, -1) < at + length),
         0,
     )
 

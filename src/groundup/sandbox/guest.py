@@ -33,13 +33,13 @@ _CAUSES = {
     "disk": Ending.DISK,
     "wall_clock": Ending.WALL_CLOCK,
 }
-_NOBODY_S_FAULT_INSIDE = frozenset({"launcher", "failed", "placing", "host_disk"})
+_NOT_THE_GUEST = frozenset({"launcher", "failed", "placing", "host_disk"})
 _SIGXFSZ = -25
 _FORBIDDEN = re.compile(
     r"no permissions? to creat\w+ |creat\w+ new namespace failed|setting up uid map|unshare.*not permitted",
     re.IGNORECASE,
 )
-"""How bubblewrap says that nobody may make namespaces here."""
+"""What bubblewrap prints where namespaces are forbidden."""
 
 
 class BubblewrapSandbox:
@@ -92,8 +92,8 @@ class BubblewrapSandbox:
                 return
         reason = self._ended.result().message if self._ended.done() else "it did not answer"
         await self.close()
-        told = f"sandbox {self.label} did not start: {reason or 'no reason given'}; try `groundup doctor`"
-        raise NoSandboxesError(told) if _FORBIDDEN.search(reason or "") else SandboxError(told)
+        problem = f"sandbox {self.label} did not start: {reason or 'no reason given'}; try `groundup doctor`"
+        raise NoSandboxesError(problem) if _FORBIDDEN.search(reason or "") else SandboxError(problem)
 
     async def run(self, command: Command) -> CommandResult:
         """Run *command* to its end or its limits."""
@@ -363,7 +363,7 @@ class BubblewrapSandbox:
         return Ending.PROCESSES if self._group.refused_processes() > refused else Ending.EXITED
 
     def _cause(self) -> Ending:
-        """Say why the sandbox ended. Raises `SandboxError` when it is nobody's fault inside."""
+        """Say why the sandbox ended. Raises `SandboxError` when the guest did not cause it."""
         if self._infrastructure():
             raise SandboxError(f"sandbox {self.label} was lost{self._because()}")
         event = self._ended.result()
@@ -372,7 +372,7 @@ class BubblewrapSandbox:
         return _CAUSES.get(event.cause or "", Ending.SANDBOX_DIED)
 
     def _infrastructure(self) -> bool:
-        return self._ended.done() and self._ended.result().cause in _NOBODY_S_FAULT_INSIDE
+        return self._ended.done() and self._ended.result().cause in _NOT_THE_GUEST
 
     def _because(self) -> str:
         if not self._ended.done():
@@ -409,7 +409,7 @@ class BubblewrapSandbox:
 
     def _disconnect(self) -> None:
         if self._control.fileno() >= 0:
-            self._read()  # what it still said
+            self._read()  # its last words
         if self._control.fileno() >= 0:
             asyncio.get_running_loop().remove_reader(self._control)
             self._control.close()
@@ -445,7 +445,7 @@ class BubblewrapSandbox:
 
 
 def _drop(answer: "asyncio.Future[object]") -> None:
-    """Close a socket that nobody will take any more."""
+    """Close a socket that was not taken."""
     if answer.done() and not answer.cancelled() and isinstance(result := answer.result(), socket.socket):
         result.close()
 

@@ -31,7 +31,7 @@ class HostState:
         lock = self.path / "lock.new"
         self.lock = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        lock.rename(self.path / "lock")  # from its first moment it is held: nobody takes it for a killed program's
+        lock.rename(self.path / "lock")  # held from its first moment: not taken for a killed program's
         (self.path / "empty").mkdir(mode=0o755)
         (self.path / "sandboxes").mkdir(mode=0o700)
         write_host_etc(self.path / "etc")
@@ -44,7 +44,7 @@ class HostState:
         )
 
     def release(self) -> None:
-        """Let go of the lock; whoever holds the folder last removes it."""
+        """Let go of the lock; the last to hold the folder removes it."""
         if self.lock >= 0:
             os.close(self.lock)
             self.lock = -1
@@ -106,11 +106,11 @@ def systems() -> Path:
 
 
 def _root() -> Path:
-    """Return the folder of all state folders of this user; nobody else can have made it."""
+    """Return the folder of all state folders of this user; no other user can have made it."""
     root = Path(tempfile.gettempdir()) / f"groundup-{os.geteuid()}"
     with contextlib.suppress(FileExistsError):
         root.mkdir(mode=0o700)
     status = root.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-        raise SandboxError(f"{root} belongs to somebody else; remove it, or set TMPDIR to a folder of yours")
+        raise SandboxError(f"{root} belongs to another user; remove it, or set TMPDIR to a folder of yours")
     return root

@@ -102,7 +102,7 @@ class LauncherLink:
                 return
 
     def tell(self, message: dict[str, object]) -> None:
-        """Send a request that nobody waits for; one that does not get through is lost."""
+        """Send a request without waiting for an answer; one that does not get through is lost."""
         if self._channel is not None:
             with contextlib.suppress(OSError):
                 wire.send(self._channel, message)

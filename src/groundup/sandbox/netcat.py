@@ -79,9 +79,9 @@ def connect(options: NetcatOptions, host: str, port: int) -> "socket.socket | No
                 options, f"Connection to {host} {port} port [{'udp' if options.datagrams else 'tcp'}/*] succeeded!"
             )
             return connection
-    said = problem.strerror if problem and problem.strerror else "timed out"
+    why = problem.strerror if problem and problem.strerror else "timed out"
     way = "udp" if options.datagrams else "tcp"
-    say(options, f"nc: connect to {host} port {port} ({way}) failed: {said}")
+    say(options, f"nc: connect to {host} port {port} ({way}) failed: {why}")
     return None
 
 

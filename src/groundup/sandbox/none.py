@@ -180,7 +180,7 @@ class HostFolder:
         place.chmod(mode)
 
     def usage(self) -> Usage:
-        """Return that nobody knows."""
+        """Return that this is unknown."""
         return Usage(peak_memory_mb=None, cpu_s=None)
 
     def stopwatch(self) -> Stopwatch:

@@ -136,7 +136,7 @@ class Feed:
                 self._left = self._left[os.write(self._descriptor, self._left[:_CHUNK]) :]
         except BlockingIOError:
             return
-        except OSError:  # nobody reads any more
+        except OSError:  # the reader is gone
             self._left = self._left[:0]
         self.close()
 

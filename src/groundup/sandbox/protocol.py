@@ -1,4 +1,4 @@
-"""What every sandbox can do, whoever provides it.
+"""What every sandbox can do, whichever provider it is of.
 
 Owns the request and response records and the three protocols: `SandboxProvider` opens a `Sandbox` or a `Pod`.
 Knows nothing of tasks or grades. Everything that comes out of a sandbox is hostile: callers validate it.

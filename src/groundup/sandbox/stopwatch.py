@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 PERIOD_S = 0.5
-"""How often a stopwatch is looked at while something waits: loads that come and go are told apart so finely."""
+"""How often a stopwatch is looked at while something waits: shorter changes of load are not noticed."""
 PATIENCE = 20.0
-"""However starved, nobody has more than so many times the limit on the wall."""
+"""However starved, a guest gets at most so many times its limit by the clock on the wall."""
 _IDLE_AFTER_S = 2.0
 _IDLE_SHARE = 0.015
 """A guest that in so many seconds uses less than this share of one processor waits, and not for a processor."""
@@ -27,9 +27,9 @@ class Reading(NamedTuple):
 
     moment_s: float
     idle_s: float | None = None
-    """In which processors that the guest may use did nothing, all together; None: nobody knows."""
+    """In which processors that the guest may use did nothing, all together; None: unknown."""
     own_s: float | None = None
-    """Processor time of the guest; None: nobody knows."""
+    """Processor time of the guest; None: unknown."""
     owed_s: float = 0.0
     """In which groundup owed the guest an answer, such as a package."""
     metered_s: float = 0.0
@@ -57,7 +57,7 @@ class Stopwatch:
         return self._passed_s
 
     def wall_s(self) -> float:
-        """Return the seconds that passed for everybody, until the last look."""
+        """Return the seconds on the wall, until the last look."""
         return self._last.moment_s - self._start.moment_s
 
     def starved_s(self) -> float:
@@ -69,7 +69,7 @@ class Stopwatch:
         return min(limit_s - self.passed_s(), PATIENCE * limit_s - self.wall_s())
 
     def sleep_until(self, passed_s: float) -> None:
-        """Block until the guest has had so much, at the latest when nobody is patient any more."""
+        """Block until the guest has had so much, at the latest when patience has run out."""
         while (left_s := self.left_s(passed_s)) > 0:
             time.sleep(min(left_s, PERIOD_S))
 

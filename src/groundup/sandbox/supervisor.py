@@ -200,7 +200,7 @@ class Supervisor:
     def _end(self, key: bytes, *, everything: bool) -> None:
         """End a command's session and descendants, or *everything* that began since it and is not another's.
 
-        A process that left its parents and its session cannot be told from one that another command left behind
+        A process that left its parents and its session looks like one that another command left behind
         at the same time in the same way; it is ended.
         """
         roots = {pid for pid, (name, _) in self._commands.items() if name == key}
@@ -375,8 +375,8 @@ def main(argv: "list[str]") -> None:
     """Arguments: the control descriptor, then limits as `kind=value` and folders to copy as `from=to`."""
     hide_from_tracers()
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # ignored for process 1; Python would raise KeyboardInterrupt
-    told = dict(text.split("=") for text in argv[1:])
-    limits = {int(kind): int(value) for kind, value in told.items() if kind.isdigit()}
+    given = dict(text.split("=") for text in argv[1:])
+    limits = {int(kind): int(value) for kind, value in given.items() if kind.isdigit()}
     null = os.dup2(os.open(os.devnull, os.O_RDWR), FIRST_FREE_DESCRIPTOR, inheritable=False)
     for target in (0, 1):
         os.dup2(null, target)
@@ -387,7 +387,7 @@ def main(argv: "list[str]") -> None:
     _signal.signal(_signal.SIGCHLD, lambda *_: None)
     _signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     os.umask(0o022)
-    for source, place in told.items():
+    for source, place in given.items():
         if not source.isdigit():
             _copy_folder(source, place)
     supervisor = Supervisor(_socket.socket(fileno=number), limits)

@@ -115,7 +115,7 @@ def _digest() -> str:
 
     Programs that clean temporary folders remove what is old, so a view is made anew after a few days.
     """
-    told = [
+    stamps = [
         LIST_VERSION,
         str(int(time.time() / _FRESH_S)),
         repr(PROGRAMS),
@@ -124,8 +124,8 @@ def _digest() -> str:
     ]
     for place in (*map(Path, _PLACES), *SharedLibraries().folders, Path("/etc/alternatives")):
         with contextlib.suppress(OSError):
-            told.append(f"{place} {place.stat().st_mtime_ns}")
-    return hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]
+            stamps.append(f"{place} {place.stat().st_mtime_ns}")
+    return hashlib.sha256("\0".join(stamps).encode()).hexdigest()[:16]
 
 
 def netcat_source() -> str:

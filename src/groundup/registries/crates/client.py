@@ -64,7 +64,7 @@ class CratesClient(RegistryClient[CratesSettings]):
     async def page(self, name: str, cutoff: datetime | None = None) -> Found[CratePage]:
         """Return the page of *name*, with versions up to *cutoff* only.
 
-        Raises `UnknownPackageError`, or `NetworkError` when nobody can be asked and nothing older is kept.
+        Raises `UnknownPackageError`, or `NetworkError` when no registry can be asked and nothing older is kept.
         """
         found = await self._pages.get((name.lower(), cutoff), partial(self._page, name.lower(), cutoff))
         page = found.page.by(cutoff)
@@ -113,7 +113,7 @@ class CratesClient(RegistryClient[CratesSettings]):
         await self._index_settings()  # whether it needs a token
 
     async def _index_settings(self) -> _KeptIndex:
-        """Return what the index says of itself; asked for once."""
+        """Return the index's own settings, asked for once."""
         if self._index is None:
             self._index = await self._asking.get("", self._ask_index)
             token = self.settings.token

@@ -21,7 +21,7 @@ _PROJECT = {
     "src/lib.rs": "",
 }
 _NOWHERE = "http://127.0.0.1:9"
-"""A proxy that answers to nobody: Cargo then names the address that it wanted to ask, and asks nobody."""
+"""A proxy that does not answer: Cargo then names the address that it wanted to ask, and asks no registry."""
 _CREDENTIALS = ("credentials.toml", "credentials")
 
 
@@ -44,12 +44,12 @@ async def crates_settings(environment: Mapping[str, str]) -> CratesSettings:
         result = await ask_client(["cargo", "generate-lockfile", "--color", "never"], asked, _PROJECT)
     if result is None:
         raise MachineError("cargo is not on this machine to say where its index is; install Rust")
-    told = _ASKED.search(result.text())
-    if told is None:
+    answer = _ASKED.search(result.text())
+    if answer is None:
         raise InfrastructureError(
             "cargo does not name a sparse index; set one in its configuration (a Git index cannot be used here)"
         )
-    index = parse_index(told["url"])
+    index = parse_index(answer["url"])
     settings = _settings(home)
     return CratesSettings(
         indexes=(index,),

@@ -1,7 +1,7 @@
 """Maven repositories seen from the host: files by path, verified against their checksums, cached.
 
 A released file never changes, so one that was fetched is not asked for again. Lists of versions
-(`maven-metadata.xml`) and snapshots are asked for anew after ten minutes; when nobody answers, older ones count.
+(`maven-metadata.xml`) and snapshots are asked for anew after ten minutes; without an answer, older ones count.
 """
 
 import asyncio

@@ -194,11 +194,11 @@ def _proxy(
             if _text(element, "active") in ("", "true") and _text(element, "host"):
                 return _unless_excepted(_address(element), _text(element, "nonProxyHosts"), urls)
     options = " ".join(environment.get(name, "") for name in ("MAVEN_OPTS", "MAVEN_ARGS", "JAVA_TOOL_OPTIONS"))
-    told = {(scheme, name): value for scheme, name, value in _OPTION.findall(options)}
+    options_set = {(scheme, name): value for scheme, name, value in _OPTION.findall(options)}
     for scheme, port in (("https", "443"), ("http", "80")):
-        if host := told.get((scheme, "proxyHost")):
-            address = f"http://{host}:{told.get((scheme, 'proxyPort'), port)}"
-            return _unless_excepted(address, told.get(("http", "nonProxyHosts"), ""), urls)
+        if host := options_set.get((scheme, "proxyHost")):
+            address = f"http://{host}:{options_set.get((scheme, 'proxyPort'), port)}"
+            return _unless_excepted(address, options_set.get(("http", "nonProxyHosts"), ""), urls)
     return None
 
 

@@ -82,7 +82,7 @@ class NpmClient(RegistryClient[NpmSettings]):
     async def packument(self, name: str, detail: Detail, cutoff: datetime | None = None) -> Found[Packument]:
         """Return what is known of *name*. What was known at *cutoff* is enough then, and is not asked for again.
 
-        Raises `UnknownPackageError`, or `NetworkError` when nobody can be asked and nothing older is kept.
+        Raises `UnknownPackageError`, or `NetworkError` when no registry can be asked and nothing older is kept.
         """
         if cutoff is not None and detail == "brief":
             detail = "dated"
@@ -90,7 +90,7 @@ class NpmClient(RegistryClient[NpmSettings]):
         return await self._packuments.get(key, partial(self._packument, name, detail, cutoff))
 
     async def tarball(self, name: str, filename: str, cutoff: datetime | None = None) -> TarballFound:
-        """Return a tarball on disk, verified against what its registry says of it. Raises as `packument` does."""
+        """Return a tarball on disk, verified against its registry's hashes. Raises as `packument` does."""
         kept = self.cache.record("npm-tarballs", self._tarball_key(name, filename), _KeptTarball)
         if kept and (cutoff is None or kept.release.published_by(cutoff)):
             at_hand = self._at_hand(kept.sha256, verified=bool(kept.release.hashes))
@@ -171,7 +171,7 @@ class NpmClient(RegistryClient[NpmSettings]):
         return release
 
     async def _release_alone(self, name: str, filename: str) -> NpmRelease | None:
-        """Return a tarball of a lock file, whose package nobody asked about: its packument may be huge."""
+        """Return a tarball of a lock file, whose package was not asked for: its packument may be huge."""
         kept = await self._kept(self._question(name, "brief"), _KeptPackument)
         if kept and filename in kept.page.releases:
             return kept.page.releases[filename]

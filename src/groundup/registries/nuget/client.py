@@ -158,7 +158,7 @@ class NuGetClient(RegistryClient[RegistrySettings]):
         return [item for item in found if item is not None]
 
     async def _source(self, url: str) -> _KeptSource:
-        """Return where a source has what; asked for once, and kept for when nobody answers."""
+        """Return where a source has what; asked for once, and kept in case it does not answer later."""
         if url in self._sources:
             return self._sources[url]
         kept = self.cache.record("nuget-sources", url, _KeptSource)

@@ -49,10 +49,10 @@ def _secrets(environment: Mapping[str, str]) -> Iterator[tuple[str, Credentials]
             raise UsageError(f"{path}: NuGet's configuration cannot be read: {error}") from error
         addresses = {add.get("key", ""): add.get("value", "") for add in root.iterfind("packageSources/add")}
         for entry in root.iterfind("packageSourceCredentials/*"):
-            told = {add.get("key", ""): add.get("value", "") for add in entry.iterfind("add")}
+            values = {add.get("key", ""): add.get("value", "") for add in entry.iterfind("add")}
             # An element's name cannot have every character: NuGet writes those by number.
             name = re.sub(r"_x([0-9A-Fa-f]{4})_", lambda match: chr(int(match[1], 16)), entry.tag)
-            if name in addresses and "Username" in told and "ClearTextPassword" in told:
-                password = SecretStr(told["ClearTextPassword"])
+            if name in addresses and "Username" in values and "ClearTextPassword" in values:
+                password = SecretStr(values["ClearTextPassword"])
                 url = addresses[name].rstrip("/")
-                yield url, Credentials(username=told["Username"], password=password)
+                yield url, Credentials(username=values["Username"], password=password)

@@ -289,8 +289,8 @@ def page_as_html(page: ProjectPage, address: Callable[[ProjectFile], str]) -> by
         if file.yanked is not False:
             attributes["data-yanked"] = file.yanked if isinstance(file.yanked, str) else ""
         if file.metadata is not None:
-            told = next((f"{name}={file.metadata[name]}" for name in _HASHES if name in file.metadata), "true")
-            attributes["data-core-metadata"] = attributes["data-dist-info-metadata"] = told
+            digest = next((f"{name}={file.metadata[name]}" for name in _HASHES if name in file.metadata), "true")
+            attributes["data-core-metadata"] = attributes["data-dist-info-metadata"] = digest
         if file.upload_time:
             attributes["data-upload-time"] = file.upload_time
         written = " ".join(f'{key}="{html.escape(value)}"' for key, value in attributes.items())

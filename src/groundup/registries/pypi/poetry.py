@@ -1,7 +1,7 @@
 """How Poetry, which has no setting for it, asks a gateway instead of the public index: by a plugin of ours.
 
 Poetry finds plugins among the packages that it is installed with, so one is laid there before it comes. It does
-nothing without its variable, and to nobody but Poetry.
+nothing without its variable, and only to Poetry.
 """
 
 from pathlib import Path

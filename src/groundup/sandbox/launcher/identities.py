@@ -40,11 +40,11 @@ def can_stage() -> bool:
 def _try_mounting() -> None:
     kernel.unshare(kernel.CLONE_NEWNS)
     kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_SLAVE)
-    kernel.mount("tmpfs", "/tmp", "tmpfs", 0, "mode=755,size=1m")  # noqa: S108  # seen by nobody else
+    kernel.mount("tmpfs", "/tmp", "tmpfs", 0, "mode=755,size=1m")  # noqa: S108  # seen in this namespace only
 
 
 def _base() -> int | None:
-    """Return the first of a block of unused users, or None where this root may become nobody else."""
+    """Return the first of a block of unused users, or None where this root cannot change its user."""
     wanted = FIRST_UID + secrets.randbelow(_BLOCKS) * _BLOCK
     ranges = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
     if any(first <= wanted and wanted + _BLOCK <= first + count for first, _, count in ranges):

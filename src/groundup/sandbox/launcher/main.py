@@ -46,7 +46,7 @@ class Box:
     disks: list[DiskWatch]
     init: int | None = None
     cause: str | None = None
-    told: bytes = b""
+    start_report: bytes = b""
     peak_bytes: int = 0
     cpu_s: float = 0.0
 
@@ -95,7 +95,7 @@ class Launcher:
             self._watch()
 
     def tell(self, event: str, **facts: object) -> None:
-        """Send an event; when nobody listens any more, the end of the channel is noticed elsewhere."""
+        """Send an event; when groundup is gone, the end of the channel is noticed elsewhere."""
         try:
             wire.send(self.channel, {"event": event, **facts})
         except OSError:
@@ -109,7 +109,7 @@ class Launcher:
     def _receive(self) -> bool:
         try:
             packet, descriptors = wire.receive(self.channel)
-        except ConnectionResetError:  # groundup was killed before it read all that we said
+        except ConnectionResetError:  # groundup was killed before it read all our packets
             return False
         if not packet:
             return False
@@ -255,15 +255,15 @@ class Launcher:
     def _read_info(self, descriptor: int) -> None:
         """Learn from bubblewrap which process is the guest's first."""
         box = self.starting[descriptor]
-        box.told += os.read(descriptor, 4096)
-        if b"}" in box.told:
-            box.init = int(json.loads(box.told)["child-pid"])
+        box.start_report += os.read(descriptor, 4096)
+        if b"}" in box.start_report:
+            box.init = int(json.loads(box.start_report)["child-pid"])
             self._forget_info(box)
             if box.cause:
                 self._kill(box, box.cause)
             else:
                 self.placer.order(box.key, _folders(box.group), box.init)
-        elif not box.told.startswith(b"{"):
+        elif not box.start_report.startswith(b"{"):
             self._forget_info(box)
 
     def _forget_info(self, box: Box) -> None:
@@ -312,7 +312,7 @@ class Launcher:
                 self._ended(box)
 
     def _ended(self, box: Box) -> None:
-        """All processes are gone: give the folders back in a child, so that a large tree delays nobody."""
+        """All processes are gone: give the folders back in a child, so that others do not wait for it."""
         del self.boxes[box.key]
         self._end_strays()
         self._forget_info(box)
@@ -344,7 +344,7 @@ class Launcher:
         self.finishing[fork(clean)] = finished
 
     def _end_strays(self) -> None:
-        """End what bubblewrap left behind when somebody else killed it: such orphans become our children."""
+        """End what bubblewrap left behind when it was killed from outside: such orphans become our children."""
         ours = {self.placer.pid, *self.finishing, *(box.outer for box in self.boxes.values())}
         with contextlib.suppress(FileNotFoundError):  # a kernel without CONFIG_PROC_CHILDREN
             for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
@@ -402,7 +402,7 @@ def main(channel: int, state: str) -> None:
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2:
             with contextlib.suppress(OSError):
-                os.set_inheritable(int(name), False)  # what groundup passed on is for nobody else
+                os.set_inheritable(int(name), False)  # what groundup passed on is for the launcher only
     kernel.adopt_orphans()
     kernel.forget_keys()
     signal.signal(signal.SIGINT, signal.SIG_IGN)

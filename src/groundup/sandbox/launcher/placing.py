@@ -1,6 +1,6 @@
 """Moving processes into control groups, in a process of its own: the kernel may think about it for 10 ms.
 
-A sandbox is moved while it starts, so that nobody waits; nothing of its guest runs before it is in place.
+A sandbox is moved while it starts, so that this costs no time; nothing of its guest runs before it is in place.
 """
 
 import json

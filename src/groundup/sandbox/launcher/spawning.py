@@ -139,7 +139,7 @@ def _stage(listed: int) -> None:
     with os.fdopen(listed, "rb") as file:
         paths = json.load(file)
     sources = {name: os.open(path, os.O_PATH | os.O_CLOEXEC) for name, path in paths.items()}
-    kernel.mount("tmpfs", "/tmp", "tmpfs", 0, "mode=755,size=1m")  # noqa: S108  # seen by nobody else
+    kernel.mount("tmpfs", "/tmp", "tmpfs", 0, "mode=755,size=1m")  # noqa: S108  # seen in this namespace only
     os.mkdir(STAGE)
     for name, source in sources.items():
         target = f"{STAGE}/{name}"
