@@ -23,7 +23,7 @@ class Limits(Record):
 
 
 class EpisodeLimits(Record):
-    """When an attempt ends by itself. What is in its workspace then is graded all the same."""
+    """When an attempt ends by itself. What is in its workspace then is still graded."""
 
     turns: int | None = Field(default=None, ge=1, description="replies of the model")
     tokens: int | None = Field(default=None, ge=1, description="input and output, all turns together")

@@ -23,7 +23,7 @@ class Task(Record):
     id: Name
     suite: Name
     instruction: str | None = Field(
-        description="the specification; None where it is not at hand (a submission can still be graded)"
+        description="the specification; None where it is not available (a submission can still be graded)"
     )
     deliverable: Literal["tree", "edits"] = "tree"
     seeds: tuple[SeedFile, ...] = ()

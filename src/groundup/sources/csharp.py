@@ -1,4 +1,4 @@
-"""C#: from namespaces to packages, as far as a list of well-known packages goes."""
+"""C#: from namespaces to packages, by a list of well-known packages."""
 
 import re
 from collections import defaultdict

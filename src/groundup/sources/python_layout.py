@@ -86,7 +86,7 @@ class PythonLayout(NamedTuple):
 
 @dataclass
 class _Found:
-    """What the project files hold, as far as they were read. The first name counts."""
+    """What was found in the project files so far. The first name counts."""
 
     name: str = ""
     folders: list[str] = field(default_factory=list)
@@ -269,7 +269,7 @@ def _top_names(paths: list[str], folder: str) -> dict[str, int]:
 
 
 def _installed(project: PythonProject, tops: dict[str, int], paths: list[str], folder: str) -> set[str]:
-    """Choose which top-level names the project installs, rather than keeps beside."""
+    """Choose which top-level names the project installs, rather than keeps for its developers."""
     prefix = f"{folder}/" if folder else ""
     known = set(paths)
     wanted = {target.partition(".")[0] for target in (*project.scripts, *project.plugins)} & tops.keys()

@@ -27,7 +27,7 @@ class SourcePlace(StrEnum):
 
     PACKAGE = "package"
     SCRIPT = "script"
-    """Source beside the package: programs that are not installed."""
+    """Source outside the package: programs that are not installed."""
     TEST = "test"
     DOCS = "docs"
     EXAMPLE = "example"

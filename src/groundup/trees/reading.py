@@ -1,6 +1,6 @@
 """Reading files that somebody named: regular ones only, and no more of them than is expected.
 
-A device, a pipe or a socket would be read for ever, or waited for.
+A device, a pipe or a socket would never end, or block.
 """
 
 import errno

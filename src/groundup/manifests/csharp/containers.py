@@ -25,7 +25,7 @@ class Container(Section):
     owners: Sequence[Element]
     """The child that each entry stands in; one child may name several packages."""
     render: Callable[[Dependency], str]
-    telling: re.Pattern[str]
+    declaring: re.Pattern[str]
     """Found in comments that hold declarations."""
 
     def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
@@ -49,8 +49,8 @@ class Container(Section):
             following = next((start for start in others if start > comment.start), None)
             between = any(comment.start < start < (following or comment.start) for start in gone)
             beside = any(not self._newline_between(span.end, comment.start) for span in spans)
-            telling = self.telling.search(self.source.text, *comment)
-            if following is None or between or beside or telling:
+            declaring = self.declaring.search(self.source.text, *comment)
+            if following is None or between or beside or declaring:
                 spans.append(comment)
         return deletions(footprints(self.source, self.element, spans))
 
@@ -106,7 +106,7 @@ class Container(Section):
 
 
 @dataclass(frozen=True)
-class TellingComments(Section):
+class DeclaringComments(Section):
     """Comments that hold declarations which are out of use. A mask removes them; nothing else touches them."""
 
     source: Text
@@ -123,19 +123,19 @@ class TellingComments(Section):
         return deletions([_widened(self.source, span, Span(0, len(self.source.text))) for span in self.spans])
 
 
-def telling_comments(
-    source: Text, root: Element, containers: Sequence[Container], telling: re.Pattern[str]
-) -> TellingComments:
+def declaring_comments(
+    source: Text, root: Element, containers: Sequence[Container], declaring: re.Pattern[str]
+) -> DeclaringComments:
     """Return the comments that hold declarations, but for those that go with a container's own."""
     cleared = [container.element.inner for container in containers if container.entries]
     spans = [
         comment
         for element in root.walk()
         for comment in element.comments
-        if telling.search(source.text, *comment)
+        if declaring.search(source.text, *comment)
         and not any(inner.start <= comment.start < inner.end for inner in cleared)
     ]
-    return TellingComments(source, spans)
+    return DeclaringComments(source, spans)
 
 
 def new_element(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from groundup.manifests.csharp.containers import Container, new_element, telling_comments
+from groundup.manifests.csharp.containers import Container, declaring_comments, new_element
 from groundup.manifests.csharp.xml_tree import Attribute, Element, escaped, parse, readable, unescaped
 from groundup.manifests.editing import Edit, Span, Text
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, Note, SectionKey
@@ -44,7 +44,7 @@ _CHAIN = re.compile(r"\) and \(")
 _OTHER_KINDS = {"Update": DependencyKind.CONSTRAINT, "Remove": DependencyKind.OVERRIDE}
 """`Update` gives versions to what is asked for elsewhere, `Remove` takes it back."""
 _SUFFIXES = frozenset({".csproj", ".fsproj", ".vbproj", ".proj", ".props", ".targets"})
-_TELLING = re.compile(r"<\s*(?:\w*Reference|PackageVersion|PackageDownload)\s[^>]*=", re.IGNORECASE)
+_DECLARING = re.compile(r"<\s*(?:\w*Reference|PackageVersion|PackageDownload)\s[^>]*=", re.IGNORECASE)
 _PROPERTY = re.compile(r"\$\((\w+)\)")
 _NEW = "new"
 """Group of the section key of an item group that has to be made; the others have their number."""
@@ -68,7 +68,7 @@ class MsBuild(ManifestFormat):
             for number, element in enumerate(root.walk())
             if element.local.lower() == "itemgroup"
         ]
-        sections: list[Section] = [*groups, telling_comments(source, root, groups, _TELLING)]
+        sections: list[Section] = [*groups, declaring_comments(source, root, groups, _DECLARING)]
         return Scan(source, sections, tuple(_notes(source, root, groups)))
 
     def home_in(self, scan: Scan, dependency: Dependency) -> SectionKey:
@@ -108,7 +108,7 @@ def _group(source: Text, root: Element, element: Element, number: int) -> Contai
         return _render_item(dependency, element.prefix)
 
     key = SectionKey(DependencyKind.RUNTIME, str(number))
-    return Container(source, root, element, key, entries, owners, render, _TELLING)
+    return Container(source, root, element, key, entries, owners, render, _DECLARING)
 
 
 def _fits(group: Container, dependency: Dependency) -> bool:

@@ -4,13 +4,13 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from groundup.manifests.csharp.containers import Container, new_element, telling_comments
+from groundup.manifests.csharp.containers import Container, declaring_comments, new_element
 from groundup.manifests.csharp.xml_tree import Element, escaped, parse, readable
 from groundup.manifests.editing import Edit, Text
 from groundup.manifests.records import Dependency, DependencyKind, Language, SectionKey
 from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan
 
-_TELLING = re.compile(r"<\s*(?:package|dependency)\s[^>]*\bid\s*=", re.IGNORECASE)
+_DECLARING = re.compile(r"<\s*(?:package|dependency)\s[^>]*\bid\s*=", re.IGNORECASE)
 
 
 class PackagesConfig(ManifestFormat):
@@ -36,8 +36,8 @@ class PackagesConfig(ManifestFormat):
         owners = _children(root, "package")
         entries = [_config_entry(source, item) for item in owners]
         key = SectionKey(DependencyKind.RUNTIME)
-        listed = Container(source, root, root, key, entries, owners, _render_config, _TELLING)
-        return Scan(source, (listed, telling_comments(source, root, [listed], _TELLING)))
+        listed = Container(source, root, root, key, entries, owners, _render_config, _DECLARING)
+        return Scan(source, (listed, declaring_comments(source, root, [listed], _DECLARING)))
 
 
 class Nuspec(ManifestFormat):
@@ -62,7 +62,7 @@ class Nuspec(ManifestFormat):
             sections += [
                 _spec_section(source, root, group, group.attribute("targetFramework") or "") for group in groups
             ]
-        return Scan(source, (*sections, telling_comments(source, root, sections, _TELLING)))
+        return Scan(source, (*sections, declaring_comments(source, root, sections, _DECLARING)))
 
     def create(self, scan: Scan, key: SectionKey, added: Sequence[Dependency]) -> list[Edit]:
         """Return the edits that make a group, or the list itself. Raises `ManifestError` without metadata."""
@@ -127,7 +127,7 @@ def _spec_section(source: Text, root: Element, element: Element, framework: str)
         entries,
         owners,
         _render_spec,
-        _TELLING,
+        _DECLARING,
     )
 
 

@@ -54,7 +54,7 @@ OTHERS: dict[Path, DependencyKind] = {
     ("catalog",): DependencyKind.CONSTRAINT,
     ("workspaces", "catalog"): DependencyKind.CONSTRAINT,
 }
-"""Objects and arrays that name packages besides; their group is the path in the document."""
+"""Further objects and arrays that name packages; their group is the path in the document."""
 
 CATALOGS: tuple[Path, ...] = (("catalogs",), ("workspaces", "catalogs"))
 LISTS = ("bundledDependencies", "bundleDependencies", "trustedDependencies", "ignoreMissing", "allowAny")

@@ -20,7 +20,7 @@ _URL_MARKER = re.compile(r"\s+;\s*|;\s+")
 _VCS = ("git", "hg", "svn", "bzr")
 _SDIST = re.compile(r"(?P<name>.+?)-\d[^-]*(?:\.tar\.\w+|\.tgz|\.zip)$")
 INVALID = "invalid"
-"""Key of the detail of a declaration that is not valid PEP 508; its name is read all the same."""
+"""Key of the detail of a declaration that is not valid PEP 508; its name is still read."""
 _INVALID_DETAILS = ((INVALID, "not PEP 508"),)
 
 
@@ -201,7 +201,7 @@ _BESIDE = frozenset({
     "benchmark", "benchmarks", "benchmarking", "perf", "profiling", "lint", "linter", "linters", "linting", "ci",
     "devcontainer", "github", "circleci",
 })  # fmt: skip
-"""What stands beside a package: neither a part of it nor its tests."""
+"""Names of what is neither a part of a package nor its tests."""
 
 
 def group_kind(name: str, default: DependencyKind = DependencyKind.GROUP) -> DependencyKind:

@@ -1,4 +1,4 @@
-"""All routes of a folder, or of files at hand. Numbers and sizes are bounded: the sources may be hostile."""
+"""All routes of a folder, or of files already read. Numbers and sizes are bounded: sources may be hostile."""
 
 import os
 import re

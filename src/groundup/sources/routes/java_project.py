@@ -1,4 +1,4 @@
-"""A Java project's files as far as routes need them: imports, constants, annotations, strings."""
+"""A Java project's files for finding routes: imports, constants, annotations, strings."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""A Python project's modules as far as routes need them: names, imports, assignments, strings."""
+"""A Python project's modules for finding routes: names, imports, assignments, strings."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -131,7 +131,7 @@ class RouteProject:
         return next((item for item in known if item[0].name == origin), known[0] if known else None)
 
     def follow(self, module: Module, name: str, depth: int = 0) -> tuple[str, str]:
-        """Return (module, name) where the dotted *name* is defined, as far as imports lead."""
+        """Return (module, name) where the dotted *name* is defined, through its imports."""
         first, _, rest = name.partition(".")
         if depth > _DEPTH or first not in module.imports or (not rest and name in module.assignments):
             return module.name, name

@@ -16,7 +16,7 @@ _LARGEST = 2 * 1024 * 1024
 
 
 class LeakedFile(Record):
-    """A file at hand that holds what a submission should write."""
+    """A file within reach that holds what a submission should write."""
 
     place: str
     source: str
@@ -32,7 +32,7 @@ def find_answers(original: Path, tests: HiddenTests, environment: PythonEnvironm
         for line in lines:
             by_line.setdefault(line, set()).add(name)
     found = []
-    for place, path in _at_hand(original, tests, environment):
+    for place, path in _reachable(original, tests, environment):
         lines = _lines(path)
         if len(lines) < _LEAST_LINES:
             continue
@@ -68,7 +68,7 @@ def source_files(original: Path, tests: HiddenTests) -> Iterator[Path]:
                     yield path
 
 
-def _at_hand(original: Path, tests: HiddenTests, environment: PythonEnvironment) -> Iterator[tuple[str, Path]]:
+def _reachable(original: Path, tests: HiddenTests, environment: PythonEnvironment) -> Iterator[tuple[str, Path]]:
     for mount in environment.mounts:
         if mount.target == ENVIRONMENT_TARGET:
             for path in sorted(mount.source.rglob("*.py")):

@@ -22,7 +22,7 @@ __all__ = ["UnfinishedError", "Wish", "build", "finish"]
 
 
 class UnfinishedError(TaskError):
-    """A recipe that needs a person: the draft is at hand."""
+    """A recipe that a person must finish; it carries the draft."""
 
     def __init__(self, message: str, draft: Recipe) -> None:
         super().__init__(message)

@@ -66,7 +66,7 @@ async def find_candidates(making: Making, settings: Settings) -> list[SourceCand
 
 
 async def make_draft(making: Making, candidate: SourceCandidate) -> Recipe:
-    """Return a draft: source, environment and layout, as far as files show them."""
+    """Return a draft: source, environment and layout, from the files alone."""
     task = making.task
     layer = await making.bench.builder.source(candidate.request)
     project = read_project(layer.path)

@@ -24,7 +24,7 @@ async def prove(recipe: Recipe, bench: Bench, say: Callable[[str], None]) -> Rec
     controls = await run_controls(frozen, original, environment, bench, say)
     answers = find_answers(original, frozen.tests, environment)
     for answer in answers:
-        say(f"answer at hand: {answer.place} is like {answer.source} ({answer.likeness:.0%})")
+        say(f"answer within reach: {answer.place} is like {answer.source} ({answer.likeness:.0%})")
     assert frozen.frozen is not None
     measured = frozen.frozen.model_copy(update={"controls": controls})
     notes = noted(frozen.notes, [_sentence(answers)] if answers else [])

@@ -1,4 +1,4 @@
-"""Which files of the original its tests read besides the library: a submission would not have them.
+"""Which files of the original its tests read, other than the library: a submission would not have them.
 
 The original's packages alone are run as a submission; what passes with the whole original and not with them shows
 what has to be protected: documents, examples, configuration.

@@ -57,7 +57,7 @@ async def _locked(recipe: Recipe, say: Callable[[str], None]) -> Recipe:
     except TaskError:
         if recipe.environment.complete or not all("==" in line for line in recipe.environment.wants):
             raise
-        note = "the pins contradict each other: locked as they stand, without what they need besides"
+        note = "the pins contradict each other: locked as they stand, without what they require"
         say(note)
         environment = recipe.environment.model_copy(update={"complete": True})
         recipe = await locked(
