@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 
 import groundup
 from groundup.api import flags
 from groundup.api.flags import EvaluateFlags, FlagHelp, RegradeFlags, ResumeFlags, RunFlags
+from groundup.cli.main import create_app
 
 HEAVY = (
     "pydantic",
@@ -84,3 +86,14 @@ def test_every_flag_says_what_it_means(kind: type) -> None:
         (flag,) = (one for one in hint.__metadata__ if isinstance(one, FlagHelp))
         assert flag.help.endswith((".", "`."))
     assert flags.__doc__
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [("evaluate", EvaluateFlags), ("run", RunFlags), ("resume", ResumeFlags), ("regrade", RegradeFlags)],
+)
+def test_keyword_arguments_are_the_options_of_the_command_line(command: str, kind: type) -> None:
+    """Who knows one knows the other."""
+    app = create_app()
+    options = {parameter.name for parameter in app.get_command(typer.Context(app), command).params}
+    assert inspect.get_annotations(kind).keys() <= options

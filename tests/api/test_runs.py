@@ -165,3 +165,17 @@ def test_a_callback_that_raises_ends_the_run_and_is_heard(settings: Settings) ->
     thread.start()
     thread.join(patient(60))
     assert len(caught) == 1
+
+
+def test_a_file_of_runs_is_worked_off(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`run_matrix` makes what `groundup run --config` makes, and finishes it when it is called again."""
+    values = {"cache_dir": settings.cache_dir, "sandbox": settings.sandbox, "builder": settings.builder}
+    lines = "\n".join(f'{name} = "{value}"' for name, value in values.items())
+    config = tmp_path / "matrix.toml"
+    config.write_text(f'[settings]\n{lines}\n[[run]]\nsuite = "{TWO}"\nagent = ["oracle", "nop"]\n')
+    monkeypatch.chdir(tmp_path)
+    runs = groundup.run_matrix(config, output=tmp_path / "runs")
+    assert [scores(run)["task-0000"] for run in runs] == [1.0, 0.0]
+    assert [run.folder for run in groundup.run_matrix(config, output="runs")] == [
+        Path("runs") / run.id for run in runs
+    ]
