@@ -54,6 +54,8 @@ def test_what_lacks_an_oracle_is_left_out_and_told(settings: Settings) -> None:
     assert made.planned.tasks == ("task-0001",)
     assert made.left_out == ("task-0000", "task-0002")
     assert "have no oracle" in left_out_notice(made)
+    with pytest.raises(UsageError, match="has no oracle for task-0000; leave --tasks out"):
+        api.plan(changed(oracle(suite), tasks=("task-0000", "task-0001")), settings)
     nothing = changed(oracle(suite), submissions=References(which="nop"))
     assert api.plan(nothing, settings).planned.tasks == ("task-0000", "task-0001")
 

@@ -79,9 +79,16 @@ def print_table(
     from rich.text import Text
 
     from groundup.reports.tables import print_rows
-    from groundup.trees.limits import printable
 
     console = tables()
     if title:
         console.print(Text(title, style="bold"), soft_wrap=True)
-    print_rows(console, columns, [tuple(map(printable, row)) for row in rows], spare=spare)
+    print_rows(console, columns, [_printable(row) for row in rows], spare=spare)
+
+
+def _printable(row: tuple[str, ...]) -> tuple[str, ...]:
+    if all(map(str.isprintable, row)):
+        return row
+    from groundup.trees.limits import printable  # heavy, and hardly ever needed
+
+    return tuple(map(printable, row))

@@ -97,8 +97,8 @@ async def find_interpreter(minor: str, fetched: Path) -> Interpreter:
     if found is None:
         raise MachineError(
             f"Python {minor} is not on this machine, and uv could not fetch it ({_last_words(result)}); install "
-            f"python{minor} by the system's packages or pyenv and put it on PATH, or name a mirror in "
-            "UV_PYTHON_INSTALL_MIRROR, and run again"
+            f"python{minor} by the system's packages or pyenv and put it on PATH, or name a copy of uv's builds "
+            "in UV_PYTHON_INSTALL_MIRROR (an https:// address, or file:// and a folder), and run again"
         )
     return found
 

@@ -138,8 +138,9 @@ def _lack(needs: Needs, host: Host, store: LayerStore) -> str | None:
 def python_advice(minor: str) -> str:
     """Return how a missing interpreter comes here."""
     return (
-        f"`uv python install {minor}` fetches it (UV_PYTHON_INSTALL_MIRROR names a mirror), or install "
-        f"python{minor} by the system's packages or pyenv and put it on PATH"
+        f"install python{minor} by the system's packages or pyenv and put it on PATH, or let `uv python install "
+        f"{minor}` fetch it: from GitHub's releases, not from a package index; where those are out of reach, "
+        "UV_PYTHON_INSTALL_MIRROR names a copy of them (an https:// address, or file:// and a folder)"
     )
 
 

@@ -87,6 +87,8 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> RunPlan:
     tasks = {name: every[name] for name in _selected(configuration, sorted(every), usual, groups)}
     if isinstance(source, GeneratedSource):
         check_instructions(suite.name, tasks)
+    if configuration.submissions == References(which="oracle"):
+        _check_oracles(suite, set(configuration.tasks or ()) & tasks.keys())
     planned = Planned(tasks=tuple(tasks), attempts=configuration.attempts or source.attempts())
     return RunPlan(
         configuration=configuration,
@@ -139,6 +141,16 @@ def _usual(suite: Suite, configuration: RunConfiguration) -> list[str]:
     if configuration.submissions == References(which="oracle"):
         usual &= set(suite.referenced())
     return sorted(usual)
+
+
+def _check_oracles(suite: Suite, named: Collection[str]) -> None:
+    """Raise `UsageError` where a task that the user *named* has no oracle: no second try would find one."""
+    lacking = sorted(set(named) - set(suite.referenced()))
+    if lacking:
+        raise UsageError(
+            f"{suite.name} has no oracle for {', '.join(lacking)}; leave --tasks out to run those that have one, "
+            "or hand in a solution of your own with `groundup evaluate`"
+        )
 
 
 def _left_out(
