@@ -28,7 +28,6 @@ from groundup.environments.maven_layers import (
     runner_jars,
     write_stand_in,
 )
-from groundup.environments.python_builder import BUILDS_AT_ONCE
 from groundup.environments.requests import (
     JAVA_TARGET,
     MAVEN_TARGET,
@@ -37,7 +36,7 @@ from groundup.environments.requests import (
     MavenRepository,
     MavenRequest,
 )
-from groundup.environments.work_time import OutOfTimeError, WorkTime
+from groundup.environments.work_time import BUILDS_AT_ONCE, OutOfTimeError, WorkTime
 from groundup.registries.client import FileFound
 from groundup.registries.lending import RegistryLending
 from groundup.registries.maven.client import is_metadata

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -26,14 +25,12 @@ from groundup.environments.requests import (
     Resolution,
     ResolvedRequest,
 )
-from groundup.environments.work_time import OutOfTimeError, WorkTime
+from groundup.environments.work_time import BUILDS_AT_ONCE, OutOfTimeError, WorkTime
 from groundup.registries.lending import RegistryLending
 from groundup.registries.shared_work import SharedWork
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.settings import Settings
 from groundup.trees.removal import remove_tree
-
-BUILDS_AT_ONCE = max(2, os.cpu_count() or 1)
 
 
 class PythonBuilder(EnvironmentBuilder):

@@ -1,11 +1,15 @@
 """How long work itself may take: the clock stands during waits for a turn, a package or a processor."""
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from groundup.domain.errors import SubmissionError
 from groundup.sandbox.deadlines import limited
 from groundup.sandbox.protocol import Sandbox
+
+BUILDS_AT_ONCE = max(2, os.cpu_count() or 1)
+"""How many builds of a kind work; further ones wait for a turn."""
 
 
 class OutOfTimeError(SubmissionError):

@@ -109,6 +109,7 @@ class BubblewrapSandbox:
         if command.stdin:
             feed, ends[0] = fed_pipe(command.stdin)
         self._drains |= {drain for drain, _ in drains}
+        # The counters are the whole sandbox's: only what they grow by from here on can be this command's.
         kills, refused = self._group.memory_kills(), self._group.refused_processes()
         ending: Ending | None = None
         try:
@@ -118,6 +119,7 @@ class BubblewrapSandbox:
             try:
                 done = await is_done_within(exited, stopwatch, timeout_s, silence)
             except asyncio.CancelledError:
+                # The caller may remove the workspace next, so the command has to be gone before it goes on.
                 await asyncio.shield(self._end(key, "everything"))
                 raise
             if not done:
@@ -128,7 +130,7 @@ class BubblewrapSandbox:
             if feed:
                 feed.close()
         assert code is None or isinstance(code, int | OSError)
-        for drain, _ in drains:
+        for drain, _ in drains:  # what it wrote last may still lie in the pipes
             drain.catch_up()
         return self._result(drains, code, ending or self._ending(code, kills, refused), stopwatch)
 
@@ -326,7 +328,7 @@ class BubblewrapSandbox:
         self._waiting[slot] = answer
         packet = pack([kind.encode(), key.encode(), *fields])
         with contextlib.ExitStack() as stack:
-            if len(packet) > _INLINE_BYTES:
+            if len(packet) > _INLINE_BYTES:  # a packet has to fit into the socket's buffer: send a file in memory
                 memory = os.memfd_create("message", os.MFD_CLOEXEC)
                 stack.callback(os.close, memory)
                 Path(f"/proc/self/fd/{memory}").write_bytes(packet)
@@ -338,7 +340,7 @@ class BubblewrapSandbox:
         while not self._ended.done():
             try:
                 socket.send_fds(self._control, [packet], descriptors, socket.MSG_NOSIGNAL)
-            except BlockingIOError:
+            except BlockingIOError:  # its buffer is full; a packet goes whole or not at all, so try again
                 await asyncio.sleep(0.001)
             except OSError:  # it is dying: the launcher will say why
                 await self._ended
@@ -356,6 +358,7 @@ class BubblewrapSandbox:
             return Ending.MEMORY if code.errno == errno.ENOMEM else Ending.PROCESSES
         if code == 0:
             return Ending.EXITED
+        # The guest chooses its exit code, so only the kernel's counters can say that a limit ended it.
         if self._group.memory_kills() > kills:
             return Ending.MEMORY
         if code == _SIGXFSZ:
