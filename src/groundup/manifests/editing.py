@@ -54,6 +54,7 @@ class Text:
     def decode(cls, data: bytes, path: str) -> "Text":
         """Decode by BOM, else as UTF-8, where a byte that is not UTF-8 survives as a surrogate."""
         bom, encoding = next(((mark, name) for mark, name in _BOMS if data.startswith(mark)), (b"", "utf-8"))
+        # A stray byte of Latin-1 in a comment is no reason to refuse a file: it has to come back as it was.
         errors = "surrogateescape" if encoding == "utf-8" else "strict"
         try:
             text = data[len(bom) :].decode(encoding, errors)

@@ -137,6 +137,7 @@ class _Cell:
 
     def with_comma(self, comma: bool) -> "_Cell":
         if comma and not self.comma:
+            # The gap may hold a comment: a comma behind it would be part of the comment.
             return replace(self, comma=True, gap="", tail=self.gap + self.tail)
         return replace(self, comma=comma)
 
@@ -189,7 +190,7 @@ class _Listing:
                 kept.append(replace(cell, lead=lead))
         last = len(self.cells) - 1
         rest = self.rest
-        if last in gone:
+        if last in gone:  # comment lines above the last element stay, so the closing bracket gets them
             rest = _comment_lines(carried) + rest
             if "#" in rest and "\n" not in self.rest:
                 rest += "\n"

@@ -129,6 +129,7 @@ class TomlDocument:
         members: dict[tuple[str, int], list[TomlMember]] = {}
         owners: dict[int, Value | None] = {}
         for member, owner in self._members_below(path):
+            # One key may be set in a table and in an inline table: each place is edited by its own rules.
             mark = -1 if owner is None else owner.span.start
             owners[mark] = owner
             members.setdefault((member.keys[0], mark), []).append(member)

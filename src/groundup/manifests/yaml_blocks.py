@@ -21,7 +21,7 @@ _LEAD = re.compile(r" *(?:-[ \t]+)?")
 
 
 @dataclass(frozen=True)
-class Block:
+class YamlBlock:
     """A key with its value, or an item of a list, on lines of its own."""
 
     text: str
@@ -66,7 +66,7 @@ class BlockSection(Section):
         return deletions([with_touching_comments(self.source, entry.span) for entry in self.entries])
 
 
-def top_level(source: Text) -> Iterator[Block]:
+def top_level(source: Text) -> Iterator[YamlBlock]:
     """Yield the keys of all documents. Raises `ManifestError`."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -87,7 +87,7 @@ def top_level(source: Text) -> Iterator[Block]:
             yield from blocks(source, document)
 
 
-def blocks(source: Text, node: "Node | None") -> list[Block]:
+def blocks(source: Text, node: "Node | None") -> list[YamlBlock]:
     """Return the entries of a mapping or a list; none where nothing is written. Raises `ManifestError`."""
     if node is None or (not node.value and node.anchor is None):
         return []
@@ -96,7 +96,7 @@ def blocks(source: Text, node: "Node | None") -> list[Block]:
     return [_block(source, item if isinstance(item, tuple) else (item,)) for item in node.value]
 
 
-def brackets(source: Text, block: Block) -> Span | None:
+def brackets(source: Text, block: YamlBlock) -> Span | None:
     """Return the span of the `[]` or `{}` behind a key, with the blanks before it, or None."""
     if block.value is None or block.value.value != []:
         return None
@@ -104,7 +104,7 @@ def brackets(source: Text, block: Block) -> Span | None:
     return Span(len(source.text[:start].rstrip()), end)
 
 
-def _block(source: Text, nodes: "tuple[Node, ...]") -> Block:
+def _block(source: Text, nodes: "tuple[Node, ...]") -> YamlBlock:
     """Return the entry of a key and its value, or of the one node of an item."""
     head = nodes[0]
     start = source.line_start(head.start_mark.index)
@@ -118,7 +118,7 @@ def _block(source: Text, nodes: "tuple[Node, ...]") -> Block:
         nodes = head.value[0]
     text = nodes[0].value
     value = nodes[1] if len(nodes) == 2 else None if isinstance(text, str) else nodes[0]
-    return Block(text if isinstance(text, str) else "", value, lead, span)
+    return YamlBlock(text if isinstance(text, str) else "", value, lead, span)
 
 
 def _is_block(node: "Node") -> bool:

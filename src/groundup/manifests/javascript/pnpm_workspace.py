@@ -13,7 +13,7 @@ from groundup.manifests.javascript.specifiers import selected
 from groundup.manifests.lines import inserted_lines
 from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
 from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section
-from groundup.manifests.yaml_blocks import Block, BlockSection, blocks, brackets, top_level
+from groundup.manifests.yaml_blocks import BlockSection, YamlBlock, blocks, brackets, top_level
 
 _KINDS = {
     "catalog": DependencyKind.CONSTRAINT,
@@ -78,7 +78,7 @@ def _is_list(key: SectionKey) -> bool:
     return key.group.endswith(("BuiltDependencies", "ignoreMissing", "allowAny"))
 
 
-def _listed(source: Text, block: Block, key: SectionKey) -> BlockSection:
+def _listed(source: Text, block: YamlBlock, key: SectionKey) -> BlockSection:
     if block.scalar:
         raise source.error(f"{block.text} must list names, one on each line", block.span.start)
     below = blocks(source, block.value)
@@ -91,7 +91,7 @@ def _listed(source: Text, block: Block, key: SectionKey) -> BlockSection:
     return BlockSection(source, key, entries, block.span.end, lead, render, brackets(source, block))
 
 
-def _dependency(source: Text, block: Block, key: SectionKey) -> Dependency:
+def _dependency(source: Text, block: YamlBlock, key: SectionKey) -> Dependency:
     if not block.text or ("-" in block.lead and block.value is not None):
         raise source.error("has an entry that is no name; write one name per line", block.span.start)
     name = selected(block.text)
@@ -122,7 +122,7 @@ def _rendered(dependency: Dependency, *, listed: bool) -> str:
     return f"{name}: {_scalar(dependency.constraint)}"
 
 
-def _packages(source: Text, block: Block) -> Iterator[Note]:
+def _packages(source: Text, block: YamlBlock) -> Iterator[Note]:
     for item in blocks(source, block.value):
         message = f"the workspace has further manifests in {item.text}"
         yield Note(topic="reference", message=message, line=source.line_of(item.span.start), target=item.text)

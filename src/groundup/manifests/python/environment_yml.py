@@ -8,7 +8,7 @@ from groundup.manifests.editing import Text
 from groundup.manifests.python.requirement import normalised, parse_requirement, place_kind, render_requirement
 from groundup.manifests.records import Dependency, DependencyKind, Language, ManifestError, Note, SectionKey
 from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section
-from groundup.manifests.yaml_blocks import Block, BlockSection, blocks, brackets, top_level
+from groundup.manifests.yaml_blocks import BlockSection, YamlBlock, blocks, brackets, top_level
 
 CONDA = "conda"
 """The origin of a package that conda's channels hold; its name need not be the one on the Python package index."""
@@ -46,7 +46,7 @@ class EnvironmentYml(ManifestFormat):
         return SectionKey(dependency.kind, "", CONDA if dependency.origin == CONDA else _PIP)
 
 
-def _sections(source: Text, top: Block, kind: DependencyKind, notes: list[Note]) -> Iterator[Section]:
+def _sections(source: Text, top: YamlBlock, kind: DependencyKind, notes: list[Note]) -> Iterator[Section]:
     """Yield conda's list, and pip's below it. Adds a note for what is not a plain block list."""
     try:
         items = _items(source, top)
@@ -60,13 +60,13 @@ def _sections(source: Text, top: Block, kind: DependencyKind, notes: list[Note])
         notes.append(_unclear(source, top.span.start))
 
 
-def _items(source: Text, block: Block) -> list[Block]:
+def _items(source: Text, block: YamlBlock) -> list[YamlBlock]:
     if block.scalar:
         raise source.error("must be a list", block.span.start)
     return blocks(source, block.value)
 
 
-def _section(source: Text, key: SectionKey, parent: Block, items: Sequence[Block]) -> BlockSection:
+def _section(source: Text, key: SectionKey, parent: YamlBlock, items: Sequence[YamlBlock]) -> BlockSection:
     """Return the section of a list. What is added to conda's goes before the list of pip."""
     scalars = [item for item in items if item.value is None]
     entries = []
@@ -85,7 +85,7 @@ def _unclear(source: Text, offset: int) -> Note:
     return Note(topic="cannot-say", message=message, line=source.line_of(offset))
 
 
-def _dependency(item: Block, key: SectionKey) -> Dependency | None:
+def _dependency(item: YamlBlock, key: SectionKey) -> Dependency | None:
     """Return the dependency of an item; None for python, pip and pip's options, which are no dependencies."""
     kind, text = key.kind, item.text.strip()
     if key.marker == _PIP:
