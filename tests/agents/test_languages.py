@@ -91,13 +91,13 @@ async def test_python_needs_nothing_more(tmp_path: Path) -> None:
     """For Python, and for a language that nobody knows, everything is as it always was."""
     for metadata in ({}, {"language": "python"}, {"language": "cobol"}):
         tools = await language_tools(a_task(metadata=metadata), Workbench(tmp_path))
-        assert (tools.told, tools.installers, tools.wanted(("x",))) == ("", "pip", None)
+        assert (tools.sentence, tools.installers, tools.wanted(("x",))) == ("", "pip", None)
 
 
 async def test_a_builder_that_lends_nothing_is_no_failure(tmp_path: Path) -> None:
     """Such a builder has only Python."""
     tools = await language_tools(a_task(metadata={"language": "rust"}), FakeBuilder(tmp_path))
-    assert tools.told == " There are no tools for Rust."
+    assert tools.sentence == " There are no tools for Rust."
     assert tools.absent == "the environment builder lends no toolchains"
 
 

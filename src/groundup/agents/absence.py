@@ -101,7 +101,7 @@ def _named(folder: str, unseen: Collection[str]) -> Iterator[tuple[str, str]]:
     try:
         with os.scandir(folder) as entries:
             found = list(entries)
-    except OSError:  # nobody inside can read it, either
+    except OSError:  # no one inside can read it, either
         return
     for entry in found:
         if entry.is_dir(follow_symlinks=False):

@@ -24,7 +24,7 @@ content
 ```
 
 When a file holds lines of backticks itself, put more backticks around it than it has anywhere."""
-"""What a model is told."""
+"""How models are asked to give files."""
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*(.*?)[ \t]*$")
 _NAMED = re.compile(
@@ -45,7 +45,7 @@ _LANGUAGES = words(
 )
 
 
-class Block(NamedTuple):
+class FencedBlock(NamedTuple):
     """A fenced block."""
 
     path: str | None
@@ -56,7 +56,7 @@ class Block(NamedTuple):
     """What its opening line says first, in lower case, such as `python` or `bash`."""
 
 
-def blocks(text: str) -> Iterator[Block]:
+def blocks(text: str) -> Iterator[FencedBlock]:
     """Yield the blocks of *text* in order."""
     block: _Open | None = None
     before = ""
@@ -104,9 +104,9 @@ class _Open:
         self._inner -= 1
         return self._inner < 0
 
-    def ended(self, *, closed: bool) -> Block:
+    def ended(self, *, closed: bool) -> FencedBlock:
         """Return the block."""
-        return Block(self.path, "".join(f"{line}\n" for line in self.lines), closed, self._language)
+        return FencedBlock(self.path, "".join(f"{line}\n" for line in self.lines), closed, self._language)
 
 
 class FileReply(NamedTuple):
@@ -175,7 +175,7 @@ def put_file(root: Path, path: str, content: bytes) -> None:
 
 
 def fenced(path: str, content: str) -> str:
-    """Return a file in the form that models are told; reading it gives it back, with a line end at its end."""
+    """Return a file in the form that models are asked for; reading it gives it back, with a final line end."""
     runs = re.findall(r"`{3,}", content)
     fence = "`" * (max(map(len, runs), default=2) + 1)
     end = "" if content.endswith("\n") or not content else "\n"

@@ -50,7 +50,7 @@ class ModelQuestions:
 
         Raises `Unanswerable` when it does not fit the window, is refused, or would go beyond the attempt's limits.
         """
-        # Everything that was said is part of the name, so a question that changed is asked anew.
+        # The name covers every message, so a question that changed is asked anew.
         question = digest_of([about, messages])
         async with self._slots:
             if (reply := self._recorded.get(question)) is not None:

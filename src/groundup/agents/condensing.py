@@ -1,4 +1,4 @@
-"""A conversation that outgrows the model's window: what lies longest ago is said more and more shortly.
+"""A conversation that outgrows the model's window: the oldest parts are shortened more and more.
 
 Owns the messages and how they are shortened. Shortening happens in large steps and reaches back from a mark, so
 that between two steps the beginning of every request stays the same and can be cached by the endpoint.
@@ -12,7 +12,7 @@ _HEAD, _TAIL = 300, 300
 _DROP = 3
 _STEPS = ((12, 1), (6, 1), (6, 2), (4, _DROP), (2, _DROP), (0, 2))
 """One after the other: how many of the newest messages are left alone, and how hard the others are shortened: 1
-what tools said, 2 also what the model wrote, 3 dropped."""
+what tools returned, 2 also what the model wrote, 3 dropped."""
 
 
 class Conversation:

@@ -1,7 +1,7 @@
 """What an agent gets for a task in another language than Python: a toolchain of this machine and its packages.
 
-Owns which language needs what, and how an agent is told of it. A toolchain that this machine does not have is no
-failure: the agent is told that it has to do without. A registry comes with its toolchain only, for nothing else
+Owns which language needs what, and the sentence for the agent's prompt. A toolchain that this machine does not
+have is no failure: the prompt says that there is none. A registry comes with its toolchain only, for nothing else
 could ask it.
 """
 
@@ -36,7 +36,7 @@ class LanguageTools(Record):
     environment: dict[str, str] = {}
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """A sentence for the agent, with a space before it; nothing for Python."""
         if self.versions:
             return (

@@ -71,7 +71,7 @@ class LoopOptions(Record):
     turns: int = Field(default=200, ge=1, description="most replies, where the run sets no limit")
     command_s: float = Field(default=180.0, gt=0, description="time for a command that names none")
     longest_command_s: float = Field(default=1800.0, gt=0, description="most that it may name")
-    output_bytes: int = Field(default=16_000, ge=500, description="of a command's output that are told")
+    output_bytes: int = Field(default=16_000, ge=500, description="of a command's output that the model sees")
     python: str | None = Field(default=None, pattern=r"^3\.\d+$", description="None: the task's, else 3.12")
     nudges: int = Field(default=1, ge=0, description="replies in a row without a call that are answered")
 
@@ -104,7 +104,7 @@ class Loop(Agent):
 
     @override
     def expected_usage(self, task: Task, limits: EpisodeLimits, seeded: Seeded) -> TokenUsage:
-        """Guess with turns of usual length: each asks with all that was said before."""
+        """Guess with turns of usual length: each repeats the whole conversation."""
         turns = min(limits.turns or self._options.turns, _USUAL_TURNS)
         said = estimated_text_tokens(task.instruction or "") * turns + _TURN_TOKENS * turns * turns // 2
         return TokenUsage(input_tokens=said, output_tokens=turns * _REPLY_TOKENS)
@@ -231,7 +231,7 @@ class Rollout:
         return True
 
     async def _do(self, call: Call, number: int) -> tuple[str, bool]:
-        """Do one call; return what the model is told, and whether the episode ends here."""
+        """Do one call; return what the model sees of it, and whether the episode ends here."""
         if self.replay.recorded_result(number) is None:
             self._clock.start()
         began = time.monotonic()
@@ -260,7 +260,7 @@ class Rollout:
         return told.content, told.exit_code
 
     async def _submit(self, number: int) -> tuple[str, bool]:
-        """Hand in; what was told of it on record is not found out again."""
+        """Hand in, unless the answer to this call is on record."""
         self._submitted = True
         then = self.replay.recorded_result(number)
         if then is not None:
@@ -272,7 +272,7 @@ class Rollout:
         task = self._at.task
         rules = _RULES.format(
             python=self._options.python or task_python(task),
-            tools=self._place.tools.told,
+            tools=self._place.tools.sentence,
             installers=self._place.tools.installers,
             command_s=self._options.command_s,
             submit=_SUBMIT,

@@ -94,7 +94,7 @@ class Replay:
         return [step for step in self._condensed if step.get("turn") == self.turn]
 
     def result(self, call: int, content: str, **fields: JsonValue) -> str:
-        """Record what a call did; return what the model is told of it: what is on record stays said."""
+        """Record what a call did; return what the model sees: the recorded result, if there is one."""
         then = self.recorded_result(call)
         if then is None:
             self._trajectory.append("result", turn=self.turn, call=call, content=content, **fields)

@@ -27,7 +27,7 @@ class Calling(Protocol):
     """One way of calling tools."""
 
     rules: str
-    """What a model is told of it."""
+    """What a model sees of it."""
 
     def offered(self, tools: Sequence[Tool]) -> tuple[Tool, ...]:
         """Return the tools that a request names."""
@@ -71,7 +71,7 @@ class ByText:
     )
 
     def offered(self, tools: Sequence[Tool]) -> tuple[Tool, ...]:
-        """None: the endpoint is told of no tools."""
+        """None: the endpoint gets no tools."""
         return ()
 
     def calls(self, reply: ChatReply) -> list[Call]:

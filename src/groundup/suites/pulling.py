@@ -50,7 +50,7 @@ class PublishedFile(Record):
     """One file of a release; an archive is unpacked into a folder of its name without its ending."""
 
     address: str
-    sha256: str | None = Field(default=None, description="None: its publishers name none, and it is told")
+    sha256: str | None = Field(default=None, description="None: its publishers name none")
 
     @property
     def name(self) -> str:

@@ -44,3 +44,17 @@ def test_a_model_that_knows_gets_everything(groundup: Groundup, model: str, agen
     assert (tmp_path / "patches/rust/two_beta/patch.diff").read_text().startswith("--- a/Cargo.toml\n")
     again = groundup("evaluate", "dibench", "-p", tmp_path / "patches", "--json")
     assert {row["task"]: row["score"] for row in again.document["runs"][0]["attempts"]} == rows
+
+
+@pytest.mark.parametrize("agent", ["all-in-one", "imports-only", "file-iterate"])
+def test_a_dry_run_says_what_it_will_cost(groundup: Groundup, model: str, agent: str) -> None:
+    """Tokens are counted in the masked repositories, and money by the price; nothing is asked."""
+    planned = groundup(
+        "run", "dibench", "-a", agent, "-m", model, "-k", "2", "--price", "1:2", "--dry-run", "--json"
+    )
+    assert planned.code == 0, planned.err
+    estimate = planned.document["estimate"]
+    assert estimate["attempts"] == 8
+    usage = estimate["usage"]
+    assert estimate["cost_usd"] == pytest.approx((usage["input_tokens"] + 2 * usage["output_tokens"]) / 1e6)
+    assert usage["input_tokens"] > 0

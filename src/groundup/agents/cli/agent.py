@@ -81,7 +81,7 @@ class CliAgent(Agent):
 
     @override
     def identity(self) -> Mapping[str, JsonValue]:
-        """Return the preset without what is only said of it, the version and the options."""
+        """Return the preset without its description, with the version and the options."""
         told = self.preset.model_dump(mode="json", exclude={"description", "trials", "notes"})
         options = self._options.model_dump(mode="json", exclude={"preset"})
         return {
@@ -193,7 +193,7 @@ def _values(task: Task, tools: LanguageTools, address: ModelAddress | None) -> d
     if task.instruction is None:
         raise TaskError(f"{task.id} has no instruction, so no agent can work on it; pull the suite's data")
     places = {"workspace": WORKSPACE, "home": HOME, "prompt_file": _PROMPT_FILE}
-    told = {"handed_in": _HANDED_IN[task.deliverable], "tools": tools.told, "installers": tools.installers}
+    told = {"handed_in": _HANDED_IN[task.deliverable], "tools": tools.sentence, "installers": tools.installers}
     opening = fill(_OPENING, {**places, **told})
     instruction = opening + task.instruction
     short = len(instruction.encode()) <= _LONGEST_ARGUMENT

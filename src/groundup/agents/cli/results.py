@@ -132,4 +132,4 @@ def _last_words(result: CommandResult) -> str:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         if lines:
             return "".join(character for character in lines[-1] if character.isprintable())[-300:]
-    return "it said nothing"
+    return "it printed nothing"

@@ -101,7 +101,7 @@ class _Answer:
         self._workspace = workspace
 
     def whole(self, about: str, reply: ChatReply) -> bool:
-        """Whether *reply* was not cut off; told as a problem otherwise."""
+        """Whether *reply* was not cut off; otherwise that is noted as a problem."""
         if reply.finish != "length":
             return True
         self.cut_off = True
@@ -205,7 +205,7 @@ def _build_tokens(repository: MaskedRepository) -> int:
 
 
 async def _asked(asking: ModelQuestions, about: str, messages: Messages, answer: _Answer) -> ChatReply | None:
-    """Return the reply; None, told as a problem, where only this question has none. Raises `Spent`."""
+    """Return the reply; None, with a problem noted, where only this question has none. Raises `Spent`."""
     try:
         return await asking.ask(about, messages)
     except Spent:

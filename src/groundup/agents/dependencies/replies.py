@@ -1,4 +1,4 @@
-"""What a reply says of build files: whole contents, or dependencies to add. Paths are taken by the letter.
+"""What a reply gives for build files: whole contents, or dependencies to add. Paths must match exactly.
 
 A file gets only what a reply gives for exactly its path, once. What is ambiguous is a problem, and the file stays.
 """
@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from groundup.agents.answers import Block, blocks, plain_path
+from groundup.agents.answers import FencedBlock, blocks, plain_path
 from groundup.sources.files import looks_like_diff
 
 _SHELLS = ("bash", "console", "powershell", "sh", "shell", "zsh")
@@ -27,9 +27,9 @@ def whole_files(text: str, wanted: Sequence[str]) -> Edits:
     whole file.
     """
     found: dict[str, bytes] = {}
-    given: dict[str, list[Block]] = {}
+    given: dict[str, list[FencedBlock]] = {}
     problems: list[str] = []
-    nameless: list[Block] = []
+    nameless: list[FencedBlock] = []
     for block in blocks(text):
         if block.path is None and block.language not in _SHELLS:
             nameless.append(block)
@@ -73,7 +73,7 @@ def proposals(text: str, wanted: Sequence[str]) -> Proposals:
         if path not in wanted:
             problems.append(f"{path[:200]!r} is none of the build files")
         elif not isinstance(items, list):
-            problems.append(f"what is said of {path} is no list")
+            problems.append(f"the entry for {path} is no list")
         else:
             lines[path] = tuple(item for item in items if isinstance(item, str) and item.strip())
     return Proposals(lines, tuple(problems))

@@ -2,7 +2,7 @@
 
 `oracle-metadata`: where a name is right, everything else of the declaration is the original's; wrong names stay.
 `without-fakes`: what a registry that was asked does not have, and paths that the repository does not have, are
-taken out; what nobody could be asked about stays.
+taken out; what could not be looked up stays.
 """
 
 from collections.abc import Mapping, Sequence

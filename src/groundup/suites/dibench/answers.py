@@ -2,7 +2,7 @@
 
 A submission is a tree that is laid over the masked repository: a file in it stands in the place of the masked one.
 A tree that holds nothing but `patch.diff` is a unified diff against the masked repository. Only build files count;
-what else is handed in is told and not looked at.
+other files are reported and not looked at.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,7 @@
 """The grader `execution`: a prediction counts when the repository's own CI test job passes with it.
 
 The score is 1 or 0. A job that cannot be run here, for whatever was submitted, is graded with an undefined score:
-it was not executed, which is told with the reason and counts neither way. See docs/ci.md.
+it was not executed, which is reported with the reason and counts neither way. See docs/ci.md.
 """
 
 import asyncio

@@ -141,7 +141,7 @@ def _told_apart(
     """Yield what is inferred, its kind weighed with what extras and groups of the manifests name.
 
     What such a declaration names is no run-time requirement unless loading the package surely imports it. Where
-    extras are told at all, what they leave out is required more often than the imports alone say.
+    extras are declared at all, what they leave out is required more often than the imports alone say.
     """
     telling = sum(kind is DependencyKind.OPTIONAL for kind in softly.values()) >= _TELLING
     for item in inferred:

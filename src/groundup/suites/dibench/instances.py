@@ -1,6 +1,6 @@
 """One line of the published data: a repository with its dependencies masked, and the patch that restores them.
 
-Reads strictly: what is wrong is told with file, line and field. The older schema of the publishers' own samples
+Reads strictly: errors name file, line and field. The older schema of the publishers' own samples
 is understood by `converted` only, which is called when a user asks for it.
 """
 

@@ -3,7 +3,7 @@
 Pure: records in, counts out. This is the `strict` reading; `published.py` reproduces the published one.
 
 Two declarations are equal (`exact`) when everything that matters to a build is: name, constraint, extras or
-features in any order, target or condition, kind, group, source, and what else is said. `name_only` compares names,
+features in any order, target or condition, kind, group, source, and everything else. `name_only` compares names,
 in lower case, with `-`, `_` and `.` taken for the same in Python, `-` and `_` in the others; a project's path is
 compared with `/`. Within one file a declaration counts once.
 """

@@ -2,7 +2,8 @@
 
 The published code skips instances without a prediction, and fails as a whole on those whose original it cannot
 read; here the latter are graded with an undefined score. Its look-ups by name are done through the same registries
-as the strict grader's, so a name that nobody can be asked about is told apart, which the published code does not.
+as the strict grader's, so a name that no registry can be asked about is counted apart, unlike in
+the published code.
 """
 
 import asyncio

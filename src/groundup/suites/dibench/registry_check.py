@@ -2,8 +2,8 @@
 
 Each added dependency is one of: found; fake (a registry that was asked does not have the name); version-missing
 (it has the name, and no version that the constraint allows); internal-missing (a path, project or workspace member
-that the repository does not have); unverifiable (nobody could be asked, or it comes from a URL, Git or a registry
-of its own).
+that the repository does not have); unverifiable (no registry could be asked, or it comes from a URL, Git or a
+registry of its own).
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _ECOSYSTEMS: dict[str, Ecosystem] = {name: name for name in ECOSYSTEMS}
 
 
 class Existence(StrEnum):
-    """What became of looking a dependency up."""
+    """What looking a dependency up found."""
 
     FOUND = "found"
     FAKE = "fake"

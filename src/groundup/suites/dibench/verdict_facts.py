@@ -75,7 +75,7 @@ def instance_score(name: str, verdict: Verdict) -> InstanceScore:
 
 
 def existence_of(verdict: Verdict) -> Counter[Existence]:
-    """Return what became of looking names up; empty where nobody looked."""
+    """Return what looking names up found; empty where that was not done."""
     found = Counter[Existence]()
     for kind in Existence:
         found[kind] = int(verdict.facts.get(kind.value) or 0)

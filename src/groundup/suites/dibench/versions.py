@@ -1,6 +1,6 @@
 """Whether any published version satisfies a constraint, in the grammar of each language. Pure.
 
-Three answers: yes, no, and None for what cannot be said from the constraint alone (a tag, a property, a template).
+Three answers: yes, no, and None for what the constraint alone does not decide (a tag, a property, a template).
 Pre-releases count only where the constraint names one.
 """
 

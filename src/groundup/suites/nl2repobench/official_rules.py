@@ -3,7 +3,7 @@
 Each function reproduces one step of it: what is deleted, how a command is split, how outputs become a score.
 What is wrong with these rules is listed in docs/nl2repobench.md; `strict` does not use any of them.
 
-Owns what a command is said to have printed: standard output alone when it ends with 0, and otherwise the text of
+Owns what counts as a command's output: standard output alone when it ends with 0, and otherwise the text of
 an exception that quotes both streams.
 """
 
@@ -191,7 +191,7 @@ def said_of(command: str, argv: Sequence[str], result: CommandResult) -> Command
 
 
 def _container_code(code: int | None) -> int:
-    """Return an exit code as a container engine tells it; what was ended from outside is said to be killed."""
+    """Return an exit code as a container engine reports it; what was ended from outside counts as killed."""
     if code is None:
         return 137
     return 128 - code if code < 0 else code

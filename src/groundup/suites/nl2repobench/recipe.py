@@ -206,7 +206,7 @@ class Recipe(Record):
 
 
 def expected_seconds(recipe: Recipe | None) -> float:
-    """Return how long the tests took when *recipe* was frozen; 0 where nobody knows."""
+    """Return how long the tests took when *recipe* was frozen; 0 where that is unknown."""
     return 0.0 if recipe is None or recipe.frozen is None else recipe.frozen.duration_s
 
 

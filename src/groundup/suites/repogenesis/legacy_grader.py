@@ -64,13 +64,13 @@ _PORT: Mapping[str, Mapping[str, str]] = {"deployment": {"PORT": "8000"}, "tests
 
 
 class _Outcome(Record):
-    """What the driver says; the tested service may have said it."""
+    """What the driver prints; the tested service may have forged it."""
 
     exit_code: int | None = None
     output: str = ""
     install: str | None = None
     hanging: bool = False
-    is_told: bool = Field(default=True, description="False: it said nothing that can be read")
+    is_readable: bool = Field(default=True, description="False: it printed nothing that can be read")
 
 
 class LegacyGrader(Grader):
@@ -144,7 +144,7 @@ class LegacyGrader(Grader):
         timings["total"] = time.monotonic() - began
         update = _timed(timings)
         by_time = outcome.output == TIMEOUT or installed.outcome == "timeout"
-        update |= {"cacheable": not by_time and outcome.is_told, "by_time": by_time}
+        update |= {"cacheable": not by_time and outcome.is_readable, "by_time": by_time}
         resolution = installed.environment.resolution
         logs = {"pytest.txt": middle_cut(outcome.output.encode(errors="replace"), self._lifecycle.log_bytes)}
         if resolution is not None:
@@ -206,7 +206,7 @@ class LegacyGrader(Grader):
         if outcome.install is not None:
             late = INSTALL_TIMEOUT.format(self._lifecycle.install_s)
             return Started(success=False, message=late if outcome.install == "timeout" else NOT_INSTALLED)
-        if outcome.hanging or not outcome.is_told:
+        if outcome.hanging or not outcome.is_readable:
             return Started(success=False, message=HANGING)
         return read_start(outcome.exit_code, outcome.output)
 
@@ -233,7 +233,7 @@ class LegacyGrader(Grader):
         settings: Mapping[str, object],
         bench: Bench,
     ) -> _Outcome:
-        """Run the driver on a fresh copy of *repository* and return what it said last."""
+        """Run the driver on a fresh copy of *repository* and return what it printed last."""
         place = bench.scratch / phase
         for folder in ("workspace", "driver"):
             (place / folder).mkdir(parents=True)
@@ -271,7 +271,7 @@ class LegacyGrader(Grader):
             argv = ("python", "-I", _DRIVER)
             result = await sandbox.run(Command(argv=argv, environment={**index, **_PORT[phase]}, stdin=stdin))
         if result.ending in (Ending.TIMEOUT, Ending.WALL_CLOCK):
-            return _Outcome(output=TIMEOUT, is_told=False)
+            return _Outcome(output=TIMEOUT, is_readable=False)
         return _read(result.stdout)
 
 
@@ -280,7 +280,7 @@ def _read(stdout: bytes) -> _Outcome:
     try:
         return _Outcome.model_validate_json(lines[-1] if lines else b"")
     except ValidationError:
-        return _Outcome(is_told=False)
+        return _Outcome(is_readable=False)
 
 
 def _speaks_of_installers(repository: Path) -> bool:

@@ -23,7 +23,7 @@ _REQUIREMENTS = CONFIGURATIONS[0]
 
 
 class LegacyInstallation(Record):
-    """An environment, and what became of the declaration that deployment depends on."""
+    """An environment, and how installing the declaration went on which deployment depends."""
 
     environment: PythonEnvironment
     configuration: Path | None = None

@@ -51,7 +51,7 @@ _Number = Annotated[int, Field(ge=0, lt=10**9)]
 
 
 class JavaOutcome(Record):
-    """What the driver says; the tested service may have said it."""
+    """What the driver prints; the tested service may have forged it."""
 
     exit_code: int | None = None
     output: str = ""
@@ -61,7 +61,7 @@ class JavaOutcome(Record):
     reports: tuple[tuple[_Number, _Number, _Number, _Number], ...] | None = Field(
         default=None, description="tests, failures, errors and skips of each of Surefire's; None: there were none"
     )
-    is_told: bool = Field(default=True, description="False: it said nothing that can be read")
+    is_readable: bool = Field(default=True, description="False: it printed nothing that can be read")
 
 
 class JavaScripts:
@@ -98,7 +98,7 @@ class JavaScripts:
             return Started(success=False, message=message), outcome.output
         if script is None:
             return Started(success=False, message=NO_SCRIPT), ""
-        if outcome.hanging or not outcome.is_told:
+        if outcome.hanging or not outcome.is_readable:
             return Started(success=False, message=HANGING), outcome.output
         return read_start(outcome.exit_code, outcome.output, "java"), outcome.output
 
@@ -114,7 +114,7 @@ class JavaScripts:
             "tests_s": round(self._bench.timeout_s or self._lifecycle.tests_s),
         }
         outcome = await self._drive("tests", settings, {})
-        ended = outcome.is_told and not outcome.late
+        ended = outcome.is_readable and not outcome.late
         return read_java_tests(outcome.reports, outcome.output), outcome.output, ended
 
     def count(self, place: Path) -> tuple[int, CodeMetrics]:
@@ -145,7 +145,7 @@ class JavaScripts:
             stdin = json.dumps(settings).encode()
             result = await sandbox.run(Command(argv=argv, environment={**lent, **variables}, stdin=stdin))
         if result.ending in (Ending.TIMEOUT, Ending.WALL_CLOCK):
-            return JavaOutcome(output=TIMEOUT, is_told=False)
+            return JavaOutcome(output=TIMEOUT, is_readable=False)
         return _read(result.stdout)
 
     def _spec(
@@ -185,4 +185,4 @@ def _read(stdout: bytes) -> JavaOutcome:
     try:
         return JavaOutcome.model_validate_json(lines[-1] if lines else b"")
     except ValidationError:
-        return JavaOutcome(is_told=False)
+        return JavaOutcome(is_readable=False)

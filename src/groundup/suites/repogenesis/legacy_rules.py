@@ -74,7 +74,7 @@ class LegacyCounts(Record):
 
 
 class Started(Record):
-    """Whether a service was deployed, and how that is told."""
+    """Whether a service was deployed, and the message about that."""
 
     success: bool
     message: str

@@ -96,7 +96,7 @@ def read_surefire_counts(log: str) -> LogCounts:
 
 
 def service_words(log: str) -> str:
-    """Return what the service seems to have said: around its start, and on standard error, which comes last."""
+    """Return what the service seems to have printed: around its start, and on standard error, which comes last."""
     lines = f"{between(log, *DSR_MARKERS)}\n{log.partition(TEST_MARKERS[1])[2]}".splitlines()
     return "\n".join(line for line in lines if not line.startswith(_OWN_WORDS))
 

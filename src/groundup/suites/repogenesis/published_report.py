@@ -1,7 +1,7 @@
 """The report of the published harness: its records, its averages and its table.
 
 Faults included: a repository without counted tests leaves the average of Pass@1, one without extracted endpoints
-that of API coverage, and one that nobody handed in is not there at all.
+that of API coverage, and a task without a submission is not there at all.
 """
 
 from collections.abc import Sequence

@@ -57,7 +57,7 @@ def _endpoint(value: object) -> object:
 
 
 class BaseUrl(Record):
-    """The environment variable by which hidden tests are told where the service is."""
+    """The environment variable that gives hidden tests the service's address."""
 
     variable: str = Field(pattern=r"^[A-Z_][A-Z0-9_]*$")
     suffix: str = Field(default="", description="what the value ends in, such as /api/v1")
