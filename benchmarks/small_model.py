@@ -12,7 +12,7 @@ calls kept in form by a grammar; but that form of llama-cpp-python also escapes 
 as `&#34;`), so the same question has up to half more tokens than were counted. `--gguf` serves another model that
 is at hand.
 
-The model knows little; what it is for is that everything around it is measured right (docs/trials.md).
+The model knows little; it shows that everything around it works (benchmarks/README.md).
 """
 
 import argparse
