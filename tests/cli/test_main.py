@@ -48,12 +48,11 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
 
 
 def test_a_list_of_tasks_imports_no_grader_and_no_settings(tmp_path: Path) -> None:
-    """`groundup tasks nl2repobench` reads what people decided in recipes; pydantic and rich stay."""
+    """`groundup tasks nl2repobench` reads what people decided in recipes, and rich draws a table."""
     count, names = modules_of("tasks nl2repobench", tmp_path)
-    needed = {"pydantic", "importlib.metadata", "rich"}  # typer checks options with them; the table is rich's
-    assert not names & {*HEAVY, "groundup.suites.base", "groundup.domain.records"} - needed
+    assert not names & {*HEAVY, "groundup.suites.base", "groundup.domain.records"} - {"rich"}
     assert not [name for name in names if name.startswith(("groundup.grading", "groundup.store", "typer.rich"))]
-    assert count < 400  # 310 when this was written
+    assert count < 240  # 188 when this was written
 
 
 def test_the_help_lists_every_command_once_by_job_and_what_is_used_most_first(groundup: Groundup) -> None:

@@ -1,5 +1,6 @@
 """`groundup suites` and `groundup tasks`: list the benchmarks and their problems."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -47,14 +48,11 @@ def tasks(
     json: Json = False,
 ) -> int:
     """List the tasks of SUITE: what is at hand of each, and what the newest run of its oracle said."""
-    from groundup.api.glance import tasks_at_a_glance
     from groundup.cli.console import print_document, print_table
 
     if statistics:
         return _print_statistics(suite, json)
-    glance = None if json else tasks_at_a_glance(suite, output)
-    if glance is not None:
-        print_table(glance.title, glance.columns, glance.rows, spare=glance.columns[-2:0:-1])
+    if not json and glanced(suite, output):
         return 0
 
     from groundup.api import listings
@@ -67,6 +65,18 @@ def tasks(
         columns = found.view.columns
         print_table(found.view.title, columns, found.view.rows, spare=columns[-2:0:-1])
     return 0
+
+
+def glanced(suite: str, output: Path | None = None) -> bool:
+    """Print the tasks of *suite* at once where what ships with groundup is all there is; return whether it is."""
+    from groundup.api.glance import tasks_at_a_glance
+    from groundup.cli.console import print_table
+
+    glance = tasks_at_a_glance(suite, output)
+    if glance is None:
+        return False
+    print_table(glance.title, glance.columns, glance.rows, spare=glance.columns[-2:0:-1])
+    return True
 
 
 def _print_statistics(suite: str, json: bool) -> int:
