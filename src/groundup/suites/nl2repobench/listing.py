@@ -22,7 +22,7 @@ _EASY_LINES, _MEDIUM_LINES = 1500, 4000
 _LOCKS = re.compile(r"^\[\w+\.lock\]\n(?:(?!\[).*\n)*", re.MULTILINE)
 
 
-class Summary(NamedTuple):
+class RecipeHead(NamedTuple):
     """What the table says of a recipe."""
 
     label: str
@@ -41,7 +41,9 @@ class Summary(NamedTuple):
         return "easy" if self.lines <= _EASY_LINES else "medium" if self.lines < _MEDIUM_LINES else "hard"
 
 
-def row(name: str, summary: Summary | None, declared: int | None, *, has_specification: bool) -> tuple[str, ...]:
+def row(
+    name: str, summary: RecipeHead | None, declared: int | None, *, has_specification: bool
+) -> tuple[str, ...]:
     """Return the row of a task. "-": not known."""
     is_frozen = summary is not None and summary.lines is not None
     return (
@@ -65,18 +67,18 @@ def shipped_rows() -> tuple[str, tuple[str, ...], Sequence[tuple[str, ...]]]:
     return VERSION, COLUMNS, rows
 
 
-def shipped_summaries() -> dict[str, Summary]:
+def shipped_summaries() -> dict[str, RecipeHead]:
     """Return the summary of every shipped recipe by its task, sorted."""
     paths = sorted((Path(__file__).parent / "recipes").glob(f"*{SUFFIX}"))  # importlib.resources is heavy
     return {path.name.removesuffix(SUFFIX): summarized(path.read_text(encoding="utf-8")) for path in paths}
 
 
-def summarized(text: str) -> Summary:
+def summarized(text: str) -> RecipeHead:
     """Return the summary of a recipe in the form in which recipes are written: one test per line."""
     head, _, tail = text.partition("\n[expected]\n")
     decided = tomllib.loads(_LOCKS.sub("", head))
     source, frozen = decided["source"], decided.get("frozen")
-    return Summary(
+    return RecipeHead(
         label=label(source["name"], source["version"], source.get("commit")),
         python=decided["environment"]["python"],
         expected=tail.partition("\n[")[0].count('\n    "'),

@@ -20,7 +20,7 @@ from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.environments.requests import AnySource, GitSource, PythonRequest, SourceRequest
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
-from groundup.suites.nl2repobench.listing import SUFFIX, Summary, label
+from groundup.suites.nl2repobench.listing import SUFFIX, RecipeHead, label
 
 Pin = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9._+!-]*$")]
 Hash = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
@@ -194,9 +194,9 @@ class Recipe(Record):
         """Return the published count; None for a data version that the recipe does not know."""
         return self.declared.get(data_version)
 
-    def summary(self) -> Summary:
+    def summary(self) -> RecipeHead:
         """Return what a table of tasks says of it."""
-        return Summary(
+        return RecipeHead(
             label=self.source.label,
             python=self.environment.python,
             expected=len(self.expected),
