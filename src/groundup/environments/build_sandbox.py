@@ -145,15 +145,7 @@ async def build_sandbox(
             Mount(source=uv_program(), target=UV),
             Mount(source=tree, target=ENVIRONMENT_TARGET, writable=True),
         ),
-        environment={
-            "TMPDIR": f"{WORKSPACE}/{_TEMPORARY}",
-            "UV_CACHE_DIR": _CACHE,
-            "UV_LINK_MODE": "hardlink",
-            "UV_PYTHON_DOWNLOADS": "never",
-            "UV_NO_PROGRESS": "1",
-            "UV_HTTP_RETRIES": "2",
-            "UV_HTTP_TIMEOUT": "900",
-        },
+        environment=uv_variables(_CACHE),
         limits=limits,
         system="host",
         label=f"build {ask.what}",
@@ -167,6 +159,19 @@ async def build_sandbox(
         build = BuildSandbox(opened, gateway, index, ask, store)
         await _start_interpreter(build, interpreter)
         yield build
+
+
+def uv_variables(cache: str) -> dict[str, str]:
+    """Return what uv needs in every sandbox that builds: *cache* lies beside what it links into."""
+    return {
+        "TMPDIR": f"{WORKSPACE}/{_TEMPORARY}",
+        "UV_CACHE_DIR": cache,
+        "UV_LINK_MODE": "hardlink",
+        "UV_PYTHON_DOWNLOADS": "never",
+        "UV_NO_PROGRESS": "1",
+        "UV_HTTP_RETRIES": "2",
+        "UV_HTTP_TIMEOUT": "900",
+    }
 
 
 async def _start_interpreter(build: BuildSandbox, interpreter: Interpreter) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from groundup.domain.digests import digest_of
 from groundup.domain.limits import Limits
-from groundup.environments.build_sandbox import UV, Ask, BuildSandbox
+from groundup.environments.build_sandbox import UV, Ask, BuildSandbox, uv_variables
 from groundup.environments.interpreters import Interpreter, interpreter_mounts
 from groundup.environments.layers import Built, LayerStore
 from groundup.environments.requests import PROGRAM_TARGET, PYTHON_TARGET, InstalledProgram, Layer, ProgramRequest
@@ -95,15 +95,7 @@ async def _sandbox(
             Mount(source=uv_program(), target=UV),
             Mount(source=tree, target=ENVIRONMENT, writable=True),
         ),
-        environment={
-            "TMPDIR": f"{WORKSPACE}/temporary",
-            "UV_CACHE_DIR": f"{ENVIRONMENT}/.uv-cache",
-            "UV_LINK_MODE": "hardlink",
-            "UV_PYTHON_DOWNLOADS": "never",
-            "UV_NO_PROGRESS": "1",
-            "UV_HTTP_RETRIES": "2",
-            "UV_HTTP_TIMEOUT": "900",
-        },
+        environment=uv_variables(f"{ENVIRONMENT}/.uv-cache"),
         limits=LIMITS,
         system="host",
         label=ask.what,
