@@ -26,7 +26,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Status, Verdict
 from groundup.grading.bench import Bench
 from groundup.runs import api
-from groundup.runs.options import RunOptions
+from groundup.runs.plan import RunOptions
 from groundup.sandbox.host_state import stale_state
 from groundup.settings import Settings, load
 from groundup.store.attempts import read_trajectory

@@ -20,7 +20,7 @@ from groundup.manifests.formats import FORMATS
 from groundup.manifests.records import Language, ManifestError
 from groundup.registries.names import Listing, snapshot_lines
 from groundup.runs import api
-from groundup.runs.options import RunOptions
+from groundup.runs.plan import RunOptions
 from groundup.settings import Settings
 from groundup.store.records import Predictions, References, RunConfiguration, SubmissionsFrom
 from groundup.suites.dibench.registry_check import package_name

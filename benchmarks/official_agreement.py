@@ -43,8 +43,8 @@ from groundup.suites.nl2repobench.official_rules import (
 )
 from groundup.suites.nl2repobench.recipe import PublishedRun, shipped_recipes
 from groundup.suites.nl2repobench.suite import create as create_suite
-from groundup.trees.copy import copy_tree
 from groundup.trees.digest import tree_digest
+from groundup.trees.writer import copy_tree
 
 Replies = list[tuple[Sequence[str], CommandResult]]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from groundup.suites.nl2repobench.recipe import Recipe
-from groundup.trees.copy import copy_tree
+from groundup.trees.writer import copy_tree
 
 Make = Callable[[Path, Recipe], None]
 

@@ -33,7 +33,7 @@ from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET
 from groundup.episodes.equipment import equipment
 from groundup.settings import Settings, load
 from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
-from groundup.trees.copy import copy_tree
+from groundup.trees.writer import copy_tree
 
 TASKS = ("tenacity", "sqlparse", "python-jose")
 EVALUATION_TARGET = 1.15

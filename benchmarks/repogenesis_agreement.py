@@ -24,8 +24,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
-from groundup.suites.repogenesis.code_metrics import Language, code_metrics, count_tests
-from groundup.suites.repogenesis.legacy_rules import legacy_coverage
+from groundup.suites.repogenesis.legacy_rules import Language, code_metrics, count_tests, legacy_coverage
 from groundup.suites.repogenesis.official_rules import official_coverage
 from groundup.suites.repogenesis.published_report import PublishedRepositoryResult, averages, summary_table
 

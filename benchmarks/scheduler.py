@@ -47,7 +47,7 @@ def run(count: int) -> None:
     from tests.runs.configurations import BUILDER, oracle
 
     from groundup.runs import api
-    from groundup.runs.options import RunOptions
+    from groundup.runs.plan import RunOptions
     from groundup.settings import Settings
 
     options = RunOptions(jobs=8, use_cache=False)

@@ -9,7 +9,7 @@ import pytest_timeout  # type: ignore[import-untyped]  # it has no types
 from hypothesis import settings
 
 from groundup.sandbox.deadlines import Meter
-from groundup.sandbox.launcher.watching import take_census
+from groundup.sandbox.launcher.limits import take_census
 from tests.needs import need, unlocked
 
 settings.register_profile("groundup", deadline=None)

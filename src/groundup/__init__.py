@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from groundup.domain.errors import UsageError as UsageError
     from groundup.domain.subjects import AttemptKey as AttemptKey
     from groundup.domain.verdicts import Verdict as Verdict
-    from groundup.reports.shown import ShownComparison as ShownComparison
-    from groundup.reports.shown import ShownReport as ShownReport
+    from groundup.reports.formats import ShownComparison as ShownComparison
+    from groundup.reports.formats import ShownReport as ShownReport
     from groundup.runs.progress import Event as Event
     from groundup.settings import Settings as Settings
 
@@ -64,7 +64,7 @@ _NAMES = {
     "groundup.domain.errors": "GroundupError UsageError SubmissionError TaskError InfrastructureError",
     "groundup.domain.subjects": "AttemptKey",
     "groundup.domain.verdicts": "Verdict",
-    "groundup.reports.shown": "ShownReport ShownComparison",
+    "groundup.reports.formats": "ShownReport ShownComparison",
     "groundup.runs.progress": "Event",
     "groundup.settings": "Settings",
 }

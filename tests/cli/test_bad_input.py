@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.store.holding import Hold
+from groundup.store.folder import Hold
 from tests.cli.conftest import TWO, Ended, Groundup, Predict
 from tests.trees.hostile import member, tar_of
 

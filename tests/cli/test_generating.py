@@ -8,7 +8,7 @@ import pytest
 from groundup.api.matrix import read_matrix
 from groundup.runs import api
 from groundup.runs.generation import model_settings
-from groundup.runs.options import RunOptions
+from groundup.runs.plan import RunOptions
 from groundup.runs.subjects import read_assignments
 from groundup.runs.submissions import GeneratedSource
 from groundup.settings import Settings

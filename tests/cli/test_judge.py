@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.judging.answers import CRITERIA
+from groundup.judging.questions import CRITERIA
 from tests.cli.conftest import TWO, Groundup, Predict
 
 Judge = Callable[..., str]

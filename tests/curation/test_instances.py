@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.curation.instances import InstanceRequest, add_instance, chosen_job
-from groundup.curation.repositories import check_out
+from groundup.curation.instances import InstanceRequest, add_instance, check_out, chosen_job
 from groundup.domain.errors import TaskError, UsageError
 from groundup.manifests.records import DependencyKind
 from groundup.settings import Settings

@@ -1,11 +1,11 @@
-"""Tests of groundup.environments.java_homes: which JDK is taken, and what is said where none fits."""
+"""Tests of groundup.environments.toolchains: which JDK is taken, and what is said where none fits."""
 
 from pathlib import Path
 
 import pytest
 
 from groundup.domain.errors import InfrastructureError
-from groundup.environments.java_homes import find_jdk, jdks
+from groundup.environments.toolchains import find_jdk, jdks
 
 
 def jdk(folder: Path, version: str) -> Path:

@@ -1,9 +1,9 @@
-"""Tests of groundup.environments.java_homes: where Maven is found."""
+"""Tests of groundup.environments.toolchains: where Maven is found."""
 
 import zipfile
 from pathlib import Path
 
-from groundup.environments.java_homes import find_maven
+from groundup.environments.toolchains import find_maven
 
 
 def maven(folder: Path, version: str) -> Path:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from groundup.grading.turns import Turns, processors
+from groundup.grading.bench import Turns, processors
 from tests.patience import patient
 
 

@@ -1,11 +1,11 @@
-"""Tests of groundup.judging.answers: when judges agree, and what they accept."""
+"""Tests of groundup.judging.questions: when judges agree, and what they accept."""
 
 from datetime import UTC, datetime
 
 import pytest
 
 from groundup.domain.subjects import AttemptKey
-from groundup.judging.answers import CRITERIA, agreement, by_matter
+from groundup.judging.questions import CRITERIA, agreement, by_matter
 from groundup.store.judgements import Judgement, Matter, Opinion
 
 

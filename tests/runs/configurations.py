@@ -1,6 +1,6 @@
 """Configurations of runs of the toy suite, and a recorder of events."""
 
-from groundup.runs.options import RunOptions
+from groundup.runs.plan import RunOptions
 from groundup.runs.progress import Event
 from groundup.store.records import Predictions, References, RunConfiguration
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from groundup.domain.subjects import Outcome
 from groundup.runs import api
-from groundup.runs.options import RunOptions
+from groundup.runs.plan import RunOptions
 from groundup.settings import Settings
 from groundup.store.attempts import read_trajectory
 from groundup.store.folder import RunFolder

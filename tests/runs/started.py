@@ -8,7 +8,7 @@ from pathlib import Path
 
 from groundup.domain.errors import UsageError
 from groundup.runs import api
-from groundup.runs.options import RunOptions
+from groundup.runs.plan import RunOptions
 from groundup.runs.progress import Event, RunEnded, Warned
 from groundup.settings import Settings
 from groundup.store.records import Predictions, RunConfiguration

@@ -12,8 +12,7 @@ from groundup.domain.verdicts import Stage, Status
 from groundup.runs import api
 from groundup.runs.progress import AttemptEnded, Event, RunBegan, RunEnded, Warned
 from groundup.settings import Settings
-from groundup.store.folder import RunFolder
-from groundup.store.holding import is_held
+from groundup.store.folder import RunFolder, is_held
 from groundup.store.records import Predictions, References, RunConfiguration
 from tests.runs.configurations import QUICK, SUITE, TWO, Recorder, evaluation, oracle
 from tests.runs.toy import BEHAVIOUR

@@ -5,7 +5,7 @@ import tracemalloc
 from pathlib import Path
 
 from groundup.runs import api
-from groundup.runs.options import RunOptions
+from groundup.runs.plan import RunOptions
 from groundup.runs.progress import AttemptEnded, Event
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder

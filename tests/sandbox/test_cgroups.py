@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from groundup.sandbox.launcher.cgroups import CgroupFolders, SandboxGroups, find_places
+from groundup.sandbox.launcher.limits import CgroupFolders, SandboxGroups, find_places
 
 
 def test_version_2(tmp_path: Path) -> None:

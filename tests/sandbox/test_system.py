@@ -8,9 +8,8 @@ import pytest
 
 from groundup.sandbox.bubblewrap import BubblewrapProvider, find_bubblewrap
 from groundup.sandbox.composition import write_etc
-from groundup.sandbox.elf import SharedLibraries, read_dynamic
 from groundup.sandbox.protocol import Mount, Sandbox, SandboxSpec
-from groundup.sandbox.system import PROGRAMS, guest_system, missing_programs
+from groundup.sandbox.system import PROGRAMS, SharedLibraries, guest_system, missing_programs, read_dynamic
 from tests.sandbox.contract import sh
 
 pytestmark = [

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from groundup.sources.csharp import csharp_imports
 from groundup.sources.files import SourceFile, SourceFiles, as_utf8, from_diff, notebook_source
 from groundup.sources.inference import infer_tree
-from groundup.sources.javascript_imports import javascript_imports
+from groundup.sources.javascript_inference import javascript_imports
 from groundup.sources.python_imports import python_imports
 from groundup.sources.rust_imports import rust_imports
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from groundup.sources.javascript_imports import javascript_imports
-from groundup.sources.javascript_inference import package_of
+from groundup.sources.javascript_inference import javascript_imports, package_of
 from groundup.sources.records import InferredKind, Manner
 from tests.sources.trees import inferred, names
 

@@ -11,8 +11,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey, Provenance, Submission
 from groundup.domain.verdicts import TestResult
 from groundup.store.attempts import AttemptWriter
-from groundup.store.folder import RunFolder, RunWriter
-from groundup.store.holding import is_held
+from groundup.store.folder import RunFolder, RunWriter, is_held
 from groundup.store.records import ConfigFile, Planned, References, RunConfiguration, Start
 from tests.store.test_lines import line, verdict
 

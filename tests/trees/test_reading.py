@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.trees.reading import read_regular
+from groundup.trees.walking import read_regular
 
 
 def test_only_regular_files_are_read(tmp_path: Path) -> None:

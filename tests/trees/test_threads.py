@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from groundup.trees.threads import in_thread
+from groundup.trees.writer import in_thread
 
 
 async def test_a_cancelled_thread_is_waited_for() -> None:

@@ -33,7 +33,7 @@ from groundup.episodes.records import EpisodeResult, EpisodeSpec
 from groundup.episodes.sinks import MemorySink
 from groundup.settings import Settings
 from groundup.trees.removal import remove_tree
-from groundup.trees.threads import in_thread
+from groundup.trees.writer import in_thread
 
 T = TypeVar("T")
 

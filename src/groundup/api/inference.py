@@ -14,7 +14,7 @@ from groundup.sources.inference import INFERERS
 from groundup.sources.records import Inference
 from groundup.store.files import write_atomically
 from groundup.suites.dibench.inferred import WRITABLE, write_inferred
-from groundup.trees.reading import read_regular
+from groundup.trees.walking import read_regular
 
 
 def infer(path: AnyPath, language: str | None = None) -> tuple[Inference, ...]:

@@ -12,8 +12,7 @@ from groundup.api.requests import checked, money
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.records import Record
-from groundup.judging.answers import Opinions, by_matter
-from groundup.judging.questions import OUTPUT_TOKENS
+from groundup.judging.questions import OUTPUT_TOKENS, Opinions, by_matter
 from groundup.judging.work import Docketed, JudgingRequest, owed_judgements
 from groundup.judging.work import judge as ask
 from groundup.models.counting import estimated_tokens

@@ -11,11 +11,10 @@ from groundup.api.flags import AnyPath
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
-from groundup.reports.formats import html
-from groundup.reports.shown import Rows
+from groundup.reports.formats import Rows, html
 from groundup.reports.summary import report_run
 from groundup.reports.views import View, share
-from groundup.runs.oracles import OracleResult, newest_oracles
+from groundup.runs.gradable import OracleResult, newest_oracles
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.suites.base import Suite, Summary, open_suite

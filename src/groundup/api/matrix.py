@@ -28,7 +28,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name, unknown
 from groundup.runs.progress import Progress
 from groundup.settings import Settings, load
-from groundup.trees.reading import read_regular
+from groundup.trees.walking import read_regular
 
 _KNOWN = (
     {"suite", "agent", "name"}

@@ -11,13 +11,13 @@ from groundup.api.flags import AnyPath
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.names import unknown
 from groundup.reports.document import Report, RunReport
-from groundup.reports.shown import ShownComparison, ShownReport
+from groundup.reports.formats import ShownComparison, ShownReport
 from groundup.reports.summary import report_results, side_by_side
-from groundup.runs import reporting
+from groundup.runs import exporting
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.suites.base import AttemptResult, OwnReport, ReportForm, Results, Suite, open_suite
-from groundup.trees.reading import LARGE, read_regular
+from groundup.trees.walking import LARGE, read_regular
 
 
 def report(
@@ -78,7 +78,7 @@ def own_report(
 
 def read_report(folders: Sequence[Path]) -> ShownReport:
     """Report the runs in *folders*."""
-    return ShownReport.of(reporting.read_report(folders, load()))
+    return ShownReport.of(exporting.read_report(folders, load()))
 
 
 def run_folder(run: AnyPath, settings: Settings) -> Path:

@@ -37,8 +37,7 @@ from groundup.domain.subjects import AttemptKey
 from groundup.runs import api
 from groundup.runs.api import RunResult
 from groundup.runs.interrupts import StopSignal
-from groundup.runs.options import RunOptions
-from groundup.runs.plan import RunPlan
+from groundup.runs.plan import RunOptions, RunPlan
 from groundup.runs.predictions import model_named_in
 from groundup.runs.progress import Progress
 from groundup.runs.subjects import Named, read_assignments, submissions_of

@@ -15,7 +15,7 @@ from groundup.api.reports import read_report
 from groundup.domain.errors import GroundupError
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Verdict
-from groundup.reports.shown import ShownReport
+from groundup.reports.formats import ShownReport
 from groundup.runs.api import RunResult
 from groundup.runs.interrupts import StopSignal
 from groundup.runs.progress import Event, Progress, silent

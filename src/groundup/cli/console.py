@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console
 
-    from groundup.reports.shown import ShownReport
+    from groundup.reports.formats import ShownReport
 
 
 class Format(StrEnum):

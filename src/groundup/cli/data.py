@@ -1,4 +1,4 @@
-"""`groundup data`: bring benchmarks' published data onto this machine, and say what is there."""
+"""`groundup data` and `registry snapshot`: published data and lists of packages, brought onto this machine."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,8 +8,9 @@ import typer
 from groundup.cli.options import Examples, Json, Suite
 
 if TYPE_CHECKING:
-    from groundup.api.data import SuiteData
+    from groundup.api.machine import SuiteData
     from groundup.suites.pulling import DataOrigin
+
 
 EXAMPLES: dict[str, Examples] = {
     "data pull": (
@@ -24,6 +25,13 @@ EXAMPLES: dict[str, Examples] = {
     ),
     "data convert": (
         ("Samples of the older form", "groundup data convert dibench test_dataset.jsonl -o repo-sample.jsonl"),
+    ),
+    "registry snapshot": (
+        (
+            "Everything that a benchmark's originals declare",
+            "groundup registry snapshot --names-from dibench -o names.jsonl",
+        ),
+        ("And what a run's submissions name", "groundup registry snapshot --names-from my-run -o names.jsonl"),
     ),
 }
 
@@ -40,10 +48,10 @@ def pull(
     json: Json = False,
 ) -> int:
     """Fetch SUITE's published data: one commit of a public repository, a release, or a folder."""
-    from groundup.api import data
+    from groundup.api import machine
     from groundup.cli.console import print_document, say
 
-    found = data.pull(suite, commit=commit, source=source)
+    found = machine.pull(suite, commit=commit, source=source)
     assert found.at_hand is not None
     assert found.published is not None
     licence, origin = found.published.licence, found.at_hand
@@ -62,22 +70,22 @@ def convert(
     ],
 ) -> int:
     """Convert data of SUITE that is in an older form; it is never read in that form otherwise."""
-    from groundup.api import data
+    from groundup.api import machine
     from groundup.cli.console import say
 
-    count = data.convert(suite, old, output)
+    count = machine.convert(suite, old, output)
     say(f"groundup: {output} holds {count} instances")
     return 0
 
 
 def list_data(json: Json = False) -> int:
     """List which suites have published data, and what of it is at hand."""
-    from groundup.api import data
+    from groundup.api import machine
     from groundup.cli.console import print_document, print_table
     from groundup.settings import load
 
     folder = str(load().data)
-    found = data.list_data()
+    found = machine.list_data()
     if json:
         print_document({"folder": folder, "suites": [_document(one) for one in found]})
     else:
@@ -102,3 +110,33 @@ def _row(one: "SuiteData") -> tuple[str, ...]:
 
 def _version(origin: "DataOrigin") -> str:
     return origin.version or (origin.commit or origin.digest)[:16]
+
+
+def snapshot(
+    names_from: Annotated[
+        list[str], typer.Option("--names-from", metavar="RUN|SUITE", help="Whose packages to ask for; repeatable.")
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="The snapshot; what is in it is not asked again."),
+    ],
+    json: Json = False,
+) -> int:
+    """Ask the registries that your own package managers use, and write their answers down.
+
+    Grade with it by the setting `registry = "FILE"` in groundup.toml, or GROUNDUP_REGISTRY=FILE.
+    """
+    from groundup.api import submissions
+    from groundup.cli.console import print_document, say
+
+    made = submissions.snapshot(names_from, output)
+    if json:
+        print_document({"file": str(output), **made.model_dump()})
+    say(f"groundup: {output} holds {made.names} names, {made.absent} of which do not exist")
+    if made.unanswered:
+        say(
+            f"groundup: no registry answered for {made.unanswered} names: their registries are not configured or "
+            "down"
+        )
+        return 3
+    return 0

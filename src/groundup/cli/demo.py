@@ -123,7 +123,7 @@ def break_reference(library: Library, here: Path) -> None:
     from groundup.domain.errors import TaskError
     from groundup.domain.subjects import AttemptKey
     from groundup.store.folder import RunFolder
-    from groundup.trees.copy import copy_tree
+    from groundup.trees.writer import copy_tree
 
     reference = RunFolder(here / "runs" / "reference").attempt(AttemptKey(task=library.task))
     broken = here / "predictions" / library.task

@@ -13,26 +13,25 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from groundup.cli.console import forget_output, print_document, say
-from groundup.cli.groups import CommandPanel, Member, group
-from groundup.cli.options import Examples, StrictCommand, command
+from groundup.cli.options import CommandPanel, Examples, Member, StrictCommand, command, group
 from groundup.domain.version import __version__
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 COMMANDS = {
-    "doctor": "doctor:doctor",
+    "doctor": "installation:doctor",
     "demo": "demo:demo",
-    "docs": "docs:docs",
+    "docs": "installation:docs",
     "suites": "suites:suites",
     "tasks": "suites:tasks",
     "data pull": "data:pull",
     "data list": "data:list_data",
     "data convert": "data:convert",
-    "registry snapshot": "registry:snapshot",
-    "judge": "judge:judge",
+    "registry snapshot": "data:snapshot",
+    "judge": "submissions:judge",
     "infer": "infer:infer",
-    "ablate": "export:ablate",
+    "ablate": "submissions:ablate",
     "run": "run:run",
     "evaluate": "run:evaluate",
     "resume": "run:resume",
@@ -41,7 +40,7 @@ COMMANDS = {
     "compare": "report:compare",
     "shell": "shell:shell",
     "show": "show:show",
-    "export": "export:export",
+    "export": "submissions:export",
     "import": "run:import_run",
     "recipe build": "recipe:build",
     "recipe check": "recipe:check",
@@ -49,8 +48,8 @@ COMMANDS = {
     "curate instance": "curate:instance",
     "curate validate": "curate:validate",
     "runs": "report:runs",
-    "init": "init:init",
-    "clean": "clean:clean",
+    "init": "installation:init",
+    "clean": "installation:clean",
 }
 """The module and the function of every command. Two words: a group and its command.
 

@@ -98,7 +98,7 @@ def check(
     from groundup.cli.console import say
     from groundup.domain.errors import TaskError
     from groundup.settings import load
-    from groundup.suites.nl2repobench.maker.proof import check as checked
+    from groundup.suites.nl2repobench.maker.controls import check as checked
 
     settings = load()
 
@@ -160,7 +160,7 @@ def _recipe(name: str) -> "Recipe":
 
 def _read(path: Path) -> str:
     from groundup.domain.errors import UsageError
-    from groundup.trees.reading import read_regular
+    from groundup.trees.walking import read_regular
 
     try:
         return read_regular(path).decode()

@@ -12,9 +12,8 @@ from groundup.cli.options import DryRun, Examples, Run, Suite, Talk
 if TYPE_CHECKING:
     from groundup.api.requests import NewRun, Regrading, Request
     from groundup.api.working import Run as EndedRun
-    from groundup.reports.shown import ShownReport
-    from groundup.runs.options import RunOptions
-    from groundup.runs.plan import RunPlan
+    from groundup.reports.formats import ShownReport
+    from groundup.runs.plan import RunOptions, RunPlan
 
 EXAMPLES: dict[str, Examples] = {
     "run": (

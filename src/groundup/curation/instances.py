@@ -1,4 +1,6 @@
-"""Making DI-Bench instances of repositories: check out, locate, mask, and write the patch that restores.
+"""Making DI-Bench instances of repositories: check out, locate, mask, write the patch that restores the answer.
+
+The named repository is never written to: what is needed of it is fetched into a repository of our own.
 
 Only line feeds end lines, as diffs count them; carriage returns stay in the lines that have them.
 
@@ -15,12 +17,13 @@ import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from groundup.curation.locating import locate
-from groundup.curation.repositories import RepositoryOrigin, check_out, has_commit
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.records import Record
+from groundup.environments.git import GitRepository, address_of
 from groundup.languages import LANGUAGES
 from groundup.manifests.leaks import MaskedFile, MaskReport, mask_repository
 from groundup.manifests.records import DependencyKind, Language
@@ -32,6 +35,71 @@ from groundup.trees.removal import remove_tree
 from groundup.workflows.matrix import flat, pinned
 from groundup.workflows.tree import FolderTree
 from groundup.workflows.workflow import read_workflow
+
+
+class RepositoryOrigin(NamedTuple):
+    """Where a tree came from."""
+
+    full_name: str | None
+    """`owner/name`, where the address holds it."""
+    commit: str
+    commit_date: str | None = None
+    """When it was committed, RFC 3339."""
+
+
+async def check_out(
+    repository: str, commit: str | None, destination: Path, work: Path, mirror: str | None
+) -> RepositoryOrigin:
+    """Write the tree of *repository* at *commit* (None: its HEAD) into the new folder *destination*.
+
+    *repository* is a folder with a Git history, a Git directory, an address, or `host/owner/name`. *work* is a
+    folder for files in between. Raises `UsageError`, `NetworkError` or `TaskError`.
+    """
+    if repository.startswith(("-", "ext::")):
+        raise UsageError(f"{repository!r} is no repository; name a folder, an address, or host/owner/name")
+    address, is_local = _address(repository, mirror)
+    ours = GitRepository(work / "fetched.git")
+    await ours.create()
+    wanted = commit or await _head(ours, address)
+    await ours.fetch_commit(address, wanted)
+    found = await ours.resolve(wanted)
+    if found is None:
+        raise TaskError(f"{repository} has no commit {wanted}; name another one")
+    await ours.export(found, destination, work)
+    return RepositoryOrigin(_full_name(repository, is_local=is_local), found, await ours.date(found))
+
+
+async def has_commit(repository: str, commit: str, work: Path, mirror: str | None) -> bool:
+    """Whether *commit* is in the history of *repository*, which answered before."""
+    address, _ = _address(repository, mirror)
+    ours = GitRepository(work / "asked.git")
+    await ours.create()
+    try:
+        await ours.fetch_commit(address, commit)
+    except TaskError:
+        return False
+    return True
+
+
+def _address(repository: str, mirror: str | None) -> tuple[str, bool]:
+    """Return where to fetch from, and whether that is a folder of this machine."""
+    local = Path(repository).expanduser()
+    is_local = local.is_dir()
+    return (str(local.resolve()) if is_local else address_of(repository, mirror)), is_local
+
+
+async def _head(ours: GitRepository, address: str) -> str:
+    answer = await ours.run("ls-remote", "--", address, "HEAD")
+    commit = answer.stdout.decode(errors="replace").split("\t")[0].strip() if answer.ok else ""
+    if not commit:
+        raise UsageError(f"{address} is no Git repository that can be read; name another one, or a commit of it")
+    return commit
+
+
+def _full_name(repository: str, *, is_local: bool) -> str | None:
+    parts = [part for part in repository.removesuffix(".git").replace(":", "/").split("/") if part]
+    return None if is_local or len(parts) < 2 else "/".join(parts[-2:])
+
 
 _NO_END = b"\n\\ No newline at end of file\n"
 

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from groundup.domain.errors import InfrastructureError, UsageError
-from groundup.domain.extending import Extension
+from groundup.domain.records import Extension
 from groundup.environments.requests import AnySource, Layer, PythonEnvironment, PythonRequest, ResolvedRequest
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.limits import Limits
 from groundup.environments.failures import Builds, as_error, out_of_time, repeated
-from groundup.environments.java_homes import find_jdk, find_maven
 from groundup.environments.layers import Built, LayerStore
 from groundup.environments.maven_layers import (
     BUILD_LIMITS,
@@ -36,6 +35,7 @@ from groundup.environments.requests import (
     MavenRepository,
     MavenRequest,
 )
+from groundup.environments.toolchains import find_jdk, find_maven
 from groundup.environments.work_time import BUILDS_AT_ONCE, OutOfTimeError, WorkTime
 from groundup.registries.client import FileFound
 from groundup.registries.lending import RegistryLending
@@ -46,7 +46,7 @@ from groundup.registries.settings import RegistrySettings
 from groundup.registries.shared_work import SharedWork
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.settings import environment
-from groundup.trees.copy import copy_tree
+from groundup.trees.writer import copy_tree
 
 _MAVEN_OPTIONS = "-XX:TieredStopAtLevel=1 -Djansi.mode=strip -Djansi.strip=true"
 """Quick starts, and no colours: Debian's Maven prints them even where there is no terminal."""

@@ -14,13 +14,7 @@ from groundup.environments.java_builder import JavaBuilder, installed_maven_sett
 from groundup.environments.layers import layer_store
 from groundup.environments.program_layers import Workshop, npm_program, python_program
 from groundup.environments.python_builder import PythonBuilder
-from groundup.environments.requests import (
-    AnySource,
-    GitSource,
-    InstalledProgram,
-    Layer,
-    ProgramRequest,
-)
+from groundup.environments.requests import AnySource, GitSource, InstalledProgram, Layer, ProgramRequest
 from groundup.environments.sources import git_layer, source_key, source_layer
 from groundup.environments.toolchains import Toolchain, find_toolchain
 from groundup.languages import ToolchainName

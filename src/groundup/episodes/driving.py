@@ -31,7 +31,7 @@ from groundup.episodes.records import EpisodeResult, EpisodeSpec
 from groundup.episodes.sinks import EpisodeSink, MemorySink
 from groundup.sandbox.protocol import WORKSPACE
 from groundup.trees.removal import remove_tree
-from groundup.trees.threads import in_thread
+from groundup.trees.writer import in_thread
 
 _OUTPUT_BYTES = 16 * 1024
 

@@ -25,7 +25,7 @@ from groundup.models.cache import for_attempt
 from groundup.models.protocol import ChatModel
 from groundup.suites.base import Suite
 from groundup.trees.removal import remove_tree
-from groundup.trees.threads import in_thread
+from groundup.trees.writer import in_thread
 
 
 def withheld_from(suite: Suite, task: Task) -> tuple[str, ...]:

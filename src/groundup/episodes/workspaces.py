@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 from groundup.domain.tasks import Task
 from groundup.suites.base import Suite
-from groundup.trees.copy import copy_tree
 from groundup.trees.digest import TreeDigest, entry_digests, tree_digest
 from groundup.trees.limits import told_dropped
 from groundup.trees.removal import remove_tree
-from groundup.trees.threads import in_thread
+from groundup.trees.writer import copy_tree, in_thread
 
 
 class Taken(NamedTuple):

@@ -14,8 +14,14 @@ from groundup.domain.errors import GroundupError, InfrastructureError, UsageErro
 from groundup.domain.names import unknown
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
-from groundup.judging.answers import UnusableAnswerError, parsed_answer
-from groundup.judging.questions import OUTPUT_TOKENS, JudgeQuestion, material_of, shortened_task
+from groundup.judging.questions import (
+    OUTPUT_TOKENS,
+    JudgeQuestion,
+    UnusableAnswerError,
+    material_of,
+    parsed_answer,
+    shortened_task,
+)
 from groundup.models.cache import for_attempt
 from groundup.models.counting import estimated_text_tokens
 from groundup.models.protocol import BudgetSpentError, ChatModel

@@ -16,8 +16,8 @@ from groundup.languages import LANGUAGES
 from groundup.manifests.formats import FORMATS, SKIPPED_FOLDERS, files_of, format_of
 from groundup.manifests.records import Dependency, DependencyKind, Language, Manifest, ManifestError, Note
 from groundup.manifests.sections import ManifestFormat
-from groundup.trees.reading import read_regular
 from groundup.trees.removal import remove_tree
+from groundup.trees.walking import read_regular
 
 _TELLTALES_OF_ALL = (
     ".pre-commit-config.yaml", "Dockerfile*", "*.dockerfile", "Containerfile*", "Makefile", "justfile", "*.sh",
@@ -89,7 +89,7 @@ def mask_repository(
     if not root.is_dir():
         raise UsageError(f"{root} is not a folder; name the root of a repository")
     if destination is not None:
-        from groundup.trees.copy import copy_tree
+        from groundup.trees.writer import copy_tree
 
         if destination.exists():
             raise UsageError(f"{destination} exists already; name a new folder for the masked copy")

@@ -25,7 +25,7 @@ from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.models.protocol import BudgetSpentError
 from groundup.models.settings import ModelSettings
-from groundup.trees.reading import read_regular
+from groundup.trees.walking import read_regular
 
 _MILLION = 1_000_000
 _PARTS = ("input", "output", "cached")

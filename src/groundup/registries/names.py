@@ -20,7 +20,7 @@ from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.languages import LANGUAGES
 from groundup.registries.cache import FetchCache
-from groundup.trees.reading import LARGE, read_regular
+from groundup.trees.walking import LARGE, read_regular
 
 Ecosystem = Literal["pypi", "npm", "crates", "nuget"]
 ECOSYSTEMS: tuple[Ecosystem, ...] = get_args(Ecosystem)

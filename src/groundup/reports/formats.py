@@ -1,11 +1,13 @@
-"""A report as Markdown, as HTML and for a terminal."""
+"""A report as Markdown, HTML, rows for data frames and terminal text, and one that shows itself in a notebook."""
 
+import io
 from collections.abc import Iterable
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
+from groundup.reports.document import AttemptRow, Report, RunReport
 from groundup.reports.tables import print_rows, wrapped
-from groundup.reports.views import View
+from groundup.reports.views import View, comparison_views, share, views_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -88,3 +90,115 @@ def show(views: Iterable[View], console: "Console") -> None:
             console.print()
         lines(view.below, "dim")
         console.print()
+
+
+Cell = str | int | float | bool | None
+Rows = list[dict[str, Cell]]
+"""Flat rows that all have the same keys: `pandas.DataFrame(rows)` and `polars.DataFrame(rows)` take them."""
+
+
+class ShownReport(Report):
+    """A report on one run, or on several with each compared to the first. Its fields are those of `--json`."""
+
+    @classmethod
+    def of(cls, report: Report) -> Self:
+        """Return *report* as one that shows itself."""
+        return cls.model_validate(dict(report))
+
+    def views(self) -> Iterable[View]:
+        """Return the tables that people see."""
+        return views_of(self)
+
+    def rows(self) -> Rows:
+        """Return a row per attempt.
+
+        `score` is a share of 1 and `numerator` and `denominator` are its parts; all three are None where there is
+        no score. `counted` is what enters means: 0 for what was not attempted or was tampered with, None for what
+        has no verdict yet. A suite's further scores are in `scores.<name>`. Times are in seconds, money in USD.
+        """
+        further = sorted({name for run in self.runs for row in run.attempts for name in row.scores})
+        return [_attempt_row(run, attempt, further) for run in self.runs for attempt in run.attempts]
+
+    def markdown(self) -> str:
+        """Return the tables as Markdown."""
+        return markdown(self.views())
+
+    def below(self, least: float | None) -> str | None:
+        """Return a sentence when the mean score of some run is below *least*, a share, or is none at all."""
+        if least is None:
+            return None
+        for run in self.runs:
+            value = run.headline.score.value
+            if value is None or value < least:
+                reached = "no score" if value is None else f"{value * 100:.6g} %"
+                return f"the run {run.run_id} has {reached}, below --fail-under {least:g} ({least * 100:g} %)"
+        return None
+
+    def headlines(self) -> list[str]:
+        """Return a line with the score of each run."""
+        return [f"{run.run_id}: {run.headline.name} {share(run.headline.score)}" for run in self.runs]
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        written = io.StringIO()
+        show(self.views(), Console(file=written, width=120, highlight=False))
+        return written.getvalue()
+
+    def _repr_html_(self) -> str:
+        return html(self.views())
+
+
+class ShownComparison(ShownReport):
+    """Runs compared task by task, each to the first one."""
+
+    def views(self) -> Iterable[View]:
+        """Return the tables that people see."""
+        return comparison_views(self)
+
+    def rows(self) -> Rows:
+        """Return a row per task and comparison.
+
+        Scores are shares of 1, means over a task's attempts. Where one of the two runs has none, both scores and
+        the difference are None, and `why` says how the task stands in each run.
+        """
+        rows: Rows = []
+        for one in self.comparisons:
+            for pair in one.pairs:
+                scores = {"base_score": pair.base, "other_score": pair.other, "difference": pair.difference}
+                rows.append({"base": one.base, "other": one.other, "task": pair.task, **scores, "why": ""})
+            for lone in one.unpaired:
+                why = f"{one.base}: {lone.base}; {one.other}: {lone.other}"
+                none = dict.fromkeys(("base_score", "other_score", "difference"))
+                rows.append({"base": one.base, "other": one.other, "task": lone.task, **none, "why": why})
+        return rows
+
+
+def _attempt_row(run: RunReport, row: AttemptRow, further: Iterable[str]) -> dict[str, Cell]:
+    effort = row.effort
+    return {
+        "run": run.run_id,
+        "suite": run.suite,
+        "suite_version": run.suite_version,
+        "agent": run.subject.agent,
+        "model": run.subject.model,
+        "task": row.task,
+        "attempt": row.index,
+        "standing": row.standing,
+        "score": row.score.value if row.score else None,
+        "numerator": row.score.numerator if row.score else None,
+        "denominator": row.score.denominator if row.score else None,
+        "counted": row.counted,
+        **{f"scores.{name}": row.scores[name].value if name in row.scores else None for name in further},
+        "stage": row.reasons[0].stage.value if row.reasons else None,
+        "why": "; ".join(f"{reason.stage.value}: {reason.message}" for reason in row.reasons),
+        "outcome": row.outcome.value if row.outcome else None,
+        "turns": effort.turns if effort else None,
+        "input_tokens": effort.usage.input_tokens if effort else None,
+        "output_tokens": effort.usage.output_tokens if effort else None,
+        "cost_usd": effort.cost_usd if effort else None,
+        "seconds": row.duration_s,
+        "cached": row.cached,
+        "by_time": row.by_time,
+        "submission": row.submission,
+    }

@@ -20,8 +20,7 @@ from groundup.domain.records import Record
 from groundup.episodes.equipment import check_trust
 from groundup.runs.execution import RunJob, execute, refuse
 from groundup.runs.interrupts import EXIT_CODE, StopSignal
-from groundup.runs.options import RunOptions
-from groundup.runs.plan import RunPlan, changed_fields, left_out_notice, make_plan
+from groundup.runs.plan import RunOptions, RunPlan, changed_fields, left_out_notice, make_plan
 from groundup.runs.progress import Progress, Standing, Warned, silent
 from groundup.runs.submissions import GeneratedSource
 from groundup.settings import Settings

@@ -13,10 +13,10 @@ from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.episodes.equipment import Equipment, equipment
 from groundup.models.protocol import BudgetSpentError, UnusableModelError
+from groundup.runs.exporting import write_report
 from groundup.runs.generation import Generation, generation, paid_so_far
 from groundup.runs.interrupts import Interrupted, StopSignal, interruptible
-from groundup.runs.options import RunOptions
-from groundup.runs.plan import RunPlan, changed
+from groundup.runs.plan import RunOptions, RunPlan, changed
 from groundup.runs.progress import (
     AttemptBegan,
     AttemptEnded,
@@ -28,7 +28,6 @@ from groundup.runs.progress import (
     Tally,
     Warned,
 )
-from groundup.runs.reporting import write_report
 from groundup.runs.scheduler import Admission, Stages, WorkStage, machine_memory_mb, work_off
 from groundup.runs.settling import RunContext
 from groundup.settings import Settings

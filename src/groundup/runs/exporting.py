@@ -1,22 +1,25 @@
-"""A run's submissions and trajectories as plain files for others: for `evaluate`, and for published harnesses."""
+"""A run as files for others: its submissions, its trajectories, and its report."""
 
 import difflib
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from groundup.agents.trajectories import as_atif
-from groundup.domain.errors import UsageError
+from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
+from groundup.reports.document import Report
+from groundup.reports.summary import report_of
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder, read_trajectory
 from groundup.store.folder import RunFolder
-from groundup.suites.base import PATCH_FILE, Suite, open_suite
-from groundup.trees.copy import copy_tree
+from groundup.store.records import ConfigFile, VerdictLine
+from groundup.suites.base import PATCH_FILE, Suite, Summary, open_suite
 from groundup.trees.digest import entry_digests
+from groundup.trees.writer import copy_tree
 
 Form = Literal["tree", "patch", "atif"]
 _NO_END = "\\ No newline at end of file\n"
@@ -104,3 +107,30 @@ def _write_atif(key: AttemptKey, attempt: AttemptFolder, run_id: str, destinatio
     document = as_atif(steps, f"{run_id}/{key}")
     (place / "trajectory.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     return True
+
+
+def read_report(folders: Sequence[Path], settings: Settings) -> Report:
+    """Report the runs in *folders*."""
+
+    def summaries(config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine]) -> Sequence[Summary]:
+        return suite_summaries(config, lines, settings)
+
+    runs = [RunFolder(folder) for folder in folders]
+    made = [run.made() for run in runs]
+    return report_of([(run.config(), run.latest()) for run in runs], summaries, made)
+
+
+def suite_summaries(
+    config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine], settings: Settings
+) -> Sequence[Summary]:
+    """Return what a run's suite makes of it, or why the suite cannot be loaded any more."""
+    try:
+        suite = open_suite(config.configuration.suite, settings)
+        return suite.summaries({key: line.verdict for key, line in lines.items()}, config.grader)
+    except GroundupError as error:
+        return (Summary(headline=f"{config.suite_name} says no more of this run", notes=(str(error),)),)
+
+
+def write_report(folder: Path, settings: Settings) -> None:
+    """Write `report.json` into a run's folder."""
+    RunFolder(folder).write_report(read_report([folder], settings).model_dump(mode="json"))

@@ -18,8 +18,7 @@ from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.episodes.workspaces import Workspace
 from groundup.models.protocol import ChatModel
-from groundup.runs.options import RunOptions
-from groundup.runs.plan import RunPlan
+from groundup.runs.plan import RunOptions, RunPlan
 from groundup.runs.submissions import GeneratedSource, SubmissionOrigin
 from groundup.settings import Settings
 from groundup.store.attempts import read_trajectory

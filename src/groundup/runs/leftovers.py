@@ -12,7 +12,7 @@ from groundup.domain.records import Record
 from groundup.environments.layers import layer_store
 from groundup.sandbox.host_state import clean_stale_state, stale_state
 from groundup.settings import Settings
-from groundup.store.holding import is_held
+from groundup.store.folder import is_held
 from groundup.trees.removal import remove_tree
 
 SHELLS = "shells"

@@ -14,11 +14,9 @@ from groundup.runs.leftovers import SHELLS
 from groundup.runs.plan import make_plan
 from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
 from groundup.settings import Settings
-from groundup.store.folder import RunFolder
-from groundup.store.holding import Hold
-from groundup.trees.copy import copy_tree
+from groundup.store.folder import Hold, RunFolder
 from groundup.trees.removal import remove_tree
-from groundup.trees.threads import in_thread
+from groundup.trees.writer import copy_tree, in_thread
 
 
 @dataclass(frozen=True)

@@ -26,12 +26,10 @@ from groundup.grading.bench import Bench
 from groundup.store.records import Predictions
 from groundup.suites.base import PATCH_FILE
 from groundup.trees.archives import extract_archive
-from groundup.trees.copy import copy_tree
 from groundup.trees.digest import tree_digest, untrusted_digest
 from groundup.trees.limits import TakenIn, TreeLimits, printable, told_dropped
-from groundup.trees.reading import open_regular, read_regular
-from groundup.trees.threads import in_thread
-from groundup.trees.writer import TreeWriter
+from groundup.trees.walking import open_regular, read_regular
+from groundup.trees.writer import TreeWriter, copy_tree, in_thread
 
 ARCHIVES = (".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar", ".zip")
 """Endings of packed submissions. What an archive is, its content says."""

@@ -15,15 +15,14 @@ from groundup.episodes.equipment import Equipment
 from groundup.episodes.grading import Grading, Phase
 from groundup.episodes.records import EpisodeResult
 from groundup.runs.generation import Generation
-from groundup.runs.options import RunOptions
-from groundup.runs.plan import RunPlan
+from groundup.runs.plan import RunOptions, RunPlan
 from groundup.runs.scheduler import Stages
 from groundup.runs.submissions import SubmissionSource
 from groundup.store.folder import RunWriter
 from groundup.store.records import VerdictLine
 from groundup.store.verdict_cache import VerdictCache
 from groundup.trees.removal import remove_tree
-from groundup.trees.threads import in_thread
+from groundup.trees.writer import in_thread
 
 
 @dataclass(frozen=True)

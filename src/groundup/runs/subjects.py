@@ -1,4 +1,4 @@
-"""From what a user names to where a run's submissions come from: the suite's own subjects, or an agent."""
+"""From what a user names to where submissions come from: the suite's own subjects, or an agent and its model."""
 
 import json
 from collections.abc import Iterable

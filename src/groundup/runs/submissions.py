@@ -14,9 +14,8 @@ from groundup.grading.bench import Bench
 from groundup.store.folder import RunFolder
 from groundup.store.records import Generated, VerdictLine
 from groundup.suites.base import Suite
-from groundup.trees.copy import copy_tree
 from groundup.trees.digest import tree_digest
-from groundup.trees.threads import in_thread
+from groundup.trees.writer import copy_tree, in_thread
 
 
 class SubmissionOrigin(Protocol):

@@ -100,7 +100,7 @@ class BubblewrapProvider:
 
     def enforcement(self) -> Enforcement:
         """Say what enforces the limits."""
-        from groundup.sandbox.launcher.cgroups import find_places
+        from groundup.sandbox.launcher.limits import find_places
 
         places = find_places()
         group = f"control group v{places.version}"

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
-from groundup.sandbox.launcher.cgroups import Quota, cpu_quota
+from groundup.sandbox.launcher.limits import Quota, cpu_quota
 from groundup.sandbox.pipes import Drain
 from groundup.sandbox.protocol import Command
 from groundup.sandbox.stopwatch import PERIOD_S, Reading, Stopwatch, idle_s

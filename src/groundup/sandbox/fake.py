@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Self
 
 from groundup.domain.errors import SandboxError
-from groundup.sandbox.places import GuestPlaces
+from groundup.sandbox.none import GuestPlaces
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Enforcement, SandboxSpec, Usage
 from groundup.sandbox.stopwatch import Reading, Stopwatch
 from groundup.settings import Settings

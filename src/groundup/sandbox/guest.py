@@ -15,7 +15,7 @@ from groundup.domain.errors import NoSandboxesError, SandboxError
 from groundup.sandbox.composition import base_environment
 from groundup.sandbox.deadlines import Meter, is_done_within, limited, note, silence_of
 from groundup.sandbox.launcher import wire
-from groundup.sandbox.launcher.cgroups import SandboxGroups
+from groundup.sandbox.launcher.limits import SandboxGroups
 from groundup.sandbox.launcher_link import Event, LauncherLink
 from groundup.sandbox.pipes import Drain, close_all, drained_pipe, fed_pipe, settle
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec, Usage

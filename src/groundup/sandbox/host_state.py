@@ -18,7 +18,7 @@ from pathlib import Path
 from groundup.domain.errors import SandboxError
 from groundup.sandbox import supervisor
 from groundup.sandbox.composition import write_host_etc
-from groundup.sandbox.launcher.cgroups import SandboxGroups
+from groundup.sandbox.launcher.limits import SandboxGroups
 from groundup.sandbox.launcher.workspaces import take_back
 
 

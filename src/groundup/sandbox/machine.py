@@ -10,7 +10,7 @@ from pathlib import Path
 from groundup.domain.errors import SandboxError
 from groundup.domain.records import Record
 from groundup.sandbox.bubblewrap import BubblewrapProvider, find_bubblewrap
-from groundup.sandbox.launcher.cgroups import find_places
+from groundup.sandbox.launcher.limits import find_places
 from groundup.sandbox.protocol import Command, SandboxSpec
 from groundup.sandbox.system import missing_programs
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.records import Record
 from groundup.sandbox.deadlines import Meter, is_done_within
-from groundup.sandbox.launcher.watching import take_census
+from groundup.sandbox.launcher.limits import take_census
 from groundup.sandbox.pipes import close_all, drained_pipe, fed_pipe
 
 OUTPUT_BYTES = 16 * 1024 * 1024

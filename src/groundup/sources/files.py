@@ -11,7 +11,7 @@ from groundup.domain.errors import UsageError
 from groundup.languages import LANGUAGES
 from groundup.sources.names import words
 from groundup.sources.records import Language
-from groundup.trees.reading import read_regular
+from groundup.trees.walking import read_regular
 
 SUFFIXES = {language: record.suffixes for language, record in LANGUAGES.items() if language in get_args(Language)}
 """What belongs to which language."""

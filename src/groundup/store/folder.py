@@ -1,6 +1,9 @@
-"""A run's folder: `RunFolder` reads it, `RunWriter` alone changes it."""
+"""A run's folder: `RunFolder` reads it, `RunWriter` alone changes it, and one process at a time holds its lock."""
 
+import errno
+import fcntl
 import json
+import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -18,10 +21,58 @@ from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import TestResult, Verdict
 from groundup.store.attempts import AttemptFolder, AttemptWriter
 from groundup.store.files import Journal, complete_lines, write_atomically
-from groundup.store.holding import LOCK_NAME, Hold
 from groundup.store.records import ConfigFile, Generated, LockFile, Start, VerdictLine, latest
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import disk_errors
+
+LOCK_NAME = ".lock"
+
+
+class Hold:
+    """The exclusive hold on a run folder, until it is closed or the process ends, however it ends."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take the hold; raises `UsageError` naming the process that has it."""
+        path = folder / LOCK_NAME
+        try:
+            # Closed on exec, so no program that a run starts can keep it alive.
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise InfrastructureError(f"cannot write below {folder}: {error.strerror or error}") from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            os.close(self._descriptor)
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise InfrastructureError(f"{path} cannot be locked: {error.strerror or error}") from error
+            raise UsageError(
+                f"process {holder} is working on the run {folder.name!r}: wait for it or choose another --run-id"
+            ) from error
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+
+    def close(self) -> None:
+        """Give the folder back. Can be called twice."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def is_held(folder: Path) -> bool:
+    """Whether some process works on the run in *folder*."""
+    try:
+        descriptor = os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
 
 LINE_BYTES = 2047
 """Longest line without its newline: one write of it is one page at most, and people can read it."""

@@ -14,8 +14,7 @@ from pydantic import Field
 
 from groundup import catalog
 from groundup.domain.errors import UsageError
-from groundup.domain.extending import Extension
-from groundup.domain.records import Record
+from groundup.domain.records import Extension, Record
 from groundup.domain.subjects import AttemptKey, Subject
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Reason, Score, TestResult, Verdict

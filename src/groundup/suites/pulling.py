@@ -20,10 +20,10 @@ from groundup.registries.settings import direct
 from groundup.registries.upstream import Upstream, shown
 from groundup.settings import Settings, environment
 from groundup.trees.archives import extract_archive
-from groundup.trees.copy import copy_tree
 from groundup.trees.digest import tree_digest
 from groundup.trees.limits import TreeLimits
 from groundup.trees.removal import remove_tree
+from groundup.trees.writer import copy_tree
 
 ORIGIN_FILE = "origin.json"
 ARCHIVES = (".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar", ".zip")

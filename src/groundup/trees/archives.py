@@ -20,8 +20,7 @@ from typing import IO, Protocol
 
 from groundup.domain.errors import InfrastructureError, SubmissionError
 from groundup.trees.limits import TakenIn, TreeLimits
-from groundup.trees.reading import open_regular
-from groundup.trees.walking import CHUNK, Parts, read_chunks
+from groundup.trees.walking import CHUNK, Parts, open_regular, read_chunks
 from groundup.trees.writer import TreeWriter, disk_errors
 
 BOMB_FLOOR = 64 * 1024 * 1024

@@ -1,22 +1,23 @@
-"""Writing a tree below one folder without ever following a link, within limits.
+"""Writing and copying trees below one folder without ever following a link, within limits.
 
 Owns the rules for names, the counting, and the list of what was dropped. Links are made last, when all of them are
 known, so nothing can be written through one.
 """
 
+import asyncio
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from groundup.domain.errors import DiskFullError, InfrastructureError, MachineError, SubmissionError
 from groundup.trees.limits import DROPPED_SHOWN, TakenIn, TreeLimits, printable
 from groundup.trees.removal import remove_tree
-from groundup.trees.walking import FOLDER, Parts, why_refused
+from groundup.trees.walking import FOLDER, Parts, TreeEntry, read_chunks, walk, why_refused
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -238,3 +239,68 @@ def _explained(error: OSError, place: Path) -> InfrastructureError:
             f"{place} cannot be written to: {error.strerror}; make it writable or name another folder"
         )
     return InfrastructureError(f"cannot write below {place}: {error.strerror or error}")
+
+
+def copy_tree(source: Path, destination: Path, limits: TreeLimits | None = None) -> TakenIn:
+    """Copy the folder *source* to the absent or empty *destination*.
+
+    Kept: regular files (with their executable bit), folders, links that stay inside. Dropped and named: everything
+    else, and what cannot be read. Times, owners, special bits and hard links are not kept. Links are never
+    followed, *source* itself included. Raises `SubmissionError` beyond the limits, `InfrastructureError` when the
+    disk refuses.
+    """
+    limits = limits or TreeLimits()
+    try:
+        root = os.open(source, FOLDER)
+    except OSError as error:
+        raise InfrastructureError(f"cannot read the folder {source}: {error.strerror or error}") from error
+    try:
+        with TreeWriter(destination, limits) as writer:
+            for entry in walk(root, limits.depth + 1):
+                _copy(entry, writer)
+            return writer.finish()
+    finally:
+        os.close(root)
+
+
+def _copy(entry: TreeEntry, writer: TreeWriter) -> None:
+    writer.admit(entry.parts)
+    if entry.kind == "file":
+        _copy_file(entry, writer)
+    elif entry.kind == "folder":
+        writer.folder(entry.parts)
+    elif entry.kind == "link":
+        try:
+            target = entry.target()
+        except OSError:
+            writer.drop(entry.parts, "unreadable")
+        else:
+            writer.link(entry.parts, target)
+    else:
+        writer.drop(entry.parts, entry.kind)
+
+
+def _copy_file(entry: TreeEntry, writer: TreeWriter) -> None:
+    try:
+        descriptor = entry.open()
+    except OSError:
+        writer.drop(entry.parts, "unreadable")
+        return
+    try:
+        writer.file(entry.parts, read_chunks(descriptor), executable=entry.executable, size=entry.size)
+    finally:
+        os.close(descriptor)
+
+
+T = TypeVar("T")
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """Do blocking *work* in a thread. When cancelled, wait for its end first: it may still be writing."""
+    task = asyncio.create_task(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        with suppress(Exception):  # the caller has to learn of the cancellation
+            await task
+        raise

@@ -15,8 +15,7 @@ from groundup.workflows.expressions import Contexts
 from groundup.workflows.matrix import Leg, flat, legs
 from groundup.workflows.meanings import Meanings
 from groundup.workflows.runners import Meaning, Purpose
-from groundup.workflows.setups import setup_of
-from groundup.workflows.steps import PlacedStep, contexts_of, declared_inputs, placed_steps
+from groundup.workflows.steps import PlacedStep, contexts_of, declared_inputs, placed_steps, setup_of
 from groundup.workflows.tree import RepositoryTree
 from groundup.workflows.workflow import Job, Step, Workflow, read_workflow
 

@@ -4,11 +4,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from groundup.workflows.aliases.makefiles import hatch_lines, just_lines, make_lines, task_lines
-from groundup.workflows.aliases.packages import OWN_COMMANDS, Called, script_lines
-from groundup.workflows.aliases.tox import ToxEnvironment, nox_sessions, tox_environments
 from groundup.workflows.commands import options_of, program_of, simple_commands, unwrapped
+from groundup.workflows.project_commands import (
+    OWN_COMMANDS,
+    Called,
+    hatch_lines,
+    just_lines,
+    make_lines,
+    script_lines,
+    task_lines,
+)
 from groundup.workflows.runners import Meaning, Purpose, meaning_of
+from groundup.workflows.tox import ToxEnvironment, nox_sessions, tox_environments
 from groundup.workflows.tree import RepositoryTree, text_of
 
 _DEEPEST = 6

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
-from groundup.grading.ci.act_log import read_act_log
-from groundup.grading.ci.job import decide
+from groundup.grading.ci.job import decide, read_act_log
 from groundup.grading.ci.records import JobOutcome, RunCommand
 from groundup.sandbox.protocol import CommandResult, Ending
 from groundup.workflows.workflow import Job, read_workflow

@@ -11,11 +11,13 @@ from groundup.grading.ci.actions import (
     STAND_INS,
     UNSUPPORTED,
     Action,
+    JobNeeds,
+    needs_of,
+    only_uploads,
     parse_uses,
     stub_of,
     write_stubs,
 )
-from groundup.grading.ci.obstacles import JobNeeds, needs_of, only_uploads
 from groundup.workflows.workflow import Step, Workflow, read_workflow
 from tests.workflows.made import MadeTree
 

@@ -1,8 +1,8 @@
-"""Tests of groundup.grading.services.start: how a service in Java is started."""
+"""Tests of groundup.grading.services.install: how a service in Java is started."""
 
 from pathlib import Path
 
-from groundup.grading.services.start import find_java_start
+from groundup.grading.services.install import find_java_start
 
 
 def test_a_script_comes_before_maven_and_gets_repositories_when_it_speaks_of_maven(tmp_path: Path) -> None:

@@ -9,11 +9,10 @@ from typing import cast
 
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import JavaToolchain
-from groundup.grading.bench import Bench
+from groundup.grading.bench import Bench, Turns
 from groundup.grading.services.deployment import ServicePod, deployed
+from groundup.grading.services.install import StartCommand
 from groundup.grading.services.records import Lifecycle
-from groundup.grading.services.start import StartCommand
-from groundup.grading.turns import Turns
 from groundup.sandbox.fake import FakeProvider, answer
 from groundup.sandbox.protocol import Command, CommandResult, SandboxProvider, SandboxSpec
 from groundup.sandbox.stopwatch import Reading

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.grading.services.start import find_start
+from groundup.grading.services.install import find_start
 from tests.grading.library.laboratory import write_tree
 
 

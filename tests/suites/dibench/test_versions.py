@@ -3,7 +3,7 @@
 import pytest
 
 from groundup.manifests.records import Language
-from groundup.suites.dibench.versions import satisfiable
+from groundup.suites.dibench.registry_check import satisfiable
 
 VERSIONS = ["0.2.3", "1.0.0", "1.2.3", "1.4.0", "2.0.0-beta.1"]
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from textwrap import dedent
 
-from groundup.suites.repogenesis.code_metrics import CodeMetrics, code_metrics, count_tests, legacy_denominator
+from groundup.suites.repogenesis.legacy_rules import CodeMetrics, code_metrics, count_tests, legacy_denominator
 
 
 def write(path: Path, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Tests of groundup.suites.repogenesis.shipped: programs that run where groundup is not installed."""
+"""Tests of groundup.suites.repogenesis.data: programs that run where groundup is not installed."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.suites.repogenesis.shipped import driver
+from groundup.suites.repogenesis.data import driver
 
 
 @pytest.mark.parametrize("name", ["official_driver.py", "legacy_driver.py"])

@@ -7,8 +7,8 @@ import pytest
 
 from groundup.domain.errors import InfrastructureError, NetworkError, SandboxError
 from groundup.domain.tasks import Task
-from groundup.environments.java_homes import find_jdk, find_maven
 from groundup.environments.local import LocalBuilder
+from groundup.environments.toolchains import find_jdk, find_maven
 from groundup.grading.bench import Bench
 from groundup.grading.services.records import Lifecycle
 from groundup.registries.cache import FetchCache

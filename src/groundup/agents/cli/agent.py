@@ -16,9 +16,8 @@ from groundup.agents.base import Agent, AgentResult, Assignment
 from groundup.agents.cli.exchanges import Exchanges, open_gateway, watched, with_paid
 from groundup.agents.cli.preset import Chosen, choose, fill
 from groundup.agents.cli.results import Finished, kept_files, outcome_of
-from groundup.agents.languages import LanguageTools
 from groundup.agents.resuming import Clock
-from groundup.agents.workplace import HOME, Furnishing, home_of, open_workplace
+from groundup.agents.workplace import HOME, Furnishing, LanguageTools, home_of, open_workplace
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.limits import Limits

@@ -19,7 +19,7 @@ from groundup.domain.names import unknown
 from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.environments.requests import ProgramRequest
-from groundup.trees.reading import read_regular
+from groundup.trees.walking import read_regular
 
 SUFFIX = ".toml"
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}$")]

@@ -12,8 +12,7 @@ from typing_extensions import override
 from groundup.agents.answers import put_file
 from groundup.agents.asking import ModelQuestions, Spent, Unanswerable
 from groundup.agents.base import Agent, AgentResult, Assignment, EpisodeLimits, Seeded, read_options
-from groundup.agents.dependencies.replies import whole_files
-from groundup.agents.dependencies.repository import MaskedRepository, read_repository
+from groundup.agents.dependencies.repository import MaskedRepository, read_repository, whole_files
 from groundup.agents.dependencies.wording import Messages, OwnWording, PublishedWording, read_prompts
 from groundup.domain.conversations import ChatReply, ChatRequest, TokenUsage
 from groundup.domain.errors import SubmissionError

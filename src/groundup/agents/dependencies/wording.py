@@ -14,8 +14,13 @@ from pydantic import ValidationError
 from typing_extensions import override
 
 from groundup.agents.answers import FORM
-from groundup.agents.dependencies.replies import Proposals, proposals, whole_files
-from groundup.agents.dependencies.repository import MaskedRepository, shown_source
+from groundup.agents.dependencies.repository import (
+    MaskedRepository,
+    Proposals,
+    proposals,
+    shown_source,
+    whole_files,
+)
 from groundup.domain.conversations import Message
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import UsageError

@@ -24,8 +24,7 @@ from pydantic import JsonValue
 from groundup.domain.errors import MachineError
 from groundup.domain.limits import Limits
 from groundup.grading.bench import Bench
-from groundup.grading.ci.actions import write_stubs
-from groundup.grading.ci.obstacles import only_uploads
+from groundup.grading.ci.actions import only_uploads, write_stubs
 from groundup.grading.ci.plan import PlannedJob
 from groundup.grading.ci.records import ACT_CACHE, FOLDER_VARIABLE
 from groundup.grading.ci.relay import Relay

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from groundup.grading.ci.obstacles import JobNeeds, needs_of
+from groundup.grading.ci.actions import JobNeeds, needs_of
 from groundup.grading.ci.records import JobRequest, UnsupportedJobError
 from groundup.grading.ci.tools import Tool, tools_of
 from groundup.workflows.jobs import JobReader

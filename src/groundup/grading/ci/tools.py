@@ -7,8 +7,7 @@ from pathlib import PurePosixPath
 from groundup.domain.records import Record
 from groundup.grading.ci.actions import parse_uses, stub_of
 from groundup.grading.ci.records import Obstacle
-from groundup.workflows.setups import SetupKind, setup_of
-from groundup.workflows.steps import PlacedStep
+from groundup.workflows.steps import PlacedStep, SetupKind, setup_of
 
 _VERSION = r"""["']?(\$\{\{[^}]*\}\}|[\w./*-]+)"""
 Tool = SetupKind

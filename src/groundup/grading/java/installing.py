@@ -20,9 +20,9 @@ from groundup.environments.requests import JavaToolchain, MavenRepository, Maven
 from groundup.environments.work_time import OutOfTimeError, WorkTime
 from groundup.grading.bench import Bench
 from groundup.grading.services.records import InstallOutcome, Lifecycle
-from groundup.trees.copy import copy_tree
 from groundup.trees.limits import printable
 from groundup.trees.removal import remove_tree
+from groundup.trees.writer import copy_tree
 
 JAVA = 17
 """Major version of the published images' JDK."""

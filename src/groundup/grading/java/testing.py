@@ -26,8 +26,8 @@ from groundup.grading.library.report import Result
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.testing import TestRun, middle_cut
 from groundup.sandbox.protocol import CommandResult, Ending
-from groundup.trees.copy import copy_tree
 from groundup.trees.removal import remove_tree
+from groundup.trees.writer import copy_tree
 
 _SERVICES = "META-INF/services"
 _LISTENING = ("org.junit.", "io.quarkus.test.", "org.springframework.test.", "org.testng.")

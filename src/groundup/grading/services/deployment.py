@@ -15,16 +15,15 @@ from pathlib import Path
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.environments.requests import ENVIRONMENT_TARGET, REPOSITORY_TARGET, JavaToolchain, PythonEnvironment
-from groundup.grading.bench import Bench
+from groundup.grading.bench import Bench, Turns
 from groundup.grading.last_words import last_words
+from groundup.grading.services.install import StartCommand
 from groundup.grading.services.probing import Caller, HttpReply
 from groundup.grading.services.records import Lifecycle, Readiness
-from groundup.grading.services.start import StartCommand
-from groundup.grading.turns import Turns
 from groundup.registries.pypi.poetry import lay_poetry_plugin
 from groundup.sandbox.deadlines import note
 from groundup.sandbox.protocol import Command, Mount, Pod, Sandbox, SandboxSpec, Service
-from groundup.trees.copy import copy_tree
+from groundup.trees.writer import copy_tree
 
 _POLL_S = 0.1
 _FIRST_ANSWER_S = 2.0

@@ -7,23 +7,21 @@ from groundup.manifests import toml
 from groundup.manifests.editing import Edit, Text
 from groundup.manifests.lines import BracketSection
 from groundup.manifests.python import poetry
-from groundup.manifests.python.pyproject_companions import (
-    ExtrasCompanion,
-    Refinements,
-    extras_of,
-    find_refinements,
-    refined,
-    with_companions,
-    without_source,
-)
 from groundup.manifests.python.pyproject_places import (
     HATCH_ENVS,
     POETRY,
+    ExtrasCompanion,
     PyprojectPlace,
+    Refinements,
     dynamic,
+    extras_of,
+    find_refinements,
     notes,
     places,
+    refined,
     table,
+    with_companions,
+    without_source,
 )
 from groundup.manifests.python.requirement import details_of, parse_requirement, render_checked
 from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey

@@ -1,11 +1,19 @@
-"""Where a pyproject.toml declares dependencies: standards first, then the tools' own tables."""
+"""Where a pyproject.toml declares dependencies, and where it has more about one of them."""
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from groundup.manifests.python.requirement import group_kind
-from groundup.manifests.records import DependencyKind, Note, SectionKey
+from groundup.manifests import toml
+from groundup.manifests.editing import Edit, Text, edited
+from groundup.manifests.lines import rearranged
+from groundup.manifests.python import poetry
+from groundup.manifests.python.requirement import details_of, group_kind, normalised
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Manifest, Note, SectionKey
+from groundup.manifests.sections import Companion
 from groundup.manifests.toml import Path, TomlDocument
+from groundup.manifests.toml_sections import KeyCompanion, assignments
 
 POETRY = ("tool", "poetry")
 HATCH_ENVS = ("tool", "hatch", "envs")
@@ -110,3 +118,140 @@ def _listed(files: object, kind: DependencyKind, group: str = "") -> Iterator[No
     for file in [files] if isinstance(files, str) else files if isinstance(files, list) else ():
         message = f"{kind} dependencies are read from {file}"
         yield Note(topic="reference", message=message, target=str(file), kind=kind, group=group)
+
+
+UV_SOURCES = ("tool", "uv", "sources")
+Refinements = Mapping[str, Mapping[str, object]]
+"""What another table holds about dependencies, by normalised name."""
+
+
+def find_refinements(document: TomlDocument) -> tuple[dict[str, Mapping[str, object]], list[Companion]]:
+    """Return what uv's sources and Poetry's table add to the standard declarations, and both as companions."""
+    found: dict[str, Mapping[str, object]] = {}
+    companions: list[Companion] = []
+    paths: list[toml.Path] = [UV_SOURCES]
+    if refined_by_poetry(document):
+        paths.append((*POETRY, "dependencies"))
+    for path in paths:
+        children = {normalised(child.name): child for child in document.children(*path) if child.name != "python"}
+        companions.append(KeyCompanion(document, path, children))
+        for name, child in children.items():
+            value = document.plain(*path, child.name)
+            first = value[0] if isinstance(value, list) and value else value
+            if isinstance(first, dict):
+                found[name] = first
+    return found, companions
+
+
+def refined(dependency: Dependency, refinements: Refinements) -> Dependency:
+    """Return *dependency* with the source that another table gives it."""
+    about = refinements.get(dependency.normalised)
+    if about is None or dependency.source is not DependencySource.REGISTRY:
+        return dependency
+    rest = {key: item if isinstance(item, str) else json.dumps(item, default=str) for key, item in about.items()}
+    for key, source in (
+        ("git", DependencySource.GIT),
+        ("path", DependencySource.PATH),
+        ("url", DependencySource.URL),
+    ):
+        if key in about:
+            update = {"source": source, "origin": str(rest.pop(key))}
+            break
+    else:
+        update = {"source": DependencySource.WORKSPACE} if about.get("workspace") is True else {}
+        rest.pop("workspace", None)
+    details = {**dict(dependency.details), **{key: item for key, item in rest.items() if key != "version"}}
+    return dependency.model_copy(update={**update, "details": details_of(details)})
+
+
+def extras_of(document: TomlDocument) -> dict[str, str]:
+    """Return, by normalised name, which of Poetry's extras ask for a dependency, joined by commas."""
+    found: dict[str, list[str]] = {}
+    for extra, names in table(document, *POETRY, "extras").items():
+        for name in names if isinstance(names, list) else ():
+            found.setdefault(normalised(str(name)), []).append(extra)
+    return {name: ",".join(extras) for name, extras in found.items()}
+
+
+def needs_source(dependency: Dependency) -> bool:
+    """Whether PEP 508 cannot express where *dependency* comes from, so that another table must."""
+    relative = dependency.source is DependencySource.PATH and "://" not in dependency.origin
+    located = {"index", "branch", "tag"} & dict(dependency.details).keys()
+    return dependency.source is DependencySource.WORKSPACE or relative or bool(located)
+
+
+def without_source(dependency: Dependency) -> Dependency:
+    """Return *dependency* as PEP 508 can express it, when another table holds its origin."""
+    if not needs_source(dependency):
+        return dependency
+    return dependency.model_copy(update={"source": DependencySource.REGISTRY, "origin": "", "details": ()})
+
+
+def with_companions(
+    data: bytes, dependencies: Sequence[Dependency], path: str, read: Callable[[bytes, str], Manifest]
+) -> bytes:
+    """Return *data* with the entries of uv's sources and Poetry's extras that its new declarations lack."""
+    known = {item.identity for item in read(data, path).dependencies}
+    for dependency in dependencies:
+        if dependency.identity in known:
+            continue
+        document = toml.parse(Text.decode(data, path))
+        edits: list[Edit] = []
+        if dependency.kind is DependencyKind.OPTIONAL and "project" not in document.data:
+            for extra in filter(None, dependency.group.split(",")):
+                edits += _extra_edits(document, extra, dependency.name)
+        elif needs_source(dependency) and "project" in document.data:
+            home = (
+                (*POETRY, "dependencies") if refined_by_poetry(document) and _uses_poetry(document) else UV_SOURCES
+            )
+            if all(child.name != dependency.name for child in document.children(*home)):
+                edits = assignments(document, home, [(dependency.name, _source_value(dependency))])
+        data = edited(document.source, edits)
+    return data
+
+
+def _uses_poetry(document: TomlDocument) -> bool:
+    has_table = bool(table(document, *POETRY, "dependencies")) and not table(document, "tool", "uv")
+    return has_table and refined_by_poetry(document)
+
+
+def _source_value(dependency: Dependency) -> str:
+    fields: dict[str, object] = {key: poetry.detail_value(key, text) for key, text in dependency.details}
+    keys = {DependencySource.PATH: "path", DependencySource.GIT: "git", DependencySource.URL: "url"}
+    if dependency.source is DependencySource.WORKSPACE:
+        fields = {"workspace": True, **fields}
+    elif dependency.source in keys:
+        fields = {keys[dependency.source]: dependency.origin, **fields}
+    return poetry.inline_table(fields)
+
+
+def _extra_edits(document: TomlDocument, extra: str, name: str) -> list[Edit]:
+    value = document.value(*POETRY, "extras", extra)
+    if value is None or value.items is None:
+        return assignments(document, (*POETRY, "extras"), [(extra, f"[{toml.quoted(name)}]")])
+    if any(item.plain == name for item in value.items):
+        return []
+    items = [item.span for item in value.items]
+    return [rearranged(document.source, value.inner, items, (), [toml.quoted(name)], inline=True)]
+
+
+@dataclass(frozen=True)
+class ExtrasCompanion(Companion):
+    """Poetry's extras: lists of names of optional dependencies."""
+
+    document: TomlDocument
+
+    def pruning(self, is_gone: Callable[[str], bool]) -> list[Edit]:
+        """Return the edits that take the names that are gone out of the lists."""
+        edits = []
+        for extra in table(self.document, *POETRY, "extras"):
+            value = self.document.value(*POETRY, "extras", extra)
+            items = value.items if value else None
+            if value is None or items is None:
+                continue
+            gone = [item.span for item in items if is_gone(normalised(str(item.plain)))]
+            if gone and len(gone) == len(items):
+                edits.append(Edit(*value.inner))
+            elif gone:
+                edits.append(rearranged(self.document.source, value.inner, [i.span for i in items], gone, ()))
+        return edits

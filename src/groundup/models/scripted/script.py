@@ -16,7 +16,7 @@ from groundup.domain.conversations import ChatRequest
 from groundup.domain.errors import UsageError
 from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
-from groundup.trees.reading import LARGE, read_regular
+from groundup.trees.walking import LARGE, read_regular
 
 FailureName = Literal[
     "rate_limit",

@@ -14,11 +14,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from groundup.sandbox.launcher import identities, kernel, wire
-from groundup.sandbox.launcher.cgroups import CgroupFolders, SandboxGroups, find_places
+from groundup.sandbox.launcher import kernel, spawning, wire
+from groundup.sandbox.launcher.limits import (
+    FREE_FLOOR_BYTES,
+    TICK_S,
+    CgroupFolders,
+    DiskWatch,
+    SandboxGroups,
+    find_places,
+    take_census,
+)
 from groundup.sandbox.launcher.placing import Placer
 from groundup.sandbox.launcher.spawning import Identity, Spawn, become_sandbox, fork, make_network
-from groundup.sandbox.launcher.watching import FREE_FLOOR_BYTES, TICK_S, DiskWatch, take_census
 from groundup.sandbox.launcher.workspaces import take_back
 from groundup.sandbox.stopwatch import PATIENCE
 
@@ -69,8 +76,8 @@ class Launcher:
         self.poller = select.poll()
         self.starting: dict[int, Box] = {}
         self.placer = Placer()
-        self.staging = identities.can_stage()
-        self.users = identities.Users()
+        self.staging = spawning.can_stage()
+        self.users = spawning.Users()
         self.load = dict.fromkeys(sorted(os.sched_getaffinity(0)), 0)
 
     def serve(self, wake: int) -> None:

@@ -6,15 +6,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 from groundup.sources.files import LARGEST, SKIPPED_FOLDERS, SourceFile, as_utf8
-from groundup.sources.routes.django import django_routes
-from groundup.sources.routes.eve import eve_routes
-from groundup.sources.routes.java_annotations import annotated_routes
-from groundup.sources.routes.java_calls import called_routes
+from groundup.sources.routes.configured import django_routes, eve_routes
 from groundup.sources.routes.java_project import JavaProject
+from groundup.sources.routes.java_routes import annotated_routes, called_routes
 from groundup.sources.routes.paths import Route
-from groundup.sources.routes.python_handlers import handler_routes
 from groundup.sources.routes.python_project import RouteProject
 from groundup.sources.routes.python_routers import router_routes
+from groundup.sources.routes.python_views import handler_routes
 
 _MOST_FILES = 5_000
 _MOST_BYTES = 8_000_000

@@ -16,7 +16,7 @@ from groundup.suites.base import PATCH_FILE
 from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.metrics import FileAnswer, InstanceAnswer, exact_key
 from groundup.suites.dibench.patches import FilePatch, PatchError, apply_to_file, parse_patch
-from groundup.trees.reading import read_regular
+from groundup.trees.walking import read_regular
 
 Read = Callable[[str], bytes | None]
 """Returns the content of a file of a repository by its path; None for a missing one."""

@@ -21,7 +21,7 @@ from groundup.domain.records import Record
 from groundup.suites.base import DataSource
 from groundup.suites.dibench.instances import LANGUAGES, Instance, as_lines, converted, documents, read_instances
 from groundup.suites.pulling import PublishedFile, PublishedRelease
-from groundup.trees.reading import read_regular
+from groundup.trees.walking import read_regular
 
 SUBSETS = ("regular", "large")
 

@@ -27,7 +27,7 @@ from groundup.suites.dibench.instances import Instance
 from groundup.suites.dibench.metrics import InstanceScore, score_instance
 from groundup.suites.dibench.sizes import source_lines
 from groundup.suites.dibench.verdict_facts import Facts, facts_of, scores_of
-from groundup.trees.copy import copy_tree
+from groundup.trees.writer import copy_tree
 from groundup.workflows.workflow import WorkflowError
 
 VERSION = "1"

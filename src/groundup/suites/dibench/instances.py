@@ -18,7 +18,7 @@ from groundup.domain.names import Name
 from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.manifests.records import Language
-from groundup.trees.reading import open_regular
+from groundup.trees.walking import open_regular
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 _MOST_BYTES = 64 * 1024 * 1024

@@ -28,7 +28,7 @@ from groundup.suites.dibench.sizes import set_statistics
 from groundup.suites.dibench.strict import DIBenchStrictGrader
 from groundup.suites.dibench.summaries import run_summaries
 from groundup.suites.pulling import data_folder
-from groundup.trees.copy import copy_tree
+from groundup.trees.writer import copy_tree
 
 NAME = "dibench"
 STATIC = "static"

@@ -17,7 +17,7 @@ from groundup.grading.library.decision import decide
 from groundup.grading.library.execution import Execution, run_hidden_tests
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import Result
-from groundup.suites.nl2repobench.originals import original_tree
+from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Excluded, Frozen, Recipe, Why
 
 RUNS = 3

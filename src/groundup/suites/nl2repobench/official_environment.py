@@ -28,9 +28,9 @@ from groundup.suites.nl2repobench.official_rules import (
     run_commands,
 )
 from groundup.suites.nl2repobench.recipe import PublishedRun, Recipe, pinned_lines
-from groundup.trees.copy import copy_tree
 from groundup.trees.limits import printable
 from groundup.trees.removal import remove_tree
+from groundup.trees.writer import copy_tree
 
 if TYPE_CHECKING:
     from groundup.registries.pypi.gateway import PyPIGateway

@@ -1,11 +1,16 @@
-"""The published data of NL2RepoBench: its layout, strictly parsed, and which release it is.
+"""The published data of NL2RepoBench: layout, strictly parsed, its release, and originals as submissions.
 
 Owns nothing but reading: `start.md`, `test_commands.json`, `test_files.json`, `test_case_count.txt`, one folder
 per task. What the publishers do not give for a task stays absent.
 """
 
+import asyncio
 import json
-from collections.abc import Iterator
+import secrets
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -15,7 +20,11 @@ from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.records import Record
-from groundup.trees.reading import read_regular
+from groundup.grading.bench import Bench
+from groundup.suites.nl2repobench.official_environment import own_names
+from groundup.suites.nl2repobench.recipe import Recipe
+from groundup.trees.walking import read_regular
+from groundup.trees.writer import copy_tree
 
 RELEASES = {
     "sha256:74a2d92034f5373f588e72cbfed0302fbe9ba9f45ed19a34c98a5c320f23d160": "ae9fb81",
@@ -111,3 +120,36 @@ def _release_of(tasks: tuple[PublishedTask, ...]) -> str:
     decisive = {task.id: [task.declared, list(task.commands), list(task.test_files)] for task in tasks}
     digest = digest_of(decisive)
     return RELEASES.get(digest, f"sha256-{short(digest)}")
+
+
+async def original_tree(recipe: Recipe, bench: Bench) -> Path:
+    """Return the original of *recipe* to read: its layer, or a copy in the scratch folder with generated files."""
+    if not recipe.source.generated:
+        return (await bench.builder.source(recipe.source_request())).path
+    copy = bench.scratch / f"original-{secrets.token_hex(4)}"
+    await write_original(recipe, copy, bench)
+    return copy
+
+
+async def write_original(recipe: Recipe, destination: Path, bench: Bench) -> None:
+    """Write the original of *recipe* into the empty folder *destination*. Raises as the environment builder."""
+    source = await bench.builder.source(recipe.source_request())
+    await asyncio.to_thread(copy_tree, source.path, destination)
+    for name, text in recipe.source.generated.items():
+        place = destination / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+
+
+def withheld_names(task: str, recipe: Recipe | None) -> tuple[str, ...]:
+    """Return the distributions that hand out the original of *task*, sorted: its own, forks and known copies."""
+    names = {task, *_further_names().get(task, ())}
+    if recipe is not None:
+        names.update(own_names(recipe), recipe.tests.packages)
+    return tuple(sorted(name.partition(".")[0] for name in names))
+
+
+@cache
+def _further_names() -> Mapping[str, tuple[str, ...]]:
+    text = (files("groundup.suites.nl2repobench") / "withheld.toml").read_text(encoding="utf-8")
+    return {task: tuple(names) for task, names in tomllib.loads(text)["names"].items()}

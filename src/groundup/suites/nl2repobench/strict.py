@@ -19,8 +19,7 @@ from groundup.grading.bench import Bench
 from groundup.grading.library import runner_source
 from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import Decision, decide
-from groundup.grading.library.execution import Execution, logs_of, sandbox_spec, top_level_modules
-from groundup.grading.library.rounds import run_to_the_end
+from groundup.grading.library.execution import Execution, logs_of, run_to_the_end, sandbox_spec, top_level_modules
 from groundup.grading.library.staging import stage
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader

@@ -13,8 +13,7 @@ from groundup.grading.bench import Bench
 from groundup.settings import Settings
 from groundup.suites.base import DataSource, Grader, Needs, Suite
 from groundup.suites.nl2repobench import listing
-from groundup.suites.nl2repobench.originals import withheld_names, write_original
-from groundup.suites.nl2repobench.published import PublishedData, read_published
+from groundup.suites.nl2repobench.published import PublishedData, read_published, withheld_names, write_original
 from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
 from groundup.suites.pulling import PublishedRepository, data_folder
 

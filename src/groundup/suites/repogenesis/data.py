@@ -1,14 +1,18 @@
-"""Task folders on the disk: the published ones, and those of anybody's own.
+"""Task folders on the disk, the published ones and anybody's own, and locked packages that ship with the suite.
 
-    <data>/<id>/README.md            the specification
+<data>/<id>/README.md            the specification
     <data>/<id>/tests/               hidden tests in Python
     <data>/<id>/src/test/, pom.xml   hidden tests in Java, and the build file that subjects are given
     <data>/<id>/task.toml            what `ServiceTask` holds; needed for tasks that do not come with the suite
 
 A checkout of the published repository is accepted as a whole. Nothing in the folders is executed.
+
+A driver is a program that stands for a published container's entry point: one file that needs nothing else.
 """
 
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 from pydantic import Field
@@ -17,10 +21,12 @@ from groundup.domain.digests import digest_bytes, digest_of, short
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.records import Record
+from groundup.environments.requests import PythonRequest
+from groundup.grading.services.records import Lifecycle
 from groundup.suites.repogenesis.endpoints import specified_endpoints
 from groundup.suites.repogenesis.tasks import TASK_FILE, ServiceTask, parse_task, shipped_tasks
 from groundup.trees.digest import tree_digest
-from groundup.trees.reading import read_regular
+from groundup.trees.walking import read_regular
 
 README = "README.md"
 POM = "pom.xml"
@@ -141,3 +147,39 @@ def expected_seconds(problem: ServiceProblem | None) -> float:
     if problem is None:
         return 0.0
     return _JAVA_S * (problem.task.language == "java") + _TEST_S * problem.task.tests.count
+
+
+PYTHON = "3.10"
+"""The published images' Python."""
+PLUGINS = ("pytest_timeout",)
+_STOPWATCH = "from groundup.sandbox.stopwatch import Stopwatch, inside\n"
+
+
+@cache
+def test_environment() -> PythonRequest:
+    """Return the environment of hidden HTTP tests: pytest, requests, httpx and what single tasks' tests import."""
+    return PythonRequest(python=PYTHON, requirements=_lines("tests.txt"))
+
+
+@cache
+def lifecycle() -> Lifecycle:
+    """Return the published limits, with the published fallback packages."""
+    return Lifecycle(python=PYTHON, fallback=_lines("fallback.txt"))
+
+
+@cache
+def java_lifecycle() -> Lifecycle:
+    """Return the published limits of services in Java."""
+    return lifecycle().model_copy(update={"install_s": 300.0, "ready_s": 20.0, "tests_s": 600.0})
+
+
+def _lines(name: str) -> tuple[str, ...]:
+    text = (files("groundup.suites.repogenesis") / "locks" / name).read_text(encoding="utf-8")
+    return tuple(text.splitlines())
+
+
+def driver(name: str) -> bytes:
+    """Return the program of this file name, with the stopwatch that it imports written out in it."""
+    text = (files("groundup.suites.repogenesis") / name).read_text()
+    stopwatch = (files("groundup.sandbox") / "stopwatch.py").read_text()
+    return text.replace(_STOPWATCH, stopwatch).encode()

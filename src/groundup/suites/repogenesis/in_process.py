@@ -10,10 +10,9 @@ from groundup.domain.errors import TaskError
 from groundup.domain.verdicts import Status
 from groundup.grading.bench import Bench
 from groundup.grading.library.decision import Decision, decide
-from groundup.grading.library.execution import logs_of
+from groundup.grading.library.execution import logs_of, run_to_the_end
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.library.rounds import run_to_the_end
 from groundup.grading.services.install import install_declared
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.testing import TestRun

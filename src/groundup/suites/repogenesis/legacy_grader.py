@@ -23,15 +23,13 @@ from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Statu
 from groundup.grading.bench import Bench
 from groundup.grading.java.installing import java_tools
 from groundup.grading.services.deployment import lend_index, writable_environment
+from groundup.grading.services.install import find_start
 from groundup.grading.services.records import Lifecycle
-from groundup.grading.services.start import find_start
 from groundup.grading.services.testing import middle_cut
 from groundup.sandbox.protocol import Command, Ending, Mount, SandboxSpec
 from groundup.suites.base import Graded, Grader
-from groundup.suites.repogenesis.code_metrics import CodeMetrics, code_metrics, count_tests, legacy_denominator
-from groundup.suites.repogenesis.data import README, ServiceProblem, expected_seconds, problem_of
-from groundup.suites.repogenesis.legacy_install import LegacyInstallation, install
-from groundup.suites.repogenesis.legacy_java import JavaScripts
+from groundup.suites.repogenesis.data import README, ServiceProblem, driver, expected_seconds, problem_of
+from groundup.suites.repogenesis.legacy_java import JavaScripts, LegacyInstallation, install
 from groundup.suites.repogenesis.legacy_rules import (
     HANGING,
     INSTALL_TIMEOUT,
@@ -39,18 +37,21 @@ from groundup.suites.repogenesis.legacy_rules import (
     NOT_INSTALLED,
     TIMEOUT,
     UNKNOWN,
+    CodeMetrics,
     LegacyCounts,
     LegacyCoverage,
     Started,
+    code_metrics,
+    count_tests,
     files_named,
     find_file,
     legacy_coverage,
+    legacy_denominator,
     read_output,
     read_start,
 )
-from groundup.suites.repogenesis.shipped import driver
-from groundup.trees.copy import copy_tree
 from groundup.trees.limits import printable
+from groundup.trees.writer import copy_tree
 
 VERSION = "1"
 _RESERVATION_MB = 768

@@ -1,25 +1,151 @@
-"""What strict grading does with one submission: install, start, wait, test, probe. Judges nothing."""
+"""What strict grading does with one submission: install, start, wait, test, probe. Judges nothing.
+
+Looked at is what follows an endpoint's mention, up to the next one: the first JSON object there that is no answer.
+Words for types become values (`"string (required)"`, `number`), values stay.
+"""
 
 import asyncio
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
+
+from pydantic import JsonValue
 
 from groundup.domain.records import Record
 from groundup.environments.requests import JavaToolchain, PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.java.installing import JavaInstalled, install_java, service_environment
 from groundup.grading.services.deployment import ServicePod, deployed
-from groundup.grading.services.install import InstalledService, install_declared
+from groundup.grading.services.install import (
+    InstalledService,
+    StartCommand,
+    find_java_start,
+    find_start,
+    install_declared,
+)
 from groundup.grading.services.probing import Probed, ProbedRoute, probe_routes
 from groundup.grading.services.records import Lifecycle, Readiness, ServiceTests
-from groundup.grading.services.start import StartCommand, find_java_start, find_start
 from groundup.grading.services.testing import TestRun, run_tests
-from groundup.suites.repogenesis.data import README, ServiceProblem
-from groundup.suites.repogenesis.samples import sample_bodies
-from groundup.suites.repogenesis.shipped import PLUGINS, test_environment
+from groundup.suites.repogenesis.data import PLUGINS, README, ServiceProblem, test_environment
+from groundup.suites.repogenesis.endpoints import Endpoint, specified_endpoints
+
+_WITH_BODY = ("POST", "PUT", "PATCH")
+_MOST_LINES = 60
+_ASKED = re.compile(r"\b(?:input|request|body|payload|parameters)\b", re.IGNORECASE)
+_ANSWERED = re.compile(r"\b(?:output|response|returns?|success|error)\b", re.IGNORECASE)
+_FIELD = re.compile(r"[\"']?(\w+)[\"']?\s*:\s*(\"[^\"\n]*\"|'[^'\n]*'|\[|\{|[^,}\n\s]+)")
+_KINDS: tuple[tuple[re.Pattern[str], JsonValue], ...] = (
+    (re.compile(r"\b(?:array|list)\b|\[\]", re.IGNORECASE), []),
+    (re.compile(r"\b(?:object|dict|map)\b", re.IGNORECASE), {}),
+    (re.compile(r"\b(?:number|int|integer|long|float|double)\b", re.IGNORECASE), 1),
+    (re.compile(r"\bbool", re.IGNORECASE), True),
+)
+_TEXT = re.compile(r"\b(?:string|str|text|uuid|email|date|datetime|timestamp|required|optional)\b", re.IGNORECASE)
+_CHOICES = re.compile(r"(?:^|[:(,]\s*)([\w-]+)(?:\s*\|\s*[\w-]+)+")
+_SHOWN = re.compile(r"(?:\be\.g\.|\benum\b|\bone of\b|\bvalues?\b|\bsuch as\b)[^'\"]{0,20}['\"]([^'\"]+)['\"]")
+_MOMENT = re.compile(r"\bISO\b|\bdate-?time\b", re.IGNORECASE)
+_BY_NAME = (
+    ("uuid", "3f2504e0-4f89-41d3-9a0c-0305e82c3301"),
+    ("email", "sample.person@example.com"),
+    ("password", "Sample-Passw0rd"),
+    ("date", "2024-01-02"),
+    ("time", "2024-01-02T03:04:05Z"),
+    ("url", "http://localhost/sample"),
+    ("uri", "http://localhost/sample"),
+    ("phone", "13800000000"),
+)
+_ELSE = "sample"
+
+Body = Mapping[str, JsonValue]
+
+
+def sample_bodies(readme: str, endpoints: Iterable[Endpoint]) -> dict[Endpoint, Body]:
+    """Return for those of *endpoints* that take a body what *readme* says of it."""
+    lines = readme.splitlines()
+    wanted = [endpoint for endpoint in endpoints if endpoint.method in _WITH_BODY]
+    found: dict[Endpoint, Body] = {}
+    for mentioned, section in _sections(lines):
+        for endpoint in wanted:
+            told = any(one.method == endpoint.method and endpoint.path.endswith(one.path) for one in mentioned)
+            body = _body(section) if told and endpoint not in found else None
+            if body:
+                found[endpoint] = body
+    return found
+
+
+def _sections(lines: Sequence[str]) -> Iterator[tuple[tuple[Endpoint, ...], str]]:
+    """Yield the endpoints that a line mentions, or completes, with the lines up to the next such line."""
+    mentions: list[tuple[int, tuple[Endpoint, ...]]] = []
+    for at, line in enumerate(lines):
+        found = specified_endpoints(line)
+        if not found and at and (not mentions or mentions[-1][0] < at - 1):
+            found = specified_endpoints(f"{lines[at - 1]}\n{line}")
+        if found:
+            mentions.append((at, found))
+    ends = [at for at, _ in mentions[1:]] + [len(lines)]
+    for (at, found), after in zip(mentions, ends, strict=False):
+        yield found, "\n".join(lines[at + 1 : min(after, at + _MOST_LINES)])
+
+
+def _body(section: str) -> Body | None:
+    asked = _ASKED.search(section)
+    told = section[asked.start() :] if asked else section
+    place = told.find("{")
+    answered = _ANSWERED.search(told, asked.end() - asked.start() if asked else 0)
+    if place < 0 or (answered is not None and answered.start() < place):
+        return None
+    text = _balanced(told[place:])
+    try:
+        read = json.loads(text)
+    except ValueError:
+        read = {name: _plain(value) for name, value in _FIELD.findall(text[1:-1])}
+    return {name: _value(name, value) for name, value in read.items()} if isinstance(read, dict) else None
+
+
+def _balanced(text: str) -> str:
+    depth = 0
+    for at, character in enumerate(text):
+        depth += (character == "{") - (character == "}")
+        if depth == 0:
+            return text[: at + 1]
+    return text
+
+
+def _plain(text: str) -> JsonValue:
+    if text in "[{":
+        return [] if text == "[" else {}
+    try:
+        value: JsonValue = json.loads(text)
+    except ValueError:
+        return text.strip("'\"")
+    return value
+
+
+def _value(name: str, told: JsonValue) -> JsonValue:
+    """Return a value for a field; words that describe one are replaced."""
+    if isinstance(told, dict):
+        return {inner: _value(inner, value) for inner, value in told.items()}
+    if isinstance(told, list):
+        return [_value(name, value) for value in told]
+    return _worded(name, told) if isinstance(told, str) else told
+
+
+def _worded(name: str, told: str) -> JsonValue:
+    is_text = told.lower().startswith("str")
+    for words, value in () if is_text else _KINDS:
+        if words.search(told):
+            return value
+    if shown := _SHOWN.search(told) or _CHOICES.search(told):
+        return shown[1]
+    if told and not is_text and not _TEXT.search(told) and told != "...":
+        return told
+    if _MOMENT.search(told):
+        return "2024-01-02T03:04:05Z"
+    return next((value for word, value in _BY_NAME if word in f"{name} {told}".lower()), _ELSE)
+
 
 _LARGEST_README = 1024 * 1024
 

@@ -21,13 +21,13 @@ from groundup.grading.bench import Bench
 from groundup.grading.java.installing import java_tools
 from groundup.grading.last_words import last_words
 from groundup.grading.services.deployment import lend_index, writable_environment
+from groundup.grading.services.install import find_start
 from groundup.grading.services.records import Lifecycle
-from groundup.grading.services.start import find_start
 from groundup.grading.services.testing import middle_cut
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, SandboxSpec
 from groundup.suites.base import Graded, Grader
-from groundup.suites.repogenesis.data import ServiceProblem, expected_seconds, problem_of
-from groundup.suites.repogenesis.official_java import build_java_image, run_java_image
+from groundup.suites.repogenesis.data import ServiceProblem, driver, expected_seconds, problem_of
+from groundup.suites.repogenesis.official_images import Image, build_image, build_java_image, run_java_image
 from groundup.suites.repogenesis.official_rules import (
     Deployed,
     LogCounts,
@@ -38,8 +38,6 @@ from groundup.suites.repogenesis.official_rules import (
     read_surefire_counts,
     service_words,
 )
-from groundup.suites.repogenesis.official_workspace import Image, build_image
-from groundup.suites.repogenesis.shipped import driver
 from groundup.trees.limits import printable
 
 VERSION = "1"

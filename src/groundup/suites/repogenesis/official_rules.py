@@ -18,7 +18,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from groundup.domain.records import Record
-from groundup.trees.reading import read_regular
+from groundup.trees.walking import read_regular
 
 DSR_MARKERS = (">>>>> DSR_START", ">>>>> DSR_END")
 TEST_MARKERS = (">>>>> TEST_START", ">>>>> TEST_END")

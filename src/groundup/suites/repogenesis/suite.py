@@ -16,16 +16,24 @@ from groundup.grading.bench import Bench
 from groundup.settings import Settings
 from groundup.suites.base import DataSource, Grader, Needs, ReportForm, Suite, Summary
 from groundup.suites.pulling import PublishedRepository, data_folder
-from groundup.suites.repogenesis.data import POM, README, ServiceProblem, read_dataset
+from groundup.suites.repogenesis.data import (
+    POM,
+    PYTHON,
+    README,
+    ServiceProblem,
+    java_lifecycle,
+    lifecycle,
+    read_dataset,
+    test_environment,
+)
 from groundup.suites.repogenesis.legacy_grader import LegacyGrader
 from groundup.suites.repogenesis.official import RepoGenesisOfficialGrader
 from groundup.suites.repogenesis.report_format import PublishedForm
-from groundup.suites.repogenesis.shipped import PYTHON, java_lifecycle, lifecycle, test_environment
 from groundup.suites.repogenesis.static import StaticGrader
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from groundup.suites.repogenesis.summaries import summaries
 from groundup.suites.repogenesis.tasks import ServiceTask, is_valid, shipped_tasks, told
-from groundup.trees.copy import copy_tree
+from groundup.trees.writer import copy_tree
 
 
 def all_graders(problems: Mapping[str, ServiceProblem], settings: Settings) -> Mapping[str, Grader]:

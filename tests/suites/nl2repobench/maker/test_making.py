@@ -11,8 +11,7 @@ from groundup.grading.library.hidden import HiddenTests
 from groundup.sandbox.protocol import Mount
 from groundup.suites.nl2repobench.maker.absence import find_answers
 from groundup.suites.nl2repobench.maker.build import UnfinishedError, finish
-from groundup.suites.nl2repobench.maker.controls import require_worthless, stubbed
-from groundup.suites.nl2repobench.maker.proof import changes
+from groundup.suites.nl2repobench.maker.controls import changes, require_worthless, stubbed
 from groundup.suites.nl2repobench.maker.repairs import environment_plugins
 from groundup.suites.nl2repobench.recipe import Difference, Recipe, Why
 from tests.grading.library.laboratory import LIBRARY, ORIGINAL, HostBuilder, write_tree

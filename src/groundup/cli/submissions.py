@@ -1,17 +1,34 @@
-"""`groundup judge`: let models score what a run's attempts handed in, apart from what tests say."""
+"""`groundup export`, `ablate` and `judge`: a run's submissions as plain files, changed, or scored by models."""
 
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from groundup.api.flags import JudgeFlags
-from groundup.cli.options import DryRun, Examples, Json, Run
+from groundup.cli.options import DryRun, Examples, Json, Output, Run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from groundup.api.judging import JudgingPlan
-    from groundup.judging.answers import Opinions
+    from groundup.judging.questions import Opinions
+
 
 EXAMPLES: dict[str, Examples] = {
+    "export": (
+        (
+            "One folder per task, as `evaluate` and published harnesses read them",
+            "groundup export my-run predictions/",
+        ),
+        ("Patches in DI-Bench's layout", "groundup export my-run results/ --format patch"),
+        ("Trajectories for other tools", "groundup export my-run trajectories/ --format atif"),
+    ),
+    "ablate": (
+        ("What do wrong versions cost?", "groundup ablate my-run oracle-metadata -o right-versions"),
+        ("What do invented names cost?", "groundup ablate my-run without-fakes -o no-fakes"),
+    ),
     "judge": (
         ("Two judges, everything", "groundup judge my-run -m openai/gpt-4.1 -m anthropic/claude-sonnet-4-5"),
         (
@@ -21,6 +38,58 @@ EXAMPLES: dict[str, Examples] = {
         ("What was judged so far, for programs", "groundup judge my-run --json"),
     ),
 }
+
+
+class ExportForm(StrEnum):
+    """What is written."""
+
+    TREE = "tree"
+    PATCH = "patch"
+    ATIF = "atif"
+
+
+def export(
+    run: Run,
+    destination: Annotated[Path, typer.Argument(metavar="DIR", help="An absent or empty folder.")],
+    form: Annotated[
+        ExportForm, typer.Option("--format", help="tree: repositories; patch: diffs; atif: trajectories.")
+    ] = ExportForm.TREE,
+    json: Json = False,
+    output: Output = None,
+) -> int:
+    """Write what the attempts of RUN handed in, or what their agents did, into DIR."""
+    from groundup.api.submissions import export
+    from groundup.cli.console import print_document, say
+
+    written, total = export(run, destination, form.value, output=output)
+    if json:
+        print_document(
+            {"folder": str(destination), "format": form.value, "attempts": [str(key) for key in written]}
+        )
+    say(f"groundup: wrote {len(written)} of {total} attempts to {destination}")
+    return 0
+
+
+def ablate(
+    run: Run,
+    ablation: Annotated[str, typer.Argument(metavar="ABLATION", help="Of the run's suite (dibench: see docs).")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Where the changed predictions go; a new folder."),
+    ],
+    json: Json = False,
+) -> int:
+    """Write the submissions of RUN with one kind of mistake taken out, for `groundup evaluate -p FOLDER`."""
+    from groundup.api.submissions import ablate
+    from groundup.cli.console import print_document, say
+
+    made, refused = ablate(run, ablation, output)
+    if json:
+        print_document({"folder": str(output), "made": made, "refused": refused})
+    for line in refused:
+        say(f"groundup: left out: {line}")
+    say(f"groundup: {made} changed predictions lie in {output}")
+    return 0
 
 
 def judge(run: Run, flags: JudgeFlags, dry_run: DryRun = False, json: Json = False) -> int:
@@ -68,7 +137,7 @@ def _print(found: "Sequence[Opinions]", run: str, *, json: bool) -> None:
     from pathlib import Path
 
     from groundup.cli.console import print_document, print_table
-    from groundup.judging.answers import CRITERIA
+    from groundup.judging.questions import CRITERIA
 
     if json:
         print_document({"run": Path(run).name, "judged": [one.model_dump(mode="json") for one in found]})

@@ -1,0 +1,212 @@
+"""`groundup doctor`, `clean`, `docs` and `init`: what this machine can do, and what this installation holds."""
+
+import re
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from groundup.cli.options import DryRun, Examples, Json, Output
+
+EXAMPLES: dict[str, Examples] = {
+    "doctor": (
+        ("Can this machine grade, and what enforces its limits?", "groundup doctor"),
+        ("For a bug report", "groundup doctor --json"),
+    ),
+    "clean": (
+        ("What did killed processes leave?", "groundup clean --dry-run"),
+        ("Runs, layers and verdicts untouched for a month, too", "groundup clean --older-than 30d -y"),
+    ),
+    "docs": (
+        ("Which pages are there, and where?", "groundup docs"),
+        ("What messages call docs/runs.md", "groundup docs runs"),
+    ),
+    "init": (
+        ("Write down your settings", "groundup init"),
+        ("Beside other projects", "groundup init ~/evaluations"),
+    ),
+}
+
+
+def doctor(json: Json = False) -> int:
+    """Say what this machine can do, and what to do where something is missing.
+
+    Ends with 3 when submissions cannot be graded here as it is.
+    """
+    from groundup.api.machine import examine_machine
+    from groundup.cli.console import print_document, print_table, say
+
+    found = examine_machine()
+    suites = found.suites
+    if json:
+        print_document({"ready": found.ready, **found.model_dump(mode="json")})
+    else:
+        print_table(
+            "", ("what", "", "found"), [(fact.name, fact.status.value, fact.value) for fact in found.facts]
+        )
+        for fact in found.facts:
+            if fact.advice:
+                say(f"{fact.name}: {fact.advice}")
+        rows = [(one.suite, str(one.tasks), str(one.online), str(one.offline)) for one in suites]
+        print_table("\nTasks that can be graded here", ("suite", "tasks", "online", "offline"), rows)
+        for one in suites:
+            for lack, count in one.lacks.items():
+                say(f"{one.suite}: {f'{count} tasks lack {lack}' if count else lack}")
+    online, total = (sum(one.online for one in suites), sum(one.tasks for one in suites))
+    able = f"groundup: this machine can grade submissions to {online} of {total} tasks"
+    say(able if found.ready else "groundup: not ready; see above")
+    return 0 if found.ready else 3
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+def clean(
+    older_than: Annotated[
+        str | None, typer.Option(help="Also runs, layers and verdicts untouched for so long, such as 12h or 30d.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    output: Output = None,
+    json: Json = False,
+    dry_run: DryRun = False,
+) -> int:
+    """Remove scratch folders that killed processes left; with --older-than also old runs and caches."""
+    import sys
+
+    from groundup.cli.console import print_document, print_table, say
+    from groundup.domain.errors import UsageError
+    from groundup.runs.leftovers import leftovers, remove
+    from groundup.settings import load
+
+    settings = load({"output": output})
+    found = leftovers(settings, None if older_than is None else seconds(older_than))
+    total = sum(leftover.bytes for leftover in found)
+    removing = bool(found) and not dry_run
+    if not json:
+        print_table("", ("kind", "size", "path"), [(one.kind, size(one.bytes), str(one.path)) for one in found])
+    if removing and not yes:
+        if json or not sys.stdin.isatty():
+            raise UsageError(
+                f"would remove {len(found)} things ({size(total)}); say --yes, or look with --dry-run"
+            )
+        removing = typer.confirm(f"Remove these {len(found)} ({size(total)})?", err=True)
+    if removing:
+        remove(found, settings)
+    if json:
+        documents = [one.model_dump(mode="json") for one in found]
+        print_document({"removed": removing, "bytes": total, "found": documents})
+    what = f"{len(found)} things, {size(total)}"
+    say(f"groundup: {'removed' if removing else 'left'} {what}" if found else "groundup: nothing to remove")
+    return 0
+
+
+def seconds(text: str) -> float:
+    """Return a time such as `12h` in seconds; raises `UsageError`."""
+    from groundup.domain.errors import UsageError
+
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text.strip())
+    if not match:
+        raise UsageError(f"{text!r} is no time; write a number and s, m, h, d or w, such as 30d")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def size(count: float) -> str:
+    """Return bytes as people say them."""
+    for unit in ("B", "KB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"
+
+
+def docs(
+    page: Annotated[
+        str | None, typer.Argument(metavar="PAGE", help="The page to print, such as `runs` or `docs/runs.md`.")
+    ] = None,
+) -> int:
+    """Print a page of the documentation, or list the pages and where they lie."""
+    from groundup.cli.console import print_table, say
+    from groundup.domain.errors import UsageError
+    from groundup.domain.names import unknown
+
+    folder = _folder()
+    pages = {path.stem: path for path in sorted(folder.glob("*.md"))}
+    if page is not None:
+        name = Path(page).stem
+        if name not in pages:
+            raise UsageError(unknown("page", name, pages))
+        sys.stdout.write(pages[name].read_text(encoding="utf-8"))
+        return 0
+    rows = [
+        (name, path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")) for name, path in pages.items()
+    ]
+    print_table("", ("page", "about"), rows)
+    say(f"groundup: the pages lie in {folder}")
+    return 0
+
+
+def _folder() -> Path:
+    """Return the folder of pages: the checkout's, else what was installed with the package."""
+    package = Path(__file__).parents[1]
+    checkout = package.parents[1] / "docs"
+    return checkout if (checkout / "architecture.md").is_file() else package / "docs"
+
+
+def init(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Where it goes; commands that are called there read it.")
+    ] = Path(),
+) -> int:
+    """Write a commented groundup.toml into FOLDER; nothing changes until you take a comment sign away."""
+    from groundup.cli.console import say
+    from groundup.domain.errors import UsageError
+    from groundup.settings import CONFIG_FILE
+    from groundup.store.files import write_atomically
+
+    path = folder / CONFIG_FILE
+    if path.exists() or path.is_symlink():
+        raise UsageError(f"{path} is there already; edit it, or name another folder")
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no folder; make it first")
+    write_atomically(path, commented_settings().encode())
+    say(f"groundup: {path} holds every setting with its default; `groundup doctor` says what this machine can do")
+    return 0
+
+
+def commented_settings() -> str:
+    """Return every setting with what it means and its default, as TOML in which nothing is set."""
+    from groundup.settings import PREFIX, Settings
+
+    lines = [
+        "# Settings of groundup, for commands that are called in this folder. Take away a '#' to set one.",
+        f"# Flags and variables such as {PREFIX}JOBS go before; `groundup doctor` says what the machine can do.",
+        "",
+        "[settings]",
+    ]
+    for name, field in Settings.model_fields.items():
+        value = _toml(field.get_default(call_default_factory=True))
+        lines += [f"# {field.description}", f"# {name} = {value}" if value else f"# {name} =", ""]
+    return "\n".join([*lines, *_RUNS]) + "\n"
+
+
+_RUNS = (
+    "# Several runs at once, by `groundup run --config groundup.toml`. Keys are the flags of `groundup run`;",
+    "# a list where a flag takes one value means a run for each.",
+    "#",
+    "# [[run]]",
+    '# suite = "nl2repobench"',
+    '# agent = "loop"',
+    '# model = ["openai/gpt-4.1", "anthropic/claude-sonnet-4-5"]',
+    '# tasks = ["sqlparse", "tenacity"]',
+    "# max_cost = 5.0",
+)
+
+
+def _toml(value: object) -> str:
+    """Return a default as TOML; nothing where it is not set."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else f'"{value}"'
