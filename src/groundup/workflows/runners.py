@@ -1,6 +1,6 @@
 """What the usual programs are called for: testing, checking, building, documenting, measuring, publishing.
 
-Knows programs only. What a project calls by names of its own (`make ci`, `npm test`) is the business of `project_commands` and `tox`.
+Knows programs only. Names of a project's own (`make ci`, `npm test`) are followed by `project_commands` and `tox`.
 """
 
 import re
