@@ -70,7 +70,7 @@ def attempt_key(text: str) -> "AttemptKey":
 def _standard_input() -> bytes:
     """Return all that is piped to us; nothing where people type. Raises `UsageError`."""
     from groundup.domain.errors import UsageError
-    from groundup.trees.reading import LARGE
+    from groundup.trees.walking import LARGE
 
     if sys.stdin is None or sys.stdin.isatty():
         return b""
