@@ -1,0 +1,96 @@
+"""Everything that the matrix tries: a cheat, on a base, before a grader."""
+
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from groundup.domain.digests import digest_of
+from groundup.sandbox.protocol import SandboxProvider
+from tests.cheats.corpus import Base
+from tests.cheats.libraries import LIBRARIES
+from tests.cheats.results import Outcome
+from tests.cheats.services import SERVICES
+from tests.cheats.trials import GraderName, LibraryTrial, outcome_of, wares_trial
+from tests.cheats.wares import BASE
+from tests.suites.repogenesis.trials import Trial as ServiceTrial
+
+TARGETS = ("library", "service", "java", "ci")
+GRADERS: tuple[GraderName, ...] = ("official", "strict")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One submission before one grader."""
+
+    target: str
+    base: str
+    grader: str
+    family: str
+    cheat: str
+    tries: str
+    files: Mapping[str, str]
+    deserves: float | None
+    grade: Callable[[], Awaitable[Outcome]]
+    memorises: bool = False
+
+    @property
+    def digest(self) -> str:
+        """What tells this submission from others."""
+        return digest_of(dict(self.files))[:20]
+
+
+async def cases(
+    provider: SandboxProvider, stack: AsyncExitStack, targets: Sequence[str], bases: Sequence[str]
+) -> AsyncIterator[Case]:
+    """Yield all cases of *targets*; libraries for each of *bases*."""
+    if "library" in targets:
+        for name in bases:
+            trial, base = await stack.enter_async_context(wares_trial(provider)), BASE
+            for case in library_cases(name, base, trial):
+                yield case
+    if "service" in targets:
+        room = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="groundup-cheats-")))
+        for case in service_cases(ServiceTrial(provider, room)):
+            yield case
+
+
+def library_cases(name: str, base: Base, trial: LibraryTrial) -> list[Case]:
+    """Return the honest half-broken library, and every cheat that starts from it."""
+    found = [("honest", "honest", "is half broken and honest", dict(base.broken), False)]
+    found += [(one.family, one.name, one.tries, one.make(base), one.memorises) for one in LIBRARIES]
+    return [
+        Case(
+            "library",
+            name,
+            grader,
+            family,
+            cheat,
+            tries,
+            files,
+            None,
+            partial(trial.grade, files, grader),
+            memorises,
+        )
+        for grader in GRADERS
+        for family, cheat, tries, files, memorises in found
+    ]
+
+
+def service_cases(trial: ServiceTrial) -> list[Case]:
+    """Return every service."""
+
+    async def grade(files: Mapping[str, str], measure: str, grader: GraderName) -> Outcome:
+        judge = trial.strict if grader == "strict" else trial.official
+        return outcome_of(await judge(dict(files)), measure)
+
+    return [
+        Case(
+            "service", "notes", grader, one.family, one.name, one.tries, one.files, one.deserves,
+            partial(grade, one.files, one.measure, grader), one.memorises,
+        )
+        for grader in GRADERS
+        for one in SERVICES
+    ]  # fmt: skip

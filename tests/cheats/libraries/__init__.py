@@ -1,0 +1,8 @@
+"""Dishonest libraries, a module for each group of families."""
+
+from tests.cheats.corpus import Cheat
+from tests.cheats.libraries import leaving, patching, pretending, selecting, smuggling, stealing
+
+LIBRARIES: tuple[Cheat, ...] = tuple(
+    cheat for module in (leaving, smuggling, patching, selecting, pretending, stealing) for cheat in module.CHEATS
+)
