@@ -11,6 +11,7 @@ from groundup.domain.errors import SubmissionError, UsageError
 from groundup.domain.limits import Limits
 from groundup.sandbox.composition import interpreter_parts
 from groundup.sandbox.protocol import Command, Ending, Mount, Sandbox, SandboxProvider, SandboxSpec
+from groundup.sandbox.seccomp import guest_filter
 from tests.sandbox.contract import answer_on, received, settled, sh
 
 SECRET = "s3cr3t-of-the-host"
@@ -205,6 +206,45 @@ except socket.gaierror:
     print("nothing")
 """
         assert (await sandbox.run(self.attack(attack))).stdout == b"nothing\n"
+
+    async def test_system_calls(self, sandbox: Sandbox) -> None:
+        """Sockets to the machine's host, rings, keys and foreign calls are refused; ordinary sockets are not."""
+        if not guest_filter():
+            pytest.skip("there is no filter for this processor")
+        attack = """
+import ctypes, errno, mmap, os, platform, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def refused(*call):
+    assert libc.syscall(*map(ctypes.c_long, call)) == -1, call
+    return errno.errorcode[ctypes.get_errno()]
+intel = platform.machine() == "x86_64"
+sock = 41 if intel else 198
+for family in (17, 21, 29, 30, 31, 38, 40, 40 | 1 << 32, 44):
+    assert refused(sock, family, 1, 0) == "EAFNOSUPPORT", family
+for protocol in (132, 136, 262):
+    assert refused(sock, 2, 2 if protocol == 136 else 1, protocol) == "EPROTONOSUPPORT", protocol
+assert refused(sock, 16, 3, 9) == "EPROTONOSUPPORT"
+gone = {425: 0, 323 if intel else 282: 0, 250 if intel else 219: 0, 435: 0, 470: 0}
+assert {refused(number, 0, 0) for number in gone} == {"ENOSYS"}
+closed = [321, 298, 165, 272] if intel else [280, 241, 40, 97]
+assert {refused(number, 0x10000000, 0) for number in closed} == {"EPERM"}
+for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6):
+    socket.socket(family).close()
+socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0).close()
+socket.socketpair()[0].close()
+if intel:
+    assert refused(0x40000000 + 39) == "ENOSYS"  # getpid of x32
+    child = os.fork()
+    if child == 0:  # getpid of i386: mov eax, 20; int 0x80; ret
+        code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+        code.write(bytes.fromhex("b814000000cd80c3"))
+        ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(code)))()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -31
+print("nothing")
+"""
+        result = await sandbox.run(self.attack(attack))
+        assert result.stdout == b"nothing\n", result.stderr
 
     async def test_one_port_in_two_sandboxes(self, provider: SandboxProvider, tmp_path: Path) -> None:
         """Two sandboxes each have their own service on the same port."""

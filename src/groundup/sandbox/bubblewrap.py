@@ -18,6 +18,7 @@ from groundup.sandbox.host_state import HostState, clean_stale_state, systems
 from groundup.sandbox.launcher_link import Event, LauncherLink
 from groundup.sandbox.pipes import close_all, settle
 from groundup.sandbox.protocol import Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
+from groundup.sandbox.seccomp import guest_filter
 from groundup.sandbox.system import LIST_VERSION, GuestSystem, guest_system, missing_programs
 from groundup.settings import Settings
 
@@ -74,10 +75,11 @@ class BubblewrapProvider:
         self._open = {other for other in self._open if not other.closed}
         self._open.add(sandbox)
         sources = json.dumps({name: str(path) for name, path in box.sources.items()})
-        descriptors = [_memory(box.packed()), theirs.detach(), _memory(b""), _memory(sources.encode())]
+        descriptors = [_memory(box.packed()), theirs.detach()]
+        descriptors += [_memory(content) for content in (b"", sources.encode(), guest_filter())]
         try:
             for folder in (spec.workspace, *(mount.source for mount in spec.mounts if mount.writable)):
-                descriptors.append(_folder(folder))  # noqa: PERF401  # each is closed even when the next one fails
+                descriptors.append(_folder(folder))  # each is closed even when the next one fails
             request: dict[str, object] = {"op": "open", "key": key, "pod": pod, "bwrap": bwrap}
             request |= {"command": box.command, "limits": spec.limits.model_dump()}
             await link.ask(request, tuple(descriptors))

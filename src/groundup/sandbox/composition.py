@@ -19,8 +19,9 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from groundup.domain.errors import SandboxError, SubmissionError, UsageError
-from groundup.sandbox.launcher.spawning import CONTROL, INFO, STAGE
+from groundup.sandbox.launcher.spawning import CONTROL, FILTER, INFO, STAGE
 from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxSpec
+from groundup.sandbox.seccomp import guest_filter
 from groundup.sandbox.system import GuestSystem
 
 HOME = "/home/user"
@@ -196,6 +197,8 @@ def compose(
     if not spec.throw_away_root:
         box.add("--remount-ro", "/")
     box.add("--chdir", "/")
+    if guest_filter():
+        box.add("--seccomp", FILTER)
     return box
 
 

@@ -132,7 +132,7 @@ class Launcher:
 
     def _on_open(self, request: dict[str, Any], given: list[int]) -> None:
         key, limits = request["key"], request["limits"]
-        arguments, control, errors, sources, *folders = given
+        arguments, control, errors, sources, calls, *folders = given
         network = self.networks.get(request["pod"])
         if request["pod"] and network is None:
             raise RuntimeError("its pod is gone")  # without the pod's network it would have the host's
@@ -163,6 +163,7 @@ class Launcher:
             info_reader=info,
             errors=errors,
             sources=sources,
+            filter=calls,
             lent=box.lent,
             namespaces=network[1] if network else None,
             processors=box.processors,

@@ -28,6 +28,8 @@ CONTROL, ARGUMENTS, INFO = 3, 4, 5
 INFO_READER = 6
 """The other end of INFO, so that bubblewrap can always write there: if it could not, because the launcher was
 killed, it would leave a child behind that waits for ever. The supervisor closes it."""
+FILTER = 7
+"""Where bubblewrap finds the filter of system calls."""
 FAILED = 125
 _OOM_SCORE = "500"
 """When the machine runs out of memory, sandboxes go before everything else."""
@@ -57,6 +59,7 @@ class Spawn:
     info_reader: int
     errors: int
     sources: int
+    filter: int
     lent: tuple[int, ...]
     namespaces: tuple[int, int] | None
     processors: frozenset[int]
@@ -157,7 +160,7 @@ def _place_descriptors(spawn: Spawn) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     wanted = {0: null, 1: spawn.errors, 2: spawn.errors}
     wanted |= {CONTROL: spawn.control, ARGUMENTS: spawn.arguments}
-    wanted |= {INFO: spawn.info, INFO_READER: spawn.info_reader}
+    wanted |= {INFO: spawn.info, INFO_READER: spawn.info_reader, FILTER: spawn.filter}
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
             os.set_inheritable(int(name), False)
