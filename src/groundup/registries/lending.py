@@ -31,7 +31,6 @@ from groundup.registries.ledger import Fetched, Trouble
 from groundup.registries.maven.client import MavenClient
 from groundup.registries.maven.gateway import MavenGateway
 from groundup.registries.npm.gateway import NpmGateway
-from groundup.registries.npm.pages import relocated
 from groundup.registries.nuget.gateway import NuGetGateway
 from groundup.registries.pypi.client import PyPIClient
 from groundup.registries.pypi.gateway import PyPIGateway
@@ -92,7 +91,7 @@ class RegistrySet:
         if address is None:
             return False
         found = await sandbox.read_file(path)
-        changed = relocated(found.decode("utf-8", errors="surrogateescape"), address)
+        changed = NpmGateway.relocated(found.decode("utf-8", errors="surrogateescape"), address)
         content = changed.encode("utf-8", errors="surrogateescape")
         if content == found:
             return False

@@ -15,12 +15,13 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
+from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import TaskError
 from groundup.environments.requests import MavenRepository
 from groundup.grading.bench import Bench
 from groundup.grading.java.hidden import named_tests, sources
 from groundup.grading.java.installing import JavaInstalled
-from groundup.grading.java.running import CompiledTests, JavaReport, compile_tests, run_compiled
+from groundup.grading.java.running import CompiledTests, JavaReport, compile_tests, run_compiled, runner_source
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.services.records import Lifecycle
@@ -74,6 +75,11 @@ def packages_of(jars: tuple[Path, ...]) -> frozenset[str]:
 _OUT_OF_TIME = (Ending.TIMEOUT, Ending.WALL_CLOCK)
 FORGED = "it passes with false expectations, too: something else than the test decided"
 _BEFORE = "the tests did not come to their end"
+
+
+def java_runner_digest() -> str:
+    """Return the digest of the program that runs the tests."""
+    return digest_bytes(runner_source())
 
 
 async def run_java_tests(

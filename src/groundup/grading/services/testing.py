@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import InfrastructureError, SandboxError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import TestResult
@@ -259,6 +260,11 @@ def _command(
 
 def _digest(node_id: str) -> str:
     return hashlib.sha256(node_id.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def runner_digest() -> str:
+    """Return the digest of the program that runs the tests."""
+    return digest_bytes(runner_source())
 
 
 def middle_cut(text: bytes, limit: int) -> bytes:

@@ -18,12 +18,16 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.records import Record
+from groundup.languages import LANGUAGES as RECORDS
 from groundup.suites.base import DataSource
 from groundup.suites.dibench.instances import LANGUAGES, Instance, as_lines, converted, documents, read_instances
 from groundup.suites.pulling import PublishedFile, PublishedRelease
 from groundup.trees.walking import read_regular
+from groundup.trees.writer import copy_tree
 
 SUBSETS = ("regular", "large")
+PREDICTION_GROUPS: tuple[str, ...] = tuple(LANGUAGES)
+"""Folders that published predictions may lie in: one per language."""
 
 
 class InstanceProblem(Record):
@@ -46,6 +50,15 @@ class InstanceProblem(Record):
             return None
         except OSError as error:
             raise TaskError(f"{self.id}: {path} cannot be read: {error.strerror}") from error
+
+    @property
+    def language(self) -> str:
+        """The language's name for people."""
+        return RECORDS[self.instance.language].name
+
+    def copy_to(self, destination: Path) -> None:
+        """Copy the masked repository. Raises `TaskError`."""
+        copy_tree(self.folder(), destination)
 
     def folder(self) -> Path:
         """Return the masked repository's folder. Raises `TaskError` when it is not at hand."""

@@ -11,24 +11,26 @@ from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
 from groundup.grading.bench import Bench
-from groundup.languages import LANGUAGES as RECORDS
 from groundup.registries.names import Names, names_of
 from groundup.settings import Settings, environment
 from groundup.suites.base import PATCH_FILE, Ablation, DataSource, Grader, PackageName, Suite, Summary, Validator
 from groundup.suites.dibench.ablations import DependencyAblation
-from groundup.suites.dibench.dataset import DiBenchData, InstanceProblem, InstanceSet, read_dataset
+from groundup.suites.dibench.dataset import (
+    PREDICTION_GROUPS,
+    DiBenchData,
+    InstanceProblem,
+    InstanceSet,
+    read_dataset,
+)
 from groundup.suites.dibench.execution import ExecutionGrader
 from groundup.suites.dibench.execution_validity import ExecutionValidator, valid_ids, validity_file
 from groundup.suites.dibench.inferred import write_static
-from groundup.suites.dibench.instances import LANGUAGES
-from groundup.suites.dibench.official import DIBenchOfficialGrader
 from groundup.suites.dibench.own_names import withheld_names
 from groundup.suites.dibench.registry_check import asked_names
 from groundup.suites.dibench.sizes import set_statistics
-from groundup.suites.dibench.strict import DIBenchStrictGrader
 from groundup.suites.dibench.summaries import run_summaries
+from groundup.suites.dibench.textual import DIBenchOfficialGrader, DIBenchStrictGrader
 from groundup.suites.pulling import data_folder
-from groundup.trees.writer import copy_tree
 
 NAME = "dibench"
 STATIC = "static"
@@ -54,7 +56,7 @@ class DiBench(Suite):
     version = "1"
     description = "Dependencies of real repositories in four languages, inferred from their source"
     default_grader = "strict"
-    prediction_groups: tuple[str, ...] = tuple(LANGUAGES)
+    prediction_groups: tuple[str, ...] = PREDICTION_GROUPS
     subjects = ("oracle", "nop", STATIC)
     takes_patches = True
 
@@ -129,7 +131,7 @@ class DiBench(Suite):
     @override
     def write_seeds(self, task: Task, destination: Path) -> None:
         """Copy the masked repository."""
-        copy_tree(self._problems[task.id].folder(), destination)
+        self._problems[task.id].copy_to(destination)
 
     @override
     def withheld(self, task: Task) -> Collection[str]:
@@ -181,9 +183,7 @@ class DiBench(Suite):
         return Task(
             id=problem.id,
             suite=NAME,
-            instruction=_INSTRUCTION.format(
-                language=RECORDS[instance.language].name, files=", ".join(instance.build_files)
-            ),
+            instruction=_INSTRUCTION.format(language=problem.language, files=", ".join(instance.build_files)),
             deliverable="edits",
             data_version=self._dataset.version,
             metadata={

@@ -10,8 +10,8 @@ from groundup.domain.verdicts import Score, Status, Verdict
 from groundup.suites.base import Summary
 from groundup.suites.dibench.execution import KIND, ExecutionGrader
 from groundup.suites.dibench.metrics import Aggregate, DependencyCounts, InstanceScore, aggregate, band
-from groundup.suites.dibench.official import DIBenchOfficialGrader
 from groundup.suites.dibench.registry_check import Existence
+from groundup.suites.dibench.textual import DIBenchOfficialGrader
 from groundup.suites.dibench.verdict_facts import existence_of, fake_rate, instance_score
 
 DEPENDENCY_BANDS = (1, 6, 11, 21, 51)

@@ -11,16 +11,14 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from groundup.domain.digests import digest_bytes, digest_of
+from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.bench import Bench
 from groundup.grading.java.installing import JavaInstalled, install_java, java_tools, service_environment
-from groundup.grading.java.running import runner_source as java_runner_source
-from groundup.grading.java.testing import run_java_tests
+from groundup.grading.java.testing import java_runner_digest, run_java_tests
 from groundup.grading.last_words import last_words
-from groundup.grading.library import runner_source
 from groundup.grading.services.deployment import service_spec
 from groundup.grading.services.install import (
     InstalledService,
@@ -30,7 +28,7 @@ from groundup.grading.services.install import (
     install_declared,
 )
 from groundup.grading.services.records import InstallOutcome, Lifecycle
-from groundup.grading.services.testing import TestRun, middle_cut
+from groundup.grading.services.testing import TestRun, middle_cut, runner_digest
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
 from groundup.suites.repogenesis.coverage import Coverage, covered
@@ -227,8 +225,8 @@ class RepoGenesisStrictGrader(Grader):
             "data": None if problem is None else problem.digest,
             "lifecycle": digest_of(list(self._lifecycles.values())),
             "tests": digest_of(test_environment()),
-            "runner": digest_bytes(runner_source()),
-            "java": digest_bytes(java_runner_source()),
+            "runner": runner_digest(),
+            "java": java_runner_digest(),
         }
 
     @override

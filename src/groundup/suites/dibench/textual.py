@@ -1,12 +1,16 @@
-"""The official textual grader: the published counts, faults included, so that published scores can be compared.
+"""The textual graders: what the prediction declares against what the original declared. See docs/dibench.md.
 
-The published code skips instances without a prediction, and fails as a whole on those whose original it cannot
-read; here the latter are graded with an undefined score. Its look-ups by name are done through the same registries
-as the strict grader's, so a name that no registry can be asked about is counted apart, unlike in
-the published code.
+The main score of `strict` is F1 by names: no reading of source code tells which versions somebody once wrote down,
+and the published headline is by names too. Exact counts stand beside it.
+
+`official` has the published counts, faults included, so that published scores can be compared. The published code
+skips instances without a prediction, and fails as a whole on those whose original it cannot read; here the latter
+are graded with an undefined score. Its look-ups by name go through the same registries as the strict grader's, so
+a name that no registry can be asked about is counted apart, unlike in the published code.
 """
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,9 +23,9 @@ from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Statu
 from groundup.grading.bench import Bench
 from groundup.registries.names import NameLookup, Names, ecosystem_of
 from groundup.suites.base import Graded, Grader
-from groundup.suites.dibench.answers import Read, original, submitted
+from groundup.suites.dibench.answers import Edited, Read, answer, new_dependencies, original, submitted
 from groundup.suites.dibench.dataset import InstanceProblem
-from groundup.suites.dibench.metrics import DependencyCounts, InstanceScore
+from groundup.suites.dibench.metrics import DependencyCounts, InstanceScore, score_instance
 from groundup.suites.dibench.patches import PatchError
 from groundup.suites.dibench.published import (
     PublishedFailureError,
@@ -30,19 +34,16 @@ from groundup.suites.dibench.published import (
     official_comparison,
     official_names,
 )
-from groundup.suites.dibench.registry_check import EditedRepository, Existence
+from groundup.suites.dibench.registry_check import Checked, EditedRepository, Existence, check, tally
 from groundup.suites.dibench.sizes import source_lines
 from groundup.suites.dibench.verdict_facts import facts_of, scores_of
 
-VERSION = "1"
 _RESERVATION_MB = 128
+_SHOWN = 6
 
 
-class DIBenchOfficialGrader(Grader):
-    """Counts as the published code does."""
-
-    name = "official"
-    version = VERSION
+class TextualGrader(Grader):
+    """Reads build files; nothing is installed or run."""
 
     def __init__(self, problems: Mapping[str, InstanceProblem], names: Names) -> None:
         self._problems = problems
@@ -59,6 +60,100 @@ class DIBenchOfficialGrader(Grader):
         problem = self._problems[task.id]
         masked = [problem.read(path) for path in problem.instance.build_files]
         return {"instance": problem.instance.digest, "masked": digest_of(masked), **self._names.identity()}
+
+    def _name_of(self, task: Task) -> GraderIdentity:
+        return GraderIdentity(
+            name=self.name, version=self.version, data_version=task.data_version, environment="none"
+        )
+
+
+class DIBenchStrictGrader(TextualGrader):
+    """Counts right, wrong and missing dependencies, and looks up what was added."""
+
+    name = "strict"
+    version = "1"
+
+    @override
+    async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
+        """Compare and look up."""
+        started = time.monotonic()
+        problem = self._problems[task.id]
+        edited = await asyncio.to_thread(submitted, problem, submission)
+        found, broken = await asyncio.to_thread(answer, problem, edited)
+        lines = await asyncio.to_thread(source_lines, problem.folder(), problem.instance.language)
+        score = score_instance(found.model_copy(update={"lines": lines}))
+        compared = time.monotonic()
+        async with self._names.asking() as asking:
+            checked = await check(new_dependencies(found), EditedRepository(problem, edited.read), asking)
+        timings = {"compare": compared - started, "look up": time.monotonic() - compared}
+        return self._graded(task, score, checked, _reasons(broken, checked), edited, timings)
+
+    @override
+    def zero(self, task: Task, reason: Reason) -> Graded:
+        """Everything that should be declared is missing."""
+        return self._graded(task, self.missing(task.id), (), (reason,), None, {})
+
+    def missing(self, task: str) -> InstanceScore:
+        """Return the counts of a prediction that is not there. Raises `TaskError`."""
+        problem = self._problems[task]
+        return score_instance(answer(problem, None)[0])
+
+    def _graded(
+        self,
+        task: Task,
+        score: InstanceScore,
+        checked: tuple[Checked, ...],
+        reasons: tuple[Reason, ...],
+        edited: Edited | None,
+        timings: Mapping[str, float],
+    ) -> Graded:
+        existence = tally(checked)
+        facts = facts_of(score, existence)
+        if edited is not None:
+            facts |= {"other files": edited.ignored, "unreadable files": sum(_is_broken(one) for one in reasons)}
+        verdict = Verdict(
+            status=Status.GRADED,
+            score=score.total.name_only.f1,
+            scores=scores_of(score, existence),
+            facts=facts,
+            reasons=reasons,
+            timings_s={name: round(value, 4) for name, value in timings.items()},
+            grader=self._name_of(task),
+            cacheable=not existence[Existence.UNVERIFIABLE],  # somebody may be there to ask the next time
+        )
+        return Graded(verdict=verdict, logs={"dependencies.txt": _log(checked)} if checked else {})
+
+
+def _is_broken(reason: Reason) -> bool:
+    return reason.stage is Stage.INSTALL
+
+
+def _reasons(broken: Mapping[str, str], checked: tuple[Checked, ...]) -> tuple[Reason, ...]:
+    broken = {path: why if why.startswith(path) else f"{path}: {why}" for path, why in broken.items()}
+    told = [Reason(stage=Stage.INSTALL, message=why[:400]) for why in broken.values()]
+    wrong = {Existence.FAKE: "no registry has", Existence.INTERNAL_MISSING: "the repository does not have"}
+    for kind, words in wrong.items():
+        names = [item.dependency.name for item in checked if item.existence is kind]
+        if names:
+            listed = ", ".join(names[:_SHOWN]) + (
+                f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+            )
+            told.append(Reason(stage=Stage.TEST, message=f"{words} {listed}"[:400]))
+    return tuple(told[:4])
+
+
+def _log(checked: tuple[Checked, ...]) -> bytes:
+    rows = [
+        f"{item.existence}\t{item.path}\t{item.dependency.name}\t{item.dependency.constraint}" for item in checked
+    ]
+    return ("\n".join(rows) + "\n").encode(errors="backslashreplace")
+
+
+class DIBenchOfficialGrader(TextualGrader):
+    """Counts as the published code does."""
+
+    name = "official"
+    version = "1"
 
     @override
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
@@ -125,12 +220,7 @@ class DIBenchOfficialGrader(Grader):
             scores=scores_of(score, existence),
             facts=facts,
             reasons=reasons,
-            grader=GraderIdentity(
-                name=self.name,
-                version=self.version,
-                data_version=task.data_version,
-                environment="none",
-            ),
+            grader=self._name_of(task),
             cacheable=existence is None or not existence[Existence.UNVERIFIABLE],
         )
         return Graded(verdict=verdict)
