@@ -1,9 +1,14 @@
-"""What the site's reference pages say comes from the code, so nothing in it can be missing or out of date."""
+"""What the reference pages say comes from the code, so nothing in it can be missing or out of date."""
 
-from mkdocs_hooks import commands, find_command, on_page_markdown, settings
+from collections.abc import Callable
+
+import pytest
+from mkdocs_hooks import on_page_markdown
 
 from groundup.cli.main import COMMANDS
+from groundup.cli.reference import commands, find_command, settings
 from groundup.settings import Settings
+from tests.cli.conftest import Groundup
 from tests.docs.pages import ROOT
 
 
@@ -28,3 +33,9 @@ def test_pages_ask_for_both() -> None:
         text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
         assert comment in text
         assert comment not in on_page_markdown(text)
+
+
+@pytest.mark.parametrize(("page", "shown"), [("cli", commands), ("settings", settings)])
+def test_the_terminal_shows_what_the_site_shows(groundup: Groundup, page: str, shown: Callable[[], str]) -> None:
+    """`groundup docs cli` and `groundup docs settings` have the part that is made from the code, too."""
+    assert shown().strip() in groundup("docs", page).out

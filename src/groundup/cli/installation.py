@@ -127,6 +127,7 @@ def docs(
 ) -> int:
     """Print a page of the documentation, or list the pages and where they lie."""
     from groundup.cli.console import print_table, say
+    from groundup.cli.reference import filled_in
     from groundup.domain.errors import UsageError
     from groundup.domain.names import unknown
 
@@ -136,7 +137,7 @@ def docs(
         name = Path(page).stem
         if name not in pages:
             raise UsageError(unknown("page", name, pages))
-        sys.stdout.write(pages[name].read_text(encoding="utf-8"))
+        sys.stdout.write(filled_in(pages[name].read_text(encoding="utf-8")))
         return 0
     rows = [
         (name, path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")) for name, path in pages.items()
