@@ -41,7 +41,7 @@ class Settings(Record):
     )
     git_mirror: str | None = Field(
         default=None,
-        description="where originals' Git repositories are fetched from instead of their own hosts: an address or "
+        description="where originals' Git repositories are fetched from before their own hosts: an address or "
         "folder to which host/owner/name is appended, or a pattern with {host}, {owner} and {name}",
     )
     registry_cache: bool = Field(default=True, description="keep fetched packages for offline use")

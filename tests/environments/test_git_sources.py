@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import NetworkError, TaskError
-from groundup.environments.git import GitRepository, address_of
+from groundup.environments.git import GitRepository, address_of, addresses_of
 from groundup.environments.layers import LayerStore
 from groundup.environments.requests import GitSource
-from groundup.environments.sources import git_layer
+from groundup.environments.sources import archive_place, git_layer
 from groundup.sandbox.programs import run_program
 from groundup.settings import environment
 from tests.needs import need
@@ -80,6 +80,39 @@ async def test_an_absent_commit_and_an_absent_repository_are_told_apart(upstream
         await git_layer(GitSource(repository=str(tmp_path / "none"), commit="1" * 40), store, None)
 
 
+async def test_a_lost_host_ends_no_recipe(upstream: Path, tmp_path: Path) -> None:
+    """A tree comes from a mirror, from its own address where that lacks it, and from an archive by digest."""
+    commit = await git(upstream, "rev-parse", "HEAD")
+    here = GitSource(repository=str(upstream), commit=commit)
+    tree = (await git_layer(here, LayerStore(tmp_path / "first"), str(tmp_path / "empty"))).built["tree"]
+
+    lost = GitSource(repository="lost.invalid/a/b", commit=commit, tree_digest=tree)
+    mirror = tmp_path / "mirror"
+    archive = archive_place(lost, str(mirror))
+    assert archive is not None
+    archive.parent.mkdir(parents=True)
+    await git(upstream, "archive", "--format=tar.gz", "-o", str(archive), commit, "later.py")
+    with pytest.raises(TaskError, match="holds the tree sha256:"):
+        await git_layer(lost, LayerStore(tmp_path / "second"), str(mirror))
+    archive.unlink()
+    (upstream / ".git" / "info" / "attributes").write_text("* -export-ignore -export-subst -text -eol\n")
+    await git(upstream, "archive", "--format=tar.gz", "-o", str(archive), commit)
+    assert (await git_layer(lost, LayerStore(tmp_path / "second"), str(mirror))).built["tree"] == tree
+
+
+async def test_a_mirror_without_large_files_serves_what_has_none(upstream: Path, tmp_path: Path) -> None:
+    """A repository on this machine is read where it lies, though some other commit of it cannot be."""
+    commit = await git(upstream, "rev-parse", "HEAD~1")
+    lacking = await git(upstream, "rev-parse", "HEAD:later.py")
+    (upstream / ".git" / "objects" / lacking[:2] / lacking[2:]).unlink()
+    history = GitRepository(tmp_path / "history")
+    await history.create()
+    await history.fetch_all(str(upstream))
+    assert len(await history.commits()) == 2
+    request = GitSource(repository=str(upstream), commit=commit)
+    assert (await git_layer(request, LayerStore(tmp_path / "layers"), None)).path.is_dir()
+
+
 async def test_a_history_is_read(upstream: Path, tmp_path: Path) -> None:
     """Commits come newest first with their dates, and their files are known without exporting them."""
     repository = GitRepository(tmp_path / "history")
@@ -107,3 +140,4 @@ async def test_a_history_is_read(upstream: Path, tmp_path: Path) -> None:
 def test_a_mirror_takes_the_place_of_a_host(repository: str, mirror: str | None, address: str) -> None:
     """A recipe names a repository by host, owner and name; where it is fetched from is the user's setting."""
     assert address_of(repository, mirror) == address
+    assert addresses_of(repository, mirror) == tuple(dict.fromkeys((address, address_of(repository, None))))

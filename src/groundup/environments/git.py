@@ -5,7 +5,7 @@ executed: no hooks, no filters, no submodules.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,9 +26,12 @@ _ANYWHERE = re.compile(r"^(/|\.|[a-z+]+://|[^/]+@)")
 async def answers(repository: str, mirror: str | None) -> bool:
     """Whether *repository* can be asked for what it has, within half a minute."""
     variables = {**environment(), "GIT_TERMINAL_PROMPT": "0"}
-    command = ["git", "-c", "protocol.ext.allow=never", "ls-remote", "--", address_of(repository, mirror), "HEAD"]
-    printed = await run_program(command, cwd=Path("/"), environment=variables, timeout_s=_ANSWER_S)
-    return printed.ok
+    for address in addresses_of(repository, mirror):
+        command = ["git", "-c", "protocol.ext.allow=never", "ls-remote", "--", address, "HEAD"]
+        printed = await run_program(command, cwd=Path("/"), environment=variables, timeout_s=_ANSWER_S)
+        if printed.ok:
+            return True
+    return False
 
 
 class Commit(NamedTuple):
@@ -56,6 +59,11 @@ def address_of(repository: str, mirror: str | None) -> str:
     return mirror.replace("{host}", host).replace("{owner}", owner).replace("{name}", name)
 
 
+def addresses_of(repository: str, mirror: str | None) -> tuple[str, ...]:
+    """Return every place to fetch *repository* from, in the order of trying: a mirror, its own host."""
+    return tuple(dict.fromkeys((address_of(repository, mirror), address_of(repository, None))))
+
+
 class GitRepository:
     """A bare repository in a folder of ours."""
 
@@ -67,11 +75,30 @@ class GitRepository:
         self._folder.mkdir(parents=True, exist_ok=True)
         await self.run("init", "--quiet", "--bare", "--template=", ".")
 
+    async def fetch(self, addresses: Iterable[str], commit: str | None) -> None:
+        """Fetch *commit*, or everything, from the first of *addresses* that has it. Raises as the last of them."""
+        refused: list[str] = []
+        for address in addresses:
+            try:
+                if commit is None:
+                    await self.fetch_all(address)
+                else:
+                    await self.fetch_commit(address, commit)
+            except (NetworkError, TaskError) as error:
+                refused.append(str(error))
+                kind = type(error)
+            else:
+                return
+        raise kind("; ".join(refused))
+
     async def fetch_commit(self, address: str, commit: str) -> None:
         """Fetch one commit; servers that do not hand out single ones are asked for everything.
 
         Raises `NetworkError`, or `TaskError` when the repository answers and has no such commit.
         """
+        self._borrow(address)
+        if (await self.run("cat-file", "-e", f"{commit}^{{commit}}")).ok:
+            return
         one = await self.run("fetch", "--quiet", "--depth=1", "--no-tags", address, commit)
         if not one.ok:
             await self.fetch_all(address)
@@ -80,11 +107,23 @@ class GitRepository:
 
     async def fetch_all(self, address: str, advice: str = _ADVICE) -> None:
         """Fetch every branch and tag. Raises `NetworkError`, which ends with the *advice*."""
+        self._borrow(address)
         every = await self.run(
             "fetch", "--quiet", address, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"
         )
         if not every.ok:
             raise NetworkError(f"cannot fetch {address}: {_complaint(every)}; {advice}")
+
+    def _borrow(self, address: str) -> None:
+        """Read the objects of a repository on this machine where they lie.
+
+        Nothing is copied, and a mirror without large files still serves every commit that has none of them.
+        """
+        for objects in (Path(address, "objects"), Path(address, ".git", "objects")):
+            if address.startswith("/") and objects.is_dir():
+                shared = self._folder / "objects" / "info" / "alternates"
+                shared.parent.mkdir(parents=True, exist_ok=True)
+                shared.write_text(f"{objects}\n", encoding="utf-8")
 
     async def commits(self) -> list[Commit]:
         """Return every commit, newest first."""

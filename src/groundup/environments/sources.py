@@ -5,7 +5,7 @@ from pathlib import Path
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError, TaskError
-from groundup.environments.git import GitRepository, address_of
+from groundup.environments.git import GitRepository, addresses_of
 from groundup.environments.layers import Built, LayerStore
 from groundup.environments.requests import AnySource, GitSource, Layer, SourceRequest
 from groundup.registries.ledger import UnknownPackageError
@@ -30,11 +30,15 @@ async def git_layer(request: GitSource, store: LayerStore, mirror: str | None) -
     what = f"the source {request.repository} at {request.commit[:10]}"
 
     async def build(room: Path) -> Built:
-        repository = GitRepository(room / "repository")
-        await repository.create()
-        await repository.fetch_commit(address_of(request.repository, mirror), request.commit)
+        kept = archive_place(request, mirror)
         try:
-            await repository.export(request.commit, room / "tree", room)
+            if kept is not None and kept.is_file():
+                await asyncio.to_thread(extract_archive, kept, room / "tree")
+            else:
+                repository = GitRepository(room / "repository")
+                await repository.create()
+                await repository.fetch(addresses_of(request.repository, mirror), request.commit)
+                await repository.export(request.commit, room / "tree", room)
         except SubmissionError as error:
             raise TaskError(f"{what}: {error}") from error
         digest = await asyncio.to_thread(tree_digest, room / "tree")
@@ -45,6 +49,16 @@ async def git_layer(request: GitSource, store: LayerStore, mirror: str | None) -
     layer = await store.get("source", commit_key(request), build)
     _require(request, layer.built["tree"], what)
     return layer
+
+
+def archive_place(request: GitSource, mirror: str | None) -> Path | None:
+    """Return where the folder *mirror* keeps the tree of *request* as an archive, whether or not it does.
+
+    The name is the tree's digest, which is checked after unpacking; a commit without one has no archive.
+    """
+    if mirror is None or not mirror.startswith("/") or "{" in mirror or request.tree_digest is None:
+        return None
+    return Path(mirror, "archives", f"{request.tree_digest.replace(':', '-')}.tar.gz")
 
 
 def _require(request: GitSource, found: str, what: str) -> None:

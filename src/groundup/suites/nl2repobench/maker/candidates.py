@@ -15,7 +15,7 @@ from packaging.version import InvalidVersion, Version
 from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.records import Record
-from groundup.environments.git import Commit, GitRepository, address_of
+from groundup.environments.git import Commit, GitRepository, addresses_of
 from groundup.environments.requests import AnySource, GitSource, SourceRequest
 from groundup.registries.cache import FetchCache
 from groundup.registries.ledger import UnknownPackageError
@@ -190,13 +190,11 @@ async def of_commits(
     repository: str, commit: str | None, tree: frozenset[str], until: datetime, settings: Settings
 ) -> list[SourceCandidate]:
     """Return commits of *repository*, best first; *commit* alone when one is named. Raises `TaskError`."""
-    address = address_of(repository, settings.git_mirror)
-    history = GitRepository(settings.cache_dir / "git" / short(digest_of(address)))
+    addresses = addresses_of(repository, settings.git_mirror)
+    history = GitRepository(settings.cache_dir / "git" / short(digest_of(addresses[0])))
     await history.create()
-    if commit is not None and re.fullmatch(r"[0-9a-f]{40}", commit):
-        await history.fetch_commit(address, commit)
-    else:
-        await history.fetch_all(address)
+    is_whole = commit is not None and re.fullmatch(r"[0-9a-f]{40}", commit)
+    await history.fetch(addresses, commit if is_whole else None)
     if commit is not None:
         whole = await history.resolve(commit)
         if whole is None:
