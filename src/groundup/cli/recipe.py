@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 EXAMPLES: dict[str, Examples] = {
     "recipe build": (
-        ("From the source distribution of the task's name", "groundup recipe build sqlparse"),
+        ("From the source that was decided for the task", "groundup recipe build sqlparse"),
         ("From another one", "groundup recipe build paillier --source sdist:phe==1.5.0 -o paillier.toml"),
+        ("With more installed", "groundup recipe build schedule-master --with pytz --with freezegun"),
         ("From the best commit of a repository", "groundup recipe build funcy --source git:github.com/Suor/funcy"),
         ("From a draft that somebody edited", "groundup recipe build funcy --draft funcy.toml -o funcy.toml"),
     ),
@@ -34,9 +35,15 @@ NOT_AS_IT_WAS = 4
 def build(
     task: Annotated[str, typer.Argument(metavar="TASK", help="A task of nl2repobench.")],
     source: Annotated[
-        str | None, typer.Option(help="sdist:NAME[==VERSION] or git:REPOSITORY[@COMMIT] (default: sdist:TASK).")
+        str | None,
+        typer.Option(
+            help="sdist:NAME[==VERSION] or git:REPOSITORY[@COMMIT] (default: what was decided for TASK)."
+        ),
     ] = None,
     python: Annotated[str | None, typer.Option(help="Its minor version, when the specification is wrong.")] = None,
+    add: Annotated[
+        list[str] | None, typer.Option("--with", help="A requirement to install; can be repeated.")
+    ] = None,
     draft: Annotated[Path | None, typer.Option(help="Go on from this edited file instead.")] = None,
     from_data: Annotated[Path | None, typer.Option(help="Published data (default: what was pulled).")] = None,
     declared: Annotated[
@@ -53,6 +60,7 @@ def build(
     from groundup.cli.console import say
     from groundup.settings import load
     from groundup.suites.nl2repobench.maker import build as making
+    from groundup.suites.nl2repobench.maker.decisions import Decision, decisions
     from groundup.suites.nl2repobench.recipe import parse_recipe, recipe_text
     from groundup.trees.writer import disk_errors
 
@@ -71,9 +79,11 @@ def build(
                 from groundup.domain.names import unknown
 
                 raise UsageError(unknown("task", task, [one.id for one in data.tasks]))
-            counts = {**_counts(declared or []), data.version: published.declared}
-            wish = making.Wish(source=source, python=python)
-            return await making.build(published, counts, wish, bench, settings, say)
+            decision = decisions().get(task, Decision())
+            counts = {**decision.declared, **_counts(declared or []), data.version: published.declared}
+            given = {"source": source, "python": python, "add": (*decision.add, *(add or ()))}
+            decision = decision.model_copy(update={name: value for name, value in given.items() if value})
+            return await making.build(published, counts, decision, bench, settings, say)
 
     code = 0
     try:

@@ -89,6 +89,9 @@ def stage(
         writer.finish()
     with TreeWriter(workspace, CAPS) as writer:
         _copy_chosen(submission, composed.kept, writer)
+        for path, text in hidden.generated.items():
+            if path not in composed.kept and str(PurePosixPath(path).parent) in {*composed.kept, "."}:
+                writer.file(PurePosixPath(path).parts, [text.encode()], executable=False)
         _copy_chosen(original, frozenset(tested), writer)
         mounts = _mounts(restored, hidden, composed, canaries)
         for mount in mounts:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 Installs = Literal["open", "no-original", "none"]
 """What pip may fetch: everything, as published; all but the task's own library; nothing."""
+_PRETENDED = ("SETUPTOOLS_SCM_PRETEND_VERSION", "PDM_BUILD_SCM_VERSION", "PBR_VERSION")
+"""By which build backends that ask Git for a version are given one: a workspace has no history."""
 _PATIENCE = 3
 _LEAST_COMMAND_S = 900.0
 
@@ -67,6 +69,7 @@ def published_spec(
             "LANG": hidden.locale,
             "LC_ALL": hidden.locale,
             "PYTHONPATH": f"{WORKSPACE}:",  # the image's own PYTHONPATH, which is appended, is empty
+            **dict.fromkeys(_PRETENDED, recipe.source.version),
             **environment.environment,
             **hidden.environment,
         },

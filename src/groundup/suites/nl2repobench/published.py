@@ -6,7 +6,6 @@ per task. What the publishers do not give for a task stays absent.
 
 import asyncio
 import json
-import secrets
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -123,22 +122,13 @@ def _release_of(tasks: tuple[PublishedTask, ...]) -> str:
 
 
 async def original_tree(recipe: Recipe, bench: Bench) -> Path:
-    """Return the original of *recipe* to read: its layer, or a copy in the scratch folder with generated files."""
-    if not recipe.source.generated:
-        return (await bench.builder.source(recipe.source_request())).path
-    copy = bench.scratch / f"original-{secrets.token_hex(4)}"
-    await write_original(recipe, copy, bench)
-    return copy
+    """Return the original of *recipe*, to read."""
+    return (await bench.builder.source(recipe.source_request())).path
 
 
 async def write_original(recipe: Recipe, destination: Path, bench: Bench) -> None:
     """Write the original of *recipe* into the empty folder *destination*. Raises as the environment builder."""
-    source = await bench.builder.source(recipe.source_request())
-    await asyncio.to_thread(copy_tree, source.path, destination)
-    for name, text in recipe.source.generated.items():
-        place = destination / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8")
+    await asyncio.to_thread(copy_tree, await original_tree(recipe, bench), destination)
 
 
 def withheld_names(task: str, recipe: Recipe | None) -> tuple[str, ...]:

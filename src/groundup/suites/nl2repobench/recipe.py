@@ -38,7 +38,10 @@ class Why(StrEnum):
     OPTIONAL_DEPENDENCY = "optional dependency"
     FLAKY = "flaky"
     ISOLATION = "isolation"
+    WITHOUT_LIBRARY = "passes without the library"
     COUNT_WRONG = "published count wrong"
+    VERSIONS = "other versions"
+    """The published image had another interpreter, library or commit; which one is not known."""
 
 
 class RecipeSource(Record):
@@ -49,10 +52,6 @@ class RecipeSource(Record):
     version: str
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     licence: str
-    generated: dict[str, str] = Field(
-        default={},
-        description="path -> text of files that building the original makes; only its own copy has them",
-    )
 
     def request(self) -> AnySource:
         """Return what to ask of the environment builder."""
@@ -74,10 +73,6 @@ class RepositorySource(Record):
     commit: str = Field(pattern=r"^[0-9a-f]{40}$")
     tree_digest: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
     licence: str
-    generated: dict[str, str] = Field(
-        default={},
-        description="path -> text of files that building the original makes; only its own copy has them",
-    )
 
     def request(self) -> AnySource:
         """Return what to ask of the environment builder."""
@@ -99,12 +94,21 @@ class RecipeEnvironment(Record):
     complete: bool = Field(
         default=False, description="the wants are all there is, though some may need more: nothing is resolved"
     )
+    from_source: dict[Pin, Hash] = Field(
+        default={},
+        description="what has no wheel -> hash of its source distribution, which the build sandbox installs; what "
+        "that needs at run time is to be among the wants",
+    )
     lock: dict[Pin, tuple[Hash, ...]] = Field(default={}, description="`name==version` -> hashes")
+    builders: dict[Pin, tuple[Hash, ...]] = Field(default={}, description="the same, of what builds sources")
 
     def request(self) -> PythonRequest:
         """Return what to ask of the environment builder."""
         return PythonRequest(
-            python=self.python, requirements=pinned_lines(self.lock), exclude_newer=self.exclude_newer
+            python=self.python,
+            requirements=pinned_lines(self.lock),
+            exclude_newer=self.exclude_newer,
+            build_requirements=pinned_lines(self.builders),
         )
 
 

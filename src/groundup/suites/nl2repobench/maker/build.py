@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from groundup.domain.errors import TaskError, UsageError
-from groundup.domain.records import Record
-from groundup.environments.requests import GitSource, SourceRequest
+from groundup.environments.requests import GitSource, PythonEnvironment, SourceRequest
 from groundup.grading.bench import Bench
 from groundup.grading.library.canary import own_tests
 from groundup.grading.library.execution import Execution
@@ -20,6 +19,7 @@ from groundup.suites.nl2repobench.maker.candidates import (
     parse_source,
 )
 from groundup.suites.nl2repobench.maker.controls import prove
+from groundup.suites.nl2repobench.maker.decisions import Decision
 from groundup.suites.nl2repobench.maker.differences import reason_of
 from groundup.suites.nl2repobench.maker.layout import protect_what_tests_read, read_layout
 from groundup.suites.nl2repobench.maker.pinning import choose, newest_pin
@@ -35,13 +35,6 @@ MOST_TRIED = 6
 Say = Callable[[str], None]
 
 
-class Wish(Record):
-    """What a person decided before; the rest is found."""
-
-    source: str | None = None
-    python: str | None = None
-
-
 @dataclass(frozen=True)
 class Making:
     """What is the same for all candidates of one task."""
@@ -49,7 +42,7 @@ class Making:
     task: PublishedTask
     declared: Mapping[str, int]
     specification: Specification
-    wish: Wish
+    decision: Decision
     bench: Bench
     registry: PyPIClient
     say: Say
@@ -59,7 +52,7 @@ async def find_candidates(making: Making, settings: Settings) -> list[SourceCand
     """Return the sources to try, best first. Raises `UsageError` when there is none."""
     tree = making.specification.tree
     until = await newest_pin(making.specification, making.registry)
-    kind, what, version = parse_source(making.wish.source or f"sdist:{making.task.id}")
+    kind, what, version = parse_source(making.decision.source or f"sdist:{making.task.id}")
     if kind == "sdist":
         found = await of_releases([what], version, tree, until, making.registry)
     else:
@@ -83,14 +76,14 @@ async def make_draft(making: Making, candidate: SourceCandidate) -> Recipe:
     project = read_project(layer.path)
     tests, notes = read_layout(layer.path, project, task.commands, task.test_files)
     own = [project.name or task.id, *tests.packages]
-    wanted = await choose(making.specification, project, own, making.registry, making.wish.python)
+    wanted = await choose(making.specification, project, own, making.registry, making.decision)
     notes += wanted.notes
     source = _recorded(candidate, project, layer.built["tree"], notes)
     for note in notes:
         making.say(note)
     if tests.distribution is None and project.name is not None:
         tests = tests.model_copy(update={"distribution": _pretended(project, source.version)})
-    return Recipe(
+    draft = Recipe(
         task=task.id,
         notes="; ".join(notes),
         source=source,
@@ -99,6 +92,7 @@ async def make_draft(making: Making, candidate: SourceCandidate) -> Recipe:
         declared=dict(making.declared),
         published=PublishedRun(commands=task.commands, test_files=task.test_files),
     )
+    return making.decision.applied(draft)
 
 
 def _recorded(
@@ -129,7 +123,7 @@ def _pretended(project: OriginalProject, version: str) -> Distribution:
     )
 
 
-__all__ = ["UnfinishedError", "Wish", "build", "finish"]
+__all__ = ["UnfinishedError", "build", "finish"]
 
 
 class UnfinishedError(TaskError):
@@ -141,39 +135,45 @@ class UnfinishedError(TaskError):
 
 
 async def build(
-    task: PublishedTask, declared: dict[str, int], wish: Wish, bench: Bench, settings: Settings, say: Say
+    task: PublishedTask, declared: dict[str, int], decision: Decision, bench: Bench, settings: Settings, say: Say
 ) -> Recipe:
     """Return a frozen recipe of *task*. Raises `UnfinishedError` with the draft, or by who is to blame."""
+    if decision.blocked:
+        say(f"known to stop: {decision.blocked}")
     specification = read_specification(task.specification or "")
     say(
         f"specification: Python {specification.python or 'unknown'}, {len(specification.pins)} pins, "
         f"{len(specification.wishes)} wishes, {len(specification.tree)} paths"
     )
     async with open_index(settings) as registry:
-        making = Making(task, declared, specification, wish, bench, registry, say)
+        making = Making(task, declared, specification, decision, bench, registry, say)
         nearest = await _nearest(making, settings)
-    say(f"took {nearest.source.label}")
-    return await finish(nearest, bench, say, may_repair=True)
+    say(f"took {nearest[0].source.label}")
+    return await _proven(nearest, bench, say, may_repair=True)
 
 
-async def _nearest(making: Making, settings: Settings) -> Recipe:
+_Ran = tuple[Recipe, PythonEnvironment, Execution]
+"""A draft that works, and a run of its original."""
+
+
+async def _nearest(making: Making, settings: Settings) -> _Ran:
     """Return the draft whose source passes most nearly as many tests as were published."""
     candidates = await find_candidates(making, settings)
-    nearest: tuple[tuple[int, int], Recipe] | None = None
+    nearest: tuple[tuple[int, int], _Ran] | None = None
     for candidate in candidates:
         making.say(f"trying {candidate.label}")
         draft = None
         try:
             draft = await make_draft(making, candidate)
-            draft, _, execution = await run_and_repair(draft, making.bench, making.say, may_repair=True)
+            ran = await run_and_repair(draft, making.bench, making.say, may_repair=True)
         except TaskError as error:
             if candidate is candidates[-1] and nearest is None and draft is not None:
                 raise UnfinishedError(str(error), draft) from error
             making.say(str(error)[:500])
             continue
-        distance = _distance(execution, making.declared)
+        distance = _distance(ran[2], making.declared)
         if nearest is None or distance < nearest[0]:
-            nearest = (distance, draft)
+            nearest = (distance, ran)
         if distance == (0, 0):
             break
     if nearest is None:
@@ -183,11 +183,18 @@ async def _nearest(making: Making, settings: Settings) -> Recipe:
 
 async def finish(draft: Recipe, bench: Bench, say: Say, *, may_repair: bool) -> Recipe:
     """Return *draft* locked, repaired, frozen, and shown to give nothing away. Raises `UnfinishedError`."""
-    recipe = draft
     try:
-        recipe, environment, execution = await run_and_repair(recipe, bench, say, may_repair=may_repair)
-        original = await original_tree(recipe, bench)
+        ran = await run_and_repair(draft, bench, say, may_repair=may_repair)
+    except TaskError as error:
+        raise UnfinishedError(str(error), draft) from error
+    return await _proven(ran, bench, say, may_repair=may_repair)
+
+
+async def _proven(ran: _Ran, bench: Bench, say: Say, *, may_repair: bool) -> Recipe:
+    recipe, environment, execution = ran
+    try:
         if may_repair:
+            original = await original_tree(recipe, bench)
             recipe = await protect_what_tests_read(recipe, original, execution, environment, bench, say)
             recipe = _with_reasons(recipe, execution, say)
         return await prove(recipe, bench, say)

@@ -11,6 +11,8 @@ _MARKED = frozenset({Why.SKIPPED, Why.EXPECTED_FAILURE})
 """Tests that never pass with the original, so a published count of passing tests cannot hold them."""
 
 
+_NEAR = 0.05
+"""Of a published count: what differs by more is for a person to explain."""
 _OPTIONAL = re.compile(r"could not import|not installed|unavailable|not available|requires|No module named")
 
 
@@ -69,6 +71,10 @@ def _of_version(recipe: Recipe, version: str, wanted: int) -> Iterator[Differenc
     if others:
         note = f"corrected by the publishers in {others[0]}: {counted}"
         yield Difference(data_version=version, why=Why.COUNT_WRONG, tests=wanted, note=note)
+        return
+    if abs(wanted) <= max(1, recipe.declared[version] * _NEAR):
+        note = f"what the published image held is not known: {counted}"
+        yield Difference(data_version=version, why=Why.VERSIONS, tests=wanted, note=note)
 
 
 _SIGNS = (

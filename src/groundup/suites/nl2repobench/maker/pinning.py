@@ -9,7 +9,8 @@ from packaging.utils import canonicalize_name
 from groundup.domain.records import Record
 from groundup.registries.pypi.client import PyPIClient
 from groundup.sources.names import words
-from groundup.suites.nl2repobench.maker.candidates import MINORS, IndexRelease, releases
+from groundup.suites.nl2repobench.maker.candidates import MINORS, IndexRelease, fetched, releases
+from groundup.suites.nl2repobench.maker.decisions import Decision
 from groundup.suites.nl2repobench.maker.project import OriginalProject
 from groundup.suites.nl2repobench.maker.specification import Specification
 from groundup.suites.nl2repobench.recipe import RecipeEnvironment
@@ -35,11 +36,17 @@ class EnvironmentRequest(Record):
     python: str
     wants: tuple[str, ...]
     exclude_newer: str
+    from_source: dict[str, str] = {}
     notes: tuple[str, ...] = ()
 
     def environment(self) -> RecipeEnvironment:
         """Return it as the part of a recipe that is not yet locked."""
-        return RecipeEnvironment(python=self.python, wants=self.wants, exclude_newer=self.exclude_newer)
+        return RecipeEnvironment(
+            python=self.python,
+            wants=self.wants,
+            exclude_newer=self.exclude_newer,
+            from_source=self.from_source,
+        )
 
 
 async def choose(
@@ -47,30 +54,49 @@ async def choose(
     project: OriginalProject,
     own: Iterable[str],
     registry: PyPIClient,
-    python: str | None,
+    decision: Decision,
 ) -> EnvironmentRequest:
-    """Return what to install. *own*: names of the library itself; *python*: what a person decided."""
+    """Return what to install. *own*: names of the library itself; *decision*: what a person decided."""
     names = {str(canonicalize_name(name)) for name in own}
     notes: list[str] = []
     pins = dict(specification.pins)
     notes += [f"dropped the library itself, {name}=={pins.pop(name)}" for name in sorted(names & pins.keys())]
+    decided = {str(canonicalize_name(Requirement(line).name)) for line in decision.add}
+    for name in pins.keys() & (decided | {str(canonicalize_name(name)) for name in decision.leave_out}):
+        del pins[name]
     known = {name: (await releases(registry, name)).get(_plain(pins[name])) for name in pins}
     for name in [name for name, release in known.items() if release is None]:
         notes.append(f"dropped {name}=={pins.pop(name)}, which the index does not have")
         del known[name]
     found = {name: release for name, release in known.items() if release is not None}
-    chosen = python or _python(specification, found, notes)
+    chosen = decision.python or _python(specification, found, notes)
+    from_source = {}
+    for name in [name for name, release in found.items() if not release.pythons]:
+        file = found.pop(name).source
+        if file is not None:
+            from_source[f"{name}=={pins.pop(name)}"] = f"sha256:{(await fetched(registry, file))[1]}"
+            notes.append(f"{name} has no wheel and is built from source")
     for name in [name for name, release in found.items() if chosen not in release.pythons]:
         notes.append(f"dropped {name}=={pins.pop(name)}, which has no wheel for Python {chosen}")
         del found[name]
     wants = [f"{name}=={version}" for name, version in sorted(pins.items())]
     if len(pins) < 3:  # a list of wishes rather than of a whole environment
-        wants += _wishes(specification, project, names, pins)
+        wants += _wishes(project, project.test_requires, names, pins)
+    else:  # what installing the project would have brought, and the specification forgot
+        forgotten = _wishes(project, (), names | {line.partition("==")[0] for line in from_source}, pins)
+        notes += [f"added {line}, which the project requires" for line in forgotten]
+        wants += forgotten
+    wants = [line for line in wants if canonicalize_name(Requirement(line).name) not in decided]
+    wants += decision.add
     if not any(Requirement(line).name == "pytest" for line in wants):
         notes.append(f"added {_PYTEST}")
         wants.append(_PYTEST)
     return EnvironmentRequest(
-        python=chosen, wants=tuple(wants), exclude_newer=_day(found.values(), pins), notes=tuple(notes)
+        python=chosen,
+        wants=tuple(wants),
+        exclude_newer=_day(found.values(), pins),
+        from_source=from_source,
+        notes=tuple(notes),
     )
 
 
@@ -91,12 +117,10 @@ def lock_without(
     return kept, f"left {', '.join(gone)} out of the lock: it is the library itself" if gone else ""
 
 
-def _wishes(
-    specification: Specification, project: OriginalProject, own: set[str], pins: Mapping[str, str]
-) -> list[str]:
-    """Return what the project itself needs, and what a specification wishes that tests may import."""
+def _wishes(project: OriginalProject, more: Sequence[str], own: set[str], pins: Mapping[str, str]) -> list[str]:
+    """Return what the project itself needs, and of *more* what tests may import, that is not pinned."""
     kept = []
-    for line in dict.fromkeys((*project.requires, *project.test_requires)):
+    for line in dict.fromkeys((*project.requires, *more)):
         name = canonicalize_name(Requirement(line).name)
         if name not in own and name not in pins and name not in _NOT_FOR_TESTS and name != "pytest":
             kept.append(line)

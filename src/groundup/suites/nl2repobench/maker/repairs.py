@@ -25,6 +25,8 @@ _MISSING = re.compile(r"No module named '([\w.]+)'")
 _FIXTURE = re.compile(r"fixture '(\w+)' not found")
 _ASYNC = re.compile(r"async def functions are not natively supported|Unknown pytest\.mark\.asyncio")
 _READ_ONLY = re.compile(r"Read-only file system: '?/workspace/([^'\s]+)")
+_READ_ONLY_SOMEWHERE = re.compile(r"Read-only file system$", re.MULTILINE)
+"""Without a name, as `os.utime` says it."""
 _FIXTURES = {
     "mocker": "pytest-mock", "benchmark": "pytest-benchmark", "requests_mock": "requests-mock",
     "httpserver": "pytest-httpserver", "freezer": "pytest-freezer", "httpx_mock": "pytest-httpx",
@@ -132,6 +134,12 @@ def _writable(recipe: Recipe, printed: str, original: Path) -> Iterator[Repaired
             tests = recipe.tests.model_copy(update={"writable": (*recipe.tests.writable, holder)})
             recipe = recipe.model_copy(update={"tests": tests})
             yield recipe, f"tests write into {holder}"
+    if _READ_ONLY_SOMEWHERE.search(printed):
+        for place in recipe.tests.protected:
+            if (original / place).is_dir() and place not in recipe.tests.writable:
+                tests = recipe.tests.model_copy(update={"writable": (*recipe.tests.writable, place)})
+                recipe = recipe.model_copy(update={"tests": tests})
+                yield recipe, f"a test changes something in a read-only folder: made {place} writable"
 
 
 def _generated(recipe: Recipe, module: str, original: Path) -> Repaired | None:
@@ -147,9 +155,9 @@ def _generated(recipe: Recipe, module: str, original: Path) -> Repaired | None:
                     f'__version__ = version = "{version}"\n'
                     f"__version_tuple__ = version_tuple = ({', '.join(parts)},)\n"
                 )
-                generated: Mapping[str, str] = {**recipe.source.generated, place: code}
-                source = recipe.source.model_copy(update={"generated": generated})
-                return recipe.model_copy(update={"source": source}), f"generated {place} with version {version}"
+                generated: Mapping[str, str] = {**recipe.tests.generated, place: code}
+                tests = recipe.tests.model_copy(update={"generated": generated})
+                return recipe.model_copy(update={"tests": tests}), f"generated {place} with version {version}"
     return None
 
 
@@ -224,7 +232,8 @@ async def _locked(recipe: Recipe, say: Callable[[str], None]) -> Recipe:
     try:
         recipe = await locked(recipe)
     except TaskError:
-        if recipe.environment.complete or not all("==" in line for line in recipe.environment.wants):
+        pinned = sum("==" in line for line in recipe.environment.wants)
+        if recipe.environment.complete or pinned * 2 < len(recipe.environment.wants):
             raise
         note = "the pins contradict each other: locked as they stand, without what they require"
         say(note)

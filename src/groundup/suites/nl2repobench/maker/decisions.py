@@ -1,0 +1,77 @@
+"""What people decided for each task: where its original is, what its specification leaves out.
+
+`decisions.toml` beside the recipes has a table for each task of the benchmark. What can be measured is in the
+recipes, which `recipe build` makes from this.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from groundup.domain.errors import TaskError
+from groundup.domain.plainly import plainly
+from groundup.domain.records import Record
+from groundup.suites.nl2repobench.recipe import Difference, Recipe, Why
+
+_NAME = "decisions.toml"
+
+
+class Decision(Record):
+    """What a person decided for one task; the maker finds the rest."""
+
+    source: str | None = Field(default=None, description="sdist:NAME[==VERSION] or git:REPOSITORY[@COMMIT]")
+    sure: Literal["proven", "likely", "unsure"] = Field(
+        default="unsure",
+        description="proven: the tests of a frozen recipe; likely: name and tree; unsure: neither",
+    )
+    found: str = Field(default="", description="where the source was found, and why this version of it")
+    python: str | None = Field(default=None, description="minor version, where the specification is wrong")
+    add: tuple[str, ...] = Field(
+        default=(), description="requirement lines, in place of what the specification says of the same name"
+    )
+    leave_out: tuple[str, ...] = Field(default=(), description="distributions that are not to be installed")
+    complete: bool = Field(default=False, description="lock what is wanted as it stands, without what it requires")
+    tests: dict[str, Any] = Field(default={}, description="keys of a recipe's [tests] as they are to be")
+    version: str | None = Field(default=None, description="that the original has, where it does not say so itself")
+    reasons: dict[str, Why] = Field(default={}, description="shell pattern of test ids -> why they fail here")
+    differences: tuple[Difference, ...] = Field(
+        default=(), description="what a published count differs by, where the maker cannot say why"
+    )
+    declared: dict[str, int] = Field(default={}, description="data version -> published count")
+    blocked: str = Field(default="", description="why there is no recipe")
+
+    def applied(self, draft: Recipe) -> Recipe:
+        """Return *draft* with what was decided in place of what was guessed. Raises `TaskError`."""
+        source = draft.source.model_copy(update={"version": self.version or draft.source.version})
+        environment = draft.environment.model_copy(
+            update={"complete": self.complete or draft.environment.complete}
+        )
+        tests = draft.tests.model_dump() | self.tests
+        if self.version and tests["distribution"]:
+            tests["distribution"]["version"] = self.version
+        changed = {
+            **draft.model_dump(exclude={"source", "environment"}),
+            "source": source,
+            "environment": environment,
+            "tests": tests,
+            "reasons": {**draft.reasons, **self.reasons},
+            "differences": self.differences,
+        }
+        try:
+            return Recipe.model_validate(changed)
+        except ValidationError as error:
+            raise TaskError(f"{_NAME}: {draft.task}: {plainly(error.errors()[0])}; mend the decision") from error
+
+
+@cache
+def decisions() -> Mapping[str, Decision]:
+    """Return what was decided, by task."""
+    text = (files("groundup.suites.nl2repobench") / _NAME).read_text(encoding="utf-8")
+    try:
+        return {task: Decision.model_validate(table) for task, table in tomllib.loads(text).items()}
+    except ValidationError as error:
+        raise TaskError(f"{_NAME}: {plainly(error.errors()[0])}; mend it") from error
