@@ -110,7 +110,13 @@ async def test_a_mirror_without_large_files_serves_what_has_none(upstream: Path,
     await history.fetch_all(str(upstream))
     assert len(await history.commits()) == 2
     request = GitSource(repository=str(upstream), commit=commit)
-    assert (await git_layer(request, LayerStore(tmp_path / "layers"), None)).path.is_dir()
+    store = LayerStore(tmp_path / "layers")
+    assert (await git_layer(request, store, None)).path.is_dir()
+    newest = await git(upstream, "rev-parse", "HEAD")
+    with pytest.raises(TaskError, match="cannot be read"):
+        await git_layer(request.model_copy(update={"commit": newest}), store, None)
+    rest = request.model_copy(update={"commit": newest, "without": ("later.py",)})
+    assert {path.name for path in (await git_layer(rest, store, None)).path.iterdir()} >= {"lib.py", "tests"}
 
 
 async def test_a_history_is_read(upstream: Path, tmp_path: Path) -> None:

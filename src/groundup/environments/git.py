@@ -151,12 +151,28 @@ class GitRepository:
         printed = await self.run("ls-tree", "-r", commit)
         return b"\n".join(line for line in printed.stdout.splitlines() if line.endswith(b".py"))
 
-    async def export(self, commit: str, destination: Path, work: Path, limits: TreeLimits | None = None) -> None:
-        """Write the tree of *commit* into the new folder *destination*, byte for byte as it was committed."""
+    async def export(
+        self,
+        commit: str,
+        destination: Path,
+        work: Path,
+        limits: TreeLimits | None = None,
+        without: Iterable[str] = (),
+    ) -> None:
+        """Write the tree of *commit*, *without* some paths, into the new folder *destination*, byte for byte."""
         (self._folder / "info").mkdir(exist_ok=True)
         (self._folder / "info" / "attributes").write_text(_AS_COMMITTED, encoding="utf-8")
         archive = work / "commit.tar"
-        printed = await self.run("archive", "--format=tar", "-o", str(archive), commit)
+        printed = await self.run(
+            "archive",
+            "--format=tar",
+            "-o",
+            str(archive),
+            commit,
+            "--",
+            ".",
+            *(f":(exclude,top,literal){path}" for path in without),
+        )
         if not printed.ok:
             raise TaskError(
                 f"the tree of {commit} cannot be read: {printed.text().strip()[:200]}; name another commit"

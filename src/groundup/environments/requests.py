@@ -104,6 +104,7 @@ class GitSource(Record):
     tree_digest: str | None = Field(
         default=None, pattern=r"^sha256:[0-9a-f]{64}$", description="of the tree as committed; None: not yet known"
     )
+    without: tuple[str, ...] = Field(default=(), description="files and folders of it that are left out")
 
 
 AnySource = SourceRequest | GitSource

@@ -19,7 +19,10 @@ _GIT_FORMAT = 1
 
 def commit_key(request: GitSource) -> str:
     """Return the digest under which the store has the tree of *request*."""
-    return digest_of({"format": _GIT_FORMAT, "kind": request.kind, "commit": request.commit})
+    question: dict[str, object] = {"format": _GIT_FORMAT, "kind": request.kind, "commit": request.commit}
+    if request.without:
+        question["without"] = sorted(request.without)
+    return digest_of(question)
 
 
 async def git_layer(request: GitSource, store: LayerStore, mirror: str | None) -> Layer:
@@ -38,7 +41,7 @@ async def git_layer(request: GitSource, store: LayerStore, mirror: str | None) -
                 repository = GitRepository(room / "repository")
                 await repository.create()
                 await repository.fetch(addresses_of(request.repository, mirror), request.commit)
-                await repository.export(request.commit, room / "tree", room)
+                await repository.export(request.commit, room / "tree", room, without=request.without)
         except SubmissionError as error:
             raise TaskError(f"{what}: {error}") from error
         digest = await asyncio.to_thread(tree_digest, room / "tree")

@@ -139,3 +139,18 @@ def test_the_trusted_folder_holds_what_an_installation_would_leave(tmp_path: Pat
     assert (trusted / "bin/calc").stat().st_mode & 0o111
     assert (trusted / "pytest.ini").read_text() == "[pytest]\nxfail_strict = true\n"
     assert (trusted / "runner.py").is_file()
+
+
+def test_what_a_build_writes_is_given_to_a_submission_that_lacks_it(tmp_path: Path, original: Path) -> None:
+    """A package without its version module gets it; a module of its own stays, and no work at all gets nothing."""
+    hidden = HIDDEN.model_copy(update={"generated": {"calc/_version.py": "version = '1'\n"}})
+    given = {"calc/__init__.py": ""}
+    for name, files, expected in (
+        ("lacks", given, "version = '1'\n"),
+        ("has", {**given, "calc/_version.py": "own"}, "own"),
+        ("empty", {}, None),
+    ):
+        (tmp_path / name).mkdir()
+        staged = _stage(tmp_path / name, _write(tmp_path / name / "sub", files), original, hidden)
+        found = staged.workspace / "calc" / "_version.py"
+        assert (found.read_text() if found.exists() else None) == expected

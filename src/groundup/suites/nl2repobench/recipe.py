@@ -72,11 +72,17 @@ class RepositorySource(Record):
     repository: str = Field(description="`host/owner/name`; where it is fetched from is the user's configuration")
     commit: str = Field(pattern=r"^[0-9a-f]{40}$")
     tree_digest: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
+    without: tuple[str, ...] = Field(default=(), description="large files that no test needs; not in the digest")
     licence: str
 
     def request(self) -> AnySource:
         """Return what to ask of the environment builder."""
-        return GitSource(repository=self.repository, commit=self.commit, tree_digest=self.tree_digest)
+        return GitSource(
+            repository=self.repository,
+            commit=self.commit,
+            tree_digest=self.tree_digest,
+            without=self.without,
+        )
 
     @property
     def label(self) -> str:

@@ -72,6 +72,9 @@ async def find_candidates(making: Making, settings: Settings) -> list[SourceCand
 async def make_draft(making: Making, candidate: SourceCandidate) -> Recipe:
     """Return a draft: source, environment and layout, from the files alone."""
     task = making.task
+    if isinstance(candidate.request, GitSource):
+        request = candidate.request.model_copy(update={"without": making.decision.without})
+        candidate = candidate.model_copy(update={"request": request})
     layer = await making.bench.builder.source(candidate.request)
     project = read_project(layer.path)
     tests, notes = read_layout(layer.path, project, task.commands, task.test_files)
@@ -112,6 +115,7 @@ def _recorded(
         repository=candidate.request.repository,
         commit=candidate.request.commit,
         tree_digest=tree,
+        without=candidate.request.without,
         licence=licence,
     )
 

@@ -24,6 +24,7 @@ class Decision(Record):
     """What a person decided for one task; the maker finds the rest."""
 
     source: str | None = Field(default=None, description="sdist:NAME[==VERSION] or git:REPOSITORY[@COMMIT]")
+    without: tuple[str, ...] = Field(default=(), description="large files of a repository that no test needs")
     sure: Literal["proven", "likely", "unsure"] = Field(
         default="unsure",
         description="proven: the tests of a frozen recipe; likely: name and tree; unsure: neither",
