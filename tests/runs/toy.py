@@ -321,6 +321,7 @@ class ToyProvider:
     """A provider that opens nothing."""
 
     name = "toy"
+    guests_are_others = False
 
     def __init__(self, closing_s: float = 0) -> None:
         self.closing_s = closing_s

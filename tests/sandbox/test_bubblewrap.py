@@ -12,7 +12,9 @@ import pytest
 from groundup.domain.errors import SandboxError, UsageError
 from groundup.sandbox.bubblewrap import BubblewrapProvider, find_bubblewrap
 from groundup.sandbox.composition import INSIDE, PYTHON
+from groundup.sandbox.launcher.spawning import changes_users
 from groundup.sandbox.protocol import Mount, SandboxSpec
+from groundup.trees.writer import share_tree
 from tests.sandbox.contract import SandboxContract, sh
 from tests.sandbox.isolation import IsolationContract
 
@@ -54,6 +56,27 @@ async def test_launcher_that_is_killed(provider: BubblewrapProvider, workspace: 
     await sandbox.close()
     again = await provider.open(SandboxSpec(workspace=workspace))
     assert (await again.run(sh("cat file; rm file"))).stdout == b"x"
+
+
+@pytest.mark.skipif(not changes_users(), reason="guests are the user who runs this")
+async def test_a_shared_tree_can_be_replaced_but_not_written(
+    provider: BubblewrapProvider, workspace: Path, tmp_path: Path
+) -> None:
+    """An installer may put files into a layer's shared tree and replace them; the layer stays as it is."""
+    layer, shared = tmp_path / "layer", tmp_path / "shared"
+    layer.mkdir()
+    for name in ("kept", "replaced"):
+        (layer / name).write_text("of the layer")
+    before = [(path.stat().st_uid, path.stat().st_mode) for path in sorted(layer.iterdir())]
+    share_tree(layer, shared)
+    mount = Mount(source=shared, target="/opt/env", writable=True)
+    async with await provider.open(SandboxSpec(workspace=workspace, mounts=(mount,), user="root")) as sandbox:
+        done = await sandbox.run(
+            sh("cd /opt/env; echo x >> kept; chmod 777 kept; rm replaced; echo y > replaced; echo z > new; cat *")
+        )
+    assert done.stdout == b"of the layerz\ny\n"
+    assert [path.read_text() for path in sorted(layer.iterdir())] == ["of the layer"] * 2
+    assert [(path.stat().st_uid, path.stat().st_mode) for path in sorted(layer.iterdir())] == before
 
 
 async def test_pod_that_is_gone(provider: BubblewrapProvider, workspace: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from groundup.domain.errors import InfrastructureError, SubmissionError
 from groundup.trees.digest import tree_digest
 from groundup.trees.limits import TreeLimits
-from groundup.trees.writer import copy_tree
+from groundup.trees.writer import copy_tree, share_tree
 from tests.trees.hostile import Tree, snapshot, stays_inside, trees, write
 
 
@@ -166,3 +166,34 @@ def test_what_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> None:
     finally:
         (tmp_path / "source" / "closed").chmod(0o700)
     assert set(taken.dropped) == {"secret: unreadable", "closed: unreadable"}
+
+
+def test_a_shared_tree_is_of_new_folders_and_the_same_files(tmp_path: Path) -> None:
+    """Who may not write the files can add, remove and replace them, and the source stays as it was."""
+    source, shared = tmp_path / "source", tmp_path / "shared"
+    (source / "package").mkdir(parents=True)
+    for name in ("module.py", "package/inner.py"):
+        (source / name).write_text(name)
+    (source / "link").symlink_to("package/inner.py")
+    share_tree(source, shared)
+    assert snapshot(shared) == snapshot(source)
+    assert (shared / "module.py").samefile(source / "module.py")
+    before = snapshot(source)
+    (shared / "package/inner.py").unlink()
+    (shared / "package/new.py").write_text("new")
+    (tmp_path / "other").write_text("other")
+    (tmp_path / "other").replace(shared / "module.py")
+    assert snapshot(source) == before
+
+
+def test_what_only_its_owner_may_read_or_run_is_copied(tmp_path: Path) -> None:
+    """A guest who is another user than the owner would otherwise lack files that a copy gave it."""
+    source = tmp_path / "source"
+    source.mkdir()
+    for name, mode in (("secret", 0o600), ("program", 0o744), ("plain", 0o644), ("shared program", 0o755)):
+        (source / name).write_text(name)
+        (source / name).chmod(mode)
+    share_tree(source, tmp_path / "shared")
+    same = {path.name for path in (tmp_path / "shared").iterdir() if path.samefile(source / path.name)}
+    assert same == {"plain", "shared program"}
+    assert (tmp_path / "shared" / "program").read_text() == "program"

@@ -15,6 +15,7 @@ from groundup.domain.errors import NoSandboxesError, SandboxError, UsageError
 from groundup.sandbox.composition import Composition, compose, write_etc
 from groundup.sandbox.guest import BubblewrapSandbox
 from groundup.sandbox.host_state import HostState, clean_stale_state, systems
+from groundup.sandbox.launcher.spawning import changes_users
 from groundup.sandbox.launcher_link import Event, LauncherLink
 from groundup.sandbox.pipes import close_all, settle
 from groundup.sandbox.protocol import Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
@@ -39,6 +40,11 @@ class BubblewrapProvider:
         self._starting = asyncio.Lock()
         self._numbers = itertools.count(1)
         self._open: set[BubblewrapSandbox] = set()
+
+    @property
+    def guests_are_others(self) -> bool:
+        """Whether groundup runs as a root that can become other users."""
+        return changes_users()
 
     async def open(self, spec: SandboxSpec) -> Sandbox:
         """Open a sandbox."""

@@ -39,6 +39,7 @@ class FakeProvider:
     """Opens fake sandboxes. `commands` and `specs` say what was asked of it, in order."""
 
     name = "fake"
+    guests_are_others = False
 
     def __init__(self, script: Script = lambda spec, command: answer()) -> None:
         self.commands: list[Command] = []

@@ -69,6 +69,7 @@ class NoneProvider:
     """Runs commands in a folder of the host."""
 
     name = "none"
+    guests_are_others = False
 
     def __init__(self) -> None:
         self._open: list[HostFolder] = []

@@ -215,6 +215,11 @@ class SandboxProvider(Protocol):
 
     name: str
 
+    @property
+    def guests_are_others(self) -> bool:
+        """Whether on the host each guest is another user than groundup, who cannot write its files."""
+        ...
+
     async def open(self, spec: SandboxSpec) -> Sandbox:
         """Open a sandbox; raises `SandboxError` with what to do when the machine cannot."""
         ...

@@ -7,6 +7,7 @@ known, so nothing can be written through one.
 import asyncio
 import errno
 import os
+import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -261,6 +262,38 @@ def copy_tree(source: Path, destination: Path, limits: TreeLimits | None = None)
             return writer.finish()
     finally:
         os.close(root)
+
+
+def share_tree(source: Path, destination: Path) -> None:
+    """Fill the absent folder *destination* with new folders and, in them, the very files of *source*.
+
+    For who cannot write those files but may replace them, such as an installer: that is many times cheaper than a
+    copy. Files that others may not read or run, or that cannot have another name there, are copied. Raises
+    `InfrastructureError`.
+    """
+    with disk_errors(destination):
+        destination.mkdir()
+        with os.scandir(source) as entries:
+            for entry in entries:
+                target = destination / entry.name
+                if entry.is_symlink():
+                    target.symlink_to(Path(entry).readlink())
+                elif entry.is_dir():
+                    share_tree(Path(entry), target)
+                else:
+                    _share_file(entry, target)
+        shutil.copystat(source, destination)
+
+
+def _share_file(entry: os.DirEntry[str], target: Path) -> None:
+    mode = entry.stat().st_mode
+    if mode >> 6 & 0o5 & ~mode:  # the owner may do what others may not
+        shutil.copy2(entry, target)
+        return
+    try:
+        os.link(entry, target)
+    except OSError:  # on another file system, or it has too many names
+        shutil.copy2(entry, target)
 
 
 def _copy(entry: TreeEntry, writer: TreeWriter) -> None:

@@ -54,4 +54,5 @@ def lay_poetry_plugin(packages: Path) -> None:
     for name, text in _FILES.items():
         place = packages / name
         place.parent.mkdir(exist_ok=True)
+        place.unlink(missing_ok=True)  # a file of that name may be one of a layer's
         place.write_text(text, encoding="utf-8")

@@ -6,6 +6,7 @@ their own places; then the child becomes that user. An ordinary user needs neith
 
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import resource
@@ -204,6 +205,12 @@ def _try_mounting() -> None:
     kernel.unshare(kernel.CLONE_NEWNS)
     kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_SLAVE)
     kernel.mount("tmpfs", "/tmp", "tmpfs", 0, "mode=755,size=1m")  # noqa: S108  # seen in this namespace only
+
+
+@functools.cache
+def changes_users() -> bool:
+    """Whether each guest becomes a user of its own here."""
+    return os.geteuid() == 0 and _base() is not None
 
 
 def _base() -> int | None:
