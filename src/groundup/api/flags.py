@@ -183,6 +183,68 @@ class EpisodeFlags(TypedDict, total=False):
     keep_in: Annotated[AnyPath | None, FlagHelp("A new folder in which the submission stays.", WORK)]
 
 
+SERVER = "The server"
+
+
+class ServeFlags(TypedDict, total=False):
+    """What `serve` takes."""
+
+    tasks: Annotated[
+        Names, FlagHelp("Only these tasks or groups of them; can be repeated.", WHICH, metavar="NAMES")
+    ]
+    exclude: Annotated[Names, FlagHelp("All but these; can be repeated.", WHICH, metavar="NAMES")]
+    lang: Annotated[str | None, FlagHelp("Only those in this language, where a suite has several.", WHICH)]
+    split: Annotated[
+        Names,
+        FlagHelp("Name of the split that holds them; can be repeated (default: test).", WHICH, metavar="NAMES"),
+    ]
+    seed: Annotated[int | None, FlagHelp("Shuffle them, always the same way (default: by name).", WHICH)]
+    grader: Annotated[str | None, FlagHelp("Whose scores are the rewards (default: the suite's grader).", HOW)]
+    timeout: Annotated[
+        float | None, FlagHelp("Seconds for a task's tests, instead of its recipe's.", HOW, least=0.1)
+    ]
+    sandbox: Annotated[str | None, FlagHelp("bubblewrap, none or fake.", HOW)]
+    i_trust_this_code: Annotated[bool, FlagHelp("With --sandbox none: let it run with all your rights.", HOW)]
+    submits: Annotated[
+        int | None,
+        FlagHelp("How many an episode has; the last one ends it (default: 1; 0: any number).", EPISODE, least=0),
+    ]
+    reward_at_end: Annotated[bool, FlagHelp("Grade the last submit only; others have no reward.", EPISODE)]
+    hide_scores: Annotated[bool, FlagHelp("The model reads no score; the trainer gets its reward.", EPISODE)]
+    max_turns: Annotated[int | None, FlagHelp("Commands in one episode.", EPISODE, least=1)]
+    max_seconds: Annotated[float | None, FlagHelp("Wall clock of one episode.", EPISODE, least=1)]
+    agent_name: Annotated[str | None, FlagHelp("Who plays, for reports (default: client).", EPISODE)]
+    model_name: Annotated[str | None, FlagHelp("The model that plays, for reports.", EPISODE)]
+    slots: Annotated[int | None, FlagHelp("Episodes that are open at once (default: 8).", SERVER, least=1)]
+    waiting: Annotated[int | None, FlagHelp("Sessions that may wait for a slot (default: 256).", SERVER, least=0)]
+    client_slots: Annotated[int | None, FlagHelp("Slots of one client (default: all).", SERVER, least=1)]
+    idle: Annotated[
+        float | None,
+        FlagHelp("Seconds until a silent client's session is given up (default: 900).", SERVER, least=0.1),
+    ]
+    drain: Annotated[
+        float | None,
+        FlagHelp("Seconds that open episodes have when it is stopped (default: 60).", SERVER, least=0),
+    ]
+    host: Annotated[str | None, FlagHelp("Address to listen on; others than this machine's need a token.", SERVER)]
+    port: Annotated[int | None, FlagHelp("Port (default: 8080; 0: a free one).", SERVER, least=0)]
+    token: Annotated[
+        Names,
+        FlagHelp(
+            "What clients send as bearer token; one for each client. Better in GROUNDUP_TOKEN, with commas.",
+            SERVER,
+            metavar="TOKENS",
+        ),
+    ]
+    jobs: Annotated[
+        int | None, FlagHelp("Gradings at once (setting: jobs, default: processors).", WORK, "-j", least=1)
+    ]
+    output: Annotated[
+        AnyPath | None, FlagHelp("Folder of run folders (setting: output, default: runs).", WORK, "-o")
+    ]
+    run_id: Annotated[str | None, FlagHelp("Name of the run's folder; an earlier one of `serve` goes on.", WORK)]
+
+
 class JudgeFlags(TypedDict, total=False):
     """What `judge` takes: who judges what, and for how much."""
 

@@ -34,6 +34,7 @@ COMMANDS = {
     "ablate": "submissions:ablate",
     "run": "run:run",
     "evaluate": "run:evaluate",
+    "serve": "serve:serve",
     "resume": "run:resume",
     "regrade": "run:regrade",
     "report": "report:report",
@@ -74,7 +75,7 @@ GROUPS = {
 """What each group of commands is about."""
 
 JOBS = {
-    "Measure": ("evaluate", "run", "report", "compare", "show", "resume", "runs"),
+    "Measure": ("evaluate", "run", "report", "compare", "show", "resume", "runs", "serve"),
     "Look closer": ("shell", "regrade", "judge", "export", "import", "ablate"),
     "Benchmarks and their tasks": ("suites", "tasks", "data", "recipe", "curate"),
     "Dependencies of a repository": ("infer", "registry"),

@@ -40,13 +40,15 @@ class AttemptTry:
     cache: VerdictCache | None = None
     makes_only: bool = False
     """Whether to end before grading."""
+    anew: bool = False
+    """Whether to make the submission again where one is there."""
 
     async def settle(self) -> EpisodeResult:
         """Return what came of it; a failure is a result too. Raises only what stops other attempts as well."""
         phase, submission = self.maker.phase, None
         try:
             with full_disk_named():
-                submission = self.sink.made() or await self._make()
+                submission = (None if self.anew else self.sink.made()) or await self._make()
                 phase = Phase.GRADING
                 if self.makes_only:
                     return EpisodeResult(outcome=submission.outcome, submission=submission)

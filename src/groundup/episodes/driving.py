@@ -19,7 +19,7 @@ from pydantic import JsonValue
 
 from groundup.agents.base import AgentResult, SubmitResult, Trajectory
 from groundup.agents.tools import run_bash
-from groundup.agents.workplace import AgentSandbox, open_workplace
+from groundup.agents.workplace import AgentSandbox, LanguageTools, open_workplace
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome, Submission
@@ -73,12 +73,32 @@ class DrivenEpisode:
         self._scratch = scratch
         self._gradings = count(1)
         self._turns = 0
+        self._handed_in = False
         self._ended: AgentResult | None = None
 
     @property
     def task(self) -> Task:
         """What is asked; nothing of its oracle."""
         return self._episode.grading.task
+
+    @property
+    def tools(self) -> LanguageTools:
+        """What there is for the task's language."""
+        return self._sandbox.tools
+
+    @property
+    def turns(self) -> int:
+        """How many commands were run."""
+        return self._turns
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing can be done any more but to grade it."""
+        return self._ended is not None
+
+    def note(self, kind: str, **fields: JsonValue) -> None:
+        """Record a step of the player's own, such as the prompt that a model got."""
+        self._record(kind, **fields)
 
     async def run(self, command: str, timeout_s: float | None = None) -> Observation:
         """Run *command* in a shell in the workspace. It counts as a turn."""
@@ -115,6 +135,12 @@ class DrivenEpisode:
             self._ended = AgentResult(outcome=Outcome.SUBMITTED, turns=self._turns)
         return result
 
+    async def hand_in(self) -> EpisodeResult:
+        """Hand in and grade what lies in the workspace now; the episode goes on. The sink keeps the last one."""
+        self._check_open()
+        self._handed_in = True
+        return await self._settled(AgentResult(outcome=Outcome.SUBMITTED, turns=self._turns), anew=True)
+
     async def grade(self) -> EpisodeResult:
         """End the episode: hand in what lies in the workspace, and grade that.
 
@@ -125,6 +151,9 @@ class DrivenEpisode:
         await self._sandbox.close()
         if first:
             self._record("ended", outcome=ended.outcome.value, detail=ended.detail)
+        return await self._settled(ended, anew=first and self._handed_in)
+
+    async def _settled(self, ended: AgentResult, *, anew: bool) -> EpisodeResult:
         scratch = self._scratch / f"graded-{next(self._gradings)}"
         scratch.mkdir()
         return await AttemptTry(
@@ -133,6 +162,7 @@ class DrivenEpisode:
             sink=self._sink,
             scratch=scratch,
             index=self.spec.index,
+            anew=anew,
         ).settle()
 
     def _record(self, kind: str, **fields: JsonValue) -> None:

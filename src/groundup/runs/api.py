@@ -25,7 +25,7 @@ from groundup.runs.progress import Progress, Standing, Warned, silent
 from groundup.runs.submissions import GeneratedSource
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
-from groundup.store.records import EarlierRun, RunConfiguration
+from groundup.store.records import EarlierRun, RunConfiguration, Served
 
 
 class RunResult(Record):
@@ -88,6 +88,11 @@ def resume(
     """
     config = RunFolder(folder).config()
     earlier = config.configuration
+    if isinstance(earlier.submissions, Served):
+        raise UsageError(
+            f"{config.run_id!r} is a server's run, which owes nothing; `groundup serve {earlier.suite} --run-id "
+            f"{config.run_id}` goes on with it, `groundup regrade` grades what was handed in again"
+        )
     if keys := changed_fields(earlier, _with(earlier, changes)):
         refuse(config.run_id, keys)
     check_trust(earlier.sandbox, trusted=options.trusted)

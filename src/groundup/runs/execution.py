@@ -35,6 +35,8 @@ from groundup.store.folder import RunFolder, RunWriter
 from groundup.store.records import ConfigFile, Start
 from groundup.store.verdict_cache import VerdictCache
 
+Plain = str | int | float | bool | None
+
 
 @dataclass(frozen=True)
 class RunJob:
@@ -64,8 +66,8 @@ async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, boo
         equipment(job.plan.configuration.sandbox, job.settings) as tools,
         generation(job.plan.source, job.options, job.settings, lambda: _paid_usd(job)) as made_by,
     ):
-        with _writer(job, tools) as writer:
-            start = writer.began(_start(job.options, tools))
+        with open_writer(job.plan, job.path, tools, resumed=job.resumed) as writer:
+            start = writer.began(started(job.options.model_dump(), tools))
             tally = Tally(len(job.plan.planned))
             owed = _Owed(job, writer, (tools, made_by), tally, start)
             job.progress(
@@ -87,17 +89,17 @@ def _paid_usd(job: RunJob) -> float:
     return paid_so_far(RunFolder(job.path)) if job.resumed else 0.0
 
 
-def _writer(job: RunJob, tools: Equipment) -> RunWriter:
-    plan = job.plan
+def open_writer(plan: RunPlan, path: Path, tools: Equipment, *, resumed: bool) -> RunWriter:
+    """Hold the run's folder at *path*: a new one, or with *resumed* one that has the same configuration."""
     identity = tools.provider.identity()
     pinned = {**plan.pinned, "sandbox": " ".join(f"{name} {identity[name]}" for name in sorted(identity))}
-    if job.resumed:
-        folder = RunFolder(job.path)
+    if resumed:
+        folder = RunFolder(path)
         refuse_changes(folder.config(), plan, pinned)
         folder.latest()  # a damaged file is refused before anything is done
-        return RunWriter.open(job.path)
+        return RunWriter.open(path)
     config = ConfigFile(
-        run_id=job.path.name,
+        run_id=path.name,
         created_at=datetime.now(UTC),
         suite_name=plan.suite.name,
         grader=plan.grader.name,
@@ -106,7 +108,7 @@ def _writer(job: RunJob, tools: Equipment) -> RunWriter:
         pinned=pinned,
         digest=ConfigFile.digest_for(plan.configuration, plan.planned, pinned),
     )
-    return RunWriter.create(job.path, config)
+    return RunWriter.create(path, config)
 
 
 def refuse_changes(earlier: ConfigFile, plan: RunPlan, pinned: Mapping[str, str]) -> None:
@@ -124,7 +126,8 @@ def refuse(run_id: str, keys: list[str]) -> None:
     )
 
 
-def _start(options: RunOptions, tools: Equipment) -> Start:
+def started(options: Mapping[str, Plain], tools: Equipment) -> Start:
+    """Return the record of this process as it begins to work on a run."""
     return Start(
         at=datetime.now(UTC),
         pid=os.getpid(),
@@ -137,7 +140,7 @@ def _start(options: RunOptions, tools: Equipment) -> Start:
             "memory_mb": str(machine_memory_mb()),
         },
         tools=tools.identity(),
-        options=options.model_dump(),
+        options=dict(options),
     )
 
 

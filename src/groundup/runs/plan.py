@@ -18,12 +18,14 @@ from groundup.runs.submissions import (
     EarlierRunSource,
     GeneratedSource,
     ReferenceSource,
+    ServedSource,
     SubmissionOrigin,
     check_instructions,
 )
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import (
+    Begun,
     ConfigFile,
     EarlierRun,
     Generated,
@@ -31,6 +33,7 @@ from groundup.store.records import (
     Predictions,
     References,
     RunConfiguration,
+    Served,
 )
 from groundup.suites.base import Grader, Suite, open_suite
 
@@ -64,6 +67,8 @@ class RunOptions(Record):
     trusted: bool = Field(default=False, description="the user said --i-trust-this-code")
 
 
+_READERS = (GeneratedSource, ServedSource)
+"""Where submissions come from that somebody makes who reads what a task asks for."""
 Groups = Mapping[str, Collection[str]]
 """Tasks by the common names that their suite gives them."""
 
@@ -91,6 +96,7 @@ class RunPlan:
         """Return what decides one attempt."""
         configuration, name = self.configuration, key.task
         made = configuration.submissions if isinstance(configuration.submissions, Generated) else None
+        played = configuration.submissions if isinstance(configuration.submissions, Generated | Served) else None
         general = ("suite", "grader version", "architecture", "submission agent")
         names = {*general, f"task {name}", f"grader of {name}", f"withheld from {name}"}
         return EpisodeSpec(
@@ -100,7 +106,7 @@ class RunPlan:
             subject=configuration.subject,
             model_settings=made.model_settings if made else {},
             grader=self.grader.name,
-            limits=made.limits if made else EpisodeLimits(),
+            limits=played.limits if played else EpisodeLimits(),
             feedback=made.feedback if made else Feedback.SCORE,
             timeout_s=configuration.timeout_s,
             pinned={pin: value for pin, value in self.pinned.items() if pin in names},
@@ -114,11 +120,11 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> RunPlan:
     every = {task.id: task for task in suite.tasks()}
     source = _source(configuration, suite, sorted(every))
     usual = _usual(suite, configuration)
-    if isinstance(source, GeneratedSource):
+    if isinstance(source, _READERS):
         usual = [name for name in usual if every[name].instruction is not None] or usual
     groups = suite.groups()
     tasks = {name: every[name] for name in _selected(configuration, sorted(every), usual, groups)}
-    if isinstance(source, GeneratedSource):
+    if isinstance(source, _READERS):
         check_instructions(suite.name, tasks)
     if configuration.submissions == References(which="oracle"):
         _check_oracles(suite, set(configuration.tasks or ()) & tasks.keys())
@@ -147,12 +153,14 @@ def left_out_notice(plan: RunPlan) -> str:
 
 def changed(earlier: ConfigFile, plan: RunPlan, pinned: Mapping[str, str]) -> list[str]:
     """Return the keys in which *plan* differs from the run that *earlier* describes."""
+    was, planned = earlier.planned, plan.planned
+    compared = ("tasks",) if isinstance(was, Begun) else tuple(Planned.model_fields)
     before = {
-        **{name: str(value) for name, value in earlier.planned},
+        **{name: str(getattr(was, name)) for name in compared},
         **earlier.pinned,
         "grader": earlier.grader,
     }
-    now = {**{name: str(value) for name, value in plan.planned}, **pinned, "grader": plan.grader.name}
+    now = {**{name: str(getattr(planned, name)) for name in compared}, **pinned, "grader": plan.grader.name}
     keys = changed_fields(earlier.configuration, plan.configuration)
     keys += sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
     return list(dict.fromkeys(keys))
@@ -240,6 +248,8 @@ def _source(configuration: RunConfiguration, suite: Suite, tasks: Sequence[str])
             return EarlierRunSource(RunFolder(Path(path)))
         case Generated() as generated:
             return GeneratedSource(generated, suite)
+        case Served():
+            return ServedSource()
         case Predictions() as predictions:
             from groundup.runs.predictions import PredictionLayout, open_predictions
 
@@ -252,7 +262,7 @@ def _pinned(
 ) -> dict[str, str]:
     pinned = suite_pins(suite, grader)
     for task in tasks.values():
-        pinned |= task_pins(suite, grader, task, is_read=isinstance(source, GeneratedSource))
+        pinned |= task_pins(suite, grader, task, is_read=isinstance(source, _READERS))
     keys = set(map(str, planned.keys))
     for name, digest in source.identity().items():
         if name in keys or "/" not in name:  # what lies there for other attempts does not matter

@@ -154,6 +154,22 @@ class GeneratedSource:
         return True
 
 
+class ServedSource:
+    """The clients of a server, which hand in what they want."""
+
+    def attempts(self) -> int:
+        """Return 1: how many there will be is not known."""
+        return 1
+
+    def identity(self) -> Mapping[str, str]:
+        """Return nothing: who they are is not known either."""
+        return {}
+
+    def holds(self, attempt: AttemptKey) -> bool:
+        """Every task can be attempted."""
+        return True
+
+
 def check_instructions(suite: str, tasks: Mapping[str, Task]) -> None:
     """Raise `UsageError` when one of *tasks* has no instruction to give to an agent."""
     lacking = [name for name, task in tasks.items() if task.instruction is None]

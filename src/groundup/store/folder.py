@@ -21,7 +21,7 @@ from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import TestResult, Verdict
 from groundup.store.attempts import AttemptFolder, AttemptWriter
 from groundup.store.files import Journal, complete_lines, write_atomically
-from groundup.store.records import ConfigFile, Generated, LockFile, Start, VerdictLine, latest
+from groundup.store.records import Begun, ConfigFile, Generated, LockFile, Served, Start, VerdictLine, latest
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import disk_errors
 
@@ -154,7 +154,19 @@ class RunFolder:
             raise UsageError(
                 f"{self.config_file} was changed after the run began (its digest differs); restore it"
             )
-        return found
+        if not isinstance(found.configuration.submissions, Served):
+            return found
+        keys = self.begun()
+        attempts = 1 + max((key.index for key in keys), default=0)
+        begun = Begun(tasks=found.planned.tasks, attempts=attempts, listed=keys)
+        return found.model_copy(update={"planned": begun})
+
+    def begun(self) -> tuple[AttemptKey, ...]:
+        """Return the attempts that have a folder or a line, first indexes first."""
+        places = [place for place in self.path.glob("attempts/*/*") if place.name.isdecimal()]
+        keys = {AttemptKey(task=place.parent.name, index=int(place.name)) for place in places}
+        keys |= {line.attempt for line in self.lines()}
+        return tuple(sorted(keys, key=lambda key: (key.index, key.task)))
 
     def lock(self) -> LockFile:
         """Return which processes worked on the run so far, with what tools."""

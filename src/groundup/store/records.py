@@ -56,7 +56,21 @@ class Generated(Record):
     feedback: Feedback = Feedback.SCORE
 
 
-SubmissionsFrom = Annotated[References | Predictions | EarlierRun | Generated, Field(discriminator="kind")]
+class Served(Record):
+    """Submissions are made by clients of a server, as many as come."""
+
+    kind: Literal["served"] = "served"
+    agent: str = Field(default="client", description="who plays, as the server's user says")
+    model: str | None = None
+    limits: EpisodeLimits = EpisodeLimits()
+    submits: int | None = Field(default=1, ge=1, description="how many end an episode; None: any number")
+    reward: Literal["submit", "end"] = Field(default="submit", description="when one is given")
+    shows_scores: bool = Field(default=True, description="whether the text of a submit says the score")
+
+
+SubmissionsFrom = Annotated[
+    References | Predictions | EarlierRun | Generated | Served, Field(discriminator="kind")
+]
 
 
 class RunConfiguration(Record):
@@ -83,6 +97,8 @@ class RunConfiguration(Record):
                 return Subject(agent="regrade", settings={"run": path})
             case Generated(agent=agent, model=model, options=options):
                 return Subject(agent=agent, model=model, settings=_plain(options))
+            case Served(agent=agent, model=model):
+                return Subject(agent=agent, model=model)
 
 
 def _plain(options: Mapping[str, JsonValue]) -> dict[str, str | int | float | bool | None]:
@@ -110,6 +126,24 @@ class Planned(Record):
     def holds(self, key: AttemptKey) -> bool:
         """Whether *key* is one of them."""
         return key.task in self.tasks and key.index < self.attempts
+
+
+class Begun(Planned):
+    """The attempts of a server's run: those that were begun so far, for nobody plans how many clients come."""
+
+    listed: tuple[AttemptKey, ...]
+
+    @property
+    def keys(self) -> tuple[AttemptKey, ...]:
+        """All that were begun."""
+        return self.listed
+
+    def __len__(self) -> int:
+        return len(self.listed)
+
+    def holds(self, key: AttemptKey) -> bool:
+        """Whether *key* is one of them."""
+        return key in self.listed
 
 
 class ConfigFile(Record):

@@ -1,0 +1,129 @@
+"""Serving a suite's tasks as environments: from flags to a server."""
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Unpack
+
+from groundup.api.flags import ServeFlags, names
+from groundup.api.requests import checked, settings_for
+from groundup.configuration import PREFIX, environment
+from groundup.domain.errors import MachineError, UsageError
+from groundup.domain.limits import EpisodeLimits
+from groundup.domain.names import checked_name
+from groundup.episodes.equipment import check_trust
+from groundup.runs.plan import make_plan
+from groundup.settings import Settings
+from groundup.store.records import RunConfiguration, Served
+
+if TYPE_CHECKING:
+    from groundup.serving.server import ServeJob
+
+_TOKEN = f"{PREFIX}TOKEN"
+_PORT = 8080
+
+
+def serving(suite: str, *, settings: Settings | None = None, **flags: Unpack[ServeFlags]) -> "ServeJob":
+    """Return what `serve` would do. Raises `UsageError`, and `MachineError` where the extra is not installed."""
+    if find_spec("starlette") is None or find_spec("uvicorn") is None:
+        raise MachineError("serving needs Starlette and uvicorn; install them with pip install 'groundup[serve]'")
+    from groundup.serving.server import ServeJob
+    from groundup.serving.session import Rules
+    from groundup.serving.sessions import Room
+
+    given: ServeFlags = checked(ServeFlags, flags)
+    found = settings_for(given, settings)
+    check_trust(found.sandbox, trusted=given.get("i_trust_this_code", False))
+    served = _served(given)
+    plan = make_plan(_configuration(suite, served, given, found), found)
+    name = checked_name(given.get("run_id") or f"{plan.suite.name}-served-{datetime.now(UTC):%Y%m%d-%H%M%S}")
+    path = found.output / name
+    room = {
+        "slots": given.get("slots"),
+        "waiting": given.get("waiting"),
+        "client_slots": given.get("client_slots"),
+        "idle_s": given.get("idle"),
+    }
+    return ServeJob(
+        plan=plan,
+        path=path,
+        settings=found,
+        rules=Rules(
+            submits=served.submits,
+            reward=served.reward,
+            shows_scores=served.shows_scores,
+            limits=served.limits,
+        ),
+        room=Room.model_validate({key: value for key, value in room.items() if value is not None}),
+        splits=names(given.get("split"), "--split") or ("test",),
+        seed=given.get("seed"),
+        tokens=_tokens(given),
+        drain_s=given.get("drain", 60.0) or 0.0,
+        resumed=(path / "config.json").exists(),
+    )
+
+
+def listening(host: str | None, port: int | None, *, has_token: bool) -> socket.socket:
+    """Return a socket that listens. Raises `UsageError` for strangers without a token, and for a taken port."""
+    wanted, number = host or "127.0.0.1", _PORT if port is None else port
+    if not has_token and not _is_local(wanted):
+        raise UsageError(
+            f"--host {wanted} lets other machines in: set {_TOKEN} or --token, or leave --host out for this one"
+        )
+    try:
+        family = socket.getaddrinfo(wanted, number, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((wanted, number), family=family, backlog=1024)
+    except OSError as error:
+        raise UsageError(f"cannot listen on {wanted}, port {number}: {error.strerror or error}") from error
+
+
+def serve(job: "ServeJob", listener: socket.socket, ready: Callable[[str], object]) -> None:
+    """Serve until a signal; *ready* gets the server's address once it answers."""
+    from groundup.serving import server
+
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    asyncio.run(server.serve(job, listener, lambda service: ready(f"http://{shown}:{port}")))
+
+
+def _is_local(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _tokens(given: ServeFlags) -> tuple[str, ...]:
+    """Return the tokens of the command line and of the environment."""
+    given_here = names(given.get("token"), "--token") or ()
+    return tuple(dict.fromkeys((*given_here, *(names(environment().get(_TOKEN), _TOKEN) or ()))))
+
+
+def _served(given: ServeFlags) -> Served:
+    submits = given.get("submits", 1)
+    return Served(
+        agent=given.get("agent_name") or "client",
+        model=given.get("model_name"),
+        limits=EpisodeLimits(turns=given.get("max_turns"), wall_clock_s=given.get("max_seconds")),
+        submits=submits or None,
+        reward="end" if given.get("reward_at_end") else "submit",
+        shows_scores=not given.get("hide_scores"),
+    )
+
+
+def _configuration(suite: str, served: Served, given: ServeFlags, settings: Settings) -> RunConfiguration:
+    language = given.get("lang")
+    return RunConfiguration(
+        suite=suite,
+        submissions=served,
+        grader=given.get("grader"),
+        tasks=names(given.get("tasks"), "--tasks"),
+        exclude=(*(names(given.get("exclude"), "--exclude") or ()), *((f"!{language}",) if language else ())),
+        timeout_s=given.get("timeout"),
+        sandbox=settings.sandbox,
+    )

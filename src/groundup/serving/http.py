@@ -1,0 +1,138 @@
+"""What the protocols over HTTP share: who asks, what a body holds, and what errors become."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from groundup.domain.errors import GroundupError, UsageError
+from groundup.serving.metrics import Metrics
+from groundup.serving.offers import Offer
+from groundup.serving.session import EndedError, Rules, StartingError
+from groundup.serving.sessions import ExistsError, FullError, Sessions, UnknownSessionError
+
+OPEN_PATHS = frozenset({"/health", "/openenv/health"})
+"""What anybody may ask: whether the server is there."""
+STARTING = {"X-Backend-State": "starting", "Retry-After": "2"}
+"""By these headers clients know that nothing was done, and ask again for minutes."""
+_BODY_BYTES = 64 * 1024 * 1024
+_CLIENT = "groundup.client"
+
+
+@dataclass(frozen=True)
+class Service:
+    """What all protocols offer."""
+
+    offer: Offer
+    rules: Rules
+    sessions: Sessions
+    metrics: Metrics
+
+
+def client_of(connection: HTTPConnection) -> str:
+    """Return who asks: a digest of the token, or the host."""
+    return str(connection.scope[_CLIENT])
+
+
+async def body_of(request: Request) -> dict[str, JsonValue]:
+    """Return the JSON object that a request holds; nothing for an empty body. Raises `UsageError`."""
+    data = bytearray()
+    async for part in request.stream():
+        data += part
+        if len(data) > _BODY_BYTES:
+            raise HTTPException(413, f"a request has at most {_BODY_BYTES // 1024**2} MiB")
+    if not data:
+        return {}
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the body is not JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise UsageError("the body is no JSON object")
+    return document
+
+
+def refusal(error: Exception) -> Response:
+    """Return what a client gets for an error of ours."""
+    match error:
+        case HTTPException(status_code=status, detail=detail):
+            return JSONResponse({"detail": detail}, status)
+        case UsageError() | ExistsError():
+            return JSONResponse({"detail": str(error)}, 400)
+        case UnknownSessionError():
+            return JSONResponse({"detail": str(error)}, 404)
+        case EndedError():
+            return JSONResponse({"detail": str(error)}, 410)
+        case StartingError() | FullError():
+            return JSONResponse({"detail": str(error)}, 503, headers=STARTING)
+        case GroundupError():
+            return JSONResponse({"detail": str(error)}, 500)
+    return JSONResponse({"detail": f"a bug of the server: {type(error).__name__}"}, 500)
+
+
+async def refused(request: Request, error: Exception) -> Response:
+    """Return `refusal`, as Starlette calls it."""
+    return refusal(error)
+
+
+class Gate:
+    """Lets in who has a token; without tokens, everybody on this machine who is no page in a browser."""
+
+    def __init__(self, app: ASGIApp, tokens: Sequence[str] = ()) -> None:
+        self._app = app
+        self._clients = {token.encode(): f"token-{_digest(token)}" for token in tokens}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or answer it with 401 or 403."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        client = self._named(headers)
+        if client is None and scope["path"] not in OPEN_PATHS:
+            await _deny(401, "no token of this server: send it as Authorization: Bearer", scope, receive, send)
+        elif not self._clients and "origin" in headers:
+            await _deny(403, "pages in browsers may not ask a server without a token", scope, receive, send)
+        else:
+            host = (scope.get("client") or ("local", 0))[0]
+            await self._app({**scope, _CLIENT: client or str(host)}, receive, send)
+
+    def _named(self, headers: Headers) -> str | None:
+        """Return the client whose token is among *headers*; empty where none is needed, None for a stranger."""
+        if not self._clients:
+            return ""
+        given = [headers.get("x-api-key", "")]
+        scheme, _, value = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            given.append(value.strip())
+        for token, client in self._clients.items():
+            if any(hmac.compare_digest(token, one.encode()) for one in given):
+                return client
+        return None
+
+
+async def _deny(status: int, detail: str, scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 4401, "reason": detail})
+        return
+    await JSONResponse({"detail": detail}, status)(scope, receive, send)
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()[:8]
+
+
+def text_of(given: Mapping[str, JsonValue], name: str) -> str | None:
+    """Return a text of a body; None where it is absent or null. Raises `UsageError`."""
+    value = given.get(name)
+    if value is not None and not isinstance(value, str):
+        raise UsageError(f"{name} is a text")
+    return value

@@ -1,0 +1,214 @@
+"""The Open Reward Standard: sessions over HTTP, calls as server-sent events.
+
+Clients ask for `/prompt` or for `/<environment>/prompt`; both are served. A session's id costs nothing: it is made
+without anything being kept, and a session exists from `/create` on.
+"""
+
+from collections.abc import Awaitable, Callable
+from uuid import uuid4
+
+from pydantic import JsonValue
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from groundup.domain.errors import UsageError
+from groundup.domain.tasks import Task
+from groundup.domain.version import __version__
+from groundup.serving.calls import Answer, Call, CallRefusedError
+from groundup.serving.events import CallStream, Document, error_event, event
+from groundup.serving.http import Service, body_of, client_of, text_of
+from groundup.serving.offers import TERMINAL, prompt_of, tools
+from groundup.serving.session import Session
+
+READY_S = 20.0
+"""How long a question waits for an episode that opens; proxies and clients end silent ones after 30 s."""
+_SESSION_CHARACTERS = 200
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Ors:
+    """The routes."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._offer = service.offer
+        self._sessions = service.sessions
+
+    def routes(self) -> list[Route]:
+        """Return them: of the server, then those of its environment, bare and below its name."""
+        name = self._offer.suite
+        of_server: list[tuple[str, str, Handler]] = [
+            ("GET", "/health", self._health),
+            ("GET", "/version", self._version),
+            ("GET", "/list_environments", self._environments),
+            ("POST", "/create_session", self._create_session),
+            ("POST", "/create", self._create),
+            ("POST", "/ping", self._ping),
+            ("POST", "/delete", self._delete),
+            ("POST", "/delete_session", self._delete),
+            ("GET", "/v1/environments/{rest:path}/required-secrets", self._secrets),
+        ]
+        of_environment: list[tuple[str, str, Handler]] = [
+            ("GET", "/splits", self._splits),
+            ("POST", "/num_tasks", self._num_tasks),
+            ("POST", "/tasks", self._tasks),
+            ("POST", "/task", self._task),
+            ("POST", "/task_range", self._task_range),
+            ("GET", "/tools", self._tools),
+            ("GET", "/task_tools", self._task_tools),
+            ("GET", "/prompt", self._prompt),
+            ("GET", "/messages", self._messages),
+            ("POST", "/call", self._call),
+        ]
+        below = [(method, f"/{name}{path}", handler) for method, path, handler in of_environment]
+        every = [*of_server, *of_environment, *below]
+        return [Route(path, handler, methods=[method]) for method, path, handler in every]
+
+    # --- questions that need no session
+
+    async def _health(self, request: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def _version(self, request: Request) -> Response:
+        return JSONResponse({"version": __version__, "build_sha": None})
+
+    async def _environments(self, request: Request) -> Response:
+        return JSONResponse([self._offer.suite])
+
+    async def _secrets(self, request: Request) -> Response:
+        return JSONResponse({"secrets": []})
+
+    async def _splits(self, request: Request) -> Response:
+        return JSONResponse([{"name": one.name, "type": one.type} for one in self._offer.splits.values()])
+
+    async def _num_tasks(self, request: Request) -> Response:
+        split = self._offer.split((await body_of(request)).get("split"))
+        return JSONResponse({"num_tasks": len(split.tasks)})
+
+    async def _tasks(self, request: Request) -> Response:
+        split = self._offer.split((await body_of(request)).get("split"))
+        return self._records("tasks", [self._offer.record(name) for name in split.tasks])
+
+    async def _task(self, request: Request) -> Response:
+        given = await body_of(request)
+        return self._records("task", self._offer.record(self._offer.at(given.get("split"), given.get("index")).id))
+
+    async def _task_range(self, request: Request) -> Response:
+        given = await body_of(request)
+        tasks = self._offer.split(given.get("split")).tasks
+        part = slice(_bound(given, "start"), _bound(given, "stop"))
+        return self._records("tasks", [self._offer.record(name) for name in tasks[part]])
+
+    def _records(self, name: str, found: JsonValue) -> Response:
+        return JSONResponse({name: found, "env_name": self._offer.suite})
+
+    async def _tools(self, request: Request) -> Response:
+        return JSONResponse(
+            {
+                "tools": [
+                    {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+                    for tool in tools(self._service.rules)
+                ],
+                "terminal_tool": {"name": TERMINAL.name, "arg": None, "description": TERMINAL.description},
+                "supports_score_group": False,
+                "message_block_types": ["text"],
+            }
+        )
+
+    # --- sessions
+
+    async def _create_session(self, request: Request) -> Response:
+        stream = event("task_id", uuid4().hex) + event("end", "")
+        return Response(stream, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+
+    async def _create(self, request: Request) -> Response:
+        name, given = _named(request), await body_of(request)
+        environment = text_of(given, "env_name")
+        if environment is not None and environment.lower() != self._offer.suite.lower():
+            raise HTTPException(404, f"there is no environment {environment[:100]!r}, but {self._offer.suite}")
+        self._sessions.create(name, client_of(request), self._meant(given))
+        return JSONResponse({"sid": name})
+
+    def _meant(self, given: dict[str, JsonValue]) -> Task:
+        if given.get("task_spec") is not None:
+            return self._offer.of_record(given["task_spec"])
+        return self._offer.at(given.get("split"), given.get("index"))
+
+    async def _ping(self, request: Request) -> Response:
+        self._session(request)
+        return JSONResponse({"status": "ok"})
+
+    async def _delete(self, request: Request) -> Response:
+        name = _named(request)
+        await self._sessions.end(name, client_of(request))
+        return JSONResponse({"sid": name})
+
+    async def _task_tools(self, request: Request) -> Response:
+        self._session(request)
+        return await self._tools(request)
+
+    async def _prompt(self, request: Request) -> Response:
+        return JSONResponse([_block(await self._opening(request))])
+
+    async def _messages(self, request: Request) -> Response:
+        return JSONResponse([{"role": "user", "blocks": [_block(await self._opening(request))], "detail": None}])
+
+    async def _opening(self, request: Request) -> str:
+        episode = await self._session(request).ready(READY_S)
+        return prompt_of(episode.driven, self._service.rules)
+
+    async def _call(self, request: Request) -> Response:
+        session, given = self._session(request), await body_of(request)
+        name, arguments = text_of(given, "name"), given.get("input")
+        if name is None or not isinstance(arguments, dict | None):
+            raise UsageError("a call has `name`, a text, and `input`, an object")
+        await session.ready(READY_S)
+        try:
+            call = session.call(name, arguments or {}, text_of(given, "task_id"))
+        except KeyError:
+            unknown = error_event(UsageError("this session has no call of that id"))
+            return Response(unknown, media_type="text/event-stream")
+        return CallStream(call, _document)
+
+    def _session(self, request: Request) -> Session:
+        return self._sessions.find(_named(request), client_of(request))
+
+
+def _named(request: Request) -> str:
+    """Return the session that a request names. Raises `HTTPException`."""
+    name = request.headers.get("x-session-id", "").strip()
+    if not name or len(name) > _SESSION_CHARACTERS:
+        raise HTTPException(400, "the header X-Session-ID names a session")
+    return name
+
+
+def _bound(given: dict[str, JsonValue], name: str) -> int | None:
+    """Return an end of a range; None where it is open. Raises `UsageError`."""
+    value = given.get(name)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise UsageError(f"Invalid index range: {name} is a whole number")
+    return value
+
+
+def _block(text: str) -> dict[str, JsonValue]:
+    return {"type": "text", "text": text, "detail": None}
+
+
+def _document(call: Call) -> Document:
+    """Return what a call came to. Raises for what is not the agent's fault."""
+    try:
+        answer: Answer = call.answer()
+    except CallRefusedError as error:
+        return {"ok": False, "error": str(error), "reason": error.reason}
+    return {
+        "ok": True,
+        "output": {
+            "blocks": [_block(answer.text)],
+            "metadata": answer.counts or None,
+            "reward": answer.reward,
+            "finished": answer.finished,
+        },
+    }

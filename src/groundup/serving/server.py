@@ -1,0 +1,198 @@
+"""A server from its start to its end: equipment, run folder, protocols, and a shutdown that loses nothing."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
+
+from groundup.domain.digests import digest_bytes
+from groundup.domain.errors import GroundupError
+from groundup.domain.verdicts import Verdict
+from groundup.episodes.equipment import Equipment, equipment
+from groundup.runs.execution import open_writer, started
+from groundup.runs.exporting import write_report
+from groundup.runs.plan import RunPlan
+from groundup.runs.scheduler import WorkStage, machine_memory_mb
+from groundup.serving.http import Gate, Service, refused
+from groundup.serving.metrics import Log, Metrics
+from groundup.serving.offers import TYPES, Offer, Split
+from groundup.serving.ors import Ors
+from groundup.serving.session import Rules, Session
+from groundup.serving.sessions import Room, Sessions
+from groundup.serving.staging import Episodes, Stage
+from groundup.settings import Settings
+from groundup.store.folder import RunWriter
+
+_LAST_WORDS_S = 5
+"""For answers to go out, after the last session has ended."""
+
+
+@dataclass(frozen=True)
+class ServeJob:
+    """What is served, and where."""
+
+    plan: RunPlan
+    path: Path
+    """The run's folder."""
+    settings: Settings
+    rules: Rules
+    room: Room
+    splits: tuple[str, ...] = ("test",)
+    seed: int | None = None
+    """Shuffles the tasks; None: by name."""
+    tokens: tuple[str, ...] = ()
+    drain_s: float = 60.0
+    """How long open episodes may go on when the server is stopped."""
+    resumed: bool = False
+    log: Log = field(default_factory=Log)
+
+    def offer(self) -> Offer:
+        """Return the tasks by their splits."""
+        names = tuple(self.plan.planned.tasks)
+        if self.seed is not None:
+            names = tuple(sorted(names, key=lambda name: digest_bytes(f"{self.seed}/{name}".encode())))
+        splits = [Split(name, name if name in TYPES else "validation", names) for name in self.splits]
+        return Offer(self.plan.suite.name, self.plan.suite.version, self.plan.tasks, splits)
+
+
+class Watching:
+    """Puts what happens in sessions into numbers and events."""
+
+    def __init__(self, metrics: Metrics, log: Log) -> None:
+        self._metrics = metrics
+        self._log = log
+
+    def opened(self, session: Session, seconds: float) -> None:
+        """Count it."""
+        self._metrics.took("opening_seconds", seconds)
+        self._log.event("opened", **_who(session), seconds=round(seconds, 3))
+
+    def called(self, session: Session, tool: str, how: str, seconds: float) -> None:
+        """Count it."""
+        self._metrics.count("calls", tool=tool, how=how)
+        self._metrics.took("call_seconds", seconds, tool=tool)
+        self._log.event("called", **_who(session), tool=tool, how=how, seconds=round(seconds, 3))
+
+    def graded(self, session: Session, verdict: Verdict) -> None:
+        """Count it."""
+        value = verdict.score.value if verdict.score else None
+        if value is not None:
+            self._metrics.rewarded(value)
+        self._log.event("graded", **_who(session), status=verdict.status.value, score=value)
+
+    def ended(self, session: Session, how: str) -> None:
+        """Count it."""
+        kind = "finished" if session.finished else "left" if session.key else "waited"
+        self._metrics.count("sessions", how=kind)
+        self._log.event("ended", **_who(session), how="finished" if session.finished else how)
+
+
+def _who(session: Session) -> dict[str, str | None]:
+    return {"session": session.name[:40], "client": session.client, "attempt": session.key or session.task.id}
+
+
+@asynccontextmanager
+async def service(job: ServeJob) -> AsyncIterator[Service]:
+    """Open equipment and run folder, and yield what protocols need; afterwards all sessions are ended."""
+    plan = job.plan
+    async with equipment(plan.configuration.sandbox, job.settings) as tools:
+        with open_writer(plan, job.path, tools, resumed=job.resumed) as writer:
+            start = writer.began(started(job.room.model_dump(), tools))
+            try:
+                async with _open(job, tools, writer, start) as opened:
+                    yield opened
+            finally:
+                writer.ended(start, datetime.now(UTC), tools.identity())
+                write_report(writer.folder.path, job.settings)
+
+
+@asynccontextmanager
+async def _open(job: ServeJob, tools: Equipment, writer: RunWriter, start: int) -> AsyncIterator[Service]:
+    settings, metrics = job.settings, Metrics()
+    gradings = WorkStage(settings.jobs, int(machine_memory_mb() * settings.memory_share))
+    grader = job.plan.grader
+    stage = Stage(
+        job.plan, writer, tools, start, lambda task: lambda: gradings.entered(grader.reservation_mb(task))
+    )
+    sessions = Sessions(job.room, job.rules, Episodes(stage).opened, Watching(metrics, job.log))
+    metrics.gauge("slots", lambda: job.room.slots)
+    metrics.gauge("sessions_open", lambda: sessions.open)
+    metrics.gauge("sessions_waiting", lambda: sessions.waiting)
+    reaper = asyncio.create_task(sessions.reap())
+    try:
+        yield Service(job.offer(), job.rules, sessions, metrics)
+    finally:
+        reaper.cancel()
+        await sessions.close()
+
+
+def application(service: Service, tokens: Sequence[str] = ()) -> ASGIApp:
+    """Return the protocols as one application."""
+
+    async def metrics(request: Request) -> Response:
+        return PlainTextResponse(service.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    routes: list[BaseRoute] = [Route("/metrics", metrics), *Ors(service).routes()]
+    handlers: dict[Any, Any] = {GroundupError: refused}
+    return Gate(Starlette(routes=routes, exception_handlers=handlers), tokens)
+
+
+class _Uvicorn(uvicorn.Server):
+    """Leaves signals to us."""
+
+    @contextmanager
+    def capture_signals(self):  # type: ignore[no-untyped-def] # as uvicorn has it
+        """Do nothing."""
+        yield
+
+
+async def serve(job: ServeJob, listener: socket.socket, ready: Callable[[Service], object]) -> None:
+    """Serve on *listener* until a signal: the first lets open episodes go on for a while, the second does not."""
+    loop, stopping, hurry = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+
+    def stop() -> None:
+        (hurry if stopping.is_set() else stopping).set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+    async with service(job) as opened:
+        config = uvicorn.Config(
+            application(opened, job.tokens),
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            timeout_keep_alive=75,
+            timeout_graceful_shutdown=_LAST_WORDS_S,
+            server_header=False,
+        )
+        server = _Uvicorn(config)
+        serving = asyncio.create_task(server.serve([listener]))
+        ready(opened)
+        await asyncio.wait({serving, asyncio.create_task(stopping.wait())}, return_when=asyncio.FIRST_COMPLETED)
+        job.log.event("stopping", open=opened.sessions.open, waiting=opened.sessions.waiting)
+        await _drained(opened.sessions, job.drain_s, hurry)
+        await opened.sessions.close()
+        server.should_exit = True
+        await serving
+    job.log.event("stopped")
+
+
+async def _drained(sessions: Sessions, drain_s: float, hurry: asyncio.Event) -> None:
+    """Begin no more sessions, and wait a while for those that are open."""
+    sessions.drain()
+    waits = {asyncio.create_task(sessions.drained()), asyncio.create_task(hurry.wait())}
+    await asyncio.wait(waits, timeout=drain_s, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()

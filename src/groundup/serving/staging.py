@@ -1,0 +1,157 @@
+"""Opens episodes for sessions and writes what comes of them into the run's folder, before clients hear of it.
+
+Every submission that is graded is a line of `verdicts.jsonl`, so each reward that a client saw is on the disk. An
+episode that ended without one has a line, too: nothing handed in, or interrupted.
+"""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pydantic import JsonValue
+
+from groundup.domain.errors import InfrastructureError
+from groundup.domain.subjects import AttemptKey, Outcome
+from groundup.domain.tasks import Task
+from groundup.episodes.driving import DrivenEpisode, open_episode
+from groundup.episodes.equipment import Equipment
+from groundup.episodes.grading import Grading, Phase, Room
+from groundup.episodes.records import EpisodeResult
+from groundup.runs.plan import RunPlan
+from groundup.store.folder import RunWriter
+from groundup.store.records import VerdictLine
+
+Step = dict[str, JsonValue]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What all episodes of a server have in common."""
+
+    plan: RunPlan
+    writer: RunWriter
+    equipment: Equipment
+    start: int
+    """The number of this process among those that worked on the run."""
+    room: Callable[[Task], Room] = lambda task: nullcontext
+    """Where gradings wait for their turn."""
+
+    def grading(self, task: Task) -> Grading:
+        """Return how submissions of *task* are graded."""
+        timeout_s = self.plan.configuration.timeout_s
+        return Grading(self.plan.suite, task, self.plan.grader, self.equipment, timeout_s, self.room(task))
+
+
+class Episodes:
+    """Opens one episode after the other, each as the next attempt at its task."""
+
+    def __init__(self, stage: Stage) -> None:
+        """Take over the run's folder: what a killed server left open is recorded as interrupted."""
+        self._stage = stage
+        self._next: Counter[str] = Counter()
+        settled = {line.attempt for line in stage.writer.folder.lines()}
+        for key in stage.writer.folder.begun():
+            self._next[key.task] = max(self._next[key.task], key.index + 1)
+            if key not in settled and key.task in stage.plan.tasks:
+                record = EpisodeRecord(stage, key, datetime.now(UTC))
+                record.interrupted("the server was killed before the episode had ended")
+
+    @asynccontextmanager
+    async def opened(self, task: Task) -> AsyncIterator["OpenedEpisode"]:
+        """Open an episode of *task*. Raises what its environment raises, which is recorded."""
+        stage = self._stage
+        key = AttemptKey(task=task.id, index=self._next[task.id])
+        self._next[task.id] += 1
+        sink = stage.writer.attempt(key)
+        record = EpisodeRecord(stage, key, datetime.now(UTC))
+        scratch = stage.writer.folder.scratch
+        scratch.mkdir(exist_ok=True)
+        try:
+            async with open_episode(stage.plan.episode(key), stage.grading(task), scratch, sink) as episode:
+                yield OpenedEpisode(episode, record)
+        except InfrastructureError as error:
+            if not record.tries:
+                record.interrupted(str(error), error)
+            raise
+        finally:
+            if not record.tries:
+                record.interrupted("the episode was not ended by its client")
+
+
+@dataclass
+class EpisodeRecord:
+    """The lines of one attempt."""
+
+    stage: Stage
+    key: AttemptKey
+    began_at: datetime
+    tries: int = 0
+
+    def graded(self, result: EpisodeResult) -> None:
+        """Record what a submission came to."""
+        self._write(result.outcome, result)
+
+    def not_attempted(self) -> None:
+        """Record that the client ended the episode and handed nothing in."""
+        self._write(Outcome.NOT_ATTEMPTED, EpisodeResult(outcome=Outcome.NOT_ATTEMPTED))
+
+    def interrupted(self, why: str, error: InfrastructureError | None = None) -> None:
+        """Record that it ended without a reward, and not by its client's wish."""
+        task = self.stage.plan.tasks[self.key.task]
+        graded, _ = self.stage.grading(task).failed(error or InfrastructureError(why), Phase.MAKING)
+        self._write(Outcome.INFRASTRUCTURE, EpisodeResult(outcome=Outcome.INFRASTRUCTURE, graded=graded))
+
+    def _write(self, outcome: Outcome, result: EpisodeResult) -> None:
+        self.tries += 1
+        submission, graded = result.submission, result.graded
+        line = VerdictLine(
+            attempt=self.key,
+            outcome=outcome,
+            submission=submission.digest if submission else None,
+            verdict=graded.verdict if graded else None,
+            effort=submission.effort if submission else None,
+            try_number=self.tries,
+            start=self.stage.start,
+            started_at=self.began_at,
+            finished_at=datetime.now(UTC),
+        )
+        self.stage.writer.record(line, graded.tests if graded else (), graded.logs if graded else {})
+
+
+class OpenedEpisode:
+    """An open episode whose submissions are recorded."""
+
+    def __init__(self, episode: DrivenEpisode, record: EpisodeRecord) -> None:
+        self.driven = episode
+        self.key = record.key
+        self._record = record
+
+    async def submit(self, *, ends: bool) -> EpisodeResult:
+        """Grade what lies in the workspace now; it is on the disk when this returns. *ends*: nothing follows."""
+        result = await (self.driven.grade() if ends else self.driven.hand_in())
+        self._record.graded(result)
+        self.driven.note("graded", **_in_short(result))
+        return result
+
+    def close(self, how: str, *, by_client: bool) -> None:
+        """Note how it ended."""
+        if not self.driven.has_ended:
+            self.driven.note("ended", outcome="left" if by_client else "interrupted", detail=how)
+        if self._record.tries:
+            return
+        if by_client:
+            self._record.not_attempted()
+        else:
+            self._record.interrupted(how)
+
+
+def _in_short(result: EpisodeResult) -> Step:
+    """Return the verdict as a step of the trajectory has it: no reasons, for they may quote hidden tests."""
+    verdict = None if result.graded is None else result.graded.verdict
+    if verdict is None:
+        return {}
+    score = verdict.score
+    counts: Step = {"passed": score.numerator, "total": score.denominator} if score else {}
+    return {"status": verdict.status.value, "score": score.value if score else None, **counts}

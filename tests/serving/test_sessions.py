@@ -1,0 +1,215 @@
+"""Slots, queues, silence, strangers, stops: what holds for every protocol."""
+
+import asyncio
+from pathlib import Path
+
+import httpx
+import pytest
+
+from groundup.api.serving import listening
+from groundup.domain.errors import UsageError
+from groundup.domain.subjects import Outcome
+from groundup.runs import api
+from groundup.runs.plan import RunOptions
+from groundup.store.folder import RunFolder
+from tests.episodes.theatre import FOREVER
+from tests.serving.house import Client, job_in, opened, until
+
+
+async def rewards(client: Client, sid: str, *words: str) -> list[tuple[float | None, bool]]:
+    """Hand in several behaviours; return reward and end of each submit."""
+    found = []
+    for word in words:
+        await client.bash(sid, f"behave {word}")
+        output = (await client.call(sid, "submit"))["output"]
+        found.append((output["reward"], output["finished"]))
+    return found
+
+
+async def test_every_submit_has_a_reward(tmp_path: Path) -> None:
+    """As many as the server allows; each is a line of the run, and the last one counts."""
+    async with opened(job_in(tmp_path, submits=3)) as house, Client(house.address) as client:
+        sid = await client.create()
+        assert await rewards(client, sid, "half", "pass", "half") == [(0.5, False), (1.0, False), (0.5, True)]
+        assert house.scores() == [0.5, 1.0, 0.5]
+        assert [line.try_number for line in house.lines()] == [1, 2, 3]
+
+
+async def test_a_reward_may_come_at_the_end_only(tmp_path: Path) -> None:
+    """Earlier submits are acknowledged and not graded; a model that stops is graded by the hidden tool."""
+    async with opened(job_in(tmp_path, submits=0, reward_at_end=True)) as house, Client(house.address) as client:
+        sid = await client.create()
+        assert await rewards(client, sid, "pass", "half") == [(None, False), (None, False)]
+        done = (await client.call(sid, "finish"))["output"]
+        assert (done["reward"], done["finished"]) == (0.5, True)
+        assert house.scores() == [0.5]
+
+
+async def test_a_hidden_score_is_a_reward_all_the_same(tmp_path: Path) -> None:
+    """The model's text says nothing of it."""
+    async with opened(job_in(tmp_path, hide_scores=True)) as house, Client(house.address) as client:
+        sid = await client.create()
+        output = (await client.call(sid, "submit"))["output"]
+        assert (output["reward"], output["blocks"][0]["text"]) == (0.0, "Submitted.")
+
+
+async def test_beyond_its_turns_an_episode_is_only_submitted(tmp_path: Path) -> None:
+    """The model reads that; what lies there is graded."""
+    async with opened(job_in(tmp_path, max_turns=1)) as house, Client(house.address) as client:
+        sid = await client.create()
+        await client.bash(sid, "behave half")
+        assert "turns of the episode" in await client.bash(sid, "behave pass")
+        assert (await client.call(sid, "submit"))["output"]["reward"] == 0.5
+        assert house.lines()[0].outcome is Outcome.LIMIT
+
+
+async def test_sessions_wait_for_a_slot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are begun at once, told that they start, and open when another ends; beyond that all is refused."""
+    monkeypatch.setattr("groundup.serving.ors.READY_S", 0.05)
+    async with opened(job_in(tmp_path, slots=1, waiting=1)) as house, Client(house.address) as client:
+        first = await client.create()
+        assert (await client.get("/prompt", first)).status_code == 200
+        second = await client.create(1)
+        waiting = await client.get("/prompt", second)
+        assert (waiting.status_code, waiting.headers["x-backend-state"]) == (503, "starting")
+        full = await client.post("/create", {"split": "test", "index": 0}, "third")
+        assert (full.status_code, full.headers["retry-after"]) == (503, "2")
+        await client.call(first, "submit")  # a finished episode holds no slot
+
+        async def has_begun() -> bool:
+            return (await client.get("/prompt", second)).status_code == 200
+
+        await until(has_begun)
+        assert len(house.service.sessions.all) == 2
+
+
+async def test_a_client_has_its_own_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that fills it does not keep others from opening episodes; their sessions are their own."""
+    monkeypatch.setattr("groundup.serving.ors.READY_S", 0.05)
+    job = job_in(tmp_path, client_slots=1, token="secret-one,secret-two")
+    async with (
+        opened(job) as house,
+        Client(house.address, "secret-one") as one,
+        Client(house.address, "secret-two") as two,
+        Client(house.address) as stranger,
+    ):
+        first = await one.create()
+        assert (await one.get("/prompt", first)).status_code == 200
+        assert (await one.get("/prompt", await one.create())).status_code == 503
+        assert (await two.get("/prompt", await two.create())).status_code == 200
+        assert (await two.get("/prompt", first)).status_code == 404
+        assert (await two.post("/delete", sid=first)).status_code == 200
+        assert (await one.get("/prompt", first)).status_code == 200
+        assert (await stranger.get("/splits")).status_code == 401
+        assert (await stranger.get("/metrics")).status_code == 401
+        assert (await stranger.get("/health")).status_code == 200
+        told = str(house.events)
+        assert "secret" not in told
+        assert "token-" in told
+
+
+async def test_pages_in_browsers_are_refused(tmp_path: Path) -> None:
+    """A server without a token answers no page, which a user of this machine may have open."""
+    async with opened(job_in(tmp_path)) as house, httpx.AsyncClient(trust_env=False) as browser:
+        page = {"Origin": "http://example.org"}
+        assert (await browser.post(f"{house.address}/create_session", headers=page)).status_code == 403
+
+
+def test_strangers_need_a_token() -> None:
+    """Without one only this machine is served."""
+    with pytest.raises(UsageError, match="lets other machines in"):
+        listening("0.0.0.0", 0, has_token=False)
+    listening("0.0.0.0", 0, has_token=True).close()
+
+
+async def test_a_silent_client_is_given_up(tmp_path: Path) -> None:
+    """Its slot is free again and its episode is recorded without a score; a call in flight is no silence."""
+    async with opened(job_in(tmp_path, idle=0.2)) as house, Client(house.address) as client:
+        silent, busy = await client.create(), await client.create(1)
+        await client.bash(silent, "ls")
+        running = asyncio.create_task(client.call(busy, "bash", command=FOREVER))
+
+        async def one_is_left() -> bool:
+            return len(house.service.sessions.all) == 1
+
+        await until(one_is_left)
+        assert house.service.sessions.all[0].name == busy
+        assert (await client.post("/ping", sid=silent)).status_code == 410
+        assert [(line.outcome, line.attempt.task) for line in house.lines()] == [
+            (Outcome.INFRASTRUCTURE, "task-0000")
+        ]
+        await client.post("/delete", sid=busy)
+        await running
+
+
+async def test_a_stopped_server_has_recorded_everything(tmp_path: Path) -> None:
+    """Open episodes are interrupted, finished ones have their score; another start goes on with the folder."""
+    async with opened(job_in(tmp_path)) as house, Client(house.address) as client:
+        done, left = await client.create(), await client.create()
+        await client.bash(done, "behave pass")
+        await client.call(done, "submit")
+        await client.bash(left, "ls")
+    report = RunFolder(house.job.path)
+    assert sorted((line.attempt.index, str(line.outcome)) for line in report.lines()) == [
+        (0, "submitted"),
+        (1, "infrastructure"),
+    ]
+    assert (report.path / "report.json").exists()
+    assert not any(report.path.glob("scratch/*"))
+    async with opened(job_in(tmp_path)) as again, Client(again.address) as client:
+        await client.call(await client.create(), "submit")
+        assert [line.attempt.index for line in again.lines()][-1] == 2
+    assert report.config().planned.attempts == 3
+    assert len(report.config().planned) == 3
+
+
+async def test_a_killed_server_loses_nothing(tmp_path: Path) -> None:
+    """What it left open is recorded as interrupted by the next one."""
+    async with opened(job_in(tmp_path)) as house, Client(house.address) as client:
+        await client.bash(await client.create(), "ls")
+        lines = house.job.path / "verdicts.jsonl"
+    lines.write_bytes(b"")  # as if the process had been killed before it could write
+    async with opened(job_in(tmp_path)) as again:
+        assert [(line.attempt.index, line.outcome) for line in again.lines()] == [(0, Outcome.INFRASTRUCTURE)]
+
+
+async def test_other_options_do_not_go_on_with_a_run(tmp_path: Path) -> None:
+    """Results of one folder are made in one way; and `resume` says what to do instead."""
+    async with opened(job_in(tmp_path)) as house:
+        pass
+    with pytest.raises(UsageError, match="submissions"):
+        async with opened(job_in(tmp_path, submits=2)):
+            pass
+    with pytest.raises(UsageError, match="groundup serve"):
+        api.resume(house.job.path, RunOptions(), house.job.settings)
+
+
+async def test_numbers_and_events(tmp_path: Path) -> None:
+    """Prometheus reads what happened; events name sessions and attempts and hold nobody's words."""
+    async with opened(job_in(tmp_path)) as house, Client(house.address) as client:
+        sid = await client.create()
+        await client.bash(sid, "echo hidden-word")
+        await client.call(sid, "submit")
+        await client.post("/delete", sid=sid)
+        text = (await client.get("/metrics")).text
+    for line in (
+        "groundup_slots 8",
+        "groundup_sessions_open 0",
+        'groundup_calls_total{how="answered",tool="bash"} 1',
+        'groundup_call_seconds_count{tool="submit"} 1',
+        "groundup_reward_count 1",
+        'groundup_sessions_total{how="finished"} 1',
+    ):
+        assert f"{line}\n" in text
+    assert [event["event"] for event in house.events] == ["opened", "called", "graded", "called", "ended"]
+    assert {event.get("attempt") for event in house.events} == {"task-0000/0"}
+    assert "hidden-word" not in str(house.events)
+
+
+async def test_a_failed_opening_is_no_zero(tmp_path: Path) -> None:
+    """The client learns of it, and the attempt is recorded without a score."""
+    job = job_in(tmp_path)
+    async with opened(job) as house, Client(house.address) as client:
+        (house.job.path / "scratch").write_text("in the way of every episode")
+        sid = await client.create()
+        assert (await client.get("/prompt", sid)).status_code == 500
