@@ -9,6 +9,8 @@ from pathlib import Path
 
 from groundup.domain.digests import digest_of
 from groundup.sandbox.protocol import SandboxProvider
+from tests.cheats.ci import CI, INSTANCES
+from tests.cheats.ci_trials import JobTrial, job_trial
 from tests.cheats.corpus import Base
 from tests.cheats.libraries import LIBRARIES
 from tests.cheats.results import Outcome
@@ -55,6 +57,22 @@ async def cases(
         room = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="groundup-cheats-")))
         for case in service_cases(ServiceTrial(provider, room)):
             yield case
+    if "ci" in targets:
+        for case in job_cases(stack.enter_context(job_trial(provider))):
+            yield case
+
+
+def job_cases(trial: JobTrial) -> list[Case]:
+    """Return what is executed of every build file, and the masked instances, which deserve nothing."""
+    masked = [
+        ("honest", "honest", "declares nothing", name, {path: tiny.masked[path] for path in tiny.original})
+        for name, tiny in INSTANCES.items()
+    ]
+    found = [*masked, *((one.family, one.name, one.tries, one.base, dict(one.files)) for one in CI)]
+    return [
+        Case("ci", base, "strict", family, cheat, tries, files, 0, partial(trial.grade, base, files))
+        for family, cheat, tries, base, files in found
+    ]
 
 
 def library_cases(name: str, base: Base, trial: LibraryTrial) -> list[Case]:

@@ -86,3 +86,5 @@ class Dishonest:
     measure: str = "score"
     """Which of a verdict's scores it wants to raise."""
     memorises: bool = False
+    base: str = ""
+    """Which task, where there are several."""

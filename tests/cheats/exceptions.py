@@ -6,6 +6,7 @@ _SUITE = "it has the public suite by heart; only inputs that are not public deci
 _SERVICE = "a service that answers as memorised cannot be told from one that works; only fresh inputs decide"
 _SELECTS = "it forges selected results in the process of the tests, and spares what it does not know"
 _PLEASES = "its values please every comparison of the true tests"
+_READ = "the file is executed as handed in, because its reader refuses it or takes its code for a value"
 _MENDS = "it changes what tests are, not what pytest reports"
 
 EXCEPTIONS: Mapping[str, str] = {
@@ -48,6 +49,17 @@ EXCEPTIONS: Mapping[str, str] = {
             "constants of the frame",
         ),
         _PLEASES,
+    ),
+    **dict.fromkeys(
+        (
+            "a lambda for a list",
+            "calls in the list",
+            "an f-string",
+            "5,000 digits",
+            "3,000 nested arrays",
+            "bytes that are no text",
+        ),
+        _READ,
     ),
     **dict.fromkeys(("raises and approx", "assertions compiled away", "modules rewritten"), _MENDS),
 }

@@ -156,6 +156,26 @@ def test_malformed() -> None:
     assert caught.value.line == 2
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = " + "[" * 5000 + "]" * 5000,
+        "x = " + " + ".join(["['a']"] * 1500),
+        "x = " + "-" * 20_000 + "1",
+        "x = a" + ".b" * 20_000,
+        "x = " + "lambda: " * 20_000 + "1",
+        "if a: pass\n" + "elif a: pass\n" * 20_000,
+        "print 'two'\nif a: pass\n" + "elif a: pass\n" * 20_000,
+        "print 'two'\nx = " + "[" * 5000 + "]" * 5000,
+    ],
+    ids=["brackets", "sum", "signs", "attributes", "lambdas", "elif", "elif of Python 2", "brackets of Python 2"],
+)
+def test_code_that_is_too_deep_does_not_end_the_reader(text: str) -> None:
+    """Deep code is refused with an error; parsing it would overflow the stack and end the whole process."""
+    with pytest.raises(ManifestError, match="nested too deeply"):
+        FORMAT.read(f"{text}\nsetup(install_requires=['a'])\n".encode(), PATH)
+
+
 def test_direct_references() -> None:
     """A git requirement keeps its address and revision."""
     (found,) = FORMAT.read(b"setup(install_requires=['a @ git+https://example.org/a@v1'])", PATH).dependencies

@@ -150,12 +150,11 @@ TINY: Mapping[str, Tiny] = {
 }
 
 
-def write_tiny(root: Path, names: tuple[str, ...] = tuple(TINY)) -> Path:
+def write_tiny(root: Path, tinies: Mapping[str, Tiny] = TINY) -> Path:
     """Write a dataset of these instances, in the published layout."""
     root.mkdir(parents=True)
     lines = []
-    for name in names:
-        tiny = TINY[name]
+    for name, tiny in tinies.items():
         write_tree(root / "repo-data" / tiny.language / name, tiny.files())
         lines.append(
             {

@@ -4,7 +4,9 @@ Finds places: lists, strings, single arguments of `append`, files that are read,
 the file would show. Decides nothing about kinds and edits nothing; `setup_py.py` does.
 """
 
+import ast
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -21,6 +23,9 @@ _WRAPPERS = frozenset({"list", "sorted", "set", "tuple", "frozenset", "map", "fi
 _SPLITTERS = frozenset({"split", "splitlines", "strip", "rstrip", "lstrip", "format", "copy", "keys", "values"})
 _DICTIONARIES = frozenset({"dict", "defaultdict", "deepcopy"})
 _DEEPEST = 12
+_DEEPEST_CODE = 200
+"""Nodes within nodes. libcst follows them on the machine's stack, and a deep file would end this process."""
+_BRACKET = re.compile(r"[(\[{]|[)\]}]")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 Member = tuple[str, cst.BaseExpression]
@@ -68,6 +73,8 @@ class SetupModule:
         self.source = source
         # Bytes that are not UTF-8 can only stand in comments and strings: one placeholder for each keeps offsets.
         text = source.text.encode("utf-8", "replace").decode("utf-8")
+        if _is_deep(text):
+            raise source.error("is nested too deeply to be read as Python")
         try:
             self._wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
         except cst.ParserSyntaxError as error:
@@ -361,3 +368,31 @@ def _character_offsets(text: str) -> Sequence[int]:
     for i, char in enumerate(text):
         offsets += [i] * len(char.encode())
     return [*offsets, len(text)]
+
+
+def _is_deep(text: str) -> bool:
+    """Whether Python's own parser, which guards its stack, finds *text* too deep, or the limit here is passed."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # such as those of old escapes in strings
+            level: list[ast.AST] = [ast.parse(text)]
+    except (RecursionError, MemoryError):
+        return True
+    except (SyntaxError, ValueError):  # Python 2 or newer than this one; libcst says what it thinks of it
+        return _looks_deep(text)
+    for _ in range(_DEEPEST_CODE):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return False
+    return True
+
+
+def _looks_deep(text: str) -> bool:
+    """Whether code that cannot be parsed may be deep: by brackets, chains over many lines, and long lines."""
+    depth = deepest = 0
+    for found in _BRACKET.finditer(text):
+        depth = depth + 1 if found[0] in "([{" else max(0, depth - 1)
+        deepest = max(deepest, depth)
+    chains = max(text.count("elif"), text.count("\\\n"))
+    longest = max(map(len, text.splitlines()), default=0)
+    return deepest > _DEEPEST_CODE // 2 or chains > _DEEPEST_CODE or longest > 10_000
