@@ -5,7 +5,7 @@ import pytest
 from groundup.domain.errors import SandboxError
 from groundup.domain.verdicts import Stage, Status
 from groundup.grading.library.canary import draw_canaries
-from groundup.grading.library.decision import Decision, decide
+from groundup.grading.library.decision import Decision, FatalTest, decide
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import ImportCheck, Result, RunnerReport
 from groundup.sandbox.protocol import CommandResult, Ending
@@ -29,8 +29,10 @@ def _result(exit_code: int | None = 0, ending: Ending = Ending.EXITED) -> Comman
     return CommandResult(exit_code=exit_code, ending=ending, stdout=b"", stderr=b"", duration_s=1.0)
 
 
-def _decide(report: RunnerReport, result: CommandResult | None = None) -> Decision:
-    return decide(EXPECTED, HIDDEN, CANARIES, report, result or _result())
+def _decide(
+    report: RunnerReport, result: CommandResult | None = None, ended: tuple[FatalTest, ...] = ()
+) -> Decision:
+    return decide(EXPECTED, HIDDEN, CANARIES, report, result or _result(), ended)
 
 
 def test_the_expected_tests_are_the_denominator() -> None:
@@ -219,3 +221,23 @@ def test_reasons_stay_short() -> None:
     assert len(decision.reasons) <= 4
     assert all(len(reason.model_dump_json().encode()) <= 400 for reason in decision.reasons)
     assert all(reason.message.isprintable() for reason in decision.reasons)
+
+
+@pytest.mark.parametrize(
+    ("ending", "stage", "words"),
+    [
+        (Ending.EXITED, Stage.CRASH, "ended the test process"),
+        (Ending.TIMEOUT, Stage.TIMEOUT, "hung"),
+        (Ending.MEMORY, Stage.LIMIT, "used too much memory"),
+        (Ending.DISK, Stage.LIMIT, "used too much disk space"),
+    ],
+)
+def test_how_a_test_ended_the_process_is_told(ending: Ending, stage: Stage, words: str) -> None:
+    """A test that was left out is reported by its cause, and where the sandbox knows a limit, by that."""
+    culprit = FatalTest(test=NumberedTest("t::c"), ending=ending)
+    decision = _decide(_report({"t::a": "passed", "t::b": "passed"}), ended=(culprit,))
+    told = {result.id: result.message for result in decision.results}
+
+    assert (decision.passed, decision.reasons[0].stage) == (2, stage)
+    assert (told["t::c"], words in decision.reasons[0].message) == (words, True)
+    assert decision.timed_out is (stage is Stage.TIMEOUT)

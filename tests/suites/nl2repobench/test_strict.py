@@ -95,6 +95,10 @@ async def test_a_file_that_cannot_be_collected_costs_its_own_tests(trial: Trial)
 ENDING_A_TEST = {
     "aborts": ("import os; os.abort()", Stage.CRASH),
     "exits": ("import os; os._exit(0)", Stage.CRASH),
+    "needs too much memory": (
+        "[(b'x' * (16 << 20), __import__('time').sleep(0.02)) for _ in iter(int, 1)]",
+        Stage.LIMIT,
+    ),
     "hangs in the interpreter": ("all(True for _ in iter(int, 1))", Stage.TIMEOUT),
     "hangs outside of it": ("sum(range(10**15))", Stage.TIMEOUT),
 }

@@ -25,14 +25,30 @@ _LIMITS = {
     Ending.DISK: "disk space",
     Ending.PROCESSES: "processes",
 }
+_ORDER = (Stage.TIMEOUT, Stage.LIMIT, Stage.CRASH)
+_OUT_OF_TIME = (Ending.TIMEOUT, Ending.WALL_CLOCK)
 
 
 class FatalTest(Record):
     """A test that ended the process that ran it, so that it was left out of the run that counts."""
 
     test: NumberedTest
-    by_timeout: bool
+    ending: Ending = Ending.EXITED
     whole_file: bool = False
+
+    @property
+    def stage(self) -> Stage:
+        """What it failed at: time, a limit of the sandbox, or by itself."""
+        if self.ending in _OUT_OF_TIME:
+            return Stage.TIMEOUT
+        return Stage.LIMIT if self.ending in _LIMITS else Stage.CRASH
+
+    @property
+    def told(self) -> str:
+        """What it did, in words."""
+        if self.ending in _LIMITS:
+            return f"used too much {_LIMITS[self.ending]}"
+        return "hung" if self.ending in _OUT_OF_TIME else "ended the test process"
 
 
 class Decision(Record):
@@ -83,14 +99,14 @@ def decide(
         passed_before_end=len(counted),
         reasons=tuple(reasons[:MAX_REASONS]),
         results=_results(expected, report, own, ended),
-        timed_out=result.ending in (Ending.TIMEOUT, Ending.WALL_CLOCK) or any(end.by_timeout for end in ended),
+        timed_out=result.ending in _OUT_OF_TIME or any(end.ending in _OUT_OF_TIME for end in ended),
     )
 
 
 def _why_unfinished(report: RunnerReport, result: CommandResult) -> Reason | None:
     """Say why the run has no trustworthy end; None when it has one."""
     where = f" in {report.running}" if report.running else ""
-    if result.ending in (Ending.TIMEOUT, Ending.WALL_CLOCK):
+    if result.ending in _OUT_OF_TIME:
         return _reason(Stage.TIMEOUT, f"the tests were stopped after {result.duration_s:.0f} s{where}")
     if result.ending in _LIMITS:
         return _reason(Stage.LIMIT, f"the tests were stopped for using too much {_LIMITS[result.ending]}{where}")
@@ -182,13 +198,14 @@ def _losses(
 
 
 def _ends(ended: Sequence[FatalTest]) -> list[Reason]:
-    """Say which tests ended the process: those that hung and those that crashed it, one reason each."""
-    reasons = []
-    for stage, verb in ((Stage.TIMEOUT, "hung"), (Stage.CRASH, "ended the test process")):
-        tests = [end.test for end in ended if end.by_timeout == (stage is Stage.TIMEOUT)]
-        if tests:
-            reasons.append(_reason(stage, f"{len(tests)} tests {verb} and count as failed, first {tests[0]}"))
-    return reasons
+    """Say which tests ended the process: those that hung, met a limit and crashed it, one reason each."""
+    groups: dict[tuple[Stage, str], list[NumberedTest]] = {}
+    for end in sorted(ended, key=lambda end: _ORDER.index(end.stage)):
+        groups.setdefault((end.stage, end.told), []).append(end.test)
+    return [
+        _reason(stage, f"{len(tests)} tests {told} and count as failed, first {tests[0]}")
+        for (stage, told), tests in groups.items()
+    ]
 
 
 def _results(
@@ -201,8 +218,7 @@ def _results(
 
 def _result(key: NumberedTest, report: RunnerReport, end: FatalTest | None, *, expected: bool) -> TestResult:
     if end is not None:
-        message = "hung" if end.by_timeout else "ended the test process"
-        return TestResult(id=str(key), outcome="error", expected=expected, message=message)
+        return TestResult(id=str(key), outcome="error", expected=expected, message=end.told)
     known = report.results.get(key)
     if known is None:
         return TestResult(id=str(key), outcome="missing", expected=expected)

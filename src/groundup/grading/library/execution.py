@@ -311,8 +311,7 @@ def _culprit(execution: Execution, *, whole_file: bool) -> FatalTest | None:
     complete = report.exit_code in COMPLETE and result.ending is Ending.EXITED
     if complete or result.ending is Ending.SANDBOX_DIED or report.running is None:
         return None
-    by_timeout = result.ending in (Ending.TIMEOUT, Ending.WALL_CLOCK)
-    return FatalTest(test=report.running, by_timeout=by_timeout, whole_file=whole_file)
+    return FatalTest(test=report.running, ending=result.ending, whole_file=whole_file)
 
 
 def _without(left_out: LeftOut, execution: Execution, culprit: FatalTest) -> LeftOut:
