@@ -47,3 +47,29 @@ def test_a_recipe_that_is_not_there_is_explained(groundup: Groundup) -> None:
 
     assert ended.code == 2
     assert "did you mean 'sqlparse'" in ended.err
+
+
+def test_nothing_to_check_and_one_source_for_many_are_refused(groundup: Groundup) -> None:
+    """`check` without a recipe asks for --all, and a source belongs to one task."""
+    assert "--all" in groundup("recipe", "check").err
+    ended = groundup("recipe", "build", "demo", "other", "--source", "sdist:demo")
+    assert ended.code == 2
+    assert "of one task" in ended.err
+
+
+def test_of_several_tasks_each_says_what_stopped_it(groundup: Groundup, tmp_path: Path) -> None:
+    """A task that cannot be built ends no other, and each line names its task."""
+    data = _data(tmp_path / "data")
+    ended = groundup(
+        "recipe", "build", "demmo", "dmo", "--from-data", str(data), "-o", str(tmp_path), "--jobs", "2"
+    )
+
+    assert ended.code == 2
+    assert "groundup: demmo: " in ended.err
+    assert "groundup: dmo: " in ended.err
+
+
+def test_warm_explains_a_wrong_task_and_a_wrong_grader(groundup: Groundup) -> None:
+    """Nothing is built for a name that is not there."""
+    assert "did you mean 'retrying'" in groundup("warm", "nl2repobench", "--task", "retryng").err
+    assert "did you mean 'strict'" in groundup("warm", "nl2repobench", "--grader", "stric").err

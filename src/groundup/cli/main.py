@@ -43,6 +43,7 @@ COMMANDS = {
     "show": "show:show",
     "export": "submissions:export",
     "import": "run:import_run",
+    "warm": "warm:warm",
     "recipe build": "recipe:build",
     "recipe check": "recipe:check",
     "curate locate": "curate:locate",
@@ -79,7 +80,7 @@ JOBS = {
     "Look closer": ("shell", "regrade", "judge", "export", "import", "ablate"),
     "Benchmarks and their tasks": ("suites", "tasks", "data", "recipe", "curate"),
     "Dependencies of a repository": ("infer", "registry"),
-    "This machine": ("doctor", "init", "demo", "docs", "clean"),
+    "This machine": ("doctor", "warm", "init", "demo", "docs", "clean"),
 }
 """Every command and group by what somebody wants to do, as the help lists them."""
 

@@ -1,8 +1,9 @@
 """`groundup recipe build` and `groundup recipe check`: make the recipe of a task, and make it again."""
 
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,111 +23,230 @@ EXAMPLES: dict[str, Examples] = {
         ("From another one", "groundup recipe build paillier --source sdist:phe==1.5.0 -o paillier.toml"),
         ("With more installed", "groundup recipe build schedule-master --with pytz --with freezegun"),
         ("From the best commit of a repository", "groundup recipe build funcy --source git:github.com/Suor/funcy"),
+        ("Several, and again after an interruption", "groundup recipe build pss pylama -o made/ --jobs 2"),
         ("From a draft that somebody edited", "groundup recipe build funcy --draft funcy.toml -o funcy.toml"),
     ),
     "recipe check": (
         ("Is a recipe still right?", "groundup recipe check sqlparse"),
         ("Before it is shipped", "groundup recipe check ./funcy.toml"),
+        ("All of them, every month", "groundup recipe check --all"),
     ),
 }
 NOT_AS_IT_WAS = 4
+_SILENCE_S = 10.0
 
 
-def build(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="A task of nl2repobench.")],
+@dataclass(frozen=True)
+class Decided:
+    """What a person decides besides what is shipped."""
+
     source: Annotated[
         str | None,
         typer.Option(
             help="sdist:NAME[==VERSION] or git:REPOSITORY[@COMMIT] (default: what was decided for TASK)."
         ),
-    ] = None,
-    python: Annotated[str | None, typer.Option(help="Its minor version, when the specification is wrong.")] = None,
-    add: Annotated[
-        list[str] | None, typer.Option("--with", help="A requirement to install; can be repeated.")
-    ] = None,
-    draft: Annotated[Path | None, typer.Option(help="Go on from this edited file instead.")] = None,
-    from_data: Annotated[Path | None, typer.Option(help="Published data (default: what was pulled).")] = None,
+    ] = None
+    python: Annotated[str | None, typer.Option(help="Its minor version, when the specification is wrong.")] = None
+    add: Annotated[list[str] | None, typer.Option("--with", help="A requirement to install; can be repeated.")] = (
+        None
+    )
     declared: Annotated[
         list[str] | None, typer.Option(help="VERSION=COUNT of another data version; can be repeated.")
-    ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="File (default: TASK.toml).")] = None,
-) -> int:
-    """Make the recipe of TASK for review: source, environment, layout, expected tests, controls.
+    ] = None
 
-    What cannot be decided from the data ends with a draft to edit and a sentence on what is missing.
+
+def build(
+    tasks: Annotated[list[str], typer.Argument(metavar="TASK...", help="Tasks of nl2repobench.")],
+    decided: Decided,
+    draft: Annotated[Path | None, typer.Option(help="Go on from this edited file instead.")] = None,
+    from_data: Annotated[Path | None, typer.Option(help="Published data (default: what was pulled).")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File (default: TASK.toml); the folder of several."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Of several tasks, how many at once.")] = 1,
+) -> int:
+    """Make the recipes of TASKs for review: source, environment, layout, expected tests, controls.
+
+    What cannot be decided from the data ends with a draft to edit and a sentence on what is missing. Of several
+    tasks, those whose finished recipe lies in the folder already are left alone, so an interrupted build goes on.
     """
     import asyncio
 
-    from groundup.cli.console import say
+    from groundup.domain.errors import UsageError
     from groundup.settings import load
+
+    given = {"source": decided.source, "python": decided.python, "add": tuple(decided.add or ())}
+    order = _Order(load(), given, _counts(decided.declared or []), draft, from_data)
+    if len(tasks) == 1:
+        return asyncio.run(_build_one(tasks[0], output or Path(f"{tasks[0]}.toml"), order, ""))
+    if draft is not None or decided.source is not None:
+        raise UsageError("--draft and --source are of one task; name only that")
+
+    async def every() -> list[int]:
+        places = asyncio.Semaphore(jobs)
+
+        async def one(task: str) -> int:
+            async with places:
+                return await _build_of_several(task, (output or Path()) / f"{task}.toml", order)
+
+        return await asyncio.gather(*map(one, dict.fromkeys(tasks)))
+
+    return max(asyncio.run(every()))
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What `recipe build` was asked, but for the task."""
+
+    settings: "Settings"
+    given: Mapping[str, object]
+    """Fields of a decision."""
+    declared: Mapping[str, int]
+    draft: Path | None
+    from_data: Path | None
+
+
+async def _build_of_several(task: str, target: Path, order: _Order) -> int:
+    """Build one of several: what goes wrong with it ends no other."""
+    from groundup.cli.console import say
+    from groundup.domain.errors import GroundupError
+    from groundup.suites.nl2repobench.recipe import parse_recipe
+
+    try:
+        if target.is_file() and parse_recipe(_read(target), str(target)).frozen is not None:
+            say(f"{task}: {target} is finished")
+            return 0
+        return await _build_one(task, target, order, f"{task}: ")
+    except GroundupError as error:
+        say(f"groundup: {task}: {error}")
+        return 2
+
+
+async def _build_one(task: str, target: Path, order: _Order, prefix: str) -> int:
+    from groundup.cli.console import say
     from groundup.suites.nl2repobench.maker import build as making
-    from groundup.suites.nl2repobench.maker.decisions import Decision, decisions
-    from groundup.suites.nl2repobench.recipe import parse_recipe, recipe_text
+    from groundup.suites.nl2repobench.recipe import recipe_text
     from groundup.trees.writer import disk_errors
-
-    settings = load()
-    target = output or Path(f"{task}.toml")
-
-    async def made() -> "Recipe":
-        async with _bench(settings) as bench:
-            if draft is not None:
-                begun = parse_recipe(_read(draft), str(draft))
-                return await making.finish(begun, bench, say, may_repair=False)
-            data = _published(from_data, settings)
-            published = next((one for one in data.tasks if one.id == task), None)
-            if published is None:
-                from groundup.domain.errors import UsageError
-                from groundup.domain.names import unknown
-
-                raise UsageError(unknown("task", task, [one.id for one in data.tasks]))
-            decision = decisions().get(task, Decision())
-            counts = {**decision.declared, **_counts(declared or []), data.version: published.declared}
-            given = {"source": source, "python": python, "add": (*decision.add, *(add or ()))}
-            decision = decision.model_copy(update={name: value for name, value in given.items() if value})
-            return await making.build(published, counts, decision, bench, settings, say)
 
     code = 0
     try:
-        recipe = asyncio.run(made())
+        recipe = await _made(task, order, prefix)
     except making.UnfinishedError as error:
-        say(f"groundup: {error}")
+        say(f"groundup: {prefix}{error}")
         recipe, code = error.draft, 2
     with disk_errors(target):
         target.write_text(recipe_text(recipe), encoding="utf-8")
     how = "the recipe lies" if code == 0 else "the draft lies"
     more = "; review it" if code == 0 else f"; edit it and `groundup recipe build {task} --draft {target}`"
-    say(f"groundup: {how} in {target}{more}")
+    say(f"groundup: {prefix}{how} in {target}{more}")
     return code
 
 
+async def _made(task: str, order: _Order, prefix: str) -> "Recipe":
+    from groundup.suites.nl2repobench.maker import build as making
+    from groundup.suites.nl2repobench.maker.decisions import Decision, decisions
+    from groundup.suites.nl2repobench.recipe import parse_recipe
+
+    async with _bench(order.settings) as bench, _reminding(prefix) as tell:
+        if order.draft is not None:
+            begun = parse_recipe(_read(order.draft), str(order.draft))
+            return await making.finish(begun, bench, tell, may_repair=False)
+        data = _published(order.from_data, order.settings)
+        published = next((one for one in data.tasks if one.id == task), None)
+        if published is None:
+            from groundup.domain.errors import UsageError
+            from groundup.domain.names import unknown
+
+            raise UsageError(unknown("task", task, [one.id for one in data.tasks]))
+        decision = decisions().get(task, Decision())
+        counts = {**decision.declared, **order.declared, data.version: published.declared}
+        given = {name: value for name, value in order.given.items() if value}
+        decision = decision.model_copy(update=given)
+        return await making.build(published, counts, decision, bench, order.settings, tell)
+
+
 def check(
-    recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Tasks with recipes, or files.")],
+    recipes: Annotated[
+        list[str] | None, typer.Argument(metavar="RECIPE...", help="Tasks with recipes, or files.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All recipes that come with groundup.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="How many at once.")] = 1,
 ) -> int:
-    """Make recipes again from their own decisions, and print what is not as it was."""
+    """Make recipes again from their own decisions, and print what is not as it was.
+
+    The lock is resolved anew, the oracle runs three times, and so do the controls: what was yanked, deleted or
+    became something else is said. Meant to be run every month.
+    """
     import asyncio
 
-    from groundup.cli.console import say
-    from groundup.domain.errors import TaskError
+    from groundup.domain.errors import UsageError
     from groundup.settings import load
-    from groundup.suites.nl2repobench.maker.controls import check as checked
+    from groundup.suites.nl2repobench.recipe import shipped_recipes
 
+    names = [*(recipes or ()), *(shipped_recipes() if every else ())]
+    if not names:
+        raise UsageError("name a recipe, or check them --all")
+    wanted = [_recipe(name) for name in dict.fromkeys(names)]
     settings = load()
 
-    async def changed() -> int:
-        count = 0
-        for name in recipes:
-            recipe = _recipe(name)
-            say(f"{recipe.task}:")
-            async with _bench(settings) as bench:
-                try:
-                    _, changes = await checked(recipe, bench, say)
-                except TaskError as error:
-                    changes = [str(error)]
-            count += bool(changes)
-            typer.echo("\n".join(f"{recipe.task}: {line}" for line in changes or ["as it was"]))
-        return count
+    async def checked() -> list[bool]:
+        places = asyncio.Semaphore(jobs)
 
-    return NOT_AS_IT_WAS if asyncio.run(changed()) else 0
+        async def one(recipe: "Recipe") -> bool:
+            async with places:
+                return await _has_changed(recipe, settings)
+
+        return await asyncio.gather(*map(one, wanted))
+
+    changed = sum(asyncio.run(checked()))
+    if len(wanted) > 1:
+        typer.echo(f"{len(wanted) - changed} of {len(wanted)} recipes are as they were")
+    return NOT_AS_IT_WAS if changed else 0
+
+
+async def _has_changed(recipe: "Recipe", settings: "Settings") -> bool:
+    """Check one recipe and print what changed."""
+    from groundup.domain.errors import GroundupError
+    from groundup.suites.nl2repobench.maker.controls import check as checked
+
+    async with _bench(settings) as bench, _reminding(f"{recipe.task}: ") as tell:
+        try:
+            _, changes = await checked(recipe, bench, tell)
+        except GroundupError as error:
+            changes = [str(error)]
+    typer.echo("\n".join(f"{recipe.task}: {line}" for line in changes or ["as it was"]))
+    return bool(changes)
+
+
+@asynccontextmanager
+async def _reminding(prefix: str) -> AsyncIterator[Callable[[str], None]]:
+    """Yield what says a line; while nothing new is said, the last one is repeated every ten seconds."""
+    import asyncio
+    import time
+
+    from groundup.cli.console import say
+
+    last, since, spoke = "began", time.monotonic(), time.monotonic()
+
+    def tell(text: str) -> None:
+        nonlocal last, since, spoke
+        last, since, spoke = text.partition("\n")[0][:100], time.monotonic(), time.monotonic()
+        say(f"{prefix}{text}")
+
+    async def remind() -> None:
+        nonlocal spoke
+        while True:
+            await asyncio.sleep(1)
+            if time.monotonic() - spoke >= _SILENCE_S:
+                spoke = time.monotonic()
+                say(f"{prefix}({spoke - since:.0f} s since: {last})")
+
+    reminder = asyncio.create_task(remind())
+    try:
+        yield tell
+    finally:
+        reminder.cancel()
 
 
 @asynccontextmanager

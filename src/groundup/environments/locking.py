@@ -45,13 +45,15 @@ async def lock_requirements(
     *,
     run_setup_code: bool = False,
     complete: bool = False,
+    without: Iterable[str] = (),
 ) -> tuple[str, ...]:
     """Return lines `name==version --hash=sha256:... --hash=...` for *lines* and all they need, sorted by name.
 
     *python* is a minor version (`3.11`); *exclude_newer* an RFC 3339 date after which files do not count. A source
     distribution that declares no static metadata would have to run its own code on the host to be asked, so such
     versions do not count unless *run_setup_code*.
-    *complete*: *lines* are all there is, whatever they need. Raises `UsageError`, `TaskError` or `NetworkError`.
+    *complete*: *lines* are all there is, whatever they need. *without*: names that come from elsewhere, whatever
+    needs them. Raises `UsageError`, `TaskError` or `NetworkError`.
     """
     requirements = named_requirements(lines)
     if not requirements:
@@ -61,8 +63,11 @@ async def lock_requirements(
     argv += ["--exclude-newer", cutoff_instant(exclude_newer).isoformat()] if exclude_newer else []
     argv += [] if run_setup_code else ["--no-build"]
     argv += ["--no-deps"] if complete else []
+    never = "".join(f"{name} ; python_version < '0'\n" for name in without)
+    argv += ["--overrides", "overrides.txt"] if never else []
     configuration = await pypi_settings(environment())
     with tempfile.TemporaryDirectory(prefix="groundup-lock-") as folder:
+        Path(folder, "overrides.txt").write_text(never, encoding="utf-8")
         result = await run_program(
             [uv_program(), *argv],
             cwd=Path(folder),

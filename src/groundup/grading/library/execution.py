@@ -12,11 +12,13 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from pydantic import Field
 
+from groundup.domain.errors import MachineError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET, PythonEnvironment
@@ -164,7 +166,10 @@ def test_timeout_s(hidden: HiddenTests, bench: Bench) -> float:
 def sandbox_spec(
     staged: Staged, hidden: HiddenTests, environment: PythonEnvironment, timeout_s: float | None = None
 ) -> SandboxSpec:
-    """Return the sandbox in which the hidden tests run."""
+    """Return the sandbox in which the hidden tests run. Raises `MachineError` for a program that is not there."""
+    lacking = [name for name in hidden.programs if shutil.which(name) is None]
+    if lacking:
+        raise MachineError(f"the hidden tests start {', '.join(lacking)}, which this machine lacks; install it")
     allowed_s = timeout_s or hidden.timeout_s
     roots = hidden.import_roots if hidden.child_path is None else hidden.child_path
     variables = {
@@ -188,6 +193,7 @@ def sandbox_spec(
             wall_clock_s=allowed_s + 30,
         ),
         user=hidden.user,
+        system="host" if hidden.programs else "listed",
         label="hidden tests",
     )
 

@@ -105,6 +105,9 @@ class HiddenTests(Record):
     )
     assertions: Literal["plain", "rewrite"] = "plain"
     distribution: Distribution | None = None
+    programs: tuple[str, ...] = Field(
+        default=(), description="programs of this machine that tests start, such as git; they see its /usr then"
+    )
     cwd: str = "."
     environment: dict[str, str] = {}
     child_path: tuple[str, ...] | None = Field(

@@ -80,7 +80,11 @@ async def locked(draft: Recipe) -> Recipe:
 async def _lock(lines: Iterable[str], wanted: RecipeEnvironment, *, complete: bool) -> dict[str, tuple[str, ...]]:
     """Return pins and their hashes."""
     lock = {}
-    for line in await lock_requirements(lines, wanted.python, wanted.exclude_newer, complete=complete):
+    elsewhere = [pin.partition("==")[0] for pin in wanted.from_source]
+    compiled = await lock_requirements(
+        lines, wanted.python, wanted.exclude_newer, complete=complete, without=elsewhere
+    )
+    for line in compiled:
         pin, *options = line.split()
         lock[pin] = tuple(option.removeprefix("--hash=") for option in options)
     return lock

@@ -69,7 +69,7 @@ def test_a_folder_that_holds_the_library_is_not_its_tests(tmp_path: Path) -> Non
 def test_the_configuration_is_kept_where_it_matters(tmp_path: Path) -> None:
     """What decides which tests there are and how they behave stays; reporting and coverage go."""
     ini = """[pytest]
-addopts = -ra --cov=demo --doctest-glob '*.rst' --strict-markers
+addopts = -rasv -slv --cov=demo --doctest-glob '*.rst' --strict-markers
 asyncio_mode = auto
 filterwarnings =
     error
@@ -78,7 +78,7 @@ testpaths = tests
 """
     found = layout(tmp_path, {"demo/__init__.py": "", "tests/test_a.py": "", "pytest.ini": ini})
 
-    assert found.ini == ("asyncio_mode = auto", "filterwarnings = error", "addopts = --doctest-glob '*.rst'")
+    assert found.ini == ("asyncio_mode = auto", "filterwarnings = error", "addopts = -s --doctest-glob '*.rst'")
     assert found.late_filters == ("ignore::demo.Old",)
 
 

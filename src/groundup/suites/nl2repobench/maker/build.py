@@ -53,6 +53,7 @@ async def find_candidates(making: Making, settings: Settings) -> list[SourceCand
     tree = making.specification.tree
     until = await newest_pin(making.specification, making.registry)
     kind, what, version = parse_source(making.decision.source or f"sdist:{making.task.id}")
+    making.say(f"looking for the original in {what}")
     if kind == "sdist":
         found = await of_releases([what], version, tree, until, making.registry)
     else:

@@ -172,6 +172,7 @@ _SHOWN = 10
 
 async def prove(recipe: Recipe, bench: Bench, say: Callable[[str], None]) -> Recipe:
     """Return *recipe* frozen, with its controls and what explains its counts. Raises `TaskError`."""
+    say("freezing: three runs of the original, one of an empty submission")
     frozen = await freeze(recipe, bench)
     say(f"frozen: {len(frozen.expected)} expected, {len(frozen.excluded)} excluded, declared {frozen.declared}")
     environment = await bench.builder.python(frozen.environment.request())

@@ -41,6 +41,8 @@ _KEPT_KEYS = words(
     """
 )
 _KEPT_OPTIONS = ("--doctest", "--import-mode", "--ignore", "--deselect")
+_UNCAPTURED = re.compile(r"--capture=no|-[lqvx]*s[lqvx]*")
+"""Tests may read standard input, which pytest's capture forbids."""
 _OPTIONS_WITH_VALUE = frozenset({"--ignore", "--deselect", "--doctest-glob", "--import-mode"})
 
 
@@ -84,6 +86,8 @@ class Config:
         for word in words:
             if takes_value or word.startswith(_KEPT_OPTIONS):
                 kept.append(word)
+            elif _UNCAPTURED.fullmatch(word):
+                kept.append("-s")
             takes_value = not takes_value and word in _OPTIONS_WITH_VALUE
         return kept
 

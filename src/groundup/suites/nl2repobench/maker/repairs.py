@@ -9,15 +9,20 @@ from configparser import Error as ConfigError
 from configparser import RawConfigParser
 from pathlib import Path, PurePosixPath
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
 from groundup.domain.errors import TaskError
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.library.canary import own_tests
 from groundup.grading.library.execution import Execution, run_hidden_tests
 from groundup.grading.library.hidden import HiddenTests
+from groundup.settings import load
 from groundup.sources.names import is_standard, python_provider, words
 from groundup.suites.nl2repobench.freezing import locked
-from groundup.suites.nl2repobench.maker.pinning import lock_without
+from groundup.suites.nl2repobench.maker.candidates import fetched, open_index, releases
+from groundup.suites.nl2repobench.maker.pinning import instant, lock_without
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Recipe
 
@@ -34,7 +39,7 @@ _FIXTURES = {
 }  # fmt: skip
 _REPORTING_ONLY = words(
     """
-    pytest_cov xdist pytest_randomly pytest_metadata pytest_html pytest_sugar pytest_rerunfailures
+    pytest_cov xdist pytest_randomly random_order pytest_metadata pytest_html pytest_sugar pytest_rerunfailures
     pytest_pycodestyle pytest_mypy pytest_flake8 pytest_black pytest_ruff pytest_check_manifest
     """
 )
@@ -201,6 +206,7 @@ async def run_and_repair(
     for _ in range(MOST_ROUNDS):
         if not recipe.environment.lock:
             recipe = await _locked(recipe, say)
+        say(f"building the environment, {len(recipe.environment.lock)} distributions, and running the tests")
         environment = await bench.builder.python(recipe.environment.request())
         original = await original_tree(recipe, bench)
         execution = await run_hidden_tests(original, original, recipe.tests, environment, bench)
@@ -227,11 +233,51 @@ def noted(notes: str, more: Sequence[str]) -> str:
     return "; ".join([*([notes] if notes else []), *kept])
 
 
+_NO_WHEEL = re.compile(r"all versions of ([\w.-]+) have no usable wheels|([\w.-]+)==\S+ has no usable wheels")
+_MOST_FROM_SOURCE = 6
+
+
 async def _locked(recipe: Recipe, say: Callable[[str], None]) -> Recipe:
     """Lock; the library itself is left out when something else asks for it, and then found first."""
+    for _ in range(_MOST_FROM_SOURCE):
+        try:
+            return await _locked_once(recipe, say)
+        except TaskError as error:
+            found = _NO_WHEEL.search(str(error))
+            if found is None:
+                raise
+            recipe = await _from_source(recipe, found[1] or found[2], error)
+            say(recipe.notes.rpartition("; ")[2])
+    return await _locked_once(recipe, say)
+
+
+async def _from_source(recipe: Recipe, name: str, error: TaskError) -> Recipe:
+    """Return the draft with the newest version of *name* from its source distribution. Raises *error* again."""
+    wanted = recipe.environment
+    async with open_index(load()) as registry:
+        known = (await releases(registry, name)).values()
+        timely = [
+            one for one in known if one.source and one.uploaded and one.uploaded <= instant(wanted.exclude_newer)
+        ]
+        if not timely or any(pin.startswith(f"{name}==") for pin in wanted.from_source):
+            raise error
+        chosen = timely[-1]
+        assert chosen.source is not None
+        digest = (await fetched(registry, chosen.source))[1]
+    changed = {
+        "from_source": {**wanted.from_source, f"{name}=={chosen.version}": f"sha256:{digest}"},
+        "wants": tuple(line for line in wanted.wants if canonicalize_name(Requirement(line).name) != name),
+    }
+    notes = noted(recipe.notes, [f"{name} has no wheel and is built from source"])
+    return recipe.model_copy(update={"environment": wanted.model_copy(update=changed), "notes": notes})
+
+
+async def _locked_once(recipe: Recipe, say: Callable[[str], None]) -> Recipe:
     try:
         recipe = await locked(recipe)
-    except TaskError:
+    except TaskError as error:
+        if _NO_WHEEL.search(str(error)):
+            raise
         pinned = sum("==" in line for line in recipe.environment.wants)
         if recipe.environment.complete or pinned * 2 < len(recipe.environment.wants):
             raise

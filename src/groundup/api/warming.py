@@ -1,0 +1,100 @@
+"""Building ahead what grading needs: environments and originals, so that nothing has to be fetched afterwards."""
+
+import asyncio
+import os
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from groundup.domain.errors import GroundupError, UsageError
+from groundup.domain.names import unknown
+from groundup.domain.records import Record
+from groundup.domain.tasks import Task
+from groundup.environments.layers import LayerStore, layer_store
+from groundup.episodes.equipment import Equipment, equipment
+from groundup.settings import Settings
+from groundup.suites.base import Suite, open_suite
+from groundup.trees.removal import remove_tree
+
+_BLOCK = 512
+"""Bytes that a block of `st_blocks` has."""
+
+
+class Warmed(Record):
+    """What one task took."""
+
+    task: str
+    seconds: float
+    bytes: int
+    """On disk, of all its layers; tasks may share some."""
+    error: str | None = None
+
+
+async def warm(
+    name: str,
+    tasks: Sequence[str],
+    settings: Settings,
+    *,
+    jobs: int = 2,
+    grader: str | None = None,
+    report: Callable[[Warmed], None],
+) -> list[Warmed]:
+    """Build the layers of *tasks*, or of all that can be graded, and *report* each; a failure ends no other.
+
+    *grader*: only what this one needs; None: what any of the suite's graders needs. Raises `UsageError`.
+    """
+    suite = open_suite(name, settings)
+    known = {task.id: task for task in suite.tasks()}
+    for one in tasks:
+        if one not in known:
+            raise UsageError(unknown("task", one, known))
+    graders = suite.graders()
+    if grader is not None and grader not in graders:
+        raise UsageError(unknown("grader", grader, graders))
+    chosen = (grader,) if grader is not None else tuple(graders)
+    store, places = layer_store(settings), asyncio.Semaphore(jobs)
+    scratch = Path(tempfile.mkdtemp(prefix="groundup-warm-"))
+
+    async def one_task(task: Task, tools: Equipment) -> Warmed:
+        async with places:
+            began, size, failed = time.monotonic(), 0, None
+            try:
+                size = await _build(suite, task, chosen, tools, store, scratch)
+            except GroundupError as error:
+                failed = str(error)
+            done = Warmed(task=task.id, seconds=round(time.monotonic() - began, 1), bytes=size, error=failed)
+            report(done)
+            return done
+
+    try:
+        async with equipment(settings.sandbox, settings) as tools:
+            wanted = tasks or suite.gradable()
+            return list(await asyncio.gather(*(one_task(known[task], tools) for task in wanted)))
+    finally:
+        remove_tree(scratch)
+
+
+async def _build(
+    suite: Suite, task: Task, graders: Sequence[str], tools: Equipment, store: LayerStore, scratch: Path
+) -> int:
+    """Build what *task* needs and return its size in bytes."""
+    bench = tools.bench(scratch, None)
+    found: set[tuple[str, str]] = set()
+    for grader in graders:
+        found.update((await suite.graders()[grader].layers(task, bench)).items())
+    paths = {layer.path for kind, digest in found if (layer := store.find(kind, digest)) is not None}
+    source = suite.needs(task).source
+    if source is not None:
+        paths.add((await bench.builder.source(source)).path)
+    return sum([await asyncio.to_thread(size_on_disk, path) for path in paths])
+
+
+def size_on_disk(root: Path) -> int:
+    """Return what the files below *root* take, each once."""
+    seen: dict[tuple[int, int], int] = {}
+    for folder, _, names in os.walk(root):
+        for name in names:
+            found = Path(folder, name).lstat()
+            seen[found.st_dev, found.st_ino] = found.st_blocks * _BLOCK
+    return sum(seen.values())
