@@ -10,7 +10,7 @@ EXAMPLES: dict[str, Examples] = {
             "Some tasks, as the split `train`",
             "groundup serve nl2repobench --tasks sqlparse,tenacity --split train",
         ),
-        ("For other machines, with a token", "groundup serve dibench --host 0.0.0.0 --token $(cat token)"),
+        ("For other machines, with a token", "groundup serve dibench --host 0.0.0.0 --token $TOKEN"),
         ("Several submits, each with a reward", "groundup serve nl2repobench --submits 3"),
         ("Go on with the folder of an earlier server", "groundup serve nl2repobench --run-id monday"),
     ),

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from groundup.agents.workplace import LanguageTools
 from groundup.domain.conversations import Tool
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.tasks import Task
-from groundup.episodes.driving import DrivenEpisode
 from groundup.serving.session import BASH, FINISH, SUBMIT, Rules
 
 TYPES = ("train", "validation", "test")
@@ -81,15 +81,16 @@ class Offer:
         return task
 
 
-def prompt_of(episode: DrivenEpisode, rules: Rules) -> str:
-    """Return all that a model is told at the beginning."""
+def prompt_of(task: Task, rules: Rules, tools: LanguageTools | None = None) -> str:
+    """Return all that a model is told at the beginning; *tools* are those of an open episode."""
+    known = tools or LanguageTools()
     submits = {1: " It ends your work.", None: " You may go on afterwards."}.get(
         rules.submits, f" You may do that {rules.submits} times."
     )
     return _PROMPT.format(
-        instruction=(episode.task.instruction or "").rstrip(),
-        tools=episode.tools.sentence,
-        installers=episode.tools.installers,
+        instruction=(task.instruction or "").rstrip(),
+        tools=known.sentence,
+        installers=known.installers,
         command_s=rules.command_s,
         submits=submits,
     )

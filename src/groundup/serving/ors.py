@@ -158,7 +158,7 @@ class Ors:
 
     async def _opening(self, request: Request) -> str:
         episode = await self._session(request).ready(READY_S)
-        return prompt_of(episode.driven, self._service.rules)
+        return prompt_of(episode.driven.task, self._service.rules, episode.driven.tools)
 
     async def _call(self, request: Request) -> Response:
         session, given = self._session(request), await body_of(request)

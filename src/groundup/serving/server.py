@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,9 @@ from groundup.runs.plan import RunPlan
 from groundup.runs.scheduler import WorkStage, machine_memory_mb
 from groundup.serving.http import Gate, Service, refused
 from groundup.serving.metrics import Log, Metrics
+from groundup.serving.nemo_gym import NemoGym
 from groundup.serving.offers import TYPES, Offer, Split
+from groundup.serving.openenv import OpenEnv
 from groundup.serving.ors import Ors
 from groundup.serving.session import Rules, Session
 from groundup.serving.sessions import Room, Sessions
@@ -144,7 +147,8 @@ def application(service: Service, tokens: Sequence[str] = ()) -> ASGIApp:
     async def metrics(request: Request) -> Response:
         return PlainTextResponse(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
-    routes: list[BaseRoute] = [Route("/metrics", metrics), *Ors(service).routes()]
+    of_protocols = (Ors(service).routes(), OpenEnv(service).routes(), NemoGym(service).routes())
+    routes: list[BaseRoute] = [Route("/metrics", metrics), *chain.from_iterable(of_protocols)]
     handlers: dict[Any, Any] = {GroundupError: refused}
     return Gate(Starlette(routes=routes, exception_handlers=handlers), tokens)
 

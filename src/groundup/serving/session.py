@@ -80,6 +80,8 @@ class Session:
         """When its client was heard last."""
         self.submitted = 0
         self.finished = False
+        self.graded: Answer | None = None
+        """The latest answer with a verdict."""
         self._calls: dict[str, Call] = {}
         self._last: Call | None = None
         self._turn = asyncio.Lock()
@@ -257,9 +259,10 @@ class Session:
         self._watch.graded(self, verdict)
         shown = f" {_in_counts(verdict)}" if self.rules.shows_scores else ""
         left = "" if ends else f" {self._left()}"
-        return Answer(
+        self.graded = Answer(
             text=f"Submitted.{shown}{left}", reward=reward_of(verdict), finished=ends, counts=_counts(verdict)
         )
+        return self.graded
 
     def _left(self) -> str:
         limit = self.rules.submits

@@ -95,7 +95,7 @@ class Sessions:
         """End a session of *client*, if there is one."""
         session = self._all.get(name)
         if session is not None and session.client == client:
-            await self._end(session, "the client ended it", by_client=True)
+            await self.give_up(session, "the client ended it", by_client=True)
 
     async def reap(self) -> None:
         """Give up silent sessions, for ever; one with a call in flight is not silent."""
@@ -104,7 +104,7 @@ class Sessions:
             silent_since = time.monotonic() - self.room.idle_s
             silent = [one for one in self.all if one.seen_at < silent_since and not one.is_busy]
             how = f"its client was silent for {self.room.idle_s:g} s"
-            await asyncio.gather(*(self._end(session, how, by_client=False) for session in silent))
+            await asyncio.gather(*(self.give_up(session, how, by_client=False) for session in silent))
 
     def drain(self) -> None:
         """Begin no more sessions."""
@@ -118,9 +118,10 @@ class Sessions:
         """End all sessions; those that have no reward yet are recorded as interrupted."""
         self._draining = True
         how = "the server was stopped before the episode had ended"
-        await asyncio.gather(*(self._end(session, how, by_client=False) for session in self.all))
+        await asyncio.gather(*(self.give_up(session, how, by_client=False) for session in self.all))
 
-    async def _end(self, session: Session, how: str, *, by_client: bool) -> None:
+    async def give_up(self, session: Session, how: str, *, by_client: bool) -> None:
+        """End a session; *how* in words, and whether its client wanted that."""
         await session.close(how, by_client=by_client)
         if self._all.pop(session.name, None) is not None:
             self._watch.ended(session, how)

@@ -1,0 +1,101 @@
+"""NeMo Gym's resource server: `/seed_session` opens an episode for a cookie, `/bash` and `/submit` call tools,
+`/verify` returns a row with its reward. `/rows` gives the rows.
+"""
+
+import json
+from uuid import uuid4
+
+from pydantic import JsonValue
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from groundup.domain.errors import UsageError
+from groundup.domain.tasks import Task
+from groundup.serving.calls import Answer, CallRefusedError
+from groundup.serving.http import Service, body_of, client_of
+from groundup.serving.offers import prompt_of, tools
+from groundup.serving.session import BASH, FINISH, SUBMIT, Session
+
+COOKIE = "groundup_session"
+_OPEN_S = 50.0
+"""Callers wait 60 s."""
+
+
+class NemoGym:
+    """The routes."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def routes(self) -> list[BaseRoute]:
+        """Return them."""
+        return [
+            Route("/rows", self._rows),
+            Route("/seed_session", self._seed, methods=["POST"]),
+            Route(f"/{BASH}", self._tool, methods=["POST"]),
+            Route(f"/{SUBMIT}", self._tool, methods=["POST"]),
+            Route("/verify", self._verify, methods=["POST"]),
+        ]
+
+    async def _rows(self, request: Request) -> Response:
+        """Return a row for each task, one line each."""
+        offer = self._service.offer
+        tasks = offer.split(request.query_params.get("split") or next(iter(offer.splits))).tasks
+        lines = (json.dumps(self._row(offer.named(name)), ensure_ascii=False) + "\n" for name in tasks)
+        return PlainTextResponse("".join(lines), media_type="application/jsonl")
+
+    def _row(self, task: Task) -> dict[str, JsonValue]:
+        offered: list[JsonValue] = [
+            {"type": "function", **tool.model_dump(mode="json"), "strict": False}
+            for tool in tools(self._service.rules)
+        ]
+        prompt: JsonValue = {"role": "user", "content": prompt_of(task, self._service.rules)}
+        asked: JsonValue = {"input": [prompt], "tools": offered}
+        return {"responses_create_params": asked, **self._service.offer.record(task.id)}
+
+    async def _seed(self, request: Request) -> Response:
+        row = await body_of(request)
+        task = self._service.offer.of_record({key: row.get(key) for key in ("task", "suite", "data_version")})
+        earlier = request.cookies.get(COOKIE)
+        if earlier:
+            await self._service.sessions.end(earlier, client_of(request))
+        session = self._service.sessions.create(f"gym-{uuid4().hex}", client_of(request), task)
+        await session.ready(_OPEN_S)
+        response = JSONResponse({})
+        response.set_cookie(COOKIE, session.name, httponly=True, samesite="strict")
+        return response
+
+    async def _tool(self, request: Request) -> Response:
+        session, given = self._session(request), await body_of(request)
+        try:
+            answer = await _made(session, request.url.path.strip("/"), given)
+        except CallRefusedError as error:
+            return JSONResponse({"output": str(error)})
+        return JSONResponse({"output": answer.text})
+
+    async def _verify(self, request: Request) -> Response:
+        """Return the row with the reward of the last submit; what was not handed in yet is handed in here."""
+        session, row = self._session(request), await body_of(request)
+        answer = session.graded if session.finished else await _made(session, FINISH, {})
+        if answer is None or answer.reward is None:
+            raise UsageError("this episode has no reward")
+        await self._service.sessions.end(session.name, client_of(request))
+        counts = {key: value for key, value in answer.counts.items() if key in ("passed", "total")}
+        response = JSONResponse({**row, "reward": answer.reward, **counts})
+        response.delete_cookie(COOKIE)
+        return response
+
+    def _session(self, request: Request) -> Session:
+        name = request.cookies.get(COOKIE)
+        if not name:
+            raise HTTPException(400, "no cookie of a session: call /seed_session first, and send its cookie")
+        return self._service.sessions.find(name, client_of(request))
+
+
+async def _made(session: Session, tool: str, given: dict[str, JsonValue]) -> Answer:
+    call = session.call(tool, given)
+    call.begin()
+    await call.wait()
+    return call.answer()

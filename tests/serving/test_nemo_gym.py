@@ -1,0 +1,54 @@
+"""NeMo Gym's three calls, by hand."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.serving.house import House, job_in, opened
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    """A server."""
+    async with opened(job_in(tmp_path)) as found:
+        yield found
+
+
+async def test_a_row_gets_its_reward(house: House) -> None:
+    """Seed, tools, verify, by the cookie; the row comes back with reward and counts."""
+    async with httpx.AsyncClient(base_url=house.address, trust_env=False) as http:
+        rows = [json.loads(line) for line in (await http.get("/rows")).text.splitlines()]
+        assert [row["task"] for row in rows] == ["task-0000", "task-0001"]
+        assert [tool["name"] for tool in rows[0]["responses_create_params"]["tools"]] == ["bash", "submit"]
+        assert (await http.post("/bash", json={"command": "ls"})).status_code == 400
+        assert (await http.post("/seed_session", json=rows[0])).json() == {}
+        assert (await http.post("/bash", json={"command": "behave half"})).json() == {
+            "output": "done\n[exit code 0]"
+        }
+        assert "bash takes" in (await http.post("/bash", json={})).json()["output"]
+        verified = (await http.post("/verify", json={**rows[0], "response": {"id": "1"}})).json()
+        assert verified == {**rows[0], "response": {"id": "1"}, "reward": 0.5, "passed": 1.0, "total": 2.0}
+    assert house.scores() == [0.5]
+
+
+async def test_a_submitted_row_is_not_graded_again(house: House) -> None:
+    """The reward is that of the submit."""
+    async with httpx.AsyncClient(base_url=house.address, trust_env=False) as http:
+        await http.post("/seed_session", json={"task": "task-0001"})
+        await http.post("/bash", json={"command": "behave pass"})
+        assert "Score 1.0000" in (await http.post("/submit", json={})).json()["output"]
+        assert (await http.post("/verify", json={})).json()["reward"] == 1.0
+    assert house.scores() == [1.0]
+
+
+async def test_a_failed_grading_has_no_reward(house: House) -> None:
+    """The caller gets an error."""
+    async with httpx.AsyncClient(base_url=house.address, trust_env=False) as http:
+        await http.post("/seed_session", json={"task": "task-0001"})
+        await http.post("/bash", json={"command": "behave infrastructure"})
+        answer = await http.post("/verify", json={})
+        assert answer.status_code == 500
+        assert "reward" not in answer.json()
