@@ -79,8 +79,8 @@ async def opened(job: ServeJob) -> AsyncIterator[House]:
     events: list[dict[str, Any]] = []
     object.__setattr__(job, "log", Log(lambda line: events.append(json.loads(line))))
     with listening("127.0.0.1", 0, has_token=False) as listener:
-        async with service(job) as found:
-            config = uvicorn.Config(application(found, job.tokens), log_config=None, lifespan="off")
+        async with service(job) as found, application(found, job.tokens) as answering:
+            config = uvicorn.Config(answering, log_config=None, lifespan="off")
             server = uvicorn.Server(config)
             serving_task = asyncio.create_task(server._serve([listener]))
             try:

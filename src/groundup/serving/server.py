@@ -4,9 +4,10 @@ import asyncio
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -141,8 +142,9 @@ async def _open(job: ServeJob, tools: Equipment, writer: RunWriter, start: int) 
         await sessions.close()
 
 
-def application(service: Service, tokens: Sequence[str] = ()) -> ASGIApp:
-    """Return the protocols as one application."""
+@asynccontextmanager
+async def application(service: Service, tokens: Sequence[str] = ()) -> AsyncIterator[ASGIApp]:
+    """Yield the protocols as one application; MCP is there where its SDK is."""
 
     async def metrics(request: Request) -> Response:
         return PlainTextResponse(service.metrics.text(), media_type="text/plain; version=0.0.4")
@@ -150,7 +152,12 @@ def application(service: Service, tokens: Sequence[str] = ()) -> ASGIApp:
     of_protocols = (Ors(service).routes(), OpenEnv(service).routes(), NemoGym(service).routes())
     routes: list[BaseRoute] = [Route("/metrics", metrics), *chain.from_iterable(of_protocols)]
     handlers: dict[Any, Any] = {GroundupError: refused}
-    return Gate(Starlette(routes=routes, exception_handlers=handlers), tokens)
+    async with AsyncExitStack() as stack:
+        if find_spec("mcp_types") is not None:
+            from groundup.serving.mcp import Mcp
+
+            routes += await stack.enter_async_context(Mcp(service).running())
+        yield Gate(Starlette(routes=routes, exception_handlers=handlers), tokens)
 
 
 class _Uvicorn(uvicorn.Server):
@@ -171,9 +178,9 @@ async def serve(job: ServeJob, listener: socket.socket, ready: Callable[[Service
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
-    async with service(job) as opened:
+    async with service(job) as opened, application(opened, job.tokens) as answering:
         config = uvicorn.Config(
-            application(opened, job.tokens),
+            answering,
             log_config=None,
             access_log=False,
             lifespan="off",
