@@ -12,12 +12,15 @@ from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.names import unknown
 from groundup.reports.document import Report, RunReport
 from groundup.reports.formats import ShownComparison, ShownReport
+from groundup.reports.plots import plots_of
 from groundup.reports.summary import report_results, side_by_side
 from groundup.runs import exporting
 from groundup.settings import Settings, load
+from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
 from groundup.suites.base import AttemptResult, OwnReport, ReportForm, Results, Suite, open_suite
 from groundup.trees.walking import LARGE, read_regular
+from groundup.trees.writer import disk_errors
 
 
 def report(
@@ -61,6 +64,23 @@ async def compare_async(
 ) -> ShownComparison:
     """Return `compare(...)` without holding the event loop up."""
     return await asyncio.to_thread(compare, base, other, *more, output=output, settings=settings)
+
+
+def write_report(made: ShownReport, form: str, path: AnyPath) -> Path:
+    """Write a report to the file *path* in the form *form*, one of `FORMS`, and return it. Raises `UsageError`."""
+    return _write(Path(path), made.written(form))
+
+
+def write_plots(made: ShownReport, folder: AnyPath) -> list[Path]:
+    """Write the plots of a report below *folder* as SVG files, and return them."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    return [_write(Path(folder) / f"{plot.name}.svg", plot.svg.encode()) for plot in plots_of(made)]
+
+
+def _write(path: Path, content: bytes) -> Path:
+    with disk_errors(path.parent):
+        write_atomically(path, content)
+    return path
 
 
 def own_report(

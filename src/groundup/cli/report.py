@@ -12,6 +12,7 @@ from groundup.cli.options import TALK, Examples, FailUnder, Json, Output, Report
 
 if TYPE_CHECKING:
     from groundup.api.listings import RunEntry
+    from groundup.reports.formats import ShownReport
 
 EXAMPLES: dict[str, Examples] = {
     "report": (
@@ -19,6 +20,9 @@ EXAMPLES: dict[str, Examples] = {
         ("Two runs side by side", "groundup report runs/model-a runs/model-b"),
         ("For a pull request", "groundup report my-run --format markdown"),
         ("For programs", "groundup report my-run --json"),
+        ("One file with plots, for a mail", "groundup report my-run --format html --save report.html"),
+        ("For a CI server", "groundup report my-run --format junit --save results.xml"),
+        ("The plots alone, for a paper", "groundup report model-a model-b --plots figures"),
         ("As RepoGenesis publishes it", "groundup report my-run --format repogenesis --save report.json"),
         (
             "A report that the published harness wrote",
@@ -52,15 +56,19 @@ def report(
         str,
         typer.Option(
             "--format",
-            help="table, markdown, json, or the name of the suite's own form, such as `repogenesis`.",
+            help="table, markdown, json, html, csv, latex, junit, ctrf, parquet, or the suite's own form, such as "
+            "`repogenesis`.",
             rich_help_panel=TALK,
         ),
     ] = Format.TABLE.value,
     save: Annotated[
         Path | None,
         typer.Option(
-            help="Write the suite's own form to this file and its table to standard output.", rich_help_panel=TALK
+            help="Write the form to this file; of a suite's own form, print the table.", rich_help_panel=TALK
         ),
+    ] = None,
+    plots: Annotated[
+        Path | None, typer.Option(help="Write each plot to this folder, as SVG.", rich_help_panel=TALK)
     ] = None,
     json: Json = False,
     output: Output = None,
@@ -70,11 +78,17 @@ def report(
     from groundup.api import reports
     from groundup.cli.console import print_report, say
     from groundup.domain.errors import UsageError
+    from groundup.reports.formats import FORMS
 
     made = reports.report(*runs, output=output)
-    if json or report_format in list(Format):
+    if plots is not None:
+        for path in reports.write_plots(made, plots):
+            say(f"wrote {path}")
+    if report_format in FORMS and not json:
+        _print_form(made, report_format, save)
+    elif json or report_format in list(Format):
         if save is not None:
-            raise UsageError("--save is for suites' own forms; redirect standard output instead")
+            raise UsageError("--save takes a --format for files, such as html; redirect standard output instead")
         print_report(made, Format.JSON if json else Format(report_format))
     else:
         if len(runs) > 1:
@@ -84,6 +98,18 @@ def report(
         say(f"groundup: {failed}")
         return BELOW
     return 0
+
+
+def _print_form(made: "ShownReport", form: str, save: Path | None) -> None:
+    """Write a report as a file, or print it."""
+    from groundup.api.reports import write_report
+    from groundup.cli.console import say
+
+    if save is None:
+        sys.stdout.buffer.write(made.written(form))
+        sys.stdout.flush()
+        return
+    say(f"wrote {write_report(made, form, save)}")
 
 
 def _print_own(run: str, form: str, save: Path | None, output: AnyPath | None) -> None:

@@ -92,6 +92,9 @@ def show(views: Iterable[View], console: "Console") -> None:
         console.print()
 
 
+FORMS = ("html", "csv", "latex", "junit", "ctrf", "parquet")
+"""Forms of files, beside what a terminal shows."""
+
 Cell = str | int | float | bool | None
 Rows = list[dict[str, Cell]]
 """Flat rows that all have the same keys: `pandas.DataFrame(rows)` and `polars.DataFrame(rows)` take them."""
@@ -122,6 +125,22 @@ class ShownReport(Report):
     def markdown(self) -> str:
         """Return the tables as Markdown."""
         return markdown(self.views())
+
+    def written(self, form: str) -> bytes:
+        """Return the report as a file of the form *form*, one of `FORMS`. Raises `UsageError`.
+
+        `html` is one file for people with plots; the others are for programs and papers.
+        """
+        from groundup.reports import exchange
+        from groundup.reports.page import page
+
+        if form == "html":
+            return page(self, self.views()).encode()
+        by_rows = {"csv": exchange.as_csv, "parquet": exchange.as_parquet}
+        by_report = {"junit": exchange.as_junit, "ctrf": exchange.as_ctrf}
+        if form in by_rows:
+            return by_rows[form](self.rows())
+        return by_report[form](self) if form in by_report else exchange.as_latex(self.views())
 
     def below(self, least: float | None) -> str | None:
         """Return a sentence when the mean score of some run is below *least*, a share, or is none at all."""

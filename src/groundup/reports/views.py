@@ -158,7 +158,7 @@ def _figure(run: RunReport, name: str) -> str:
     found: Figure | None = next((figure for figure in run.figures if figure.name == name), None)
     if found is None or found.score.value is None:
         return ""
-    return f"{share(found.score)[:-1]} {found.unit}){_between(found.interval)}"
+    return f"{share(found.score)[:-1]} {found.unit}){between(found.interval)}"
 
 
 _TOOK = ("turns", "input tokens", "output tokens", "cost")
@@ -179,7 +179,8 @@ def _tells(run: RunReport, figure: Figure) -> bool:
     return figure.name != ATTEMPTED or figure.score != run.headline.score
 
 
-def _between(interval: Interval | None) -> str:
+def between(interval: Interval | None) -> str:
+    """Return an interval in percent, in brackets, behind what it belongs to."""
     return f" [{percent(interval.low)}, {percent(interval.high)}]" if interval else ""
 
 

@@ -1,0 +1,126 @@
+"""A report as one HTML file: it needs no network, opens from a mail, and runs no script but its own.
+
+Everything in it comes from the same records and words as the other forms. What strangers wrote is escaped, and a
+policy in the file keeps browsers from running or loading anything else.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from html import escape
+
+from groundup.domain.version import __version__
+from groundup.reports.document import Report, RunReport
+from groundup.reports.plots import Plot, plots_of
+from groundup.reports.views import View, between, grader_words, share
+from groundup.trees.limits import printable
+
+_STYLE = """
+:root{color-scheme:light dark;--ink:#1a1a19;--soft:#6b6a66;--line:#dddcd6;--ground:#fcfcfb;--raised:#f3f2ee;
+--link:#2a6fbb}
+@media (prefers-color-scheme:dark){:root{--ink:#f2f1ec;--soft:#a9a8a2;--line:#3c3b38;--ground:#1a1a19;
+--raised:#252422;--link:#6ba6e8}}
+body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--ground);margin:0 auto;max-width:1100px;
+padding:24px 16px}
+h1{font-size:24px;margin:0 0 4px}h2{font-size:18px;margin:36px 0 8px}p{margin:4px 0}.soft{color:var(--soft)}
+.tiles{display:flex;flex-wrap:wrap;gap:12px;margin:20px 0}
+.tile{background:var(--raised);border-radius:8px;padding:12px 16px;min-width:180px}
+.tile b{font-size:26px;display:block}
+figure{margin:20px 0}figcaption{font-weight:600;margin-bottom:6px}svg{max-width:760px;width:100%;height:auto}
+.wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;margin:8px 0}
+th,td{border-bottom:1px solid var(--line);padding:4px 12px 4px 0;text-align:left;vertical-align:top;
+overflow-wrap:anywhere}
+th button{font:inherit;font-weight:600;color:inherit;background:none;border:0;padding:0;cursor:pointer}
+th[aria-sort=ascending] button::after{content:" \\2191"}th[aria-sort=descending] button::after{content:" \\2193"}
+input{font:inherit;color:inherit;background:var(--raised);border:1px solid var(--line);border-radius:6px;
+padding:4px 8px;min-width:260px}
+button:focus-visible,input:focus-visible,a:focus-visible{outline:2px solid var(--link);outline-offset:2px}
+@media print{body{max-width:none}input,label{display:none}h2,figure,tr{break-inside:avoid}}
+"""
+_SCRIPT = """
+for(const table of document.querySelectorAll("table")){
+ const body=table.tBodies[0],order=new Intl.Collator(undefined,{numeric:true});
+ table.querySelectorAll("th button").forEach((button,column)=>button.addEventListener("click",()=>{
+  const head=button.parentElement,down=head.getAttribute("aria-sort")==="ascending";
+  table.querySelectorAll("th").forEach(other=>other.removeAttribute("aria-sort"));
+  head.setAttribute("aria-sort",down?"descending":"ascending");
+  const rows=[...body.rows].sort((a,b)=>order.compare(a.cells[column].textContent,b.cells[column].textContent));
+  body.append(...(down?rows.reverse():rows));}));
+ const field=document.querySelector(`input[data-for="${table.id}"]`);
+ if(field)field.addEventListener("input",()=>{const wanted=field.value.toLowerCase();
+  for(const row of body.rows)row.hidden=!row.textContent.toLowerCase().includes(wanted);});
+}
+"""
+_FILTERED_FROM = 8
+"""Tables with at least so many rows get a field to filter them."""
+
+
+def page(report: Report, views: Iterable[View]) -> str:
+    """Return *report* as an HTML document; *views* are its tables."""
+    title = ", ".join(run.run_id for run in report.runs[:4]) + (" and more" if len(report.runs) > 4 else "")
+    digest = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{_safe(title)} - groundup</title><style>{_STYLE}</style></head><body><main>",
+        f"<h1>{_safe(title)}</h1>",
+        *(
+            f'<p class="soft">{_safe(line)}</p>'
+            for run in report.runs
+            for line in _origin(run, len(report.runs) > 1)
+        ),
+        '<div class="tiles">',
+        *map(_tile, report.runs),
+        "</div>",
+        *map(_figure, plots_of(report)),
+        *(_table(number, view) for number, view in enumerate(views)),
+        f'<p class="soft">Made by groundup {_safe(__version__)}. All figures are those of '
+        "<code>groundup report --json</code>.</p>",
+        f"</main><script>{_SCRIPT}</script></body></html>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _safe(text: str) -> str:
+    return escape(printable(text))
+
+
+def _origin(run: RunReport, several: bool) -> list[str]:
+    name = f"{run.run_id}: " if several else ""
+    subject = run.subject.agent + (f" with {run.subject.model}" if run.subject.model else "")
+    graders = "; ".join(map(grader_words, run.graders)) or "no verdict yet"
+    when = f"{run.created_at:%Y-%m-%d %H:%M} UTC"
+    return [f"{name}{run.suite} {run.suite_version}, {subject}, begun {when}; graded by {graders}"]
+
+
+def _tile(run: RunReport) -> str:
+    figure = run.headline
+    counts = run.counts
+    rest = counts.planned - counts.graded
+    also = f"{counts.graded} of {counts.planned} attempts graded" + (f", {rest} without a score" if rest else "")
+    return (
+        f'<div class="tile">{_safe(run.run_id)}<b>{_safe(share(figure.score))}</b>'
+        f'<span class="soft">{_safe(figure.name + between(figure.interval))}<br>{_safe(also)}</span></div>'
+    )
+
+
+def _figure(plot: Plot) -> str:
+    return f'<figure id="{plot.name}"><figcaption>{_safe(plot.title)}</figcaption>{plot.svg}</figure>'
+
+
+def _table(number: int, view: View) -> str:
+    parts = [f"<h2>{_safe(view.title)}</h2>", *(f'<p class="soft">{_safe(line)}</p>' for line in view.above)]
+    if view.columns:
+        name = f"table-{number}"
+        if len(view.rows) >= _FILTERED_FROM:
+            parts.append(f'<label>Filter <input type="search" data-for="{name}"></label>')
+        heads = "".join(
+            f'<th scope="col"><button type="button">{_safe(cell)}</button></th>' for cell in view.columns
+        )
+        parts.append(f'<div class="wide"><table id="{name}"><thead><tr>{heads}</tr></thead><tbody>')
+        parts += [f"<tr>{''.join(f'<td>{_safe(cell)}</td>' for cell in row)}</tr>" for row in view.rows]
+        parts.append("</tbody></table></div>")
+    return "\n".join([*parts, *(f'<p class="soft">{_safe(line)}</p>' for line in view.below)])

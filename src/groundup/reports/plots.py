@@ -1,0 +1,262 @@
+"""A report as plots: small SVG pictures, drawn from the same records as the tables. Pure.
+
+Each picture stands alone: its colours are in it, for light and dark, and its marks have words that screen readers
+read. Lengths are in pixels; shares run from 0 to 1.
+"""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from groundup.domain.records import Record
+from groundup.reports.document import AttemptRow, Report, RunReport
+from groundup.reports.views import between, percent
+from groundup.trees.limits import printable
+
+WIDTH = 760
+_LABELS = 190
+_ROW = 30
+_TASKS_SHOWN = 150
+_RUNS_LABELLED = 12
+_LABEL_LENGTH = 23
+_STYLE = """
+svg{font:13px system-ui,sans-serif;--ink:#1a1a19;--soft:#6b6a66;--line:#dddcd6;--mark:#2a6fbb;--ground:#fcfcfb;
+--s0:#2a6fbb;--s1:#d9822b;--s2:#3a8f5c;--s3:#a0519e;--s4:#b8443f;--s5:#6f7d1f;--s6:#2b8f96;--s7:#8a6d4f}
+@media (prefers-color-scheme:dark){svg{--ink:#f2f1ec;--soft:#a9a8a2;--line:#3c3b38;--mark:#6ba6e8;--ground:#1a1a19;
+--s0:#6ba6e8;--s1:#e9a45b;--s2:#6fc08f;--s3:#c886c6;--s4:#e5807b;--s5:#b3c152;--s6:#62c1c8;--s7:#c3a382}}
+text{fill:var(--ink)}.soft{fill:var(--soft)}.end{text-anchor:end}.middle{text-anchor:middle}
+.grid{stroke:var(--line)}.bar{fill:var(--mark)}.whisker{stroke:var(--ink);stroke-width:1.5;fill:none}
+.none{fill:none;stroke:var(--line);stroke-dasharray:3 2}.tampered{fill:var(--s4)}
+.s0{fill:var(--s0)}.s1{fill:var(--s1)}.s2{fill:var(--s2)}.s3{fill:var(--s3)}.s4{fill:var(--s4)}.s5{fill:var(--s5)}
+.s6{fill:var(--s6)}.s7{fill:var(--s7)}.rest{fill:var(--line)}
+"""
+
+
+class Plot(Record):
+    """A picture: a short name for files, a title for people, and the SVG text."""
+
+    name: str
+    title: str
+    svg: str
+
+
+def plots_of(report: Report) -> Iterator[Plot]:
+    """Yield the pictures that *report* has figures for."""
+    runs = [run for run in report.runs if run.headline.score.value is not None]
+    if runs:
+        yield _scores(runs)
+    if any(run.lost_at or run.counts.graded for run in report.runs):
+        yield _outcomes(report.runs)
+    if any(run.attempts for run in report.runs):
+        yield _heat_map(report.runs)
+    if any(one.difference is not None for one in report.comparisons):
+        yield _forest(report)
+    costs = [run for run in runs if run.effort and run.effort.cost_usd is not None]
+    if len(costs) > 1:
+        yield _costs(costs)
+
+
+def _picture(name: str, title: str, height: float, parts: Sequence[str]) -> Plot:
+    body = "".join(parts)
+    return Plot(
+        name=name,
+        title=title,
+        svg=f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" role="img" '
+        f'aria-label="{escape(title)}"><title>{escape(title)}</title><style>{_STYLE}</style>{body}</svg>',
+    )
+
+
+def _text(x: float, y: float, words: str, kind: str = "") -> str:
+    return f'<text x="{x:g}" y="{y:g}" class="{kind}">{escape(printable(words))}</text>'
+
+
+def _label(x: float, y: float, words: str, kind: str = "end") -> str:
+    """Return *words*, cut to the room of a label; the whole is shown where one points at it."""
+    shown = words if len(words) <= _LABEL_LENGTH else words[: _LABEL_LENGTH - 1] + "…"
+    whole = escape(printable(words))
+    return f'<text x="{x:g}" y="{y:g}" class="{kind}">{escape(printable(shown))}<title>{whole}</title></text>'
+
+
+def _rect(x: float, y: float, width: float, height: float, kind: str, words: str = "", more: str = "") -> str:
+    title = f"<title>{escape(printable(words))}</title>" if words else ""
+    return (
+        f'<rect x="{x:.2f}" y="{y:.2f}" width="{max(width, 0):.2f}" height="{height:g}" class="{kind}"{more}>'
+        f"{title}</rect>"
+    )
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+    return f'<line x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}" class="{kind}"/>'
+
+
+def _whisker(low: float, high: float, y: float) -> list[str]:
+    ends = [_line(x, y - 4, x, y + 4, "whisker") for x in (low, high)]
+    return [_line(low, y, high, y, "whisker"), *ends]
+
+
+def _share_axis(left: float, right: float, height: float) -> list[str]:
+    parts = []
+    for tenth in (0, 0.25, 0.5, 0.75, 1):
+        x = left + tenth * (right - left)
+        parts += [_line(x, 8, x, height - 22, "grid"), _text(x, height - 6, f"{tenth * 100:g} %", "soft middle")]
+    return parts
+
+
+def _scores(runs: Sequence[RunReport]) -> Plot:
+    height = 16 + _ROW * len(runs) + 24
+    right = WIDTH - 70
+    parts = _share_axis(_LABELS, right, height)
+    for number, run in enumerate(runs):
+        figure, y = run.headline, 16 + _ROW * number
+        value = figure.score.value or 0.0
+        words = f"{run.run_id}: {percent(value)}{between(figure.interval)}"
+        parts += [_label(_LABELS - 10, y + 16, run.run_id)]
+        parts += [_rect(_LABELS, y + 4, value * (right - _LABELS), 16, "bar", words, ' rx="2"')]
+        if figure.interval:
+            ends = (_LABELS + bound * (right - _LABELS) for bound in (figure.interval.low, figure.interval.high))
+            parts += _whisker(*ends, y + 12)
+        parts += [_text(right + 8, y + 16, percent(value))]
+    return _picture("scores", f"{runs[0].headline.name} with 95 % intervals", height, parts)
+
+
+_STANDINGS = ("tampered", "infrastructure", "not attempted", "made", "owed")
+
+
+def _shares(run: RunReport) -> dict[str, int]:
+    """Return how many attempts ended how: with the full score, at which stage points were lost, or without one."""
+    below = {f"lost at {stage}": count for stage, count in run.lost_at.items()}
+    if run.counts.tampered:  # they are among those that lost something, at whatever they name first
+        below = {}
+        for row in run.attempts:
+            if row.standing == "graded" and row.counted != 1.0:
+                stage = row.reasons[0].stage.value if row.reasons else "unstated"
+                below[f"lost at {stage}"] = below.get(f"lost at {stage}", 0) + 1
+    full = sum(row.standing == "graded" and row.counted == 1.0 for row in run.attempts)
+    others = {word: getattr(run.counts, word.replace(" ", "_")) for word in _STANDINGS}
+    return {name: count for name, count in {"full score": full, **below, **others}.items() if count}
+
+
+_COLOURS = {"full score": "s0", "tampered": "s4", "infrastructure": "rest", "owed": "none", "made": "rest"}
+_STAGE_COLOURS = ("s1", "s2", "s3", "s5", "s6", "s7")
+
+
+def _colours(names: Sequence[str]) -> dict[str, str]:
+    """Return a colour for each ending: the same in every report, as far as there are enough."""
+    stages = [name for name in names if name not in _COLOURS]
+    return {**_COLOURS, **{name: _STAGE_COLOURS[number % 6] for number, name in enumerate(stages)}}
+
+
+def _outcomes(runs: Sequence[RunReport]) -> Plot:
+    shares = [_shares(run) for run in runs]
+    names = sorted({name for one in shares for name in one}, key=lambda name: (name != "full score", name))
+    colours = _colours(names)
+    legend_rows = (len(names) + 3) // 4
+    height = 20 + 20 * legend_rows + _ROW * len(runs) + 8
+    parts = []
+    for number, name in enumerate(names):
+        x, y = 10 + (number % 4) * ((WIDTH - 20) / 4), 8 + 20 * (number // 4)
+        parts += [_rect(x, y, 12, 12, colours[name]), _text(x + 18, y + 11, name)]
+    for number, (run, one) in enumerate(zip(runs, shares, strict=True)):
+        y, x, total = 20 + 20 * legend_rows + _ROW * number, float(_LABELS), sum(one.values()) or 1
+        parts.append(_label(_LABELS - 10, y + 16, run.run_id))
+        for name in names:
+            width = one.get(name, 0) / total * (WIDTH - _LABELS - 20)
+            if width:
+                words = f"{run.run_id}: {name}, {one[name]} of {total} attempts"
+                parts.append(_rect(x, y + 4, width - 2, 16, colours[name], words))
+                if width > 26:
+                    parts.append(
+                        f'<text x="{x + width / 2:.1f}" y="{y + 16}" class="middle" '
+                        f'style="fill:var(--ground)">{one[name]}</text>'
+                    )
+                x += width
+    return _picture("outcomes", "How attempts ended", height, parts)
+
+
+def _heat_map(runs: Sequence[RunReport]) -> Plot:
+    tasks = list(dict.fromkeys(row.task for run in runs for row in run.attempts))
+    shown, cell = tasks[:_TASKS_SHOWN], 18
+    columns = min(120.0, (WIDTH - _LABELS - 20) / max(len(runs), 1))
+    height = 34 + cell * len(shown) + (24 if len(tasks) > len(shown) else 6)
+    parts = []
+    if len(runs) <= _RUNS_LABELLED:
+        room = int(columns // 8)
+        for number, run in enumerate(runs):
+            name = run.run_id if len(run.run_id) <= room else run.run_id[: max(room - 1, 1)] + "…"
+            parts.append(_text(_LABELS + (number + 0.5) * columns, 20, name, "middle"))
+    by_run = [_by_task(run) for run in runs]
+    for line, task in enumerate(shown):
+        y = 30 + cell * line
+        parts.append(_label(_LABELS - 10, y + 13, task))
+        for number, (run, found) in enumerate(zip(runs, by_run, strict=True)):
+            parts += _cell(_LABELS + number * columns, y, columns, run.run_id, task, found.get(task, ()))
+    if len(tasks) > len(shown):
+        parts.append(_text(_LABELS, height - 8, f"and {len(tasks) - len(shown)} more tasks", "soft"))
+    return _picture("tasks", "Score of each task in each run", height, parts)
+
+
+def _by_task(run: RunReport) -> dict[str, list[AttemptRow]]:
+    found: dict[str, list[AttemptRow]] = {}
+    for row in run.attempts:
+        found.setdefault(row.task, []).append(row)
+    return found
+
+
+def _cell(x: float, y: float, width: float, run: str, task: str, rows: Sequence[AttemptRow]) -> list[str]:
+    """Return one square: darker for a higher score, dashed without one, marked where some attempt was tampered."""
+    values = [row.counted for row in rows if row.counted is not None]
+    where = f"{run}, {task}: "
+    if not values:
+        standing = ", ".join(dict.fromkeys(row.standing.replace("_", " ") for row in rows)) or "not in the run"
+        return [_rect(x + 1, y + 1, width - 2, 16, "none", where + standing)]
+    mean = sum(values) / len(values)
+    words = where + percent(mean) + (f", mean of {len(values)} attempts" if len(values) > 1 else "")
+    opacity = f' fill-opacity="{0.06 + 0.94 * mean:.3f}"'
+    parts = [_rect(x + 1, y + 1, width - 2, 16, "bar", words, opacity)]
+    if any(row.standing == "tampered" for row in rows):
+        parts.append(_rect(x + 1, y + 1, 6, 16, "tampered", where + "tampered"))
+    return parts
+
+
+def _forest(report: Report) -> Plot:
+    rows = [one for one in report.comparisons if one.difference is not None]
+    intervals = [one.interval for one in rows if one.interval]
+    bounds = [abs(bound) for one in intervals for bound in (one.low, one.high)]
+    most = max([0.05, *bounds, *(abs(one.difference or 0.0) for one in rows)])
+    left, right = _LABELS + 60, WIDTH - 90
+    height = 16 + _ROW * len(rows) + 24
+
+    def place(value: float) -> float:
+        return left + (value + most) / (2 * most) * (right - left)
+
+    parts = [_line(place(0), 8, place(0), height - 22, "whisker")]
+    ticks = (-most, 0.0, most)
+    parts += [_text(place(value), height - 6, f"{value * 100:+.0f} points", "soft middle") for value in ticks]
+    for number, one in enumerate(rows):
+        y, value = 16 + _ROW * number + 12, one.difference or 0.0
+        words = f"{one.other} against {one.base}: {value * 100:+.1f} points over {one.tasks} tasks"
+        parts.append(_label(left - 14, y + 4, f"{one.other} against {one.base}"))
+        if one.interval:
+            parts += _whisker(place(one.interval.low), place(one.interval.high), y)
+        parts += [
+            _rect(place(value) - 5, y - 5, 10, 10, "bar", words),
+            _text(right + 12, y + 4, f"{value * 100:+.1f}"),
+        ]
+    return _picture("differences", "Differences over shared tasks, with 95 % intervals", height, parts)
+
+
+def _costs(runs: Sequence[RunReport]) -> Plot:
+    points = [(run.effort.cost_usd or 0.0, run.headline.score.value or 0.0, run) for run in runs if run.effort]
+    most = max(cost for cost, _, _ in points) or 1.0
+    left, right, top, bottom = 60, WIDTH - 150, 16, 276
+    parts = []
+    for share in (0, 0.25, 0.5, 0.75, 1):
+        y = bottom - share * (bottom - top)
+        parts += [_line(left, y, right, y, "grid"), _text(left - 8, y + 4, f"{share * 100:g} %", "soft end")]
+    for share in (0, 0.5, 1):
+        parts.append(_text(left + share * (right - left), bottom + 20, f"${share * most:.2f}", "soft middle"))
+    for cost, value, run in points:
+        x, y = left + cost / most * (right - left), bottom - value * (bottom - top)
+        words = escape(printable(f"{run.run_id}: {percent(value)} for ${cost:.4f}"))
+        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" class="bar"><title>{words}</title></circle>')
+        parts.append(_label(x + 9, y + 4, run.run_id, ""))
+    return _picture("costs", "Cost of the run against its score", bottom + 34, parts)

@@ -1,0 +1,150 @@
+"""A report as a file: HTML with plots, CSV, LaTeX, JUnit and CTRF. All have the figures of the report itself."""
+
+import csv
+import io
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from groundup.api.reports import write_plots, write_report
+from groundup.domain.errors import UsageError
+from groundup.reports.formats import FORMS, ShownReport
+from groundup.reports.plots import plots_of
+from groundup.reports.summary import report_of
+from tests.reports.made import Word, run_of
+
+BASE: dict[str, list[Word]] = {"one": [(1, 2)], "two": [(2, 2)], "three": ["tampered"], "four": ["infrastructure"]}
+OTHER: dict[str, list[Word]] = {"one": [(2, 2)], "two": [(2, 2)], "three": [(0, 4)], "four": ["owed"]}
+
+
+def report() -> ShownReport:
+    """Return a report on two runs with every kind of ending."""
+    return ShownReport.of(report_of([run_of("base", BASE), run_of("other", OTHER)]))
+
+
+class Page(HTMLParser):
+    """The elements of a page, and all its text outside of scripts and styles."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.words = ""
+        self._open = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Collect."""
+        self._open = tag
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data: str) -> None:
+        """Collect."""
+        if self._open not in ("script", "style"):
+            self.words += data
+
+
+def test_one_page_has_every_figure_and_loads_nothing() -> None:
+    """The scores are those of the report, to the last digit; no element asks for another file."""
+    made = report()
+    page = Page(made.written("html").decode())
+
+    for view in made.views():
+        for cell in (cell for row in view.rows for cell in row):
+            assert cell in page.words
+    assert page.tags.count("script") == 1
+    assert not {"link", "img", "iframe", "a"} & set(page.tags)
+    assert not [value for name, value in page.attributes if name in ("src", "href")]
+    assert [name for name, _ in page.attributes if name.startswith("on")] == []
+    assert page.tags.count("svg") == 4
+
+
+def test_what_strangers_wrote_is_text() -> None:
+    """Markup in a reason and control characters are shown, not obeyed."""
+    config, lines = run_of("base", BASE)
+    for key, line in lines.items():
+        if line.verdict and line.verdict.reasons:
+            reason = line.verdict.reasons[0].model_copy(update={"message": "<script>alert(1)</script>\x1b[31m"})
+            lines[key] = line.model_copy(
+                update={"verdict": line.verdict.model_copy(update={"reasons": (reason,)})}
+            )
+    made = ShownReport.of(report_of([(config, lines)]))
+
+    page = Page(made.written("html").decode())
+    assert page.tags.count("script") == 1
+    assert "<script>alert(1)</script>" in page.words
+    assert "\x1b" not in made.written("html").decode() + made.written("latex").decode()
+    assert ElementTree.fromstring(made.written("junit")) is not None
+
+
+def test_plots_are_whole_pictures_that_say_what_they_show(tmp_path: Path) -> None:
+    """Each is valid SVG with a title, and marks name their value."""
+    plots = {plot.name: plot for plot in plots_of(report())}
+    assert set(plots) == {"scores", "outcomes", "tasks", "differences"}
+    for plot in plots.values():
+        assert ElementTree.fromstring(plot.svg).find("{http://www.w3.org/2000/svg}title") is not None
+    assert "base: 50.0 %" in plots["scores"].svg
+    assert "base, three: 0.0 %" in plots["tasks"].svg
+    assert "base: tampered, 1 of 4 attempts" in plots["outcomes"].svg
+    assert sorted(path.name for path in write_plots(report(), tmp_path / "figures")) == sorted(
+        f"{name}.svg" for name in plots
+    )
+
+
+def test_rows_of_csv_are_those_of_the_report() -> None:
+    """Every attempt has a line; an empty cell stands for None."""
+    made = report()
+    rows = list(csv.DictReader(io.StringIO(made.written("csv").decode())))
+    assert [(row["run"], row["task"], row["standing"]) for row in rows] == [
+        (row["run"], row["task"], row["standing"]) for row in made.rows()
+    ]
+    assert [row["score"] for row in rows[:4]] == ["", "0.5", "", "1.0"]
+
+
+def test_a_cell_that_looks_like_a_formula_is_text() -> None:
+    """A spreadsheet would run it."""
+    config, lines = run_of("base", {"one": [(1, 2)]})
+    ((key, line),) = lines.items()
+    assert line.verdict
+    reason = line.verdict.reasons[0].model_copy(update={"message": "x"})
+    lines[key] = line.model_copy(update={"verdict": line.verdict.model_copy(update={"reasons": (reason,)})})
+    config = config.model_copy(update={"run_id": "=1+1"})
+    made = ShownReport.of(report_of([(config, lines)]))
+    assert b"\n'=1+1," in made.written("csv")
+
+
+def test_ci_servers_read_how_each_attempt_ended() -> None:
+    """Below full score failed, infrastructure is an error, and what is owed was skipped."""
+    root = ElementTree.fromstring(report().written("junit"))
+    counts = [(one.get("tests"), one.get("failures"), one.get("errors"), one.get("skipped")) for one in root]
+    assert counts == [("4", "2", "1", "0"), ("4", "1", "0", "1")]
+
+    document = json.loads(report().written("ctrf"))
+    summary = document["results"]["summary"]
+    assert (summary["passed"], summary["failed"], summary["other"], summary["skipped"]) == (3, 3, 1, 1)
+    assert summary["tests"] == len(document["results"]["tests"]) == 8
+
+
+def test_latex_keeps_its_own_signs() -> None:
+    """Percent and underscore are escaped, and each table is whole."""
+    text = report().written("latex").decode()
+    assert r"50.0 \%" in text
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 3
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "parquet"])
+def test_every_form_is_written_to_a_file(form: str, tmp_path: Path) -> None:
+    """And twice the same."""
+    path = write_report(report(), form, tmp_path / "report")
+    assert path.read_bytes() == report().written(form)
+
+
+def test_parquet_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without pyarrow one sentence names the extra."""
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(UsageError, match="parquet"):
+        report().written("parquet")
