@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from xml.etree import ElementTree
 
 from groundup.domain.errors import UsageError
@@ -34,12 +35,11 @@ def _cell(value: object) -> object:
 def as_parquet(rows: Sequence[Row]) -> bytes:
     """Return *rows* as a Parquet file. Raises `UsageError` without pyarrow."""
     try:
-        import pyarrow
-        import pyarrow.parquet
+        pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError as error:
         raise UsageError("--format parquet needs pyarrow: pip install 'groundup[parquet]'") from error
     written = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist([dict(row) for row in rows]), written)
+    parquet.write_table(pyarrow.Table.from_pylist([dict(row) for row in rows]), written)
     return written.getvalue()
 
 
@@ -51,7 +51,9 @@ def as_junit(report: Report) -> bytes:
     root = ElementTree.Element("testsuites", name="groundup")
     for run in report.runs:
         counts = {name: str(sum(_state(row) == state for row in run.attempts)) for name, state in _JUNIT.items()}
-        suite = ElementTree.SubElement(root, "testsuite", name=run.run_id, tests=str(len(run.attempts)), **counts)
+        suite = ElementTree.SubElement(
+            root, "testsuite", {"name": run.run_id, "tests": str(len(run.attempts)), **counts}
+        )
         for row in run.attempts:
             test = ElementTree.SubElement(
                 suite, "testcase", classname=run.suite, name=_name(row), time=f"{row.duration_s or 0:.3f}"
@@ -61,7 +63,8 @@ def as_junit(report: Report) -> bytes:
                 kind = {"failed": "failure", "other": "error"}.get(state, "skipped")
                 ElementTree.SubElement(test, kind, message=_xml(_message(row)))
     ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
 
 
 _JUNIT = {"failures": "failed", "errors": "other", "skipped": "skipped"}

@@ -112,8 +112,10 @@ def _scores(runs: Sequence[RunReport]) -> Plot:
         parts += [_label(_LABELS - 10, y + 16, run.run_id)]
         parts += [_rect(_LABELS, y + 4, value * (right - _LABELS), 16, "bar", words, ' rx="2"')]
         if figure.interval:
-            ends = (_LABELS + bound * (right - _LABELS) for bound in (figure.interval.low, figure.interval.high))
-            parts += _whisker(*ends, y + 12)
+            low, high = (
+                _LABELS + bound * (right - _LABELS) for bound in (figure.interval.low, figure.interval.high)
+            )
+            parts += _whisker(low, high, y + 12)
         parts += [_text(right + 8, y + 16, percent(value))]
     return _picture("scores", f"{runs[0].headline.name} with 95 % intervals", height, parts)
 
