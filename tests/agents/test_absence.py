@@ -1,10 +1,13 @@
 """Copies of what a task asks for are found by name, and hidden."""
 
+import inspect
+import textwrap
 import zipfile
 from pathlib import Path
 
-from groundup.agents.absence import brings_copies, brought_along, copies_below, hiding
+from groundup.agents.absence import brings_copies, brought_along, copies_below, copies_by_content, hiding
 from groundup.sandbox.protocol import Mount
+from groundup.trees.fingerprints import Fingerprint
 
 
 def tree(root: Path, *files: str) -> Path:
@@ -70,3 +73,17 @@ def test_archives_of_what_is_shown_are_hidden(tmp_path: Path) -> None:
     assert hidden.target == "/opt/python/ensurepip/_bundled/pip.whl"
     assert hidden.source.read_bytes() == b""
     assert hiding([], shown, tmp_path / "room") == ()
+
+
+def test_a_copy_by_another_name_is_a_copy(tmp_path: Path) -> None:
+    """What an environment installs is known by its content, too; a standard library may have what it likes."""
+    code = inspect.getsource(textwrap)
+    original = Fingerprint.of("wrapping", {"wrapping.py": code.encode()})
+    inside = "lib/python3.12/site-packages/tool/helpers"
+    root = tree(tmp_path, f"{inside}/folding.py", "lib/python3.12/textwrap.py")
+    (root / "lib/python3.12/textwrap.py").write_text(code)
+    assert not brings_copies(root, ["wrapping"], original)
+    other = tree(tmp_path / "other", f"{inside}/folding.py")
+    (other / inside / "folding.py").write_text(code)
+    assert brings_copies(other, ["wrapping"], original)
+    assert copies_by_content(other, original) == (other / inside / "folding.py",)

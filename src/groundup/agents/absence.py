@@ -1,8 +1,9 @@
-"""Copies of what a task asks for, among what a sandbox shows: found by name, and hidden.
+"""Copies of what a task asks for, among what a sandbox shows: found by name and by content, and hidden.
 
 Programs bring their own copies of popular libraries along: pip's `_vendor`, the wheels of `ensurepip`, cloud tools
 below /usr/lib. A copy goes by the library's import name, so a folder or module of that name is hidden, wherever it
-lies outside a standard library. docs/leaks.md tells what is found where.
+lies outside a standard library. A copy that goes by another name is known by its prints (`trees.fingerprints`).
+docs/leaks.md tells what is found where.
 """
 
 import os
@@ -15,6 +16,8 @@ from pathlib import Path
 
 from groundup.sandbox.composition import masked_folders
 from groundup.sandbox.protocol import Mount
+from groundup.trees.contents import Contents, contents_of_folder
+from groundup.trees.fingerprints import Fingerprint
 
 _SYSTEM = Path("/usr")
 _STANDARD_LIBRARY = re.compile(r"/lib(64)?/python3(\.\d+)?(?=/|$)")
@@ -36,9 +39,11 @@ _ARCHIVES = (".whl", ".zip", ".egg", ".pyz", ".pex")
 _MODULES = (".py", ".pyi", ".pyx", ".pyc", ".so")
 
 
-def brings_copies(root: Path, names: Collection[str]) -> bool:
-    """Whether one of *names* is installed in the environment *root*, or vendored by what is."""
-    return any(path.parent.name in _BROUGHT for path in copies_below(root, names))
+def brings_copies(root: Path, names: Collection[str], original: Fingerprint | None = None) -> bool:
+    """Whether one of *names*, or *original* by another name, is in the environment *root*, or vendored there."""
+    if any(path.parent.name in _BROUGHT for path in copies_below(root, names)):
+        return True
+    return original is not None and original.likeness(_contents(root).prints).is_copy
 
 
 def brought_along(shown: Iterable[Mount], names: Collection[str]) -> tuple[str, ...]:
@@ -54,6 +59,14 @@ def copies_below(root: Path, names: Collection[str]) -> tuple[Path, ...]:
     wanted = {_normal(name) for name in names}
     found = sorted({path for name in wanted for path in index.get(name, ())})
     return tuple(path for path in found if not any(above in found for above in path.parents))
+
+
+def copies_by_content(root: Path, original: Fingerprint) -> tuple[Path, ...]:
+    """Return the files and archives below *root* in which a file of *original* lies nearly whole, by any name."""
+    by_file: dict[str, set[int]] = {}
+    for place, prints in _contents(root).prints.items():
+        by_file.setdefault(place.partition("!")[0], set()).update(prints)
+    return tuple(root / place for place, prints in by_file.items() if original.nearly(frozenset(prints)))
 
 
 def hiding(names: Collection[str], shown: Iterable[Mount], room: Path) -> tuple[Mount, ...]:
@@ -93,10 +106,22 @@ def _index(root: Path) -> dict[str, tuple[Path, ...]]:
     return {name: tuple(paths) for name, paths in found.items()}
 
 
+@lru_cache(maxsize=16)
+def _contents(root: Path) -> Contents:
+    """Return the prints of the code below *root*, but for what no sandbox shows, and for standard libraries."""
+    unseen = tuple(f"{folder}/" for folder in masked_folders())
+    return contents_of_folder(root, lambda folder: f"{folder}/".startswith(unseen) or _is_standard(folder))
+
+
+def _is_standard(folder: str) -> bool:
+    """Whether *folder* is of a standard library, and not of what is installed beside it."""
+    inside = _STANDARD_LIBRARY.search(folder)
+    return inside is not None and not any(f"/{name}" in folder[inside.end() :] for name in _INSTALLED)
+
+
 def _named(folder: str, unseen: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield import names and places, of a folder that has modules, too; links are not followed."""
-    inside = _STANDARD_LIBRARY.search(folder)
-    standard = inside is not None and not any(f"/{name}" in folder[inside.end() :] for name in _INSTALLED)
+    standard = _is_standard(folder)
     has_modules = False
     try:
         with os.scandir(folder) as entries:

@@ -22,6 +22,7 @@ from groundup.domain.verdicts import Score
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.models.protocol import ChatModel
 from groundup.sandbox.protocol import SandboxProvider
+from groundup.trees.fingerprints import Fingerprint
 
 
 class SubmitResult(Record):
@@ -66,6 +67,8 @@ class Assignment:
     """Keeps what the agent printed or logged, by a plain file name, capped, beside the trajectory."""
     withheld: tuple[str, ...] = ()
     """Packages that hand out what the task asks for; the registries inside refuse them."""
+    original: Fingerprint | None = None
+    """Of what the task asks for: the registries inside refuse what brings a copy, and no copy is shown."""
     label: str = "attempt"
     """For messages and sandboxes' names."""
 

@@ -35,6 +35,7 @@ from groundup.registries.lending import LendingRules
 from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.uv import uv_program
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, Sandbox, SandboxSpec, Service
+from groundup.trees.fingerprints import Fingerprint
 
 PYTHON = "python"
 DEFAULT_JAVA = 17
@@ -70,14 +71,17 @@ class LanguageTools(Record):
         """The programs that install packages, for a sentence."""
         return f"pip or {self.installer}" if self.installer else "pip"
 
-    def wanted(self, withheld: Collection[str]) -> LendingRules | None:
-        """Return what to borrow besides the Python package index; it refuses *withheld* where that is possible."""
+    def wanted(self, withheld: Collection[str], original: Fingerprint | None = None) -> LendingRules | None:
+        """Return what to borrow besides the Python package index.
+
+        It refuses *withheld* where that is possible, and what brings a copy of *original*.
+        """
         if self.registry is None:
             return None
         refused: dict[RegistryKind, tuple[str, ...]] = {}
         if self.registry != "maven":  # whose repositories are lent without refusals
             refused[self.registry] = tuple(withheld)
-        return LendingRules(kinds=(self.registry,), refused=refused)
+        return LendingRules(kinds=(self.registry,), refused=refused, original=original)
 
 
 def python_names(task: Task, withheld: Collection[str]) -> tuple[str, ...]:
@@ -225,6 +229,7 @@ async def open_workplace(
         *wanted.mounts,
         *(() if has_pip else _uv_as_pip(environment, prefix)),
     )
+    original = assignment.original
     hidden = await asyncio.to_thread(hiding, names, shown, assignment.scratch)
     limits = wanted.limits or assignment.task.limits
     spec = SandboxSpec(
@@ -253,10 +258,11 @@ async def open_workplace(
     )
     async with AsyncExitStack() as stack:
         gateways = [*attach]
-        index = await stack.enter_async_context(assignment.builder.gateway(refused=assignment.withheld))
+        lent = assignment.builder.gateway(refused=assignment.withheld, original=original)
+        index = await stack.enter_async_context(lent)
         if index is not None:
             gateways.append(_attaching(index))
-        further = tools.wanted(assignment.withheld)
+        further = tools.wanted(assignment.withheld, original)
         if further is not None:
             gateways.append((await stack.enter_async_context(assignment.builder.registries(further))).attach)
         workplace = AgentSandbox(assignment, spec, gateways, tools)
@@ -322,7 +328,7 @@ async def _environment(
     for lines, pip in ((lock, True), (lock, False), (few, False)):
         request = PythonRequest(python=python, requirements=lines, with_pip=pip)
         environment = await assignment.builder.python(request)
-        if not await asyncio.to_thread(brings_copies, environment.layer.path, withheld):
+        if not await asyncio.to_thread(brings_copies, environment.layer.path, withheld, assignment.original):
             return environment, pip
     return await assignment.builder.python(PythonRequest(python=python)), False
 

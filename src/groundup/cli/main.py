@@ -46,6 +46,7 @@ COMMANDS = {
     "warm": "warm:warm",
     "recipe build": "recipe:build",
     "recipe check": "recipe:check",
+    "recipe fingerprint": "recipe:fingerprint",
     "curate locate": "curate:locate",
     "curate instance": "curate:instance",
     "curate validate": "curate:validate",

@@ -1,4 +1,4 @@
-"""`groundup recipe build` and `groundup recipe check`: make the recipe of a task, and make it again."""
+"""`groundup recipe`: make the recipe of a task and the fingerprint of its original, and make them again."""
 
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -30,6 +30,9 @@ EXAMPLES: dict[str, Examples] = {
         ("Is a recipe still right?", "groundup recipe check sqlparse"),
         ("Before it is shipped", "groundup recipe check ./funcy.toml"),
         ("All of them, every month", "groundup recipe check --all"),
+    ),
+    "recipe fingerprint": (
+        ("By what are copies of an original known?", "groundup recipe fingerprint six tenacity -o fingerprints"),
     ),
 }
 NOT_AS_IT_WAS = 4
@@ -137,6 +140,8 @@ async def _build_one(task: str, target: Path, order: _Order, prefix: str) -> int
         recipe, code = error.draft, 2
     with disk_errors(target):
         target.write_text(recipe_text(recipe), encoding="utf-8")
+    if code == 0:
+        await _write_fingerprint(recipe, target.parent, order.settings)
     how = "the recipe lies" if code == 0 else "the draft lies"
     more = "; review it" if code == 0 else f"; edit it and `groundup recipe build {task} --draft {target}`"
     say(f"groundup: {prefix}{how} in {target}{more}")
@@ -217,6 +222,37 @@ async def _has_changed(recipe: "Recipe", settings: "Settings") -> bool:
             changes = [str(error)]
     typer.echo("\n".join(f"{recipe.task}: {line}" for line in changes or ["as it was"]))
     return bool(changes)
+
+
+def fingerprint(
+    recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Tasks with recipes, or files.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the files.")] = Path(),
+) -> int:
+    """Write by what copies of an original are known, a file for each recipe: numbers, nothing of its text.
+
+    Registries and sandboxes use those that lie beside the shipped recipes.
+    """
+    import asyncio
+
+    from groundup.settings import load
+
+    for name in recipes:
+        asyncio.run(_write_fingerprint(_recipe(name), output, load()))
+    return 0
+
+
+async def _write_fingerprint(recipe: "Recipe", folder: Path, settings: "Settings") -> None:
+    from groundup.cli.console import say
+    from groundup.suites.nl2repobench.fingerprints import SUFFIX, fingerprint_text, made_fingerprint
+    from groundup.trees.writer import disk_errors
+
+    async with _bench(settings) as bench:
+        made = await made_fingerprint(recipe, bench)
+    target = folder / f"{recipe.task}{SUFFIX}"
+    with disk_errors(target):
+        folder.mkdir(parents=True, exist_ok=True)
+        target.write_text(fingerprint_text(made), encoding="utf-8")
+    say(f"groundup: {recipe.task}: {len(made.all_prints)} prints of {len(made.files)} files in {target}")
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from groundup.languages import ToolchainName
     from groundup.registries.lending import LendingRules, RegistrySet
     from groundup.registries.pypi.gateway import PyPIGateway
+    from groundup.trees.fingerprints import Fingerprint
 
 
 class EnvironmentBuilder(Extension):
@@ -50,11 +51,15 @@ class EnvironmentBuilder(Extension):
         raise UsageError("this environment builder installs no submissions' requirements; use the builder 'local'")
 
     def gateway(
-        self, *, refused: Iterable[str] = (), exclude_newer: str | None = None
+        self,
+        *,
+        refused: Iterable[str] = (),
+        original: "Fingerprint | None" = None,
+        exclude_newer: str | None = None,
     ) -> "AbstractAsyncContextManager[PyPIGateway | None]":
         """Yield a package index to attach to one sandbox; it refuses these names and hides what is newer.
 
-        None: this builder lends no package index.
+        It also refuses what brings a copy of *original* along. None: this builder lends no package index.
         """
         return nullcontext()
 

@@ -25,6 +25,7 @@ from groundup.registries.shared_work import SharedWork
 from groundup.registries.uv import uv_version
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings, environment
+from groundup.trees.fingerprints import Fingerprint
 
 
 def create(settings: Settings, provider: SandboxProvider) -> "LocalBuilder":
@@ -87,10 +88,15 @@ class LocalBuilder(PythonBuilder):
     @asynccontextmanager
     @override
     async def gateway(
-        self, *, refused: Iterable[str] = (), exclude_newer: str | None = None
+        self,
+        *,
+        refused: Iterable[str] = (),
+        original: Fingerprint | None = None,
+        exclude_newer: str | None = None,
     ) -> AsyncIterator[PyPIGateway]:
         """Yield a way to the package index for one sandbox, with these rules."""
-        rules = LendingRules(kinds=("pypi",), refused={"pypi": tuple(refused)}, exclude_newer=exclude_newer)
+        names = {"pypi": tuple(refused)}
+        rules = LendingRules(kinds=("pypi",), refused=names, original=original, exclude_newer=exclude_newer)
         async with self._lending.lend(rules) as lent:
             gateway = lent.gateways["pypi"]
             assert isinstance(gateway, PyPIGateway)  # the gateway of that kind

@@ -68,6 +68,7 @@ class Episode:
             submit=self.submit,
             keep=keep,
             withheld=withheld_from(self.grading.suite, task),
+            original=self.grading.suite.fingerprint(task),
             label=str(self.spec.key),
         )
 

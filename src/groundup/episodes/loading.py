@@ -56,4 +56,6 @@ def task_pins(suite: Suite, grader: Grader, task: Task, *, is_read: bool) -> dic
     pins[f"grader of {task.id}"] = digest_of(grader.identity(task))
     if is_read and (withheld := withheld_from(suite, task)):
         pins[f"withheld from {task.id}"] = ", ".join(withheld)
+    if is_read and (original := suite.fingerprint(task)) is not None:
+        pins[f"original of {task.id}"] = original.digest
     return pins

@@ -20,6 +20,8 @@ from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.settings import RegistrySettings
 from groundup.registries.shared_work import SharedWork
 from groundup.registries.upstream import PAGE_BYTES, Upstream, UpstreamReply, shown
+from groundup.trees.contents import Contents, contents_of_archive
+from groundup.trees.fingerprints import packed, unpacked
 
 P = TypeVar("P")
 S = TypeVar("S", bound=RegistrySettings)
@@ -27,6 +29,8 @@ S = TypeVar("S", bound=RegistrySettings)
 FRESH_S = 600.0
 """How long a page counts without asking its registry again."""
 MAX_FILE_BYTES = 2 * 1024**3
+_CONTENTS = "contents-1"
+"""What records of contents are kept under: another number when prints are made in another way."""
 NO_DATES = "use another index, or no cut-off (for CI jobs: ci_exclude_newer = 'none')"
 
 
@@ -70,6 +74,13 @@ class KeptFile(Record):
     verified: bool = False
 
 
+class KeptContents(Record):
+    """The prints of an archive's code, by place, as they are kept in the cache."""
+
+    prints: dict[str, str]
+    unread: tuple[str, ...] = ()
+
+
 class Question(NamedTuple):
     """What a registry is asked, and where its answer is kept."""
 
@@ -96,6 +107,7 @@ class RegistryClient(ABC, Generic[S]):
         self.cache = cache
         self._upstream = Upstream(settings, self._well_known(settings))
         self._files: SharedWork[FileFound] = SharedWork()
+        self._contents: SharedWork[Contents] = SharedWork()
 
     @classmethod
     @abstractmethod
@@ -135,6 +147,19 @@ class RegistryClient(ABC, Generic[S]):
     def silence_s(self) -> float:
         """Return for how long no registry has sent anything."""
         return self._upstream.silence_s()
+
+    async def contents(self, file: FileFound, name: str) -> Contents:
+        """Return the prints of the code in *file*, published as *name*; each file is looked through once."""
+        return await self._contents.get(file.sha256, lambda: asyncio.to_thread(self._looked_through, file, name))
+
+    def _looked_through(self, file: FileFound, name: str) -> Contents:
+        kept = self.cache.record(_CONTENTS, file.sha256, KeptContents)
+        if kept is not None:
+            return Contents({place: unpacked(text) for place, text in kept.prints.items()}, list(kept.unread))
+        found = contents_of_archive(file.path, name)
+        texts = {place: packed(prints) for place, prints in found.prints.items()}
+        self.cache.keep_record(_CONTENTS, file.sha256, KeptContents(prints=texts, unread=tuple(found.unread[:20])))
+        return found
 
     async def close(self) -> None:
         """Close all connections."""

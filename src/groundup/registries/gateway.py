@@ -29,6 +29,7 @@ from groundup.registries.ledger import (
 )
 from groundup.registries.server import READING, GatewayServer, Request, Response, ServerLimits, listen_at
 from groundup.sandbox.protocol import Sandbox
+from groundup.trees.fingerprints import Fingerprint
 
 Route = tuple[re.Pattern[str], Callable[[Request, re.Match[str]], Awaitable[Response]]]
 _HOST = re.compile(r"[\w.:\[\]-]{1,100}")
@@ -45,6 +46,7 @@ class GatewayRules(TypedDict, total=False):
     """What a gateway may be made with, besides its registry."""
 
     refused: Iterable[str]
+    original: Fingerprint | None
     cutoff: datetime | None
     limits: ServerLimits | None
     max_bytes: int
@@ -72,13 +74,18 @@ class RegistryGateway(ABC):
         registry: RegistryClient[Any],
         *,
         refused: Iterable[str] = (),
+        original: Fingerprint | None = None,
         cutoff: datetime | None = None,
         limits: ServerLimits | None = None,
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        """Make a gateway to *registry*, which refuses some names and knows nothing newer than *cutoff*."""
+        """Make a gateway to *registry*, which refuses some names and knows nothing newer than *cutoff*.
+
+        It also refuses every file that brings a copy of *original*, by whatever name, in whatever archive inside.
+        """
         self.refused = frozenset(registry.spelling(name) for name in refused)
         self._registry = registry
+        self._original = original
         self._cutoff = cutoff
         self._ledger = RegistryLedger(max_bytes, self.max_projects)
         self._server = GatewayServer(self._handle, limits or self.usual_limits, methods=self.methods)
@@ -168,8 +175,13 @@ class RegistryGateway(ABC):
             Fetched(kind="page", name=name, bytes=size, from_cache=found.from_cache, stale=found.stale)
         )
 
-    def _given(self, place: str, file: FileFound, what: Fetched) -> Response:
-        """Return a file as an answer: counted with its true size, and noted as *what*."""
+    async def _given(self, place: str, file: FileFound, what: Fetched) -> Response:
+        """Return a file as an answer: counted with its true size, and noted as *what*.
+
+        Raises `RegistryRefusedError` for one that brings a copy of what the task asks for.
+        """
+        if what.kind == "file" and self._original is not None:
+            await self._require_no_copy(file, what, self._original)
         self._ledger.correct(place, file.size)
         if self.sizes_unknown:
             self._ledger.charge(place, file.size)
@@ -185,6 +197,15 @@ class RegistryGateway(ABC):
             )
         )
         return Response(200, file.path, content_type="application/octet-stream")
+
+    async def _require_no_copy(self, file: FileFound, what: Fetched, original: Fingerprint) -> None:
+        name = what.filename or what.name
+        likeness = original.likeness((await self._registry.contents(file, name)).prints)
+        if likeness.is_copy:
+            raise RegistryRefusedError(
+                f"the task forbids to install {name}: it holds {likeness.share:.0%} of what is to be written, in "
+                f"{' and '.join(likeness.places[:2])}"
+            )
 
 
 def address_in(request: Request) -> str:

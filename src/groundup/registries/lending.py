@@ -37,6 +37,7 @@ from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.settings import RegistrySettings
 from groundup.registries.shared_work import OpenWhileUsed, SharedWork
 from groundup.sandbox.protocol import Sandbox
+from groundup.trees.fingerprints import Fingerprint
 from groundup.trees.removal import remove_tree
 
 
@@ -46,6 +47,9 @@ class LendingRules(Record):
     kinds: tuple[RegistryKind, ...]
     refused: dict[RegistryKind, tuple[str, ...]] = Field(
         default={}, description="names that are refused, whatever their spelling"
+    )
+    original: Fingerprint | None = Field(
+        default=None, description="files that bring a copy of this are refused, whatever their name"
     )
     exclude_newer: str | None = Field(
         default=None,
@@ -155,7 +159,8 @@ class RegistryLending:
             gateways: dict[RegistryKind, RegistryGateway] = {}
             for kind in dict.fromkeys(wanted.kinds):
                 client = await stack.enter_async_context(self.client(kind))
-                gateway = GATEWAYS[kind](client, refused=wanted.refused.get(kind, ()), cutoff=cutoff)
+                refused = wanted.refused.get(kind, ())
+                gateway = GATEWAYS[kind](client, refused=refused, original=wanted.original, cutoff=cutoff)
                 gateways[kind] = await stack.enter_async_context(gateway)
             yield RegistrySet(gateways)
 

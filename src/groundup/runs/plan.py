@@ -98,7 +98,7 @@ class RunPlan:
         made = configuration.submissions if isinstance(configuration.submissions, Generated) else None
         played = configuration.submissions if isinstance(configuration.submissions, Generated | Served) else None
         general = ("suite", "grader version", "architecture", "submission agent")
-        names = {*general, f"task {name}", f"grader of {name}", f"withheld from {name}"}
+        names = {*general, f"task {name}", f"grader of {name}", f"withheld from {name}", f"original of {name}"}
         return EpisodeSpec(
             suite=configuration.suite,
             task=name,

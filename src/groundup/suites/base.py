@@ -23,6 +23,7 @@ from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.settings import Settings
 from groundup.suites.pulling import PublishedRelease, PublishedRepository
+from groundup.trees.fingerprints import Fingerprint
 
 PATCH_FILE = "patch.diff"
 """The only file of a submission that was handed in as a unified diff."""
@@ -258,6 +259,10 @@ class Suite(Extension):
         Names are of Python distributions, or of packages of the language in the task's metadata.
         """
         return ()
+
+    def fingerprint(self, task: Task) -> Fingerprint | None:
+        """Return by what copies of *task*'s original are known wherever they lie; None: there is no such thing."""
+        return None
 
     def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
         """Return tables that say more of a run than means over its attempts.

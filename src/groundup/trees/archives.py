@@ -155,7 +155,7 @@ _ZIP_DIRECTORY_BYTES = 64 * 1024 * 1024
 _HEADER_BYTES = 4 * 1024 * 1024
 
 
-_UNREADABLE = (
+UNREADABLE = (
     tarfile.TarError,
     zipfile.BadZipFile,
     zlib.error,
@@ -167,6 +167,7 @@ _UNREADABLE = (
     RecursionError,  # tarfile calls itself for each header that describes the next
     NotImplementedError,
 )
+"""What the libraries raise for damaged archives."""
 
 
 def extract_archive(
@@ -188,7 +189,7 @@ def extract_archive(
                 _extract_zip(archive, writer, strip_components)
             else:
                 _extract_tar(archive, writer, strip_components, destination.parent)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise SubmissionError(f"the archive {path.name} cannot be read: {error}; pack it again") from error
         return writer.finish()
 
@@ -199,7 +200,7 @@ def _extract_tar(archive: IO[bytes], writer: TreeWriter, strip: int, room: Path)
     with plain:
         with disk_errors(room):
             spooled(archive, plain, writer.limits)
-        guarded = _Guarded(plain)
+        guarded = GuardedFile(plain)
         with tarfile.TarFile(fileobj=guarded, encoding="utf-8", errors="surrogateescape") as tar:
             for member in tar:
                 _take_tar_member(tar, member, writer, strip)
@@ -208,7 +209,7 @@ def _extract_tar(archive: IO[bytes], writer: TreeWriter, strip: int, room: Path)
                 raise SubmissionError("the archive is damaged in its middle; pack it again")
 
 
-class _Guarded(io.RawIOBase):
+class GuardedFile(io.RawIOBase):
     """A file that refuses to be read in one huge piece: tarfile believes the length that a header claims."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -269,7 +270,7 @@ def _take_hard_link(parts: Parts, earlier: Parts | None, writer: TreeWriter, str
 
 def _extract_zip(archive: IO[bytes], writer: TreeWriter, strip: int) -> None:
     size = archive.seek(0, os.SEEK_END)
-    _refuse_huge_directory(archive, size)
+    refuse_huge_directory(archive, size)
     with zipfile.ZipFile(archive) as zipped:
         for member in zipped.infolist():
             _take_zip_member(zipped, member, writer, strip)
@@ -305,7 +306,7 @@ def _zip_name(member: zipfile.ZipInfo) -> str:
     return os.fsdecode(member.orig_filename.encode("cp437"))
 
 
-def _refuse_huge_directory(archive: IO[bytes], size: int) -> None:
+def refuse_huge_directory(archive: IO[bytes], size: int) -> None:
     """zipfile reads the whole directory of a zip into memory: look at its stated length first."""
     archive.seek(max(0, size - 65_557))
     tail = archive.read()

@@ -68,4 +68,4 @@ class CratesGateway(RegistryGateway):
         crate, file = await self._registry.crate(name, version, self._cutoff)
         filename = f"{crate.name}-{crate.version}.crate"
         what = Fetched(kind="file", name=crate.name, filename=filename, version=crate.version)
-        return self._given(where, file, what)
+        return await self._given(where, file, what)

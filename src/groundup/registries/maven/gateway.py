@@ -76,5 +76,6 @@ class MavenGateway(RegistryGateway):
             self.files.setdefault(place, await self._registry.file(place))
         found = self.files[place]
         kind = "metadata" if is_metadata(place) else "file"
-        answer = self._given(place, found, Fetched(kind=kind, name=place, filename=PurePosixPath(place).name))
+        what = Fetched(kind=kind, name=place, filename=PurePosixPath(place).name)
+        answer = await self._given(place, found, what)
         return answer if checksum is None else text(200, checksum_of(found.path, checksum))

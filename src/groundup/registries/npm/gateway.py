@@ -131,6 +131,6 @@ class NpmGateway(RegistryGateway):
         place = f"{name}/{filename}"
         self._ledger.charge(place, 0)
         release, file = await self._registry.tarball(name, filename, self._cutoff)
-        return self._given(
+        return await self._given(
             place, file, Fetched(kind="file", name=name, filename=filename, version=release.version)
         )

@@ -102,7 +102,7 @@ class NuGetGateway(RegistryGateway):
         kind = "file" if is_package else "metadata"
         filename = f"{name}.{version}.nupkg".lower()
         what = Fetched(kind=kind, name=name.lower(), filename=filename, version=version)
-        package = self._given(place, found, what)
+        package = await self._given(place, found, what)
         return package if is_package else Response(200, _nuspec(found.path), content_type="application/xml")
 
 

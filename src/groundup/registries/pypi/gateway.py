@@ -98,7 +98,7 @@ class PyPIGateway(RegistryGateway):
         found = await (self._registry.file(file) if whole else self._registry.metadata(file))
         kind = "file" if whole else "metadata"
         what = Fetched(kind=kind, name=project, filename=file.filename, version=file.version)
-        return self._given(place, found, what)
+        return await self._given(place, found, what)
 
 
 def _spelt(name: str) -> str:

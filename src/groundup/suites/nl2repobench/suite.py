@@ -13,9 +13,11 @@ from groundup.grading.bench import Bench
 from groundup.settings import Settings
 from groundup.suites.base import DataSource, Grader, Needs, Suite
 from groundup.suites.nl2repobench import listing
+from groundup.suites.nl2repobench.fingerprints import shipped_fingerprint
 from groundup.suites.nl2repobench.published import PublishedData, read_published, withheld_names, write_original
 from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
 from groundup.suites.pulling import PublishedRepository, data_folder
+from groundup.trees.fingerprints import Fingerprint
 
 if TYPE_CHECKING:
     from groundup.suites.nl2repobench.official_environment import Installs
@@ -106,6 +108,11 @@ class Nl2RepoBench(Suite):
     def withheld(self, task: Task) -> Collection[str]:
         """Return the distributions that hand out *task*'s original."""
         return withheld_names(task.id, self._recipes.get(task.id))
+
+    @override
+    def fingerprint(self, task: Task) -> Fingerprint | None:
+        """Return what lies beside the task's recipe."""
+        return shipped_fingerprint(task.id)
 
     @override
     def needs(self, task: Task) -> Needs:

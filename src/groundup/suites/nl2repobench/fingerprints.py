@@ -1,0 +1,49 @@
+"""The fingerprints of originals, a small file beside each recipe. Copies are known without the original."""
+
+from functools import cache, partial
+from importlib.resources import files
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from groundup.domain.errors import TaskError
+from groundup.grading.bench import Bench
+from groundup.suites.nl2repobench.maker.absence import source_files
+from groundup.suites.nl2repobench.published import original_tree
+from groundup.suites.nl2repobench.recipe import Recipe
+from groundup.trees.fingerprints import Fingerprint
+from groundup.trees.writer import in_thread
+
+SUFFIX = ".prints.json"
+_OTHERS = frozenset({"_vendor", "_vendored", "vendor", "vendored", "third_party", "extern"})
+"""Folders with copies of others' libraries, which may be had under their own names."""
+
+
+def fingerprint_of(recipe: Recipe, original: Path) -> Fingerprint:
+    """Return the fingerprint of the tree *original*: its own source files, without what it vendors and tests."""
+    sources = {str(path.relative_to(original)): path for path in source_files(original, recipe.tests)}
+    own = {name: path for name, path in sources.items() if _OTHERS.isdisjoint(Path(name).parts)}
+    return Fingerprint.of(recipe.task, {name: path.read_bytes() for name, path in own.items()})
+
+
+async def made_fingerprint(recipe: Recipe, bench: Bench) -> Fingerprint:
+    """Fetch the original of *recipe* and return its fingerprint. Raises as the environment builder does."""
+    return await in_thread(partial(fingerprint_of, recipe, await original_tree(recipe, bench)))
+
+
+def fingerprint_text(fingerprint: Fingerprint) -> str:
+    """Return the file of *fingerprint*."""
+    return fingerprint.model_dump_json(indent=1) + "\n"
+
+
+@cache
+def shipped_fingerprint(task: str) -> Fingerprint | None:
+    """Return the fingerprint that lies beside the recipe of *task*; None: there is none. Raises `TaskError`."""
+    place = files("groundup.suites.nl2repobench") / "recipes" / f"{task}{SUFFIX}"
+    if not place.is_file():
+        return None
+    try:
+        return Fingerprint.model_validate_json(place.read_text(encoding="utf-8"))
+    except ValidationError as error:
+        why = f"{place.name} is no fingerprint ({error.error_count()} errors)"
+        raise TaskError(f"{why}; make it again with `groundup recipe fingerprint {task}`") from error

@@ -1,0 +1,30 @@
+"""Originals are known by fingerprints that lie beside the recipes."""
+
+from pathlib import Path
+
+from groundup.settings import Settings
+from groundup.suites.nl2repobench.fingerprints import fingerprint_of, shipped_fingerprint
+from groundup.suites.nl2repobench.recipe import shipped_recipes
+from groundup.suites.nl2repobench.suite import create
+
+
+def test_shipped_fingerprints_can_be_read(tmp_path: Path) -> None:
+    """Each is of its recipe's task and says enough to know a copy; a suite gives it out; others have none."""
+    tasks = {task.id: task for task in create(Settings(cache_dir=tmp_path)).tasks()}
+    found = {name: shipped_fingerprint(name) for name in shipped_recipes()}
+    assert found["six"] is not None
+    for name, fingerprint in found.items():
+        if fingerprint is not None:
+            assert fingerprint.task == name
+            assert len(fingerprint.all_prints) >= 32
+            assert create(Settings(cache_dir=tmp_path)).fingerprint(tasks[name]) == fingerprint
+    assert shipped_fingerprint("no-such-task") is None
+
+
+def test_what_an_original_vendors_and_tests_is_not_its_own(tmp_path: Path) -> None:
+    """Libraries that it brings along may be had under their own names."""
+    recipe = shipped_recipes()["bleach"]
+    for name in ("bleach/one.py", "bleach/_vendor/html5lib/two.py", "tests/test_three.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(Path(__file__).read_bytes())
+    assert list(fingerprint_of(recipe, tmp_path).files) == ["bleach/one.py"]
