@@ -47,6 +47,7 @@ COMMANDS = {
     "recipe build": "recipe:build",
     "recipe check": "recipe:check",
     "recipe fingerprint": "recipe:fingerprint",
+    "recipe table": "recipe:table",
     "curate locate": "curate:locate",
     "curate instance": "curate:instance",
     "curate validate": "curate:validate",

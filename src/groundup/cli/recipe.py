@@ -1,4 +1,4 @@
-"""`groundup recipe`: make the recipe of a task and the fingerprint of its original, and make them again."""
+"""`groundup recipe`: make the recipes of tasks, make them again, and show them all."""
 
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -25,6 +25,10 @@ EXAMPLES: dict[str, Examples] = {
         ("From the best commit of a repository", "groundup recipe build funcy --source git:github.com/Suor/funcy"),
         ("Several, and again after an interruption", "groundup recipe build pss pylama -o made/ --jobs 2"),
         ("From a draft that somebody edited", "groundup recipe build funcy --draft funcy.toml -o funcy.toml"),
+    ),
+    "recipe table": (
+        ("All recipes and what is not whole", "groundup recipe table"),
+        ("With what two runs of the oracles got", "groundup recipe table runs/strict runs/official"),
     ),
     "recipe check": (
         ("Is a recipe still right?", "groundup recipe check sqlparse"),
@@ -253,6 +257,30 @@ async def _write_fingerprint(recipe: "Recipe", folder: Path, settings: "Settings
         folder.mkdir(parents=True, exist_ok=True)
         target.write_text(fingerprint_text(made), encoding="utf-8")
     say(f"groundup: {recipe.task}: {len(made.all_prints)} prints of {len(made.files)} files in {target}")
+
+
+def table(
+    runs: Annotated[
+        list[Path] | None, typer.Argument(metavar="RUN...", help="Run folders of oracles, strict or official.")
+    ] = None,
+) -> int:
+    """Print all recipes in Markdown: counts, reasons, and what the runs' oracles got; then what is not whole."""
+    from groundup.store.folder import RunFolder
+    from groundup.suites.nl2repobench import table as tables
+    from groundup.suites.nl2repobench.maker.decisions import decisions
+    from groundup.suites.nl2repobench.recipe import shipped_recipes
+
+    recipes, decided = shipped_recipes(), decisions()
+    verdicts = [
+        (key.task, line.verdict)
+        for run in runs or ()
+        for key, line in RunFolder(run).latest().items()
+        if line.verdict is not None
+    ]
+    typer.echo(tables.standing(recipes, decided) + "\n")
+    typer.echo(tables.markdown(tables.COLUMNS, tables.rows(recipes, tables.seen(verdicts))))
+    typer.echo(tables.markdown(("task", "why it is not whole"), tables.not_whole(recipes, decided)), nl=False)
+    return 0
 
 
 @asynccontextmanager

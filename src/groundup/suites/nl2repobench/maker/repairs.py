@@ -49,20 +49,16 @@ _VERSION_FILE = re.compile(r"""(?:version[-_]file|write_to)\s*=\s*["']([^"']+\.p
 Repaired = tuple[Recipe, str]
 
 
-def repaired(
-    recipe: Recipe, execution: Execution, original: Path, environment: PythonEnvironment
-) -> list[Repaired]:
+def repaired(recipe: Recipe, execution: Execution, original: Path) -> list[Repaired]:
     """Return the draft after each repair in turn; empty when nothing more can be done."""
     done: list[Repaired] = []
     printed = _output(execution)
     steps: tuple[Callable[[Recipe, str, Path], Iterator[Repaired]], ...] = (_modules, _fixtures, _writable)
-    plugged = _plugins(recipe, environment)
-    if plugged is not None:
-        done.append(plugged)
-        recipe = plugged[0]
+    current = recipe
     for step in steps:
-        for recipe, note in step(recipe, printed, original):  # noqa: B020 - each step goes on from the last
-            done.append((recipe, note))
+        for changed, note in step(current, printed, original):
+            current = changed
+            done.append((changed, note))
     return done
 
 
@@ -208,11 +204,14 @@ async def run_and_repair(
             recipe = await _locked(recipe, say)
         say(f"building the environment, {len(recipe.environment.lock)} distributions, and running the tests")
         environment = await bench.builder.python(recipe.environment.request())
+        if may_repair and (plugged := _plugins(recipe, environment)) is not None:
+            recipe = plugged[0].model_copy(update={"notes": noted(recipe.notes, [plugged[1]])})
+            say(plugged[1])
         original = await original_tree(recipe, bench)
         execution = await run_hidden_tests(original, original, recipe.tests, environment, bench)
         outcomes = outcomes_of(execution)
         say(f"the original passes {outcomes.count('passed')} of {len(outcomes)}")
-        steps = repaired(recipe, execution, original, environment) if may_repair else []
+        steps = repaired(recipe, execution, original) if may_repair else []
         if not steps:
             return recipe, environment, execution
         for changed, note in steps:

@@ -1,0 +1,124 @@
+"""The table of all tasks for people: what each recipe expects, what its oracle got, and why counts differ."""
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from groundup.domain.records import Record
+from groundup.domain.verdicts import Verdict
+from groundup.suites.nl2repobench.maker.decisions import Decision
+from groundup.suites.nl2repobench.recipe import Recipe, Why
+
+COLUMNS = (
+    "task",
+    "kind",
+    "original",
+    "Python",
+    "781a1da",
+    "ae9fb81",
+    "collected",
+    "expected",
+    "oracle",
+    "stub",
+    "official",
+    "s",
+    "MB",
+    "differences, reason",
+)
+WHOLE = 0.95
+"""Share of the declared count from which on a task's expected tests are called whole."""
+_COUNTED = "781a1da"
+
+
+class Seen(Record):
+    """What runs of oracles said of one task."""
+
+    strict: str = "-"
+    """Passed tests, as often as it was tried."""
+    official: str = "-"
+    seconds: float | None = None
+
+
+def seen(verdicts: Iterable[tuple[str, Verdict]]) -> dict[str, Seen]:
+    """Return what the oracles' *verdicts*, by task, come to."""
+    found: dict[str, Seen] = {}
+    groups: dict[tuple[str, str], list[Verdict]] = {}
+    for task, verdict in verdicts:
+        groups.setdefault((task, verdict.grader.name), []).append(verdict)
+    for (task, grader), several in groups.items():
+        counts = [int(one.score.numerator) if one.score else 0 for one in several]
+        told = f"{counts[0]} x{len(counts)}" if len(set(counts)) == 1 else " ".join(map(str, counts))
+        known = found.get(task, Seen())
+        if grader == "official":
+            found[task] = known.model_copy(update={"official": str(max(counts))})
+        else:
+            times = [one.timings_s["tests"] for one in several if "tests" in one.timings_s]
+            seconds = statistics.median(times) if times else None
+            found[task] = known.model_copy(update={"strict": told, "seconds": seconds})
+    return found
+
+
+def rows(recipes: Mapping[str, Recipe], runs: Mapping[str, Seen]) -> list[tuple[str, ...]]:
+    """Return a row for each recipe."""
+    return [_row(recipe, runs.get(task, Seen())) for task, recipe in sorted(recipes.items())]
+
+
+def _row(recipe: Recipe, run: Seen) -> tuple[str, ...]:
+    frozen = recipe.frozen
+    seconds = run.seconds if run.seconds is not None else frozen.duration_s if frozen else None
+    return (
+        recipe.task,
+        recipe.source.kind,
+        recipe.source.label,
+        recipe.environment.python,
+        str(recipe.declared.get(_COUNTED, "-")),
+        str(recipe.declared.get("ae9fb81", "-")),
+        str(frozen.collected if frozen else "-"),
+        str(len(recipe.expected)),
+        run.strict if run.strict != "-" or frozen is None else f"{len(recipe.expected)} x{frozen.runs}",
+        str(frozen.controls.get("stub", "-") if frozen else "-"),
+        run.official,
+        "-" if seconds is None else f"{seconds:.1f}",
+        str(int(frozen.peak_memory_mb) if frozen and frozen.peak_memory_mb else "-"),
+        differences(recipe),
+    )
+
+
+def differences(recipe: Recipe) -> str:
+    """Return what accounts for each count, and which tests are left out besides."""
+    told = [f"{one.data_version} {one.tests:+d} {one.why.value}" for one in recipe.differences]
+    excluded = Counter(one.why.value for one in recipe.excluded)
+    told += [f"left out: {number} {why}" for why, number in sorted(excluded.items())]
+    return "; ".join(told) or "-"
+
+
+def not_whole(recipes: Mapping[str, Recipe], decided: Mapping[str, Decision]) -> Iterator[tuple[str, str]]:
+    """Yield the tasks without a recipe, or with one that expects too few tests, and why."""
+    for task, decision in sorted(decided.items()):
+        recipe = recipes.get(task)
+        declared = decision.declared[_COUNTED]
+        if recipe is None:
+            yield task, f"no recipe: {decision.blocked or 'not tried yet'}"
+        elif len(recipe.expected) < declared * WHOLE:
+            missing = Counter(one.why.value for one in recipe.excluded if one.why not in _ALWAYS)
+            told = ", ".join(f"{number} {why}" for why, number in missing.most_common())
+            yield task, f"{len(recipe.expected)} of {declared}: {decision.blocked or told or differences(recipe)}"
+
+
+_ALWAYS = frozenset({Why.SKIPPED, Why.EXPECTED_FAILURE})
+
+
+def standing(recipes: Mapping[str, Recipe], decided: Mapping[str, Decision]) -> str:
+    """Say in one sentence how many tasks are graded, and how many of them whole."""
+    lacking = dict(not_whole(recipes, decided))
+    whole = sum(task not in lacking for task in recipes)
+    return (
+        f"{len(recipes)} of {len(decided)} tasks have a recipe; {whole} of them expect at least {WHOLE:.0%} of "
+        f"the declared count of {_COUNTED}."
+    )
+
+
+def markdown(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    every = [columns, ["---"] * len(columns), *lines]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in every)

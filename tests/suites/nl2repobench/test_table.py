@@ -1,0 +1,41 @@
+"""Tests of groundup.suites.nl2repobench.table."""
+
+from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
+from groundup.suites.nl2repobench import table
+from groundup.suites.nl2repobench.maker.decisions import Decision
+from tests.suites.nl2repobench.trials import RECIPE
+
+
+def verdict(grader: str, passed: int) -> Verdict:
+    """Return a verdict on an oracle."""
+    return Verdict(
+        status=Status.GRADED,
+        score=Score(numerator=passed, denominator=9),
+        timings_s={"tests": float(passed)},
+        grader=GraderIdentity(name=grader, version="1", data_version="781a1da"),
+    )
+
+
+def test_a_row_says_what_the_oracles_got() -> None:
+    """Equal results are said once with their number, different ones each, and times are medians."""
+    task = RECIPE.task
+    runs = table.seen([(task, verdict("strict", 9)), (task, verdict("strict", 9)), (task, verdict("official", 7))])
+    row = dict(zip(table.COLUMNS, table.rows({task: RECIPE}, runs)[0], strict=True))
+
+    assert row["oracle"] == "9 x2"
+    assert row["official"] == "7"
+    assert row["s"] == "9.0"
+    assert table.seen([(task, verdict("strict", 9)), (task, verdict("strict", 8))])[task].strict == "9 8"
+
+
+def test_what_is_not_whole_is_named_with_its_reason() -> None:
+    """A task without a recipe, and one that expects too little, are listed; others are not."""
+    few = Decision(declared={"781a1da": len(RECIPE.expected) * 2})
+    enough = Decision(declared={"781a1da": len(RECIPE.expected)})
+    none = Decision(declared={"781a1da": 5}, blocked="it wants a display")
+
+    assert dict(table.not_whole({RECIPE.task: RECIPE}, {RECIPE.task: enough})) == {}
+    told = dict(table.not_whole({RECIPE.task: RECIPE}, {RECIPE.task: few, "other": none}))
+    assert told.keys() == {RECIPE.task, "other"}
+    assert "it wants a display" in told["other"]
+    assert "1 of 2 tasks" in table.standing({RECIPE.task: RECIPE}, {RECIPE.task: few, "other": none})
