@@ -38,7 +38,7 @@ ATTEMPTS = 200
 
 
 class CountingGrader(Grader):
-    """Gives a point for each of the files that the agent was told to make."""
+    """Gives a point for each of the files that the agent was asked to make."""
 
     name = "strict"
     version = "1"

@@ -129,7 +129,7 @@ def pipreqs(bin_folder: Path, world: set[str]) -> Tool:
 
 
 def pigar(bin_folder: Path, world: set[str], answer: str = "no") -> Tool:
-    """Return pigar as a function; *answer* is told when it asks which of several distributions to take."""
+    """Return pigar as a function; *answer* is called when it asks which of several distributions to take."""
     server = _serve(world)
 
     def names(tree: Path) -> set[str]:

@@ -147,7 +147,7 @@ def digests(path: Path) -> frozenset[str]:
 
 
 async def original(recipe: Recipe, bench: Bench) -> Original:
-    """Return the source files of an original that are long enough to be told from others."""
+    """Return the source files of an original that are long enough to be recognised."""
     tree = await original_tree(recipe, bench)
     files = {str(path.relative_to(tree)): digests(path) for path in source_files(tree, recipe.tests)}
     return Original(recipe.task, {name: lines for name, lines in files.items() if len(lines) >= LEAST_LINES})
@@ -166,7 +166,7 @@ def index_of(originals: list[Original]) -> bytes:
 
 
 class Silent:
-    """A trajectory that nobody reads."""
+    """A trajectory that no one reads."""
 
     def append(self, kind: str, **fields: object) -> None:
         """Forget it."""

@@ -16,7 +16,7 @@ builds and containers the host's network; a port that a service wants must then 
     python -m benchmarks.repogenesis_base_image --java /usr/lib/jvm/java-17-openjdk-amd64
     python -m benchmarks.repogenesis_official --checkout PATH --language java --host-network
 
-Every field of both reports is compared but times. With `--throughput` that is told as ratios: groundup with an
+Every field of both reports is compared but times. With `--throughput` that is reported as ratios: groundup with an
 empty cache, the harness, and groundup with a full one, before and after; the harness's own layer with system
 packages is built before the clock runs.
 """
@@ -74,7 +74,7 @@ def main() -> int:
     chosen = _arguments()
     root = chosen.checkout / "RepoGenesis" if (chosen.checkout / "RepoGenesis").is_dir() else chosen.checkout
     languages = _gradable_languages(chosen.language)
-    with suppress(OSError):  # then processor time is not told
+    with suppress(OSError):  # then processor time is unknown
         GROUP.mkdir()
     with tempfile.TemporaryDirectory(prefix="groundup-official-") as name:
         room = Path(name)
@@ -125,7 +125,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _gradable_languages(wanted: str | None) -> frozenset[str]:
-    """Return the languages whose image Docker has, told of those that are left out."""
+    """Return the languages whose image Docker has; name those that are left out."""
     asked = frozenset(IMAGES if wanted is None else [wanted])
     known = frozenset(language for language in asked if _has_image(IMAGES[language]))
     for language in sorted(asked - known):
@@ -265,7 +265,7 @@ def compared(theirs: Measured, ours: Measured, sets: Sequence[str]) -> Iterator[
     for name in sets:
         here = {one.repo_name: one for one in ours.reports[name].results}
         for one in theirs.reports[name].results:
-            yield from (f"{name}/{one.repo_name}: {told}" for told in _fields(one, here.get(one.repo_name)))
+            yield from (f"{name}/{one.repo_name}: {ended}" for ended in _fields(one, here.get(one.repo_name)))
         if theirs.reports[name].summary != ours.reports[name].summary:
             yield f"{name}: summary {ours.reports[name].summary} here, {theirs.reports[name].summary} published"
 
@@ -295,7 +295,7 @@ def _print_agreement(theirs: Measured, ours: Measured, sets: Sequence[str]) -> N
     for name in sets:
         here = {one.repo_name: one for one in ours.reports[name].results}
         for one in theirs.reports[name].results:
-            differing = [told.split()[0] for told in _fields(one, here.get(one.repo_name))]
+            differing = [ended.split()[0] for ended in _fields(one, here.get(one.repo_name))]
             count, equal = count + 1, equal + (not differing)
             tests, coverage = one.pass_at_1, one.api_coverage
             found = "" if coverage is None else f"{coverage.implemented_apis}/{coverage.total_apis}"

@@ -55,5 +55,5 @@ def trouble(tool: str) -> str:
 def unlocked(reasons: Iterable[str]) -> str:
     """Return the line that says which tools would unlock how many tests; empty where all are there."""
     missing = Counter(found["tool"] for reason in reasons if (found := _REASON.search(reason)))
-    told = ", ".join(f"{tool} {count}" for tool, count in missing.most_common())
-    return f"not here, and how many tests each would unlock: {told}" if told else ""
+    ended = ", ".join(f"{tool} {count}" for tool, count in missing.most_common())
+    return f"not here, and how many tests each would unlock: {ended}" if ended else ""

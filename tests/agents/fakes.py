@@ -1,4 +1,4 @@
-"""What tests of agents work with: a model that says what it is told to, and a trajectory in memory."""
+"""What tests of agents work with: a model that says what a test wants, and a trajectory in memory."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Files in replies: what is written in the told form comes back; nothing gets into another file's place."""
+"""Files in replies: what is written in the prompt's form comes back; nothing gets into another file's place."""
 
 from pathlib import Path
 
@@ -84,7 +84,7 @@ def test_a_block_without_a_name_is_no_file(opening: str) -> None:
 
 @pytest.mark.parametrize("path", ["../a.py", "/etc/passwd", "a/../../b", "~/.ssh/x", "a\\b", "a/"])
 def test_paths_that_lead_outside_are_refused(path: str) -> None:
-    """They are told as problems and nothing is written."""
+    """They are reported as problems and nothing is written."""
     answer = read_files(f'```path="{path}"\nx\n```\n')
     assert answer.files == {}
     assert len(answer.problems) == 1

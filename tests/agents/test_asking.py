@@ -64,7 +64,7 @@ async def test_a_question_that_does_not_fit_is_not_asked(tmp_path: Path) -> None
     [(ContextOverflowError("long"), Outcome.LIMIT), (RefusedError("no"), Outcome.REFUSED)],
 )
 async def test_what_the_endpoint_says_is_an_outcome(tmp_path: Path, error: Exception, outcome: Outcome) -> None:
-    """A window that nobody knew of, and a refusal."""
+    """A window that no one knew of, and a refusal."""
     ended = await oneshot.create({}).attempt(assignment(tmp_path, FakeModel([error])))
     assert ended.outcome is outcome
 

@@ -1,4 +1,4 @@
-"""What an agent gets for a task in another language than Python, and what it is told of that."""
+"""What an agent gets for a task in another language than Python, and what its prompt says of that."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -76,7 +76,7 @@ async def test_a_language_brings_toolchain_and_registry(
     assert memory.of("tools")[0]["versions"] == {toolchain: "9.1"}
 
 
-async def test_an_absent_toolchain_is_told_and_no_failure(tmp_path: Path) -> None:
+async def test_an_absent_toolchain_is_reported_and_no_failure(tmp_path: Path) -> None:
     """The attempt goes on, trajectory and prompt say what is not there, and no registry is opened."""
     builder, memory = Workbench(tmp_path, lacks=get_args(ToolchainName)), Memory()
     model = FakeModel([says("x"), says("x")])
@@ -88,7 +88,7 @@ async def test_an_absent_toolchain_is_told_and_no_failure(tmp_path: Path) -> Non
 
 
 async def test_python_needs_nothing_more(tmp_path: Path) -> None:
-    """For Python, and for a language that nobody knows, everything is as it always was."""
+    """For Python, and for a language that no one knows, everything is as it always was."""
     for metadata in ({}, {"language": "python"}, {"language": "cobol"}):
         tools = await language_tools(a_task(metadata=metadata), Workbench(tmp_path))
         assert (tools.sentence, tools.installers, tools.wanted(("x",))) == ("", "pip", None)

@@ -34,12 +34,12 @@ async def play(root: Path, model: FakeModel, memory: Memory | None = None, **fie
     return await create(options).attempt(assignment(root, model, trajectory=memory, **fields))  # type: ignore[arg-type]
 
 
-async def test_a_command_runs_and_its_output_is_told(tmp_path: Path) -> None:
+async def test_a_command_runs_and_its_output_is_reported(tmp_path: Path) -> None:
     """What a command printed, with its exit code, answers the call that asked for it."""
     model = FakeModel([runs("ls"), DONE, DONE])
     ended = await play(tmp_path, model)
-    told = model.requests[1].messages[-1]
-    assert (told.role, told.tool_call_id, told.content) == ("tool", "call-0", "ls\n[exit code 0]")
+    printed = model.requests[1].messages[-1]
+    assert (printed.role, printed.tool_call_id, printed.content) == ("tool", "call-0", "ls\n[exit code 0]")
     assert (ended.outcome, ended.turns) == (Outcome.SUBMITTED, 3)
     assert ended.cost_usd == pytest.approx(0.03)
     assert ended.usage.input_tokens == 300
@@ -54,7 +54,7 @@ async def test_every_step_is_recorded(tmp_path: Path) -> None:
     assert [step["name"] for step in memory.of("result")] == ["bash", "bash", "submit"]
 
 
-async def test_the_score_is_told_where_the_run_shows_it(tmp_path: Path) -> None:
+async def test_the_score_is_reported_where_the_run_shows_it(tmp_path: Path) -> None:
     """The model reads what `submit` says, and may go on."""
     model = FakeModel([says("", ("submit", {})), runs("ls"), DONE])
     ended = await play(tmp_path, model, submit=SubmitResult(shown=True, message="3 of 4 passed."))
@@ -81,7 +81,7 @@ async def test_the_first_submit_ends_where_the_run_wants_that(tmp_path: Path) ->
         (("python", {"code": "1"}), "there is no tool 'python'"),
     ],
 )
-async def test_a_wrong_call_is_told_and_does_nothing(
+async def test_a_wrong_call_is_reported_and_does_nothing(
     tmp_path: Path, call: tuple[str, dict[str, str] | str], problem: str
 ) -> None:
     """The model learns what was wrong with its call; no command runs."""
@@ -156,28 +156,28 @@ async def test_a_refusal_is_an_outcome(tmp_path: Path, reply: ChatReply | Except
 
 
 @pytest.mark.parametrize("error", [ModelError("unreachable"), BudgetSpentError("no money")])
-async def test_what_is_nobodys_fault_is_raised(tmp_path: Path, error: Exception) -> None:
+async def test_what_is_no_one_s_fault_is_raised(tmp_path: Path, error: Exception) -> None:
     """A failing endpoint and the run's spent money are the run's to handle: the attempt is no result."""
     with pytest.raises(type(error)):
         await play(tmp_path, FakeModel([runs("ls"), error]))
 
 
 @pytest.mark.parametrize(
-    ("ending", "told"),
+    ("ending", "expected"),
     [
         (Ending.TIMEOUT, "longer than 180 s"),
         (Ending.MEMORY, "out of memory"),
         (Ending.SANDBOX_DIED, "started anew"),
     ],
 )
-async def test_a_command_that_was_ended_says_why(tmp_path: Path, ending: Ending, told: str) -> None:
+async def test_a_command_that_was_ended_says_why(tmp_path: Path, ending: Ending, expected: str) -> None:
     """The model learns why its command has no exit code; a dead sandbox is replaced by another."""
     provider = FakeProvider(lambda spec, command: answer(None, b"some\n", ending=ending))
     model = FakeModel([runs("x"), runs("y"), DONE, DONE])
     await play(tmp_path, model, provider=provider)
     content = model.requests[1].messages[-1].content
     assert content.startswith("some\n")
-    assert told in content
+    assert expected in content
     assert len(provider.sandboxes) == (1 if ending is Ending.TIMEOUT else 2)
     assert all(sandbox.closed for sandbox in provider.sandboxes)
 
@@ -204,10 +204,10 @@ async def test_a_model_without_tools_writes_blocks(tmp_path: Path) -> None:
     model = FakeModel([first, DONE])
     ended = await play(tmp_path, model, options={"calling": "text"})
     assert model.requests[0].tools == ()
-    told = model.requests[1].messages[-1]
-    assert told.role == "user"
-    assert "ls\n[exit code 0]" in told.content
-    assert "cat <<X\n```\nX\n[exit code 0]" in told.content
+    printed = model.requests[1].messages[-1]
+    assert printed.role == "user"
+    assert "ls\n[exit code 0]" in printed.content
+    assert "cat <<X\n```\nX\n[exit code 0]" in printed.content
     assert (ended.outcome, ended.detail) == (Outcome.SUBMITTED, "")
 
 
@@ -244,7 +244,7 @@ async def test_an_interrupted_attempt_goes_on_where_it_was(tmp_path: Path, kept:
 
 
 async def test_the_first_divergence_is_recorded(tmp_path: Path) -> None:
-    """A command that now does something else is noted once; the model is told what it was told then."""
+    """A command that now does something else is noted once; the model reads the recorded answer."""
     whole = Memory()
     await play(tmp_path / "1", FakeModel([runs("a"), runs("b"), DONE, DONE]), whole)
     rest = Memory(whole.steps[:5])  # up to the second command's reply
@@ -253,8 +253,8 @@ async def test_the_first_divergence_is_recorded(tmp_path: Path) -> None:
     await play(tmp_path / "2", model, rest, provider=provider)
     (diverged,) = rest.of("diverged")
     assert (diverged["turn"], diverged["was"], diverged["now"]) == (1, "a\n[exit code 0]", "other\n[exit code 1]")
-    told = [message.content for message in model.requests[0].messages if message.role == "tool"]
-    assert told == ["a\n[exit code 0]", "other\n[exit code 1]"]
+    printed = [message.content for message in model.requests[0].messages if message.role == "tool"]
+    assert printed == ["a\n[exit code 0]", "other\n[exit code 1]"]
 
 
 # --- a full window
@@ -291,7 +291,7 @@ async def test_an_overflow_condenses_and_asks_again(tmp_path: Path) -> None:
 
 
 async def test_two_replies_in_a_row_that_are_cut_off_are_a_limit(tmp_path: Path) -> None:
-    """A model that cannot say what it wants within its limit did not hand in by itself; one such reply is told."""
+    """A model that is cut off twice did not hand in by itself; a single such reply is reported."""
     cut = says("I think", finish="length")
     ended = await play(tmp_path, FakeModel([cut, cut]), options={"nudges": 5})
     assert (ended.outcome, ended.turns) == (Outcome.LIMIT, 2)
@@ -313,9 +313,9 @@ async def test_the_thoughts_of_the_last_turn_outlive_condensing(tmp_path: Path) 
     replies: list[ChatReply | Exception] = [reply, reply, reply, *[ContextOverflowError("no")] * 3, DONE, DONE]
     model = FakeModel(replies)
     await play(tmp_path, model)
-    told = [message for message in model.requests[-2].messages if message.role == "assistant"]
-    assert told[-1].original == {"content": [{"type": "thinking", "thinking": "hm " * 3000, "signature": "s"}]}
-    assert not any(message.original for message in told[:-1])
+    printed = [message for message in model.requests[-2].messages if message.role == "assistant"]
+    assert printed[-1].original == {"content": [{"type": "thinking", "thinking": "hm " * 3000, "signature": "s"}]}
+    assert not any(message.original for message in printed[:-1])
 
 
 async def test_what_cannot_be_shortened_is_a_limit(tmp_path: Path) -> None:

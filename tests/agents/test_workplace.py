@@ -119,12 +119,12 @@ async def test_an_episode_in_a_real_sandbox(tmp_path: Path, provider: SandboxPro
     given = assignment(tmp_path, model, provider=provider)
     ended = await create({"output_bytes": 600}).attempt(given)
     assert ended.turns == 5
-    told = [message.content for message in model.requests[-1].messages if message.role == "tool"]
-    assert told[0] == "out\nerr\n[exit code 3]"
-    assert told[2] == "/workspace\nmade\nalive\n[exit code 0]"
-    assert "bytes left out" in told[3]
-    assert len(told[3]) < 800
-    assert told[5] == "made\n[exit code 0]"
+    printed = [message.content for message in model.requests[-1].messages if message.role == "tool"]
+    assert printed[0] == "out\nerr\n[exit code 3]"
+    assert printed[2] == "/workspace\nmade\nalive\n[exit code 0]"
+    assert "bytes left out" in printed[3]
+    assert len(printed[3]) < 800
+    assert printed[5] == "made\n[exit code 0]"
     assert (given.workspace / "made").exists()
 
 
@@ -176,12 +176,15 @@ async def test_pip_is_there_also_where_pip_is_withheld(tmp_path: Path, provider:
     """
     async with open_workplace(given) as place:
         result = await place.run(Command(argv=("bash", "-c", script)))
-    told = result.stdout.decode()
-    assert result.ok, told
-    assert told.count("pip by uv") == 2
-    assert "tiny-1.0-py3-none-any.whl\n42\n" in told
+    printed = result.stdout.decode()
+    assert result.ok, printed
+    assert printed.count("pip by uv") == 2
+    assert "tiny-1.0-py3-none-any.whl\n42\n" in printed
     assert (
-        told.index("tiny    1.0") < told.index("refused") < told.index("not offered") < told.index("- tiny==1.0")
+        printed.index("tiny    1.0")
+        < printed.index("refused")
+        < printed.index("not offered")
+        < printed.index("- tiny==1.0")
     )
 
 
@@ -210,8 +213,8 @@ async def test_nothing_of_the_host_is_in_the_sandbox(tmp_path: Path, provider: S
     )
     given = assignment(tmp_path, model, provider=provider)
     await create({}).attempt(given)
-    told = [message.content for message in model.requests[-1].messages if message.role == "tool"]
-    assert str(tmp_path) not in told[0]
-    assert "groundup" not in told[0].lower().replace(".groundup", "").replace("hostname=groundup", "")
-    assert "KEY" not in told[0]
-    assert "[exit code 1]" in told[1]
+    printed = [message.content for message in model.requests[-1].messages if message.role == "tool"]
+    assert str(tmp_path) not in printed[0]
+    assert "groundup" not in printed[0].lower().replace(".groundup", "").replace("hostname=groundup", "")
+    assert "KEY" not in printed[0]
+    assert "[exit code 1]" in printed[1]

@@ -38,7 +38,7 @@ def sentence(ended: Ended) -> str:
         (("tasks", "nl2repo"), "unknown suite 'nl2repo'"),
     ],
 )
-def test_a_name_that_is_wrong_is_told_with_the_nearest(
+def test_a_name_that_is_wrong_is_reported_with_the_nearest(
     groundup: Groundup, arguments: tuple[str, ...], says: str
 ) -> None:
     """A slip costs a second, not a search."""

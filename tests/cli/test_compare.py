@@ -30,7 +30,7 @@ def test_two_runs_are_compared_task_by_task(groundup: Groundup) -> None:
 
 @pytest.mark.usefixtures("two_runs")
 def test_a_report_file_stands_for_its_run(groundup: Groundup, tmp_path: Path) -> None:
-    """What `--json` printed can be compared without the run's folder; equal names are told apart."""
+    """What `--json` printed can be compared without the run's folder; equal names are distinguished."""
     file = tmp_path / "kept.json"
     file.write_text(groundup("report", "a", "--json").out)
     found = json.loads(groundup("compare", file, "a", "--json").out)
@@ -40,7 +40,7 @@ def test_a_report_file_stands_for_its_run(groundup: Groundup, tmp_path: Path) ->
 
 @pytest.mark.usefixtures("two_runs")
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (("compare", "a"), "two runs or more"),
         (("compare", "a", "missing"), "unknown run 'missing'"),
@@ -49,15 +49,15 @@ def test_a_report_file_stands_for_its_run(groundup: Groundup, tmp_path: Path) ->
         (("report", "a", "--save", "x.json"), "--save is for suites' own forms"),
     ],
 )
-def test_what_cannot_be_done_is_said(groundup: Groundup, arguments: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_done_is_said(groundup: Groundup, arguments: tuple[str, ...], expected: str) -> None:
     """A sentence that names the choices, and exit code 2."""
     ended = groundup(*arguments)
     assert ended.code == 2
-    assert told in " ".join(ended.err.split())
+    assert expected in " ".join(ended.err.split())
 
 
 def test_other_files_are_no_reports(groundup: Groundup, tmp_path: Path) -> None:
-    """A file that nobody can read is named, with the forms that were tried."""
+    """A file that no one can read is named, with the forms that were tried."""
     (tmp_path / "x.json").write_text("{}")
     ended = groundup("report", tmp_path / "x.json")
     assert ended.code == 2

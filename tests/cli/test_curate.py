@@ -17,16 +17,16 @@ def _repository(folder: Path) -> str:
     return str(folder / "r")
 
 
-def test_the_job_is_told_with_its_reasons(groundup: Groundup, tmp_path: Path) -> None:
+def test_the_job_is_reported_with_its_reasons(groundup: Groundup, tmp_path: Path) -> None:
     """People read one line with workflow and job, and why; programs get all of it as one document."""
     root = _repository(tmp_path)
 
-    told = groundup("curate", "locate", root)
+    printed = groundup("curate", "locate", root)
     document = json.loads(groundup("curate", "locate", root, "--json").out)
 
-    assert told.code == 0
-    assert ".github/workflows/ci.yml  job test  no matrix" in told.out
-    assert "runs cargo test" in told.out
+    assert printed.code == 0
+    assert ".github/workflows/ci.yml  job test  no matrix" in printed.out
+    assert "runs cargo test" in printed.out
     assert document["candidates"][0]["job"] == "test"
 
 

@@ -146,7 +146,7 @@ def test_a_resume_with_another_option_is_refused_by_name(groundup: Groundup) -> 
 
 
 def test_a_log_file_has_every_event_with_its_time(groundup: Groundup, tmp_path: Path) -> None:
-    """For runs that nobody watches."""
+    """For runs that no one watches."""
     groundup("run", TWO, "-a", "oracle", "--log-file", tmp_path / "logs" / "x.log")
     lines = (tmp_path / "logs" / "x.log").read_text().splitlines()
     assert sum(" began" in line for line in lines) == 2

@@ -80,7 +80,7 @@ def test_options_reach_whom_they_are_for_as_they_were_written(
 
 
 def test_a_file_of_runs_keeps_versions_as_they_are_written(tmp_path: Path) -> None:
-    """TOML reads 3.10 as a number; an agent is told what stands in the file."""
+    """TOML reads 3.10 as a number; an agent gets what stands in the file."""
     text = "[[run]]\nsuite = 's'\nagent = 'loop'\nagent-option = {python = 3.10, command_s = 2.50}\ntimeout = 1.50"
     (entry,) = read_matrix(write_matrix(tmp_path, text))
     assert entry.flags["agent_option"] == ["python=3.10", "command_s=2.50"]

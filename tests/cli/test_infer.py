@@ -1,4 +1,4 @@
-"""`groundup infer --write`: what could not be written is an error, and what was is told."""
+"""`groundup infer --write`: what could not be written is an error, and what was is reported."""
 
 import json
 from pathlib import Path

@@ -47,20 +47,20 @@ def lines(tmp_path: Path) -> list[dict[str, object]]:
 
 
 def test_several_judges(groundup: Groundup, run: str, scripted_judge: Judge, tmp_path: Path) -> None:
-    """Every matter that there is gets an opinion of each judge; agreement and disagreement are told."""
+    """Every matter that there is gets an opinion of each judge; agreement and disagreement are reported."""
     before = (tmp_path / "runs/one/verdicts.jsonl").read_bytes()
     kind, strict = scripted_judge("kind", said(9)), scripted_judge("strict", said(5, influenced=True))
     ended = groundup("judge", run, "-m", kind, "-m", strict, "--json")
     assert ended.code == 0, ended.err
-    told = json.loads(ended.out)["judged"]
-    assert [(one["attempt"]["task"], one["of"]) for one in told] == [
+    printed = json.loads(ended.out)["judged"]
+    assert [(one["attempt"]["task"], one["of"]) for one in printed] == [
         ("task-0000", "readme"),
         ("task-0000", "repository"),
         ("task-0000", "tests"),
         ("task-0001", "repository"),
     ]
-    assert not any(one["overall"]["agreed"] for one in told)
-    assert told[0]["influenced"] == [strict]
+    assert not any(one["overall"]["agreed"] for one in printed)
+    assert printed[0]["influenced"] == [strict]
     assert "nothing to judge as tests in 1 attempts: task-0001/0" in ended.err
     assert len(lines(tmp_path)) == 8
     assert (tmp_path / "runs/one/verdicts.jsonl").read_bytes() == before
@@ -116,7 +116,7 @@ def test_money_ends_the_work(groundup: Groundup, run: str, scripted_judge: Judge
 
 
 def test_a_dry_run_needs_no_key(groundup: Groundup, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is asked, so nobody wants to know who asks."""
+    """No one is asked, so no one wants to know who asks."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     assert groundup("judge", run, "-m", "openai/gpt-4.1", "--dry-run").code == 0
     refused = groundup("judge", run, "-m", "openai/gpt-4.1")
@@ -143,7 +143,7 @@ def test_what_would_be_asked(groundup: Groundup, run: str, scripted_judge: Judge
 def test_bad_input(
     groundup: Groundup, run: str, scripted_judge: Judge, arguments: tuple[str, ...], hint: str
 ) -> None:
-    """What cannot be judged is told before anything is asked."""
+    """What cannot be judged is reported before anything is asked."""
     ended = groundup("judge", run, "-m", scripted_judge("one", said(8)), *arguments)
     assert ended.code == 2
     assert hint in ended.err

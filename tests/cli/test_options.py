@@ -41,7 +41,7 @@ def test_names_of_nothing_are_an_error(groundup: Groundup) -> None:
     assert "--tasks names nothing" in ended.err
 
 
-def test_an_option_given_twice_is_told(groundup: Groundup) -> None:
+def test_an_option_given_twice_is_reported(groundup: Groundup) -> None:
     """Where the last value counts, the one that does not is no secret."""
     ended = groundup("run", TWENTY, "-a", "nop", "--dry-run", "--grader", "lax", "--grader", "strict")
     assert ended.code == 0
@@ -74,11 +74,11 @@ def test_runs_are_listed(groundup: Groundup) -> None:
     (Path("runs") / "third").mkdir()
     (Path("runs") / "third" / "config.json").write_text("{}")
     document = json.loads(groundup("runs", "--json").out)
-    told = {one["run"]: one for one in document["runs"]}
-    assert told.keys() == {"first", "second", "third"}
-    assert told["second"]["subject"] == "oracle"
-    assert told["second"]["score"].startswith("100.0 %")
-    assert told["first"]["owed"] == 0
+    printed = {one["run"]: one for one in document["runs"]}
+    assert printed.keys() == {"first", "second", "third"}
+    assert printed["second"]["subject"] == "oracle"
+    assert printed["second"]["score"].startswith("100.0 %")
+    assert printed["first"]["owed"] == 0
     assert "third" in groundup("runs").out
 
 

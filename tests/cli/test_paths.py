@@ -30,7 +30,7 @@ PLACES = {
 
 @pytest.fixture(params=["pipe.toml", "pipe.tar.gz"])
 def pipe(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A pipe that nobody writes to."""
+    """A pipe that no one writes to."""
     path = tmp_path / str(request.param)
     os.mkfifo(path)
     return path

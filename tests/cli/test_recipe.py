@@ -25,7 +25,7 @@ def test_without_data_there_is_nothing_to_read(groundup: Groundup) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (["demmo"], "did you mean 'demo'"),
         (["demo", "--declared", "many"], "VERSION=COUNT"),
@@ -33,12 +33,14 @@ def test_without_data_there_is_nothing_to_read(groundup: Groundup) -> None:
         (["demo", "--draft", "absent.toml"], "cannot be read"),
     ],
 )
-def test_a_wrong_request_is_explained(groundup: Groundup, tmp_path: Path, arguments: list[str], told: str) -> None:
+def test_a_wrong_request_is_explained(
+    groundup: Groundup, tmp_path: Path, arguments: list[str], expected: str
+) -> None:
     """A typo in a task, a count, a source or a draft ends with 2 and what would be right."""
     ended = groundup("recipe", "build", *arguments, "--from-data", str(_data(tmp_path / "data")))
 
     assert ended.code == 2
-    assert told in ended.err
+    assert expected in ended.err
 
 
 def test_a_recipe_that_is_not_there_is_explained(groundup: Groundup) -> None:

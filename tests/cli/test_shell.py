@@ -36,7 +36,7 @@ def test_standard_input_reaches_the_command(groundup: Groundup, monkeypatch: pyt
     assert ended == (0, "line 19999\n0\n", "")
 
 
-def test_what_cannot_be_opened_is_told(groundup: Groundup) -> None:
+def test_what_cannot_be_opened_is_reported(groundup: Groundup) -> None:
     """A task that is none, an attempt that was not made, trust that was not given."""
     groundup("run", TWO, "-a", "oracle", "--run-id", "r", *NONE)
     assert "did you mean 'task-0001'" in groundup("shell", "r", "task-00001", "-c", "true").err

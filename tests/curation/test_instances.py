@@ -101,7 +101,7 @@ async def test_the_suite_reads_what_is_made_and_a_second_making_replaces(reposit
 
 
 async def test_another_repositorys_instance_is_never_replaced(repository: Path, tmp_path: Path) -> None:
-    """Two repositories of one name are told apart by their commits; a copy of one is the same repository."""
+    """Two repositories of one name are distinguished by their commits; a copy of one is the same repository."""
     folder, settings = tmp_path / "set", _settings(tmp_path)
     first = await add_instance(InstanceRequest(repository=str(repository), language="python"), folder, settings)
     other = _committed(tmp_path / "others" / "somebody-x", FILES, author="b")

@@ -81,7 +81,7 @@ def test_a_called_workflow_speaks_for_its_caller() -> None:
 
 
 def test_a_workflow_of_another_repository_is_a_guess_that_says_so() -> None:
-    """Its steps cannot be read, so it is a candidate by its name only, with the hindrance told."""
+    """Its steps cannot be read, so it is a candidate by its name only, with the hindrance named."""
     found = best("on: push\njobs:\n  main:\n    uses: somebody/workflows/.github/workflows/tox.yml@v1\n")
 
     assert "another repository" in found.hindrances[0]
@@ -121,7 +121,7 @@ def test_jobs_that_are_started_by_hand_or_by_tags_come_last() -> None:
 
 
 def test_nothing_is_located_where_nothing_tests() -> None:
-    """A repository that only lints has no candidate; a file that is no workflow is told."""
+    """A repository that only lints has no candidate; a file that is no workflow is reported."""
     found = located("on: push\njobs: {lint: {runs-on: ubuntu-latest, steps: [{run: ruff check}]}}\n")
     broken = located("on: [push\njobs: {")
 
@@ -130,7 +130,7 @@ def test_nothing_is_located_where_nothing_tests() -> None:
     assert "not YAML" in broken.unread[0]
 
 
-def test_a_matrix_that_is_made_while_running_is_told() -> None:
+def test_a_matrix_that_is_made_while_running_is_reported() -> None:
     """Legs that cannot be named are a hindrance, not an error."""
     found = best(
         "on: push\njobs:\n  test:\n    runs-on: ubuntu-latest\n"

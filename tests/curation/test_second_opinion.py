@@ -41,7 +41,7 @@ async def _opinion(tmp_path: Path, answer: str) -> JobOpinion:
 async def test_an_answer_counts_where_it_names_a_job(
     tmp_path: Path, answer: str, job: str | None, agrees: bool
 ) -> None:
-    """Agreement, a different job, a job that there is none of, and no answer are told apart; the rules' stays."""
+    """Agreement, a different job, an unknown job and no answer are distinguished; the rules' answer stays."""
     opinion = await _opinion(tmp_path, answer)
 
     assert opinion.job == job

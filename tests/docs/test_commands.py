@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 import typer
 
 from groundup.cli.main import create_app
-from tests.docs.pages import PAGES, ROOT, blocks, command_lines, mentioned
+from tests.docs.pages import PAGES, ROOT, Block, blocks, command_lines, mentioned
 from tests.needs import lack
 
 SHOWN = [(page.name, tuple(line)) for page in PAGES for line in command_lines(page)]
@@ -58,7 +60,7 @@ def test_pages_show_many_commands() -> None:
 @pytest.mark.registry
 @pytest.mark.timeout(900)
 def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
-    """A newcomer types what the tutorial shows, and every command ends with 0. What it prints is not compared."""
+    """A newcomer types what the tutorial shows, every command ends with 0, and prints what the tutorial shows."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GROUNDUP_")}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
     doctor = subprocess.run(
@@ -75,20 +77,60 @@ def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
             lack(tool.removeprefix("a "), facts[tool]["value"])
     folder = tmp_path
     instead = "sqlparse"
+    printed = ""
     for block in blocks(TUTORIAL):
         if block.title:
             (folder / block.title).parent.mkdir(parents=True, exist_ok=True)
             (folder / block.title).write_text(block.text, encoding="utf-8")
+        elif block.language != "console":
+            assert instead != "sqlparse" or not (lost := not_printed(block, printed)), f"{lost}\n{printed}"
+            continue
         for line in block.text.splitlines() if block.language == "console" else ():
             if line.startswith("$ cd "):
                 folder = folder / line.removeprefix("$ cd ")
                 instead = next((folder / "predictions").iterdir()).name  # the demo chose by what is on the machine
             elif line.startswith("$ "):
-                _run(line.removeprefix("$ ").replace("sqlparse", instead), folder, environment)
+                printed = _run(line.removeprefix("$ ").replace("sqlparse", instead), folder, environment)
 
 
-def _run(line: str, folder: Path, environment: dict[str, str]) -> None:
+def _run(line: str, folder: Path, environment: dict[str, str]) -> str:
     ended = subprocess.run(
         shlex.split(line), cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, f"{line}\n{ended.stdout}\n{ended.stderr}"
+    return ended.stdout
+
+
+def not_printed(block: Block, printed: str) -> list[str]:
+    """Return what *block* shows and *printed* has not; numbers, digests, blanks and `...` may differ."""
+    if block.language == "json":
+        return list(_missing(json.loads(block.text), json.loads(printed), ""))
+    whole = _masked(printed)
+    return [line for line in block.text.splitlines() if line.strip() != "..." and _masked(line) not in whole]
+
+
+def _missing(shown: object, real: object, place: str) -> Iterator[str]:
+    """Yield the places of *shown* that *real* lacks or has otherwise."""
+    if isinstance(shown, dict) and isinstance(real, dict):
+        for name, value in shown.items():
+            yield from _missing(value, real[name], f"{place}.{name}") if name in real else (f"{place}.{name}",)
+    elif isinstance(shown, list) and isinstance(real, list) and len(shown) <= len(real):
+        for number, value in enumerate(shown):
+            yield from _missing(value, real[number], f"{place}.{number}")
+    elif not _masked(json.dumps(real)).startswith(_masked(json.dumps(shown)).split("...")[0]):
+        yield place
+
+
+def _masked(text: str) -> str:
+    text = re.sub(r"sha256:[0-9a-f]+", "#", text)
+    return " ".join(re.sub("─+", "─", re.sub(r"\d[\d.,:]*", "#", text)).split())
+
+
+def test_what_a_page_shows_is_compared() -> None:
+    """Another word is found, and another number is none."""
+    assert not not_printed(Block("text", "", "a  b 12\n...\n"), "x\na b 3.5\n")
+    assert not_printed(Block("text", "", "a c 12\n"), "a b 12\n") == ["a c 12"]
+    shown, real = '{"a": {"b": "one ...", "c": [1]}}', '{"a": {"b": "one two", "c": [2, 3], "d": 4}}'
+    assert not not_printed(Block("json", "", shown), real)
+    assert not_printed(Block("json", "", shown.replace("b", "x")), real) == [".a.x"]
+    assert not_printed(Block("json", "", shown.replace("one", "two")), real) == [".a.b"]

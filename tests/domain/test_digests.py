@@ -44,7 +44,7 @@ def test_sets_have_the_same_digest_in_every_process() -> None:
 
 
 def test_every_field_counts() -> None:
-    """Records have one text; bytes that are no text are told apart; equal records have equal digests."""
+    """Records have one text; bytes that are no text are distinguished; equal records have equal digests."""
     record = Mixed(path=Path("a/b"), content=b"\xff", outcome=Outcome.LIMIT, numbers=(1, 0.5, None))
     assert canonical_json(record).startswith(b'{"content":"sha256:')
     assert canonical_json(record).endswith(b',"numbers":[1,0.5,null],"outcome":"limit","path":"a/b"}')

@@ -30,7 +30,7 @@ def test_what_every_suite_has_must_be_there() -> None:
 
 
 def test_what_is_no_suite_is_refused_by_name() -> None:
-    """A function that makes something else is a mistake of the user's, told in a sentence."""
+    """A function that makes something else is a mistake of the user's, explained in a sentence."""
     with pytest.raises(UsageError, match=r"makes a ToyBuilder, which must derive from .*Suite"):
         open_suite("tests.domain.test_extending:create_builder", Settings())
 

@@ -45,7 +45,7 @@ async def provider(tmp_path: Path) -> AsyncIterator[SandboxProvider]:
 
 @pytest.fixture
 def make_builder(index: FakeIndex, provider: SandboxProvider, tmp_path: Path) -> MakeBuilder:
-    """Make builders on one cache, which use the local index unless told otherwise."""
+    """Make builders on one cache, which use the local index unless a test says otherwise."""
 
     def make(configuration: RegistrySettings | None = None, limits: Limits = LIMITS) -> LocalBuilder:
         settings = Settings(cache_dir=tmp_path / "cache")

@@ -62,7 +62,7 @@ def result(text: str = "", ending: Ending = Ending.EXITED) -> CommandResult:
     ],
 )
 def test_what_uv_says_is_understood(text: str, kind: BuildFailureKind) -> None:
-    """Unknown names, conflicts, hashes and builds are told apart by uv's own words."""
+    """Unknown names, conflicts, hashes and builds are distinguished by uv's own words."""
     assert classify(result(text), (), waiting_s=1.0, host_free_bytes=ROOM).kind is kind
 
 
@@ -97,7 +97,7 @@ def test_a_connection_to_our_own_gateway_that_was_lost_is_known(text: str) -> No
     ],
 )
 def test_what_the_gateway_answered_or_never_heard_is_not_lost(text: str) -> None:
-    """A name that nobody has, and code that wants the internet itself, are faults of what is built."""
+    """A name that no one has, and code that wants the internet itself, are faults of what is built."""
     assert classify(result(text), (), waiting_s=1.0, host_free_bytes=ROOM).kind is not BuildFailureKind.LOST
 
 
@@ -122,7 +122,7 @@ def lost(asker: Asker, *, forgeable: bool) -> Exception:
 
 
 async def test_a_build_that_lost_its_connection_is_done_again() -> None:
-    """What happens once or twice to a build is no fault of what is built; other errors are told at once."""
+    """What happens once or twice to a build is no fault of what is built; other errors are reported at once."""
     assert await builds(lost("submission", forgeable=True), TRIES - 1) == TRIES
     with pytest.raises(TaskError):
         await builds(TaskError("own fault"), 1)
@@ -136,7 +136,7 @@ async def test_words_of_a_lost_connection_do_not_take_a_submission_out_of_the_co
 
 @pytest.mark.parametrize(("asker", "forgeable"), [("submission", False), ("recipe", True), ("agent", True)])
 async def test_honest_words_of_a_lost_connection_stay_the_machines(asker: Asker, *, forgeable: bool) -> None:
-    """Where only installers of ours were at work, or nobody gains by it, it is infrastructure however often."""
+    """Where only installers of ours were at work, or no one gains by it, it is infrastructure however often."""
     with pytest.raises(LostConnectionError, match="resume"):
         await builds(lost(asker, forgeable=forgeable), TRIES)
 
@@ -160,7 +160,7 @@ def test_time_that_a_registry_took_is_not_the_submissions() -> None:
         (Ending.SANDBOX_DIED, BuildFailureKind.SANDBOX),
     ],
 )
-def test_limits_are_told_whatever_was_printed(ending: Ending, kind: BuildFailureKind) -> None:
+def test_limits_are_reported_whatever_was_printed(ending: Ending, kind: BuildFailureKind) -> None:
     """How the command ended counts more than its words, which the built code can forge."""
     forged = result("error: No solution found: was not found in the package registry", ending)
     assert classify(forged, (), waiting_s=1.0, host_free_bytes=ROOM).kind is kind
@@ -195,7 +195,7 @@ def test_a_full_host_disk_is_infrastructure() -> None:
 
 @pytest.mark.parametrize("kind", BuildFailureKind)
 def test_every_kind_has_one_to_blame(kind: BuildFailureKind) -> None:
-    """Infrastructure stays infrastructure whoever asked; the rest is the asker's; each text names the log."""
+    """Infrastructure stays infrastructure; all else is the fault of what is built; each text names the log."""
     infrastructure = {
         BuildFailureKind.NETWORK: NetworkError,
         BuildFailureKind.LOST: LostConnectionError,

@@ -71,7 +71,7 @@ async def test_another_tree_than_the_recipes_is_refused(upstream: Path, tmp_path
         await git_layer(request.model_copy(update={"tree_digest": None}), store, None)
 
 
-async def test_an_absent_commit_and_an_absent_repository_are_told_apart(upstream: Path, tmp_path: Path) -> None:
+async def test_an_absent_commit_and_an_absent_repository_are_distinguished(upstream: Path, tmp_path: Path) -> None:
     """What a repository does not have is the task's fault; a repository that does not answer is not."""
     store = LayerStore(tmp_path / "layers")
     with pytest.raises(TaskError, match="has no commit"):

@@ -12,21 +12,21 @@ from tests.environments.conftest import MINOR
 @pytest.fixture
 def searches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Put a uv first on PATH that writes a line for each search; return where it writes."""
-    told = tmp_path / "searches"
-    told.touch()
+    ended = tmp_path / "searches"
+    ended.touch()
     programs = tmp_path / "programs"
     programs.mkdir()
     shim = programs / f"python{MINOR}"
-    shim.write_text(f"#!/bin/sh\necho asked >> {told}\nexit 127\n")
+    shim.write_text(f"#!/bin/sh\necho asked >> {ended}\nexit 127\n")
     shim.chmod(0o755)
     monkeypatch.setenv("PATH", str(programs), prepend=":")
     monkeypatch.setenv("HOME", str(tmp_path))  # whose folders other tests change meanwhile
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
-    return told
+    return ended
 
 
-async def test_the_second_time_nobody_is_asked(tmp_path: Path, searches: Path) -> None:
+async def test_the_second_time_no_one_is_asked(tmp_path: Path, searches: Path) -> None:
     """The answer is the searched one, and no program on PATH is started for it again."""
     found = await known_interpreter(MINOR, tmp_path)
     assert found == await find_interpreter(MINOR, tmp_path / "interpreters")

@@ -1,4 +1,4 @@
-"""Tests of groundup.environments.layers: one whole layer, whoever builds, dies or looks."""
+"""Tests of groundup.environments.layers: one whole layer, however many build, die or look."""
 
 import asyncio
 import json
@@ -77,7 +77,7 @@ async def test_every_user_can_read_a_layer_and_none_gains_rights(tmp_path: Path)
 
 
 async def test_processes_that_build_at_once_build_once(tmp_path: Path) -> None:
-    """Whoever comes second waits and takes the first one's layer."""
+    """The second builder waits and takes the first one's layer."""
     log = tmp_path / "log"
     others = [other_process(tmp_path / "layers", log, 0.3) for _ in range(3)]
     for other in others:
@@ -161,8 +161,8 @@ async def test_another_layer_with_the_same_short_name_is_not_taken(tmp_path: Pat
     """The whole digest decides, not the folder's name."""
     layer = await LayerStore(tmp_path).get("demo", DIGEST, fill)
     record = layer.path.parent / "layer.json"
-    told = json.loads(record.read_text())
-    record.write_text(json.dumps(told | {"digest": DIGEST[:-1] + "x"}))
+    ended = json.loads(record.read_text())
+    record.write_text(json.dumps(ended | {"digest": DIGEST[:-1] + "x"}))
     assert LayerStore(tmp_path).find("demo", DIGEST) is None
     assert (await LayerStore(tmp_path).get("demo", DIGEST, fill)).digest == DIGEST
 

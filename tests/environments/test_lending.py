@@ -26,11 +26,11 @@ async def test_a_lent_index_serves_and_refuses(
     spec = SandboxSpec(workspace=tmp_path / "work", mounts=environment.mounts, path=environment.path)
     async with builder.gateway(refused=("original",)) as gateway, await provider.open(spec) as sandbox:
         address = await gateway.attach(sandbox)
-        told = [
+        ended = [
             await sandbox.run(Command(argv=(environment.executable, "-c", ASK, address, name)))
             for name in ("helper", "original")
         ]
 
-    assert told[0].stdout == b"200\n"
-    assert b"403" in told[1].stderr
+    assert ended[0].stdout == b"200\n"
+    assert b"403" in ended[1].stderr
     assert [(trouble.kind, trouble.name) for trouble in gateway.troubles] == [("refused", "original")]

@@ -46,8 +46,8 @@ async def test_wheels_and_sources_become_one_environment(
         "print(demo.version, built.version, sys.prefix, sys.base_prefix, os.path.exists(demo.__cached__),"
         " sorted(d.metadata['Name'] for d in m.distributions()), os.access('/opt/env', os.W_OK))"
     )
-    told = await inside(provider, environment, code, tmp_path / "work")
-    assert told == "1.0 2.0 /opt/env /opt/python True ['built', 'demo'] False"
+    ended = await inside(provider, environment, code, tmp_path / "work")
+    assert ended == "1.0 2.0 /opt/env /opt/python True ['built', 'demo'] False"
     assert environment.layer.built["python"] == environment.python_version
     assert environment.python_version.startswith(MINOR)
     assert int(environment.layer.built["files"]) == 2
@@ -120,7 +120,7 @@ async def test_credentials_are_never_seen_inside(index: FakeIndex, make_builder:
 
 @pytest.mark.parametrize("asker", ["recipe", "submission"])
 @pytest.mark.parametrize("fault", ["unknown name", "unknown version", "hash", "refused", "build", "timeout"])
-async def test_each_fault_of_the_requirements_is_told(
+async def test_each_fault_of_the_requirements_is_reported(
     index: FakeIndex, make_builder: MakeBuilder, fault: str, asker: str
 ) -> None:
     """What is wrong with the lines is the task's or the submission's fault, named in a sentence with its log."""
@@ -129,7 +129,7 @@ async def test_each_fault_of_the_requirements_is_told(
         fault, "pass"
     )
     source = index.add(make_sdist("built", "2.0", extra=extra))
-    line, told = {
+    line, ended = {
         "unknown name": (good.replace("demo", "absent"), "unknown package"),
         "unknown version": (good.replace("1.0", "9.0"), "unknown package"),
         "hash": (good[:-64] + "0" * 64, "hash mismatch"),
@@ -140,18 +140,18 @@ async def test_each_fault_of_the_requirements_is_told(
     limits = Limits(command_s=3.0) if fault == "timeout" else Limits()
     builder = make_builder(limits=limits)
     asked = request(line, on_behalf_of=asker, refused=["Demo"] if fault == "refused" else [])
-    with pytest.raises(TaskError if asker == "recipe" else SubmissionError, match=told) as error:
+    with pytest.raises(TaskError if asker == "recipe" else SubmissionError, match=ended) as error:
         await builder.python(asked)
     log = Path(str(error.value).rpartition("the log is ")[2].rstrip(")"))
     assert b"pip install" in log.read_bytes()
     assert [path.name for path in log.parent.iterdir() if path.is_dir()] == []
     asks = len(index.asked)
-    with pytest.raises(TaskError if asker == "recipe" else SubmissionError, match=told):
+    with pytest.raises(TaskError if asker == "recipe" else SubmissionError, match=ended):
         await builder.python(asked)
     assert len(index.asked) == asks
 
 
-async def test_an_unreachable_index_is_nobodys_fault_but_the_networks(
+async def test_an_unreachable_index_is_no_one_s_fault_but_the_networks(
     index: FakeIndex, builder: LocalBuilder
 ) -> None:
     """Without network and cache it is infrastructure, and the same builder succeeds once the index is back."""
@@ -190,7 +190,7 @@ async def test_what_builds_a_source_is_not_in_the_layer(
 async def test_a_submissions_own_requirements_are_resolved(
     index: FakeIndex, builder: LocalBuilder, provider: SandboxProvider, tmp_path: Path
 ) -> None:
-    """Lines that nobody locked are resolved with what they need, up to the cut-off, sources included."""
+    """Lines that no one locked are resolved with what they need, up to the cut-off, sources included."""
     index.add(make_wheel("helper", "1.0"))
     index.add(make_wheel("helper", "2.0"), uploaded="2030-01-01T00:00:00Z")
     index.add(make_sdist("built", "2.0"))
@@ -206,7 +206,7 @@ async def test_a_submissions_own_requirements_are_resolved(
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected"),
     [
         ("-r /etc/passwd", "is not a requirement by name"),
         ("--index-url http://evil.test/", "is not a requirement by name"),
@@ -217,16 +217,16 @@ async def test_a_submissions_own_requirements_are_resolved(
     ],
 )
 async def test_hostile_requirement_lines_are_the_submissions_fault(
-    index: FakeIndex, builder: LocalBuilder, line: str, told: str
+    index: FakeIndex, builder: LocalBuilder, line: str, expected: str
 ) -> None:
     """Options, addresses, paths and unknown names are refused with a sentence."""
     index.add(make_wheel("demo", "1.0"))
-    with pytest.raises(SubmissionError, match=told):
+    with pytest.raises(SubmissionError, match=expected):
         await builder.submission_environment(ResolvedRequest(python=MINOR, requirements=(line,)))
 
 
 async def test_a_cancelled_build_leaves_nothing(index: FakeIndex, builder: LocalBuilder, tmp_path: Path) -> None:
-    """When nobody waits any more the build ends, its folder is gone, and the next one starts clean."""
+    """When no one waits any more the build ends, its folder is gone, and the next one starts clean."""
     line = index.add(make_sdist("slow", "1.0", extra="import time; time.sleep(60)"))
     asking = asyncio.ensure_future(builder.python(request(line)))
     while not index.files_asked():  # noqa: ASYNC110  # the index is another thread

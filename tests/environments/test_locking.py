@@ -63,7 +63,7 @@ async def test_nothing_is_locked_without_asking(user: FakeIndex) -> None:
 
 
 async def test_what_cannot_be_locked_is_the_tasks_fault(user: FakeIndex) -> None:
-    """An unknown name is told with what to change; an index that does not answer is the network's fault."""
+    """An unknown name is reported with what to change; an index that does not answer is the network's fault."""
     with pytest.raises(TaskError, match="absent cannot be locked"):
         await lock_requirements(["absent"], MINOR)
 

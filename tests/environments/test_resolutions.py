@@ -153,7 +153,7 @@ async def test_other_timeouts_go_through(tmp_path: Path) -> None:
 async def test_an_install_that_takes_too_long_is_the_submissions_fault_and_tried_again(
     index: FakeIndex, make_builder: MakeBuilder
 ) -> None:
-    """The limit ends the work; the next attempt is not told an old story, because the machine may be quieter."""
+    """The limit ends the work; the next attempt tries anew, because the machine may be quieter."""
     index.add(make_sdist("slow", "1.0", extra="import time; time.sleep(60)"))
     builder = make_builder()
     asked = ResolvedRequest(python=MINOR, requirements=("slow",), work_s=4)

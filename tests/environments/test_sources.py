@@ -70,13 +70,13 @@ async def test_what_is_no_source_distribution_is_the_tasks_fault(
 async def test_a_damaged_archive_is_the_tasks_fault(
     index: FakeIndex, registry: PyPIClient, tmp_path: Path
 ) -> None:
-    """Bytes that match their hash and are no archive are told."""
+    """Bytes that match their hash and are no archive are reported."""
     index.add(("demo-1.0.tar.gz", b"not an archive"))
     with pytest.raises(TaskError, match="cannot be read"):
         await source_layer(source(b"not an archive"), registry, LayerStore(tmp_path / "layers"))
 
 
-async def test_an_absent_source_and_an_absent_network_are_told_apart(
+async def test_an_absent_source_and_an_absent_network_are_distinguished(
     index: FakeIndex, registry: PyPIClient, tmp_path: Path
 ) -> None:
     """A version that the index does not have is the task's fault; an index that does not answer is not."""

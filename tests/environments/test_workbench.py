@@ -142,7 +142,7 @@ async def test_a_yarn_lock_is_relocated(npm: FakeNpm, provider: SandboxProvider,
         lender.lend(LendingRules(kinds=("npm",))) as lent,
         await provider.open(SandboxSpec(workspace=work)) as sandbox,
     ):
-        assert not await lent.relocate(sandbox, "/workspace/yarn.lock")  # nobody serves this sandbox yet
+        assert not await lent.relocate(sandbox, "/workspace/yarn.lock")  # no one serves this sandbox yet
         variables = await lent.attach(sandbox)
         assert await lent.relocate(sandbox, "/workspace/yarn.lock")
         assert not await lent.relocate(sandbox, "/workspace/yarn.lock")

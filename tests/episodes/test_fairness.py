@@ -98,7 +98,7 @@ async def test_what_hangs_twice_is_graded() -> None:
     ],
     ids=["two stories", "a test's own time limit", "once a limit"],
 )
-async def test_what_load_decides_twice_is_nobodys_zero(first: Graded, again: Graded) -> None:
+async def test_what_load_decides_twice_is_no_one_s_zero(first: Graded, again: Graded) -> None:
     """Two stories, or two of time, on a starved machine are a failure of infrastructure, and owed again."""
     with pytest.raises(InfrastructureError, match="too busy to tell"):
         await fairly_graded(Gradings((first, 0.9), (again, 0.9)).grade)

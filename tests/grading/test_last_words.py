@@ -30,14 +30,14 @@ Caused by: java.net.BindException: Address already in use
         (b"ready \xff\x1b[1m\n", "ready \N{REPLACEMENT CHARACTER}\\x1b[1m"),
     ],
 )
-def test_the_last_lines_are_told(log: bytes, words: str) -> None:
+def test_the_last_lines_are_reported(log: bytes, words: str) -> None:
     """Empty lines say nothing, and nothing reaches a terminal that could control it."""
     assert last_words(log) == words
 
 
 @pytest.mark.parametrize("log", [TRACEBACK, JAVA])
 def test_frames_of_a_traceback_are_no_words(log: bytes) -> None:
-    """The error is told, in Python and in Java."""
+    """The error is reported, in Python and in Java."""
     assert (
         last_words(log).rpartition(" | ")[2].startswith(("FileNotFoundError", "Caused by: java.net.BindException"))
     )
@@ -51,7 +51,7 @@ def test_long_words_keep_their_end() -> None:
     assert words.endswith("the cause")
 
 
-def test_an_error_without_syntax_is_told_with_its_frame() -> None:
+def test_an_error_without_syntax_is_reported_with_its_frame() -> None:
     """The nearest file and line above an error of pytest's output are its place."""
     printed = b"""ImportError while loading conftest '/workspace/tests/conftest.py'.
 tests/conftest.py:1: in <module>
@@ -66,7 +66,7 @@ E   ImportError: cannot import name 'missing' from 'calc'
     )
 
 
-def test_a_usage_error_of_pytest_is_told() -> None:
+def test_a_usage_error_of_pytest_is_reported() -> None:
     """Where no exception is shown, pytest's own line is."""
     assert pytest_words(b"\nERROR: file or directory not found: tests/x.py\n\n") == (
         "ERROR: file or directory not found: tests/x.py"

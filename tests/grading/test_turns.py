@@ -25,7 +25,7 @@ async def test_no_more_than_so_many_hold_a_turn_at_once() -> None:
 
 
 async def test_turns_come_in_the_order_of_asking() -> None:
-    """Nobody waits for ever while others come later and go first."""
+    """No one waits for ever while others come later and go first."""
     turns, order = Turns(1), []
 
     async def work(number: int) -> None:

@@ -53,6 +53,6 @@ def test_answers_that_are_none(text: str) -> None:
 
 def test_long_reasons_are_cut() -> None:
     """A judge that talks too long is still a judge."""
-    told = answer()
-    told["scores"]["coverage"]["reason"] = "x" * 5000
-    assert len(parsed_answer(json.dumps(told))[0]["coverage"].reason) == 400
+    ended = answer()
+    ended["scores"]["coverage"]["reason"] = "x" * 5000
+    assert len(parsed_answer(json.dumps(ended))[0]["coverage"].reason) == 400

@@ -41,7 +41,7 @@ def judgement(judge: str, score: int | None, task: str = "b", of: Matter = "read
     )
 
 
-def test_matters_are_told_apart() -> None:
+def test_matters_are_distinguished() -> None:
     """Each matter of each attempt has its own opinions, in order; the last word of a judge counts."""
     found = by_matter(
         [
@@ -58,7 +58,7 @@ def test_matters_are_told_apart() -> None:
     assert found[1].influenced == ("wary",)
 
 
-def test_a_judge_without_scores_is_told() -> None:
+def test_a_judge_without_scores_is_reported() -> None:
     """A judge that fails is no zero: it is named, and the others decide."""
     found = by_matter([judgement("x", None), judgement("y", 7)])[0]
     assert found.failed == {"x": "refused"}

@@ -50,14 +50,14 @@ def test_readme_and_tests_alone(tmp_path: Path) -> None:
 
 
 def test_nothing_to_judge(tmp_path: Path) -> None:
-    """A submission without tests is told so, instead of being scored for none."""
+    """A submission without tests is reported so, instead of being scored for none."""
     (tmp_path / "a.py").write_text("x = 1\n")
     assert not material_of(tmp_path, "tests", 1000).present
     assert material_of(tmp_path, "repository", 1000).present
 
 
 def test_what_does_not_fit_is_left_out(tmp_path: Path) -> None:
-    """However large a submission is, a judge gets no more than it can read, and is told what is cut."""
+    """However large a submission is, a judge gets no more than it can read, and reads what is cut."""
     for number in range(20):
         (tmp_path / f"m{number:02}.py").write_text("value = compute(first, second)\n" * 300)
     found = material_of(tmp_path, "repository", 5000)

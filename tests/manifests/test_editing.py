@@ -43,7 +43,7 @@ def test_edits_in_any_order() -> None:
 
 
 def test_lines() -> None:
-    """Offsets are told as lines, from 1, in files of both line ends."""
+    """Offsets are reported as lines, from 1, in files of both line ends."""
     source = Text.decode(b"a\r\nbc\r\n\r\nd", "x")
     assert [source.line_of(offset) for offset in (0, 3, 7, 9)] == [1, 2, 3, 4]
     assert source.newline == "\r\n"

@@ -87,7 +87,7 @@ def test_chosen_kinds(repository: Path) -> None:
     assert after["pyproject.toml"] == FILES["pyproject.toml"]
 
 
-def test_a_manifest_that_cannot_be_read_is_told(repository: Path) -> None:
+def test_a_manifest_that_cannot_be_read_is_reported(repository: Path) -> None:
     """A manifest that cannot be understood stays, and makes the report unclean with one sentence."""
     (repository / "pyproject.toml").write_text("[project\n")
     report = mask_repository(repository, None, "python")
@@ -161,8 +161,8 @@ def test_what_is_optional_goes_with_the_table_it_stands_in(tmp_path: Path) -> No
     assert left["features"] == tomllib.loads(OPTIONAL_CRATE)["features"]  # as in the published masks
 
 
-def test_features_that_name_what_was_masked_are_told(tmp_path: Path) -> None:
-    """A feature's items name optional crates; whoever curates hears of each line."""
+def test_features_that_name_what_was_masked_are_reported(tmp_path: Path) -> None:
+    """A feature's items name optional crates; the report names each line."""
     (tmp_path / "Cargo.toml").write_text(OPTIONAL_CRATE)
     report = mask_repository(tmp_path, language="rust", kinds={DependencyKind.RUNTIME})
     assert [(leak.line, leak.name) for leak in report.leaks] == [(5, "regex"), (6, "difflib"), (7, "core")]

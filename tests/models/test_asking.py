@@ -102,13 +102,13 @@ async def test_dialects() -> None:
     """Providers differ: the key of the output limit, thoughts that must come back, calls without a text."""
     openai, deepseek, llamacpp = (providers()[name] for name in ("openai", "deepseek", "llamacpp"))
     assert chat.request_document(CONVERSATION, "m", openai)["max_completion_tokens"] == 100
-    told: Any = chat.request_document(CONVERSATION, "m", deepseek)["messages"]
-    assert told[2]["reasoning_content"] == "files first"
+    ended: Any = chat.request_document(CONVERSATION, "m", deepseek)["messages"]
+    assert ended[2]["reasoning_content"] == "files first"
     only_calls = CONVERSATION.messages[2].model_copy(update={"content": ""})
     silent = CONVERSATION.model_copy(update={"messages": (only_calls,)})
     for provider, content in ((openai, None), (llamacpp, "")):
-        told = chat.request_document(silent, "m", provider)["messages"]
-        assert told[0]["content"] == content
+        ended = chat.request_document(silent, "m", provider)["messages"]
+        assert ended[0]["content"] == content
     assert "reasoning_content" not in chat.message_document(CONVERSATION.messages[2])
 
 
@@ -141,7 +141,7 @@ async def test_the_key_is_in_its_header_and_nowhere_else(
 
 
 async def test_another_variable_may_hold_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several keys of one provider are told apart by the variable's name."""
+    """Several keys of one provider are distinguished by the variable's name."""
     monkeypatch.setenv("MY_KEY", "other")
     endpoint = Endpoint(GOOD)
     async with (
@@ -177,7 +177,7 @@ async def test_redirects_are_not_followed() -> None:
     ],
 )
 def test_why_a_reply_ended(choice: dict[str, Any], finish: str) -> None:
-    """All endings are told apart, whatever dialect says them."""
+    """All endings are distinguished, whatever dialect says them."""
     assert chat.parsed_reply({"choices": [choice]}).reply.finish == finish
 
 
@@ -198,12 +198,12 @@ def test_usage_in_all_dialects() -> None:
 
 def test_messages_of_several_shapes() -> None:
     """Text in parts, arguments that are already parsed and calls without an id are understood."""
-    told: dict[str, Any] = {
+    ended: dict[str, Any] = {
         "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
         "reasoning": "hm",
         "tool_calls": [{"function": {"name": "f", "arguments": {"x": 1}}}],
     }
-    message = chat.parsed_reply({"choices": [{"message": told}]}).reply.message
+    message = chat.parsed_reply({"choices": [{"message": ended}]}).reply.message
     assert (message.content, message.reasoning) == ("ab", "hm")
     assert message.tool_calls == (ToolCall(id="call_0", name="f", arguments='{"x": 1}'),)
 

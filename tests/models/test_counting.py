@@ -53,7 +53,7 @@ async def test_servers_that_count(provider: str, answers: dict[str, JsonValue], 
 
 @pytest.mark.parametrize("provider", ["vllm", "llamacpp", "sglang"])
 async def test_servers_that_cannot(provider: str) -> None:
-    """Where nobody counts, the estimate is told, and no failure."""
+    """Where no one counts, the estimate is reported, and no failure."""
     request = saying("hi there")
     async with serving({}) as (url, _), open_model(f"{provider}/m", ModelSettings(base_url=url)) as model:
         assert await model.count_tokens(request) == estimated_tokens(request)

@@ -34,7 +34,7 @@ OVERFLOWS = [
 @pytest.mark.parametrize("message", OVERFLOWS)
 @pytest.mark.parametrize("status", [400, 422, 500])
 def test_context_overflow_in_all_wordings(message: str, status: int) -> None:
-    """A request that is too long is known as such by whoever says it, and is not sent again."""
+    """A request that is too long is recognised in every provider's words, and is not sent again."""
     failure = failure_of(status, {}, told(message))
     assert failure.kind is CallFailureKind.CONTEXT
     assert failure.kind not in PASSING
@@ -104,7 +104,7 @@ def test_context_overflow_in_all_shapes(status: int, body: bytes) -> None:
     ],
 )
 def test_what_is_to_be_done(status: int, body: bytes, kind: CallFailureKind) -> None:
-    """Waiting, mending the key, paying, shortening and giving up are told apart."""
+    """Waiting, mending the key, paying, shortening and giving up are distinguished."""
     assert failure_of(status, {}, body).kind is kind
 
 

@@ -35,7 +35,7 @@ SCHEMA = {"type": "object", "properties": {"command": {"type": "string"}}}
 
 
 class Client:
-    """A program inside, and what the gateway told of it."""
+    """A program inside, and what the gateway recorded of it."""
 
     def __init__(self, http: httpx.AsyncClient, gateway: ModelGateway, model: ScriptedModel) -> None:
         self.gateway = gateway
@@ -73,16 +73,16 @@ async def client(
     name: str, limits: EpisodeLimits | None = None, settings: ModelSettings | None = None
 ) -> AsyncIterator[Client]:
     """Serve the model *name* through a gateway, on a loopback port."""
-    told: list[Exchange] = []
+    ended: list[Exchange] = []
     model = open_model(name, settings)
     assert isinstance(model, ScriptedModel)
-    async with model, ModelGateway(model, limits=limits, record=told.append) as gateway:
+    async with model, ModelGateway(model, limits=limits, record=ended.append) as gateway:
         listening = socket.create_server(("127.0.0.1", 0))
         address = gateway.address(listening.getsockname()[1])
         await gateway.server.serve(listening)
         async with httpx.AsyncClient(base_url=address.root_url, trust_env=False, timeout=patient(60)) as http:
             made = Client(http, gateway, model)
-            made.exchanges = told
+            made.exchanges = ended
             yield made
 
 
@@ -93,7 +93,7 @@ def chat(*messages: dict[str, Any]) -> dict[str, Any]:
 
 
 async def test_chat_completions_as_a_conversation(scripted: Write) -> None:
-    """A call of a tool goes out, its result comes in, usage is told, and the exchanges say what is new."""
+    """A call of a tool goes out, its result comes in, usage is reported, and the exchanges say what is new."""
     async with client(scripted(SCRIPT)) as inside:
         first = await inside.json("/v1/chat/completions", chat())
         message = first["choices"][0]["message"]
@@ -154,9 +154,9 @@ async def test_a_tool_that_takes_free_text(scripted: Write) -> None:
     name = scripted('[[turn]]\n[[turn.calls]]\ntool = "patch"\narguments = {input = "*** Begin"}\n')
     tool = {"type": "custom", "name": "patch", "description": "apply", "format": {"type": "text"}}
     async with client(name) as inside:
-        told = await inside.json("/v1/responses", {"model": "any", "input": "hi", "tools": [tool]})
-    assert told["output"][0]["type"] == "custom_tool_call"
-    assert told["output"][0]["input"] == "*** Begin"
+        ended = await inside.json("/v1/responses", {"model": "any", "input": "hi", "tools": [tool]})
+    assert ended["output"][0]["type"] == "custom_tool_call"
+    assert ended["output"][0]["input"] == "*** Begin"
 
 
 async def test_messages_as_a_conversation(scripted: Write) -> None:
@@ -205,7 +205,7 @@ ASKED: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("path", ASKED)
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_limit_ends_the_conversation(scripted: Write, path: str, stream: bool) -> None:
-    """After the last turn that is allowed the model is not asked again, and clients are told to give up."""
+    """After the last turn that is allowed the model is not asked again, and clients give up."""
     async with client(scripted(SCRIPT), EpisodeLimits(turns=1)) as inside:
         await inside.json(path, ASKED[path])
         assert inside.gateway.stopped is None
@@ -236,10 +236,10 @@ async def test_turns_at_once_count_too(scripted: Write) -> None:
     ],
 )
 @pytest.mark.parametrize("path", ASKED)
-async def test_failures_are_told_without_addresses(
+async def test_failures_are_reported_without_addresses(
     scripted: Write, path: str, failure: str, status: int, outcome: Outcome | None
 ) -> None:
-    """A program is told what it can do something about; where the endpoint is stays outside."""
+    """A program learns what it can do something about; where the endpoint is stays outside."""
     async with client(scripted(f'[[turn]]\nfail = ["{failure}"]\n')) as inside:
         answer = await inside.post(path, ASKED[path])
         outside = inside.model.server.base_url
@@ -316,6 +316,6 @@ async def test_halves_of_characters_do_no_harm(scripted: Write) -> None:
     """Text that no encoding can hold, from a program or a model, is replaced instead of failing the attempt."""
     name = scripted('[[turn]]\ncontent = "fine"\n')
     async with client(name) as inside:
-        told = await inside.json("/v1/chat/completions", chat({"role": "user", "content": "half \ud800 of it"}))
-    assert told["choices"][0]["message"]["content"] == "fine"
+        ended = await inside.json("/v1/chat/completions", chat({"role": "user", "content": "half \ud800 of it"}))
+    assert ended["choices"][0]["message"]["content"] == "fine"
     assert inside.exchanges[0].request.messages[1].content == "half ? of it"

@@ -89,9 +89,9 @@ async def test_no_sandbox_holds_the_key(
         )
         script = f"exec 3<>/dev/tcp/127.0.0.1/{port}; cat >&3; cat <&3; env; cat /proc/[0-9]*/environ"
         command = Command(argv=("bash", "-c", script), stdin=request.encode(), environment=address.environment())
-        told = await sandbox.run(command)
-    assert b'"role": "assistant"' in told.stdout
-    assert b"OPENAI_BASE_URL" in told.stdout
-    assert KEY.encode() not in told.stdout + told.stderr
-    assert endpoint.rpartition(":")[2].encode() + b"/v1" not in told.stdout
+        ended = await sandbox.run(command)
+    assert b'"role": "assistant"' in ended.stdout
+    assert b"OPENAI_BASE_URL" in ended.stdout
+    assert KEY.encode() not in ended.stdout + ended.stderr
+    assert endpoint.rpartition(":")[2].encode() + b"/v1" not in ended.stdout
     assert files_with(KEY, tmp_path) == []

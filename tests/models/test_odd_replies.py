@@ -77,7 +77,7 @@ async def ask(endpoint: Endpoint, **settings: object) -> ChatReply:
         [1, 2],
     ],
 )
-async def test_unknown_usage_is_estimated_and_told(usage: object) -> None:
+async def test_unknown_usage_is_estimated_and_reported(usage: object) -> None:
     """A reply that was billed is kept and has a cost, whatever stands where its usage should."""
     reply = await ask(Endpoint(SAID | {"usage": usage}), price="1:2")
     assert reply.message.content.startswith("hello")
@@ -266,7 +266,9 @@ async def test_retry_after_0_has_a_floor() -> None:
         (403, "Your key has no access to this model", KeyRejectedError),
     ],
 )
-async def test_what_no_attempt_survives_is_told_apart(status: int, message: str, error: type[Exception]) -> None:
+async def test_what_no_attempt_survives_is_distinguished(
+    status: int, message: str, error: type[Exception]
+) -> None:
     """A model that is not there, and a key that may not ask it, are faults of the whole run; a request is not."""
     with pytest.raises(error):
         await ask(Endpoint({"error": {"message": message}}, status))

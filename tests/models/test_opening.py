@@ -75,7 +75,9 @@ async def test_what_passes_is_tried_again(scripted: Write) -> None:
         ("request", RequestRejectedError),
     ],
 )
-async def test_what_does_not_pass_is_told_at_once(scripted: Write, failure: str, error: type[Exception]) -> None:
+async def test_what_does_not_pass_is_reported_at_once(
+    scripted: Write, failure: str, error: type[Exception]
+) -> None:
     """Each failure that no waiting mends has an error of its own, and is asked once."""
     model = open_model(scripted(f'[[turn]]\nfail = ["{failure}"]\n'))
     assert isinstance(model, ScriptedModel)
@@ -93,7 +95,7 @@ async def test_patience_ends(scripted: Write) -> None:
             await model.complete(saying("hi"))
 
 
-async def test_nobody_listens(scripted: Write) -> None:
+async def test_no_one_listens(scripted: Write) -> None:
     """An address where nothing is says so."""
     settings = ModelSettings(base_url="http://127.0.0.1:9/v1", patience_s=0)
     async with open_model("compatible/m", settings) as model:
@@ -144,7 +146,7 @@ async def test_a_limit_needs_a_price(scripted: Write) -> None:
     ],
 )
 def test_names_that_mean_nothing(name: str, hint: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name, an address or a key that is missing is told before anything starts, with what to do."""
+    """A name, an address or a key that is missing is reported before anything starts, with what to do."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(UsageError, match=hint):
         open_model(name)

@@ -66,7 +66,7 @@ def test_a_price_on_the_command_line_comes_first(prices: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "1", "a:b", "1:2:3:4", "-1:2"])
 def test_prices_that_are_none(text: str) -> None:
-    """A price that cannot be read is told, with how to say it."""
+    """A price that cannot be read is reported, with how to say it."""
     if text:
         with pytest.raises(UsageError, match="INPUT:OUTPUT"):
             price_of("openai/x", ModelSettings(price=text))

@@ -159,9 +159,9 @@ def _gone_on(reply: Any) -> list[Any]:
         ids = [block["id"] for block in said if block["type"] == "tool_use"]
         results = [{"type": "tool_result", "tool_use_id": one, "content": "ok"} for one in ids]
         return [{"role": "assistant", "content": said}, {"role": "user", "content": results}]
-    told = reply["choices"][0]["message"]
-    calls = [{"id": call["id"], "type": "function", "function": call["function"]} for call in told["tool_calls"]]
+    ended = reply["choices"][0]["message"]
+    calls = [{"id": call["id"], "type": "function", "function": call["function"]} for call in ended["tool_calls"]]
     for call in calls:
         call["function"]["arguments"] = json.dumps(json.loads(call["function"]["arguments"]), indent=1)
     answers = [{"role": "tool", "tool_call_id": call["id"], "content": "ok"} for call in calls]
-    return [{"role": "assistant", "content": told["content"], "tool_calls": calls}, *answers]
+    return [{"role": "assistant", "content": ended["content"], "tool_calls": calls}, *answers]

@@ -95,7 +95,7 @@ class FakeIndex:
     projects: dict[str, dict[str, bytes]] = field(default_factory=dict)
     uploads: dict[str, str] = field(default_factory=dict)
     told_hashes: dict[str, str] = field(default_factory=dict)
-    """Hashes that pages tell instead of the true ones; an empty one is not told."""
+    """Hashes that pages give instead of the true ones; an empty one is left out."""
     metadata: dict[str, bytes] = field(default_factory=dict)
     credentials: tuple[str, str] | None = None
     failing: int | None = None

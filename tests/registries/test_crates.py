@@ -1,4 +1,4 @@
-"""Tests of groundup.registries.crates.gateway: what Cargo gets inside a sandbox, and what nobody gets."""
+"""Tests of groundup.registries.crates.gateway: what Cargo gets inside a sandbox, and what no one gets."""
 
 import json
 from collections.abc import AsyncIterator
@@ -46,8 +46,8 @@ async def test_pages_lead_to_crates(crates: FakeCrates, registry: CratesClient, 
         assert [json.loads(line)["vers"] for line in page.text.splitlines()] == ["1.0.0", "1.1.0"]
         assert (await client.get(f"{config['dl']}/{name}/1.0.0/download")).content == crate
         assert (await client.get(f"{config['dl']}/{name}/9.9.9/download")).status_code == 404
-    told = [(fetched.kind, fetched.version, fetched.verified) for fetched in gateway.fetched]
-    assert told == [("page", None, True), ("file", "1.0.0", True)]
+    ended = [(fetched.kind, fetched.version, fetched.verified) for fetched in gateway.fetched]
+    assert ended == [("page", None, True), ("file", "1.0.0", True)]
 
 
 async def test_a_changed_crate_is_never_served(crates: FakeCrates, registry: CratesClient) -> None:

@@ -121,9 +121,9 @@ def test_what_is_no_index_address_is_named(text: str) -> None:
 
 def test_a_refused_address_is_shown_without_its_password() -> None:
     """Even an error text holds no password."""
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as caught:
         parse_index("ftp://me:hunter2@a.test/")
-    assert "hunter2" not in str(told.value)
+    assert "hunter2" not in str(caught.value)
 
 
 @given(st.text(alphabet="abc:/@=.%19[]?#", max_size=40))
@@ -137,7 +137,7 @@ def test_any_text_is_an_index_or_a_usage_error(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "text", "told"),
+    ("path", "text", "expected"),
     [
         ("config/uv/uv.toml", "index = [", "not valid TOML"),
         ("config/pip/pip.conf", "no section", "pip's configuration cannot be read"),
@@ -145,15 +145,15 @@ def test_any_text_is_an_index_or_a_usage_error(text: str) -> None:
     ],
 )
 async def test_configuration_that_cannot_be_read_is_named(
-    home: Variables, tmp_path: Path, path: str, text: str, told: str
+    home: Variables, tmp_path: Path, path: str, text: str, expected: str
 ) -> None:
     """A broken file is a usage error that names it."""
     write(tmp_path / path, text)
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=expected):
         (await pypi_settings(home)).credentials_for("https://a.test/")
 
 
 async def test_a_missing_certificate_bundle_is_named(home: Variables) -> None:
-    """The variable that names no file is told."""
+    """The variable that names no file is reported."""
     with pytest.raises(UsageError, match="SSL_CERT_FILE names"):
         await pypi_settings(home | {"SSL_CERT_FILE": "/nowhere.pem"})

@@ -1,4 +1,4 @@
-"""Tests of groundup.registries.lending: what is opened for whom, and closed when nobody needs it."""
+"""Tests of groundup.registries.lending: what is opened for whom, and closed when no one needs it."""
 
 from collections.abc import Mapping
 from pathlib import Path

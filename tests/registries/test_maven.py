@@ -76,7 +76,7 @@ async def test_one_sandbox_gets_so_much_and_no_more(tmp_path: Path) -> None:
     assert [trouble.kind for trouble in gateway.troubles] == ["budget"]
 
 
-def test_inside_maven_is_told_of_one_repository_in_place_of_all(tmp_path: Path) -> None:
+def test_inside_maven_sees_one_repository_in_place_of_all(tmp_path: Path) -> None:
     """Its settings are valid XML, mirror everything, and can keep it offline."""
     gateway = MavenGateway(MavenClient(using("https://x.example"), FetchCache(tmp_path)))
     supplies = gateway.supplies("http://127.0.0.1:1234/maven/")

@@ -59,7 +59,7 @@ async def test_a_file_is_checked_against_any_checksum_beside_it(folder: Path, tm
                 await found.file("org/demo/lib/1.0/lib-1.0.pom")
 
 
-async def test_a_file_without_a_checksum_is_given_and_told_apart(folder: Path, tmp_path: Path) -> None:
+async def test_a_file_without_a_checksum_is_given_and_distinguished(folder: Path, tmp_path: Path) -> None:
     """As Maven warns and goes on."""
     put(folder, JAR, b"bare")
     (folder / f"{JAR}.sha1").unlink()

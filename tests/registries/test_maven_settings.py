@@ -96,9 +96,9 @@ def test_a_proxy_comes_from_settings_or_from_javas_properties(tmp_path: Path) ->
     excepted = proxy.format("true", "<nonProxyHosts>localhost|*.example</nonProxyHosts>")
     assert configured(tmp_path / "excepted", excepted).proxy is None
     options = "-Xmx1g -Dhttps.proxyHost=other.example -Dhttps.proxyPort=8081"
-    told = configured(tmp_path / "told", "", MAVEN_OPTS=options).proxy
-    assert told is not None
-    assert told.get_secret_value() == "http://other.example:8081"
+    ended = configured(tmp_path / "told", "", MAVEN_OPTS=options).proxy
+    assert ended is not None
+    assert ended.get_secret_value() == "http://other.example:8081"
 
 
 def test_settings_that_cannot_be_used_are_named(tmp_path: Path) -> None:

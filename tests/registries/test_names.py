@@ -65,8 +65,8 @@ async def test_npm_says_where_its_registry_is(site: tuple[Path, str], tmp_path: 
     tarball = {"dist": {"tarball": "left-pad.tgz"}}
     write(root, "left-pad", {"versions": {"1.0.0": tarball, "1.3.0": tarball}})
     write(root, "own/@own/pkg", {"versions": {"2.0.0": tarball}})
-    told = json.dumps({"registry": f"{address}/", "@own:registry": f"{address}/own/"})
-    script = f"echo '{told}'"
+    ended = json.dumps({"registry": f"{address}/", "@own:registry": f"{address}/own/"})
+    script = f"echo '{ended}'"
     live = Live(FetchCache(tmp_path / "cache"), client(tmp_path, "npm", script))
     found = await ask(live, "npm", "left-pad")
     assert found is not None
@@ -116,7 +116,7 @@ async def test_dotnet_says_which_sources_it_has(site: tuple[Path, str], tmp_path
 
 
 async def test_a_client_that_is_not_there_says_nothing(tmp_path: Path) -> None:
-    """Without the client nobody knows the registry: the name is not called absent."""
+    """Without the client no one knows the registry: the name is not called absent."""
     (tmp_path / "bin").mkdir()
     live = Live(FetchCache(tmp_path / "cache"), {"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path)})
     ecosystems: tuple[Ecosystem, ...] = ("npm", "crates", "nuget")
@@ -168,8 +168,8 @@ async def test_a_snapshot_answers_what_it_holds(tmp_path: Path) -> None:
     assert Snapshot(path).identity() != before
 
 
-async def test_nobody_knows_anything(tmp_path: Path) -> None:
-    """`none` asks nobody."""
+async def test_no_one_knows_anything(tmp_path: Path) -> None:
+    """`none` asks no one."""
     nobody = names_of("none", tmp_path, {})
     assert isinstance(nobody, NoNames)
     async with nobody.asking() as asking:

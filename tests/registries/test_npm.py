@@ -1,4 +1,4 @@
-"""Tests of groundup.registries.npm.gateway: what npm, yarn and pnpm get inside a sandbox, and what nobody gets."""
+"""Tests of groundup.registries.npm.gateway: what npm, yarn and pnpm get inside a sandbox, and what no one gets."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -50,8 +50,8 @@ async def test_packuments_lead_to_tarballs(npm: FakeNpm, registry: NpmClient, na
         assert "readme" not in brief.text
         assert (await client.get(version["dist"]["tarball"])).content == tarball
         assert (await client.get(f"/{name}/latest")).json()["version"] == "1.0.0"
-    told = [(fetched.kind, fetched.name, fetched.version, fetched.verified) for fetched in gateway.fetched]
-    assert told == [("page", name, None, True), ("file", name, "1.0.0", True)]
+    ended = [(fetched.kind, fetched.name, fetched.version, fetched.verified) for fetched in gateway.fetched]
+    assert ended == [("page", name, None, True), ("file", name, "1.0.0", True)]
     assert gateway.troubles == ()
 
 
@@ -69,7 +69,7 @@ async def test_tarballs_of_lock_files_need_no_packument(npm: FakeNpm, registry: 
 
 
 async def test_a_version_alone_is_enough(npm: FakeNpm, registry: NpmClient) -> None:
-    """A tarball whose package nobody asked about is verified by its version's own small page."""
+    """A tarball whose package no one asked about is verified by its version's own small page."""
     tarball = npm.add("ms", "1.0.0")
     npm.site.write(
         "/ms/1.0.0", {"version": "1.0.0", "dist": {"tarball": f"{npm.site.address}/files/ms-1.0.0.tgz"}}

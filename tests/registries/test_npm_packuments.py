@@ -59,7 +59,7 @@ def test_latest_of_then(versions: list[str], latest: str, expected: str) -> None
 
 
 def test_versions_without_a_time_are_not_known_to_be_old() -> None:
-    """A cut-off hides what nobody can date."""
+    """A cut-off hides what no one can date."""
     packument = parse_packument("ms", URL, page({"1.0.0": {}}), whole=False)
     assert written(packument, "http://gateway", cutoff_instant("2021-01-01")) is None
     assert not packument.dated

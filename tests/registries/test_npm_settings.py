@@ -16,8 +16,8 @@ def user(tmp_path: Path, settings: Mapping[str, str], npmrc: str = "") -> dict[s
     """Return the environment of a user whose npm has these settings and this .npmrc."""
     (tmp_path / "bin").mkdir()
     (tmp_path / ".npmrc").write_text(npmrc)
-    told = json.dumps({"userconfig": str(tmp_path / ".npmrc"), **settings})
-    (tmp_path / "bin" / "npm").write_text(f"#!/bin/sh\ncat <<'END'\n{told}\nEND\n")
+    ended = json.dumps({"userconfig": str(tmp_path / ".npmrc"), **settings})
+    (tmp_path / "bin" / "npm").write_text(f"#!/bin/sh\ncat <<'END'\n{ended}\nEND\n")
     (tmp_path / "bin" / "npm").chmod(0o755)
     return {"PATH": f"{tmp_path / 'bin'}:{os.defpath}", "HOME": str(tmp_path)}
 
@@ -54,7 +54,7 @@ async def test_the_environment_is_stronger(tmp_path: Path) -> None:
     assert found.authorization_for("https://a.example/ms") == "Bearer new"
 
 
-async def test_without_npm_nobody_says_where_the_registry_is(tmp_path: Path) -> None:
+async def test_without_npm_no_one_says_where_the_registry_is(tmp_path: Path) -> None:
     """The error says what to install."""
     with pytest.raises(InfrastructureError, match=r"install Node\.js"):
         await npm_settings({"PATH": str(tmp_path), "HOME": str(tmp_path)})

@@ -47,8 +47,8 @@ async def test_a_guest_gets_pages_and_files(index: FakeIndex, registry: PyPIClie
         html = (await client.get("/simple/demo/", headers={"Accept": "text/html"})).text
         assert f'href="{file["url"]}#sha256=' in html
         assert index.url not in page.text + html
-    told = [(fetched.kind, fetched.name, fetched.version, fetched.from_cache) for fetched in gateway.fetched]
-    assert told == [("page", "demo", None, False), ("file", "demo", "1.0", False)]
+    ended = [(fetched.kind, fetched.name, fetched.version, fetched.from_cache) for fetched in gateway.fetched]
+    assert ended == [("page", "demo", None, False), ("file", "demo", "1.0", False)]
     assert gateway.troubles == ()
 
 
@@ -77,7 +77,7 @@ async def test_refused_names_are_refused_in_every_spelling(index: FakeIndex, reg
 
 
 async def test_only_files_that_a_page_named_can_be_had(index: FakeIndex, registry: PyPIClient) -> None:
-    """The gateway is no open proxy: tokens nobody gave out, other names and addresses lead nowhere."""
+    """The gateway is no open proxy: tokens no one gave out, other names and addresses lead nowhere."""
     index.add(make_wheel("demo", "1.0"))
     index.add(make_wheel("other", "1.0"))
     async with guest(PyPIGateway(registry)) as client:
@@ -115,9 +115,7 @@ async def test_credentials_stay_on_the_host(index: FakeIndex, tmp_path: Path) ->
     await registry.close()
 
 
-async def test_wrong_credentials_are_told_apart_from_unknown_packages(
-    index: FakeIndex, registry: PyPIClient
-) -> None:
+async def test_wrong_credentials_differ_from_unknown_packages(index: FakeIndex, registry: PyPIClient) -> None:
     """A guest gets 502, and the record says what to check on the host."""
     index.credentials = ("alice", "word")
     gateway = PyPIGateway(registry)
@@ -129,7 +127,7 @@ async def test_wrong_credentials_are_told_apart_from_unknown_packages(
 
 
 async def test_unknown_packages_are_recorded(index: FakeIndex, registry: PyPIClient) -> None:
-    """What no index knows answers 404 and is told once."""
+    """What no index knows answers 404 and is reported once."""
     gateway = PyPIGateway(registry)
     async with guest(gateway) as client:
         for _ in range(3):

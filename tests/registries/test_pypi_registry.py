@@ -137,19 +137,19 @@ async def test_sources_are_fetched_by_hash(index: FakeIndex, registry: PyPIClien
 
 
 @pytest.mark.parametrize(
-    ("version", "digest", "told"),
+    ("version", "digest", "expected"),
     [
         ("2.0", None, "no source distribution of version 2.0"),
         ("1.0", "0" * 64, "has another hash on the package index"),
     ],
 )
 async def test_sources_that_are_not_there(
-    index: FakeIndex, registry: PyPIClient, version: str, digest: str | None, told: str
+    index: FakeIndex, registry: PyPIClient, version: str, digest: str | None, expected: str
 ) -> None:
-    """An unknown version and another hash are told apart."""
+    """An unknown version and another hash are distinguished."""
     name, content = make_sdist("demo", "1.0")
     index.add((name, content))
-    with pytest.raises(UnknownPackageError, match=told):
+    with pytest.raises(UnknownPackageError, match=expected):
         await registry.fetch_file("demo", version, digest or sha256(content))
 
 

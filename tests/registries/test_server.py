@@ -120,7 +120,7 @@ async def test_slow_clients_lose_their_connection() -> None:
 
 
 async def test_clients_that_do_not_read_lose_their_connection(tmp_path: Path) -> None:
-    """An answer that nobody takes does not stay in memory."""
+    """An answer that no one takes does not stay in memory."""
     big = tmp_path / "big"
     with big.open("wb") as file:
         file.truncate(64 * 1024 * 1024)
@@ -132,8 +132,8 @@ async def test_clients_that_do_not_read_lose_their_connection(tmp_path: Path) ->
         assert server.bytes_out < 32 * 1024 * 1024
 
 
-async def test_more_connections_than_allowed_shut_out_nobody() -> None:
-    """A client that opens connections without end shuts out nobody for longer than its idle time."""
+async def test_more_connections_than_allowed_shut_out_no_one() -> None:
+    """A client that opens connections without end shuts out no one for longer than its idle time."""
     async with served(QUICK) as (_, port):
         flood = [await asyncio.open_connection("127.0.0.1", port) for _ in range(60)]
         assert await answers(port)
@@ -273,7 +273,7 @@ async def test_pieces_that_end_too_early_break_the_connection() -> None:
 
 
 async def test_a_client_that_leaves_ends_the_work_for_it() -> None:
-    """A generator whose client is gone is closed, so nothing goes on for nobody."""
+    """A generator whose client is gone is closed, so nothing goes on for no one."""
     closed = asyncio.Event()
 
     async def endless() -> AsyncIterator[bytes]:

@@ -42,7 +42,7 @@ async def test_one_who_gives_up_does_not_disturb_the_others() -> None:
     assert await second == "done"
 
 
-async def test_work_ends_when_nobody_waits() -> None:
+async def test_work_ends_when_no_one_waits() -> None:
     """When all askers are cancelled the work is cancelled too, and has ended when they return."""
     shared: SharedWork[None] = SharedWork()
     ended = False

@@ -56,7 +56,7 @@ def test_both_forms_say_the_same(files: list[ProjectFile]) -> None:
     st.binary(max_size=400), st.sampled_from([JSON_TYPE, HTML_TYPE, "text/html; charset=utf-8", "image/png", ""])
 )
 def test_any_bytes_are_a_page_or_an_error(body: bytes, kind: str) -> None:
-    """An index that answers nonsense is told apart; nothing else is raised."""
+    """An index that answers nonsense is distinguished; nothing else is raised."""
     with contextlib.suppress(SimplePageError):
         parse_page("demo", PAGE, kind, body)
 

@@ -32,14 +32,14 @@ async def registry(answers: Mapping[str, int]) -> AsyncIterator[tuple[Upstream, 
 
 @pytest.mark.parametrize("status", [400, 403, 414, 422])
 async def test_an_odd_answer_to_one_name_is_no_failure_of_a_registry_that_works(status: int) -> None:
-    """Whoever asks for a name that a registry forbids gets nothing, and is no failure of the network."""
+    """A name that a registry forbids is not given out, and is no failure of the network."""
     async with registry({"/odd/": status, "/known/": 200}) as (upstream, base):
         answers = await asyncio.gather(*(upstream.page(f"{base}/odd/", accept="*/*") for _ in range(3)))
         assert {(answer.status, answer.code) for answer in answers} == {(404, 404)}
 
 
 async def test_a_registry_that_refuses_everybody_is_out_of_order() -> None:
-    """Where even what every registry has is refused, credentials are wrong: nobody's package is to blame."""
+    """Where even what every registry has is refused, credentials are wrong: no one's package is to blame."""
     async with registry({"/odd/": 403, "/known/": 403}) as (upstream, base):
         with pytest.raises(NetworkError, match="refuses access"):
             await upstream.page(f"{base}/odd/", accept="*/*")

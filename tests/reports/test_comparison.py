@@ -93,12 +93,12 @@ def test_many_pairs_are_drawn_the_same_way_each_time() -> None:
     assert sign_flips([0.3, -0.1] * 10) == sign_flips([0.3, -0.1] * 10)
 
 
-def test_what_may_not_be_comparable_is_told() -> None:
+def test_what_may_not_be_comparable_is_reported() -> None:
     """Another grader or another version of the suite is a warning, in the table too."""
     other = GraderIdentity(name="official", version="1", data_version=GRADER.data_version)
     report = report_of([run_of("a", BASE), run_of("b", OTHER, grader=other, suite="toy 2")])
     (found,) = report.comparisons
     assert len(found.warnings) == 2
     text = markdown(comparison_views(report))
-    for told in ("different graders", "toy 1 and toy 2", "not in the run", "equal: same", "sign flips"):
-        assert told in text
+    for ended in ("different graders", "toy 1 and toy 2", "not in the run", "equal: same", "sign flips"):
+        assert ended in text

@@ -65,7 +65,7 @@ Summary
 
 
 def test_no_attempt_is_called_solved_beside_an_unexplained_fault() -> None:
-    """With the full score and yet a reason, such as one that was not deployed, all reasons are told."""
+    """With the full score and yet a reason, such as one that was not deployed, all reasons are reported."""
     report = report_of([run_of("r", WORDS)])
     run = report.runs[0]
     beta = next(row for row in run.attempts if row.task == "beta")

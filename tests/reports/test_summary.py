@@ -46,7 +46,7 @@ def test_each_standing_is_counted_apart() -> None:
     }
 
 
-def test_the_mean_counts_the_missing_and_the_tampered_as_zero_and_leaves_out_what_nobody_knows() -> None:
+def test_the_mean_counts_the_missing_and_the_tampered_as_zero_and_leaves_out_what_no_one_knows() -> None:
     """(1 + 0.5 + 0 + 0) over 4: an infrastructure failure is never a zero, a missing attempt always one."""
     found = figures(MIXED)
     assert parts(found["mean score"]) == (1.5, 4)
@@ -56,7 +56,7 @@ def test_the_mean_counts_the_missing_and_the_tampered_as_zero_and_leaves_out_wha
     assert parts(found["declared"]) == pytest.approx((4 / 14 + 2 / 14, 3))
 
 
-def test_what_nobody_knows_is_told() -> None:
+def test_what_no_one_knows_is_reported() -> None:
     """A mean over a part of the run says so."""
     assert report_run(*run_of("r", MIXED)).warnings == (
         "2 of 6 attempts have no verdict and are in no mean; resume the run",
@@ -83,7 +83,7 @@ def test_verdicts_that_time_decided_are_counted() -> None:
 
 
 def test_what_agents_took_is_added_up_and_how_they_were_ended_is_counted() -> None:
-    """A cost that is unknown for one attempt is no cost of the run; what nobody made has no effort."""
+    """A cost that is unknown for one attempt is no cost of the run; what no one made has no effort."""
     config, lines = run_of("r", {"a": [(0, 1)], "b": [(1, 1)], "c": ["not_attempted"]})
     first, second, third = lines
     usage = TokenUsage(input_tokens=100, output_tokens=20)
@@ -132,7 +132,7 @@ def test_shares_of_single_attempts_have_wilson_s_interval_and_means_the_bootstra
     assert "bootstrap" in several["solved"].interval.method
 
 
-def test_an_undefined_score_is_in_no_mean_and_is_told() -> None:
+def test_an_undefined_score_is_in_no_mean_and_is_reported() -> None:
     """0/0 is neither 0 nor 1."""
     report = report_run(*run_of("r", {"a": [(0, 0)], "b": [(1, 1)]}))
     assert parts(report.headline) == (1, 1)
@@ -186,7 +186,7 @@ def test_a_failure_of_the_machine_is_no_other_grader() -> None:
     assert not any("several graders" in warning for warning in report.warnings)
 
 
-def test_verdicts_of_several_graders_in_one_run_are_told() -> None:
+def test_verdicts_of_several_graders_in_one_run_are_reported() -> None:
     """A resume under another grader is refused, but a file can be put together by hand."""
     config, lines = run_of("r", {"a": [(1, 1)], "b": [(1, 1)]})
     other = run_of("r", {"a": [(1, 1)], "b": [(1, 1)]}, GraderIdentity(name="lax", version="1"))[1]

@@ -35,30 +35,30 @@ def test_what_fits_stands_in_rows() -> None:
 
 def test_reasons_stand_below_their_rows_and_addresses_stay_whole() -> None:
     """At 80 columns a long reason takes lines of its own; an address in it can be copied."""
-    told = printed(
+    ended = printed(
         80, ("task", "score", "verdict", "why"), [("alpha", "-", "infrastructure", WHY), ("b",) + ("",) * 3]
     )
-    assert "https://packages.example/simple/with/a/very/long/path/to/it" in told
-    assert len(told.splitlines()) <= 6
-    assert told.splitlines()[2].split() == ["alpha", "-", "infrastructure"]
+    assert "https://packages.example/simple/with/a/very/long/path/to/it" in ended
+    assert len(ended.splitlines()) <= 6
+    assert ended.splitlines()[2].split() == ["alpha", "-", "infrastructure"]
 
 
 def test_columns_of_least_worth_are_left_out_and_named() -> None:
-    """What is not shown is told, and what there is room for is shown."""
+    """What is not shown is reported, and what there is room for is shown."""
     columns = ("task", "a", "b", "c")
     rows = [("alpha", "short", "x" * 60, "also short")]
-    told = printed(40, columns, rows, spare=("c", "b", "a"))
-    assert told.splitlines()[0].split() == ["task", "a", "c"]
-    assert told.splitlines()[-1].startswith("not shown at this width: b")
+    ended = printed(40, columns, rows, spare=("c", "b", "a"))
+    assert ended.splitlines()[0].split() == ["task", "a", "c"]
+    assert ended.splitlines()[-1].startswith("not shown at this width: b")
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_many_runs_side_by_side_fit(width: int) -> None:
     """Names of runs are broken in the heading, where they can be."""
     runs = [f"nl2repobench-oracle-20260101-12000{number}" for number in range(4)]
-    told = printed(width, ("task", *runs), [("sqlparse", *["99.8 % (460/461)"] * 4)])
-    assert max(map(len, told.splitlines())) <= width
-    assert told.count("99.8 % (460/461)") == 4
+    ended = printed(width, ("task", *runs), [("sqlparse", *["99.8 % (460/461)"] * 4)])
+    assert max(map(len, ended.splitlines())) <= width
+    assert ended.count("99.8 % (460/461)") == 4
 
 
 words = st.text(st.characters(categories=("L", "N"), max_codepoint=0x24F), min_size=1, max_size=30)
@@ -68,9 +68,9 @@ words = st.text(st.characters(categories=("L", "N"), max_codepoint=0x24F), min_s
 @given(st.integers(40, 130), st.lists(st.lists(words, min_size=4, max_size=4).map(tuple), max_size=5))
 def test_nothing_is_lost(width: int, rows: list[tuple[str, ...]]) -> None:
     """Every cell can be read at every width, though perhaps over several lines."""
-    told = printed(width, ("one", "two", "three", "four"), rows)
-    folded = "".join(told.split())
+    ended = printed(width, ("one", "two", "three", "four"), rows)
+    folded = "".join(ended.split())
     for row in rows:
         for cell in row:
             assert all(character in folded for character in cell)
-            assert cell in told or len(cell) > 6
+            assert cell in ended or len(cell) > 6

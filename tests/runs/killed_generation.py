@@ -1,7 +1,7 @@
 """Generates in forked processes and kills them: `python -m tests.runs.killed_generation FOLDER SEED KILLS`.
 
 The model is an endpoint of a process of its own, which counts what it answers. After every kill the answers that
-nobody recorded are counted: at most those that were under way. Prints one JSON document.
+no one recorded are counted: at most those that were under way. Prints one JSON document.
 """
 
 import json

@@ -1,6 +1,6 @@
 """A run as a program, for tests that send it signals: `python -m tests.runs.started FOLDER PROVIDER`.
 
-Runs predictions that take long, one after the other; resumes when the folder exists. Says "stopping" when told to.
+Runs predictions that take long, one after the other; resumes when the folder exists. Says "stopping" when asked.
 """
 
 import sys

@@ -102,7 +102,7 @@ def test_every_outcome_is_graded(settings: Settings, outcome: Outcome) -> None:
 
 
 def test_what_is_left_is_taken_in_like_a_strangers_tree(settings: Settings) -> None:
-    """A link that leads outside is dropped and told."""
+    """A link that leads outside is dropped and reported."""
     made = record(api.run(toy(fault="hostile"), QUICK, settings, run_id="one"))
     assert len(made.dropped) == 1
     assert made.dropped[0].startswith("way-out: ")
@@ -125,7 +125,7 @@ def test_submissions_can_be_graded_again(settings: Settings) -> None:
     assert isinstance(configuration.submissions, EarlierRun)
 
 
-# --- what the agent is told
+# --- what the agent is reported
 
 
 def test_submit_grades_what_is_there_and_tells_counts(settings: Settings) -> None:
@@ -143,17 +143,17 @@ def test_submit_grades_what_is_there_and_tells_counts(settings: Settings) -> Non
 def test_scores_can_be_hidden(settings: Settings, feedback: Feedback) -> None:
     """Then nothing is graded before the end, and the agent reads nothing of a score."""
     configuration = toy(first="half", feedback=feedback)
-    (told,) = steps(api.run(configuration, QUICK, settings, run_id="one"), "told")
-    assert "core" not in str(told["message"]).replace("score is not shown", "")
-    assert told["ends"] is (feedback is Feedback.END)
+    (ended,) = steps(api.run(configuration, QUICK, settings, run_id="one"), "told")
+    assert "core" not in str(ended["message"]).replace("score is not shown", "")
+    assert ended["ends"] is (feedback is Feedback.END)
     gradings = settings.cache_dir.parent / "gradings"
     assert (gradings / "task-0000").read_text().splitlines() == ["graded"]
 
 
 def test_a_submission_that_cannot_be_graded_tells_zero(settings: Settings) -> None:
     """A fault of what was submitted is a score, not a failure."""
-    (told,) = steps(api.run(toy(first="submission"), QUICK, settings, run_id="one"), "told")
-    assert told["message"] == "Submitted. Score 0.0000: 0 of 2 passed."
+    (ended,) = steps(api.run(toy(first="submission"), QUICK, settings, run_id="one"), "told")
+    assert ended["message"] == "Submitted. Score 0.0000: 0 of 2 passed."
 
 
 # --- faults
@@ -299,7 +299,7 @@ def test_what_is_made_is_not_shown_as_infrastructure(settings: Settings) -> None
 
 
 def test_a_report_names_the_program_of_an_agent(settings: Settings, tmp_path: Path) -> None:
-    """Codex and Claude Code are told apart: in the table, in the name of the run, in what was handed in."""
+    """Codex and Claude Code are distinguished: in the table, in the name of the run, in what was handed in."""
     result = api.run(toy(behaviour="half"), QUICK, settings)
     (view, *_) = views_of(read_report([result.folder]))
     assert "(behaviour=half)" in view.above[0]
@@ -323,7 +323,7 @@ def test_an_agent_without_a_model_is_refused(settings: Settings) -> None:
 
 
 def test_tasks_without_specification_are_refused(settings: Settings) -> None:
-    """An agent cannot do what nobody can tell it."""
+    """An agent cannot do what no one can tell it."""
     with pytest.raises(UsageError, match="groundup data pull"):
         api.plan(generated(TWO), settings)
 

@@ -24,6 +24,6 @@ async def test_what_is_missing_is_named_with_two_ways_out(tmp_path: Path, monkey
     assert standing.online < standing.tasks
     assert standing.offline == 0
     assert standing.online + sum(standing.lacks.values()) == standing.tasks
-    told = next(lack for lack in standing.lacks if lack.startswith("Python 3."))
-    assert "uv python install" in told
-    assert "put it on PATH" in told
+    ended = next(lack for lack in standing.lacks if lack.startswith("Python 3."))
+    assert "uv python install" in ended
+    assert "put it on PATH" in ended

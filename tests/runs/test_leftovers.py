@@ -1,4 +1,4 @@
-"""`runs.leftovers`: cleaning removes what nobody needs and touches nothing that somebody works on."""
+"""`runs.leftovers`: cleaning removes what no one needs and touches nothing that somebody works on."""
 
 import fcntl
 import os
@@ -85,7 +85,7 @@ def test_old_things_go_when_asked(settings: Settings) -> None:
 
 
 def test_what_sandboxes_of_killed_programs_left_goes(settings: Settings, own_temporary_folder: Path) -> None:
-    """State that nobody holds is listed and removed; that of a program at work is not."""
+    """State that no one holds is listed and removed; that of a program at work is not."""
     root = own_temporary_folder / f"groundup-{os.geteuid()}"
     for name in ("stale", "held"):
         (root / name / "sandboxes").mkdir(parents=True)

@@ -47,7 +47,7 @@ def test_nothing_left_to_do_is_an_error(settings: Settings) -> None:
         api.plan(changed(oracle(), exclude=("task-0000", "task-0001")), settings)
 
 
-def test_what_lacks_an_oracle_is_left_out_and_told(settings: Settings) -> None:
+def test_what_lacks_an_oracle_is_left_out_and_reported(settings: Settings) -> None:
     """A run of the oracle takes the tasks that have one; the others are named, not counted as failures."""
     suite = "tests.runs.toy:create_lacking"
     made = api.plan(oracle(suite), settings)
@@ -60,7 +60,7 @@ def test_what_lacks_an_oracle_is_left_out_and_told(settings: Settings) -> None:
     assert api.plan(nothing, settings).planned.tasks == ("task-0000", "task-0001")
 
 
-def test_missing_data_is_told_with_the_way_to_get_it(settings: Settings) -> None:
+def test_missing_data_is_reported_with_the_way_to_get_it(settings: Settings) -> None:
     """Somebody who has not fetched the data learns the command that does."""
     with pytest.raises(UsageError, match="groundup data pull toy"):
         api.plan(oracle("tests.runs.toy:create_empty"), settings)

@@ -191,7 +191,7 @@ def test_an_unknown_task_suggests_the_nearest(tmp_path: Path) -> None:
         opened(tmp_path / "p", task="gama")
 
 
-def test_a_repository_instead_of_predictions_is_told_what_to_say(tmp_path: Path) -> None:
+def test_a_repository_instead_of_predictions_gets_advice(tmp_path: Path) -> None:
     """Somebody who forgot `--task` learns of it."""
     with pytest.raises(UsageError, match="--task"):
         opened(fill(tmp_path / "p", "src/x", "setup.py"))
@@ -199,7 +199,7 @@ def test_a_repository_instead_of_predictions_is_told_what_to_say(tmp_path: Path)
 
 @pytest.mark.parametrize("names", [[], ["README.md"], [".git/config"]])
 def test_predictions_without_any_are_refused(tmp_path: Path, names: list[str]) -> None:
-    """An empty folder, or one with notes only, is a mistake and not 104 tasks that nobody attempted."""
+    """An empty folder, or one with notes only, is a mistake and not 104 tasks that no one attempted."""
     (tmp_path / "p").mkdir()
     with pytest.raises(UsageError, match="holds no predictions"):
         opened(fill(tmp_path / "p", *names))
@@ -212,7 +212,7 @@ def test_what_does_not_exist_is_refused(tmp_path: Path) -> None:
             opened(tmp_path / "missing", task=task)
 
 
-def test_an_archive_at_the_wrong_place_is_told_where_to_go(tmp_path: Path) -> None:
+def test_an_archive_at_the_wrong_place_gets_its_place_named(tmp_path: Path) -> None:
     """An archive beside the tasks would otherwise be overlooked."""
     with pytest.raises(UsageError, match=r"put it at alpha/submission\.tar\.gz"):
         opened(fill(tmp_path / "p", "alpha.tar.gz", "beta/x"))
@@ -270,7 +270,7 @@ def test_a_broken_archive_is_the_submission_s_fault(tmp_path: Path) -> None:
     )
 
 
-def test_what_was_dropped_is_told_up_to_twenty(tmp_path: Path) -> None:
+def test_what_was_dropped_is_reported_up_to_twenty(tmp_path: Path) -> None:
     """The record stays small, and says how many more there are."""
     (tmp_path / "p" / "alpha").mkdir(parents=True)
     for number in range(30):

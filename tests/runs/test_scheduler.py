@@ -85,7 +85,7 @@ async def test_what_wants_to_be_done_again_is() -> None:
     assert order[-1] == 0
 
 
-async def test_an_error_stops_the_others_and_is_told_as_it_is() -> None:
+async def test_an_error_stops_the_others_and_is_reported_as_it_is() -> None:
     """A full disk ends the run as a `DiskFullError`; what else was going on is cancelled."""
     cancelled: list[AttemptKey] = []
 

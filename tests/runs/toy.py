@@ -264,7 +264,7 @@ class EmptySuite(ToySuite):
 
 
 def create_empty(settings: Settings) -> EmptySuite:
-    """Return tasks that nobody can grade."""
+    """Return tasks that no one can grade."""
     return EmptySuite(2)
 
 

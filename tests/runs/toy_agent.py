@@ -55,8 +55,8 @@ class ToyAgent(Agent):
         behaviour = assignment.workspace / BEHAVIOUR
         if (first := self._options.get("first")) is not None:
             behaviour.write_text(str(first))
-            told = await assignment.submit()
-            assignment.trajectory.append("told", message=told.message, shown=told.shown, ends=told.ends)
+            ended = await assignment.submit()
+            assignment.trajectory.append("told", message=ended.message, shown=ended.shown, ends=ended.ends)
         match self._options.get("fault"):
             case "infrastructure" if tries == 0:
                 raise InfrastructureError("the endpoint is down")

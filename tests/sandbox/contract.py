@@ -132,7 +132,7 @@ class SandboxContract:
         assert (result.report, result.truncated) == (b"0123", True)
 
     async def test_background_process(self, sandbox: Sandbox, workspace: Path) -> None:
-        """A process that a command leaves behind holds its output open, delays nobody, and lives on."""
+        """A process that a command leaves behind holds its output open, delays no one, and lives on."""
         result = await sandbox.run(sh("(while true; do echo tick; date > beat; sleep 0.02; done) & echo started"))
         assert result.ok
         assert b"started" in result.stdout

@@ -149,7 +149,7 @@ print("nothing")
         assert result.stdout == b"nothing\n", result.stderr
 
     async def test_guest_attacks_the_supervisor(self, sandbox: Sandbox) -> None:
-        """No signal ends or stops the supervisor; nobody traces it or opens its memory or descriptors."""
+        """No signal ends or stops the supervisor; no one traces it or opens its memory or descriptors."""
         attack = """
 import ctypes, os, signal
 for number in range(1, 65):
@@ -309,7 +309,7 @@ print("nothing")
             assert b"sleep " + number not in left
 
     async def test_fork_bomb(self, sandbox: Sandbox) -> None:
-        """A fork bomb fills its own limit, dies at its deadline, and leaves nobody behind."""
+        """A fork bomb fills its own limit, dies at its deadline, and leaves no one behind."""
         result = await sandbox.run(sh("bomb() { bomb | bomb & }; bomb; sleep 60", timeout_s=2))
         assert result.ending in (Ending.TIMEOUT, Ending.PROCESSES)
         if result.ending is Ending.TIMEOUT:
@@ -317,27 +317,27 @@ print("nothing")
             assert int(after.stdout) < 8
 
     async def test_too_many_processes(self, sandbox: Sandbox) -> None:
-        """A command that fails because it may not start more processes is told apart."""
+        """A command that fails because it may not start more processes is distinguished."""
         code = "import os,time\nfor i in range(200):\n    if os.fork() == 0:\n        time.sleep(60); os._exit(0)"
         result = await sandbox.run(self.attack(code, timeout_s=30))
         assert result.ending is Ending.PROCESSES or b"BlockingIOError" in result.stderr, result
         assert not result.ok
 
     async def test_memory_bomb(self, sandbox: Sandbox) -> None:
-        """A command that uses more memory than the limit is ended, and told so."""
+        """A command that uses more memory than the limit is ended, and reported so."""
         code = "parts=[]\nwhile len(parts) < 200:\n    parts.append(b'x' * (1 << 20))\nimport time; time.sleep(60)"
         result = await sandbox.run(self.attack(code, timeout_s=60))
         assert result.ending is Ending.MEMORY, result
 
     async def test_disk_filler(self, sandbox: Sandbox, workspace: Path) -> None:
-        """A command that fills the workspace with many files is ended, and told so."""
+        """A command that fills the workspace with many files is ended, and reported so."""
         script = "i=0; while true; do head -c 1000000 /dev/zero > f$i || exit 9; i=$((i+1)); done"
         result = await sandbox.run(sh(script, timeout_s=120))
         assert result.ending is Ending.DISK, result
         assert (await sandbox.run(sh("true"))).ending is Ending.DISK  # the sandbox is gone for that reason
 
     async def test_large_file(self, sandbox: Sandbox, workspace: Path) -> None:
-        """One file cannot grow beyond the disk limit, and the command that tries is told so."""
+        """One file cannot grow beyond the disk limit, and the command that tries is reported so."""
         result = await sandbox.run(sh("exec head -c 100000000 /dev/zero > file"))
         assert result.ending is Ending.DISK, result
         assert (workspace / "file").stat().st_size <= 32 * 2**20

@@ -1,4 +1,4 @@
-"""Running a program as a user who is nobody in particular, when the tests themselves run as root.
+"""Running a program as an ordinary user, when the tests themselves run as root.
 
 Interpreter and checkout may lie where such a user cannot go (a 0700 home). So the program gets a mount namespace
 in which the closed folders on the way are replaced by open ones that hold nothing but what is needed.

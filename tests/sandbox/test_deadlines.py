@@ -70,7 +70,7 @@ def test_what_somebody_owes_the_guest_is_left_out() -> None:
 
 
 async def test_starvation_is_noted_also_of_tasks() -> None:
-    """What is started inside the context is counted for it, and for nobody afterwards."""
+    """What is started inside the context is counted for it, and for no one afterwards."""
 
     async def work() -> None:
         at = [Reading(0.0, 0.0, 0.0), Reading(10.0, 0.0, 2.5)]

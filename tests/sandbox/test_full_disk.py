@@ -25,7 +25,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-async def test_a_full_disk_of_the_host_is_nobody_s_fault_inside(small_disk: Path) -> None:
+async def test_a_full_disk_of_the_host_is_no_one_s_fault_inside(small_disk: Path) -> None:
     """When the disk below a workspace has no room, commands end with an error that says so, not with a limit."""
     (small_disk / "workspace").mkdir()
     async with BubblewrapProvider() as provider:

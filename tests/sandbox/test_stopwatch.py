@@ -88,7 +88,7 @@ def test_what_groundup_owes_does_not_count() -> None:
     assert stopwatch.passed_s() == pytest.approx(7.0)
 
 
-def test_nobody_waits_for_ever() -> None:
+def test_no_one_waits_for_ever() -> None:
     """A starved guest has its limit so many times on the wall, and no more."""
     machine = Machine()
     stopwatch = Stopwatch(machine.read, 1.0)

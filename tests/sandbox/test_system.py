@@ -95,7 +95,7 @@ async def test_nc(sandbox: Sandbox) -> None:
 
 
 async def test_a_throw_away_root(provider: BubblewrapProvider, tmp_path: Path) -> None:
-    """Root inside writes where a container's root does, gone with the sandbox; it is nobody outside."""
+    """Root inside writes where a container's root does, gone with the sandbox; it is no one outside."""
     layer = folder(tmp_path / "layer")
     (layer / "module.py").write_text("layer")
     places = "/app/data /var/log/app /srv/x /usr/local/share/x /root/x ~/x /data /etc/app"

@@ -83,7 +83,7 @@ def test_measuring(tmp_path: Path) -> None:
 
 
 def test_measuring_a_pit(tmp_path: Path) -> None:
-    """A tree that is deeper than anybody needs is told apart, not followed for ever."""
+    """A tree that is deeper than anybody needs is distinguished, not followed for ever."""
     top = opened(tmp_path)
     folder = os.dup(top)
     for _ in range(MAX_DEPTH + 5):

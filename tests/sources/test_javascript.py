@@ -48,7 +48,7 @@ def test_the_manner_is_what_stands_around_it(source: bytes, manners: set[Manner]
     assert set(found.manners) == manners
 
 
-def test_imports_of_types_alone_are_told_apart() -> None:
+def test_imports_of_types_alone_are_distinguished() -> None:
     """`import type` needs nothing at run time; a package named `type` is imported as any other."""
     found = javascript_imports(b"import type { A } from 'p'\nimport type from 'type'\n", ".ts")
     assert [set(item.manners) for item in found] == [{Manner.TYPING}, set()]

@@ -54,7 +54,7 @@ def test_a_run_is_written_and_read_back(tmp_path: Path) -> None:
 
 
 def test_an_existing_run_is_not_begun_again(tmp_path: Path) -> None:
-    """A second `run` with the same id is told to resume."""
+    """A second `run` with the same id is refused and points to resume."""
     RunWriter.create(tmp_path / "one", config()).close()
     with pytest.raises(UsageError, match="groundup resume"):
         RunWriter.create(tmp_path / "one", config())
@@ -108,7 +108,7 @@ def test_what_is_no_run_is_not_resumed(tmp_path: Path) -> None:
     ],
 )
 def test_a_changed_configuration_is_noticed(tmp_path: Path, change: object, message: str) -> None:
-    """Nobody resumes a run under a configuration that was edited or damaged."""
+    """No one resumes a run under a configuration that was edited or damaged."""
     assert callable(change)
     RunWriter.create(tmp_path / "one", config()).close()
     path = tmp_path / "one" / "config.json"
@@ -180,7 +180,7 @@ def test_a_giant_log_is_cut_in_its_middle(tmp_path: Path) -> None:
 
 
 def test_the_lock_goes_with_its_process(tmp_path: Path) -> None:
-    """A lock file that nobody holds, as a killed process leaves it, stops nobody."""
+    """A lock file that no one holds, as a killed process leaves it, stops no one."""
     with RunWriter.create(tmp_path / "one", config()):
         pass
     with (tmp_path / "one" / ".lock").open() as file:
@@ -197,7 +197,7 @@ def test_a_verdict_too_long_for_its_line_is_kept_whole(tmp_path: Path) -> None:
     assert type(long).model_validate_json(whole.read_text()) == long
 
 
-def test_what_dying_guests_hold_stops_nobody(tmp_path: Path) -> None:
+def test_what_dying_guests_hold_stops_no_one(tmp_path: Path) -> None:
     """A scratch folder that cannot be removed yet is out of the way at once, and gone a later time."""
     run = tmp_path / "one"
     RunWriter.create(run, config()).close()

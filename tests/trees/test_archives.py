@@ -223,7 +223,7 @@ def test_what_leads_outside_is_left_out_and_named(tmp_path: Path) -> None:
 
 
 def test_of_files_with_one_name_the_last_wins(tmp_path: Path) -> None:
-    """As with every other unpacker, so that nobody sees another tree than we grade."""
+    """As with every other unpacker, so that no one sees another tree than we grade."""
     out = unpack(tar_of([(member("a"), b"1"), (member("a"), b"2")]), tmp_path)
     assert snapshot(out) == {"a": "file 32"}
 

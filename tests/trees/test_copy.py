@@ -88,7 +88,7 @@ def test_a_link_is_kept_exactly_when_it_stays_inside(tmp_path: Path, target: str
 
 
 def test_a_name_that_is_not_text_survives(tmp_path: Path) -> None:
-    """Names are bytes on the disk: Latin-1 and newlines come over as they are, and are printable when told."""
+    """Names are bytes on the disk: Latin-1 and newlines come over as they are, and are printable in reports."""
     source = tmp_path / "source"
     source.mkdir()
     strange = os.fsdecode(b"caf\xe9\n")

@@ -10,7 +10,7 @@ from groundup.trees.writer import in_thread
 
 
 async def test_a_cancelled_thread_is_waited_for() -> None:
-    """Nobody goes on to remove a folder that a thread still fills."""
+    """No one goes on to remove a folder that a thread still fills."""
     release = threading.Event()
     ended: list[float] = []
 

@@ -60,7 +60,7 @@ def test_every_key_is_pinned() -> None:
     assert pinned(one, {"os": "windows-latest"})["os"] == "windows-latest"
 
 
-def test_values_that_nobody_has_are_refused() -> None:
+def test_values_that_no_one_has_are_refused() -> None:
     """A wanted value outside the matrix is an error that says which; a key outside it is not asked for."""
     one = job({"python": ["3.10"]})
     assert pinned(one, {"node": "20"}) == {"python": "3.10"}

@@ -139,7 +139,7 @@ def test_what_only_prepares_or_checks_is_no_test(script: str) -> None:
     assert not [one for one in Meanings(MadeTree(FILES)).of(script) if one.purpose is Purpose.TEST]
 
 
-def test_a_part_of_the_suite_is_told() -> None:
+def test_a_part_of_the_suite_is_reported() -> None:
     """Only integration tests, only a marker, only documentation: each has its reason."""
     meanings = Meanings(MadeTree(FILES))
 

@@ -74,7 +74,7 @@ def test_what_is_needed_comes_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "expected"),
     [
         (b"jobs: [", "not YAML"),
         (b"- a\n- b", "a mapping `jobs`"),
@@ -85,11 +85,11 @@ def test_what_is_needed_comes_first() -> None:
         (b"jobs: !!python/object/apply:os.system [ls]", "not YAML"),
     ],
 )
-def test_what_is_no_workflow_is_told(data: bytes, told: str) -> None:
+def test_what_is_no_workflow_is_reported(data: bytes, expected: str) -> None:
     """Damaged, doubled, endless and hostile files end with a sentence naming the file."""
     with pytest.raises(WorkflowError, match=r"bad\.yml") as error:
         read_workflow(data, "bad.yml")
-    assert told in str(error.value)
+    assert expected in str(error.value)
 
 
 def test_an_unknown_job_lists_the_others() -> None:

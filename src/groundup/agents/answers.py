@@ -2,8 +2,8 @@
 
 A block's file is named on its opening line (```` ```python path=src/a.py ````, ```` ```src/a.py ````), or on the
 line before it (`### src/a.py`, `**src/a.py**`, `File: src/a.py`). A fence is closed by one that is not shorter and
-says nothing, so a file that holds fences itself needs longer ones around it. What a block says is nobody's but
-its own file's: a block without a name or without an end gives no file.
+says nothing, so a file that holds fences itself needs longer ones around it. A block without a name or without an
+end gives no file.
 """
 
 import os

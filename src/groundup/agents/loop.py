@@ -166,13 +166,13 @@ class Rollout:
             if not calls:
                 self._talk.add(Message(role="user", content=_cut_off(reply) + _NUDGE))
                 continue
-            told = []
+            answered = []
             for number, call in enumerate(calls):
                 text, ends = await self._do(call, number)
                 if ends:
                     return Outcome.SUBMITTED, ""
-                told.append((call, text))
-            self._talk.add(*self._calling.results(told))
+                answered.append((call, text))
+            self._talk.add(*self._calling.results(answered))
 
     def _ended_by(self, reply: ChatReply, calls: Sequence[Call]) -> tuple[Outcome, str] | None:
         """Return how replies end the episode that call nothing, or were cut off before they could."""
@@ -256,8 +256,8 @@ class Rollout:
         if not isinstance(seconds, int | float) or seconds <= 0:
             seconds = self._options.command_s
         seconds = min(seconds, self._options.longest_command_s)
-        told = await run_bash(self._place, command, seconds, self._options.output_bytes)
-        return told.content, told.exit_code
+        done = await run_bash(self._place, command, seconds, self._options.output_bytes)
+        return done.content, done.exit_code
 
     async def _submit(self, number: int) -> tuple[str, bool]:
         """Hand in, unless the answer to this call is on record."""

@@ -73,8 +73,8 @@ class Oneshot(Agent):
                 put_file(assignment.workspace, path, content)
             except SubmissionError as error:
                 problems.append(str(error))
-        told: list[JsonValue] = [*answer.files]
-        assignment.trajectory.append("files", written=told, problems=[*problems])
+        listed: list[JsonValue] = [*answer.files]
+        assignment.trajectory.append("files", written=listed, problems=[*problems])
         if reply.finish == "length":
             return asking.ended(Outcome.LIMIT, f"the reply was cut off after {reply.usage.output_tokens} tokens")
         detail = "the reply holds no file" if not answer.files else "; ".join(problems[:3])

@@ -37,7 +37,7 @@ class Calling(Protocol):
         """Return what *reply* calls, in order."""
         ...
 
-    def results(self, told: Sequence[tuple[Call, str]]) -> list[Message]:
+    def results(self, answered: Sequence[tuple[Call, str]]) -> list[Message]:
         """Return the messages that say what the calls did."""
         ...
 
@@ -55,9 +55,9 @@ class ByTools:
         """Read the arguments, which a model may get wrong."""
         return [_read(call.name, call.arguments, call.id) for call in reply.message.tool_calls]
 
-    def results(self, told: Sequence[tuple[Call, str]]) -> list[Message]:
+    def results(self, answered: Sequence[tuple[Call, str]]) -> list[Message]:
         """One message for each call."""
-        return [Message(role="tool", content=text, tool_call_id=call.id) for call, text in told]
+        return [Message(role="tool", content=text, tool_call_id=call.id) for call, text in answered]
 
 
 class ByText:
@@ -85,10 +85,10 @@ class ByText:
                 found.append(Call("submit", {}))
         return found
 
-    def results(self, told: Sequence[tuple[Call, str]]) -> list[Message]:
+    def results(self, answered: Sequence[tuple[Call, str]]) -> list[Message]:
         """One message for all."""
         return [
-            Message(role="user", content="\n\n".join(f"Result of {call.name}:\n{text}" for call, text in told))
+            Message(role="user", content="\n\n".join(f"Result of {call.name}:\n{text}" for call, text in answered))
         ]
 
 
@@ -133,7 +133,7 @@ _ENDINGS = {
 }
 
 
-class Told(NamedTuple):
+class ToolResult(NamedTuple):
     """What a tool did."""
 
     content: str
@@ -141,20 +141,20 @@ class Told(NamedTuple):
     seconds: float
 
 
-async def run_bash(place: AgentSandbox, command: str, timeout_s: float, output_bytes: int) -> Told:
+async def run_bash(place: AgentSandbox, command: str, timeout_s: float, output_bytes: int) -> ToolResult:
     """Run *command*; stdout and stderr come back as one stream, its middle left out when it is long."""
     if "\0" in command:
-        return Told("[not run: a command cannot contain a null character]", None, 0.0)
+        return ToolResult("[not run: a command cannot contain a null character]", None, 0.0)
     script = f"exec 2>&1\n{command}".encode(errors="replace")
     argv: tuple[str, ...] = ("/bin/bash", "-c", script.decode())
     if len(script) > _ARGUMENT_BYTES:
         await (await place.sandbox()).write_file(_LONG, script)
         argv = ("/bin/bash", _LONG)
     result = await place.run(Command(argv=argv, timeout_s=timeout_s, output_bytes=output_bytes))
-    return Told(told(result, timeout_s), result.exit_code, result.duration_s)
+    return ToolResult(in_words(result, timeout_s), result.exit_code, result.duration_s)
 
 
-def told(result: CommandResult, timeout_s: float) -> str:
+def in_words(result: CommandResult, timeout_s: float) -> str:
     """Return a result in words: the output, then how it ended. Durations are left out, for they never repeat."""
     output = (result.stdout + result.stderr).decode(errors="replace")
     if output and not output.endswith("\n"):

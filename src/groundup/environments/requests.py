@@ -76,7 +76,7 @@ class Resolution(Record):
     resolved_at: datetime
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """Name it in a verdict: which versions, by digest, and when they were looked up."""
         return f"{short(digest_of(self.lines))} of {self.resolved_at.isoformat()}"
 

@@ -57,7 +57,7 @@ def submissions_of(suite_name: str, named: Named, settings: Settings) -> Referen
 def read_assignments(texts: Iterable[str], flag: str) -> dict[str, JsonValue]:
     """Read `NAME=VALUE`; an object, a list, true, false and null are what they say, all else is a text.
 
-    Whoever takes the option knows whether a text is a number: 3.10 is a version for some. Raises `UsageError`.
+    The option decides whether a text is a number: for some, 3.10 is a version. Raises `UsageError`.
     """
     found: dict[str, JsonValue] = {}
     for text in texts:

@@ -113,7 +113,7 @@ async def test_time_ends_a_program(stage: Stage) -> None:
 
 
 async def test_a_program_that_fails_is_a_crash_with_its_words(stage: Stage) -> None:
-    """What a program says when it fails is kept, and its last line told."""
+    """What a program says when it fails is kept, and its last line is reported."""
     ended = await stage.play("import sys; sys.exit('no such flag')\n", model=FakeModel())
     assert (ended.outcome, ended.turns) == (Outcome.CRASHED, 0)
     assert ended.detail == "the program ended with exit code 1: no such flag"
@@ -192,7 +192,7 @@ async def test_the_home_is_private_and_thrown_away(stage: Stage) -> None:
 
 
 def test_unknown_options_are_named() -> None:
-    """An option that does not exist is told by its name before anything runs."""
+    """An option that does not exist is reported by its name before anything runs."""
     with pytest.raises(UsageError, match="option presets of the agent cli"):
         create({"preset": "codex@1", "presets": "codex@1"})
     with pytest.raises(UsageError, match="option preset of the agent cli"):

@@ -43,10 +43,10 @@ def test_a_program_that_says_that_it_is_done_has_submitted() -> None:
 
 
 def test_a_program_that_fails_has_crashed_with_its_last_words() -> None:
-    """Another exit code is told with the last line that the program printed, without terminal colours."""
+    """Another exit code is reported with the last line that the program printed, without terminal colours."""
     finished = Finished(result=result(3, stderr=b"first\n\x1b[31mno key\x1b[0m\n\n"), stop=None, last=None)
-    told = outcome_of(PRESET, finished, account())
-    assert (told.outcome, told.detail) == (Outcome.CRASHED, "the program ended with exit code 3: no key")
+    printed = outcome_of(PRESET, finished, account())
+    assert (printed.outcome, printed.detail) == (Outcome.CRASHED, "the program ended with exit code 3: no key")
 
 
 def test_a_program_that_never_reached_its_model_has_crashed() -> None:

@@ -28,13 +28,13 @@ def test_every_shipped_preset_can_be_chosen() -> None:
 
 @pytest.mark.parametrize("text", ["codex", "codex@", "codex@1.0 --evil", "codex@/tmp/x"])
 def test_a_program_without_a_version_is_refused(text: str) -> None:
-    """Nothing is installed whose version nobody named; the error shows how."""
+    """Nothing is installed whose version no one named; the error shows how."""
     with pytest.raises(UsageError, match=r"codex@\d|unknown preset"):
         choose(text)
 
 
 def test_an_unknown_preset_names_the_nearest() -> None:
-    """A typo is told with what was meant, and that a file of one's own would do."""
+    """A typo is reported with what was meant, and that a file of one's own would do."""
     with pytest.raises(UsageError, match=r"did you mean 'codex'.*path"):
         choose("kodex@1.0")
 
@@ -53,12 +53,12 @@ def test_a_users_own_preset_is_a_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected"),
     [('wrong = "x"', "wrong"), ('files = {"../x" = ""}', "files"), ('trajectory = ["/etc/passwd"]', "trajectory")],
 )
-def test_a_wrong_preset_names_its_key(line: str, told: str) -> None:
+def test_a_wrong_preset_names_its_key(line: str, expected: str) -> None:
     """A preset is read strictly, and its files stay below the program's HOME."""
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=expected):
         parse_preset(f"{OWN}\n{line}\n", "own.toml")
 
 

@@ -151,7 +151,7 @@ def by_file(request: ChatRequest) -> ChatReply:
 async def test_file_iterate_asks_for_each_file_and_merges_for_each_build_file(
     tmp_path: Path, repository: Path
 ) -> None:
-    """Proposals reach exactly the build file that they name; one that names another is told and dropped."""
+    """Proposals reach exactly the build file that they name; one that names another is reported and dropped."""
     model, memory = FakeModel(say=by_file), Memory()
     ended = await create_file_iterate({}).attempt(assignment(tmp_path, model, task=rust_task(), trajectory=memory))
     assert len(model.requests) == 4
@@ -202,7 +202,7 @@ async def test_limits_keep_what_was_merged(tmp_path: Path, repository: Path) -> 
 
 @pytest.mark.parametrize("create", [create_all_in_one, create_imports_only, create_file_iterate])
 async def test_other_tasks_are_refused(tmp_path: Path, create: Callable[..., object]) -> None:
-    """A task that asks for no dependencies is told so, by the agent's fault and not the model's."""
+    """A task that asks for no dependencies is reported so, by the agent's fault and not the model's."""
     agent = create({})
     with pytest.raises(TaskError, match="use another agent"):
         await agent.attempt(assignment(tmp_path, FakeModel([])))  # type: ignore[attr-defined]
@@ -282,7 +282,7 @@ async def test_published_prompts_are_merged(tmp_path: Path, repository: Path, pu
 
 
 def test_a_folder_without_prompts_is_refused(tmp_path: Path, published: str) -> None:
-    """It is a mistake of the user's, told before anything is asked."""
+    """It is a mistake of the user's, reported before anything is asked."""
     with pytest.raises(UsageError, match="holds no dibench/prompt"):
         create_all_in_one({"prompts": str(tmp_path)})
     place = tmp_path / "checkout/dibench/prompt.py"

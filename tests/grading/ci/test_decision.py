@@ -107,8 +107,8 @@ def test_a_failure_names_its_step() -> None:
     assert "memory" in decided(red, code=1, commands=[command("1", -9, "memory")])[1]
 
 
-def test_time_that_is_up_is_told_apart() -> None:
-    """A job that was ended at its deadline timed out, whoever noticed first."""
+def test_time_that_is_up_is_distinguished() -> None:
+    """A job that was ended at its deadline timed out, whether act or groundup noticed first."""
     assert decided((), code=None, ending=Ending.TIMEOUT)[0] is JobOutcome.TIMEOUT
     assert decided((end("failure"),), code=1, commands=[command("1", -9, "timeout")])[0] is JobOutcome.TIMEOUT
 
@@ -122,6 +122,6 @@ def test_what_steps_print_is_never_act_s_word() -> None:
 
 
 def test_parts_of_composite_actions_are_no_steps() -> None:
-    """Only the job's own steps are told, not those that an action is made of."""
+    """Only the job's own steps are reported, not those that an action is made of."""
     inner = {**step("1", "failure"), "stepID": ["1", "inner"]}
     assert not read_act_log(json.dumps(inner).encode(), "test").steps

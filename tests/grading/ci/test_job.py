@@ -25,7 +25,7 @@ async def test_a_green_job_passes(tmp_path: pathlib.Path) -> None:
 
 
 async def test_a_red_job_fails_with_its_step(tmp_path: pathlib.Path) -> None:
-    """The failed step and its output are told, and later steps are not reached."""
+    """The failed step and its output are reported, and later steps are not reached."""
     result = await run(tmp_path, steps(CHECKOUT, TEST, "run: echo never"))
     assert result.outcome is JobOutcome.FAILED
     assert result.reason == "step 'Run tests' failed with exit code 1"
@@ -55,7 +55,7 @@ async def test_steps_speak_to_each_other(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
 async def test_nvm_answers_with_the_node_that_is_here(tmp_path: pathlib.Path) -> None:
-    """Runners have nvm: sourced or called, it gives the machine's Node.js, which is told as a substitute."""
+    """Runners have nvm: sourced or called, it gives the machine's Node.js, which is reported as a substitute."""
     script = r'. "$NVM_DIR/nvm.sh"; nvm install 4.2; nvm use 4.2; nvm exec 4.2 node --version | grep "^v"'
     result = await run(tmp_path, steps(f"{{name: test, run: '{script}'}}"))
     assert result.outcome is JobOutcome.PASSED, log_of(result)
@@ -109,7 +109,7 @@ async def test_skipped_tests_are_no_pass(tmp_path: pathlib.Path) -> None:
 
 
 async def test_time_ends_a_job(tmp_path: pathlib.Path) -> None:
-    """A job that hangs is ended at its deadline and told as such."""
+    """A job that hangs is ended at its deadline and reported as such."""
     result = await run(tmp_path, steps("{name: test, run: sleep 600}"), timeout_s=6.0)
     assert result.outcome is JobOutcome.TIMEOUT
 
@@ -140,7 +140,7 @@ async def test_there_is_no_network(tmp_path: pathlib.Path) -> None:
     assert failure.kind is FailureKind.NETWORK
 
 
-async def test_nothing_runs_before_obstacles_are_told(tmp_path: pathlib.Path) -> None:
+async def test_nothing_runs_before_obstacles_are_reported(tmp_path: pathlib.Path) -> None:
     """A job that cannot be run here, and a workflow that is not there, are the task's fault."""
     with pytest.raises(UnsupportedJobError, match="somebody/unheard-of"):
         await run(tmp_path / "a", steps("uses: somebody/unheard-of@v1"))

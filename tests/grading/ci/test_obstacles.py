@@ -57,11 +57,11 @@ def needs(
     ],
 )
 def test_obstacles_are_named(job: Mapping[str, object], kind: str) -> None:
-    """Whatever cannot be had here is told by its kind, before anything runs."""
+    """Whatever cannot be had here is reported by its kind, before anything runs."""
     assert [one.kind for one in needs(job).obstacles] == [kind]
 
 
-def test_an_unknown_action_is_told_by_name() -> None:
+def test_an_unknown_action_is_reported_by_name() -> None:
     """The sentence holds the action, so that a reader knows what is missing."""
     (obstacle,) = needs({"steps": [{"uses": "somebody/unheard-of/below@v1"}]}).obstacles
     assert "somebody/unheard-of/below" in obstacle.what
@@ -163,7 +163,7 @@ def test_two_references_of_one_action_are_two_stand_ins(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "told"),
+    ("step", "expected"),
     [
         (uses("taiki-e/install-action@v2"), "names no tool"),
         (uses("taiki-e/install-action@v2", tool="shellcheck"), "not available as a crate"),
@@ -183,11 +183,11 @@ def test_two_references_of_one_action_are_two_stand_ins(tmp_path: Path) -> None:
         (uses("astral-sh/setup-uv@v6", **{"no-such-input": "x"}), "input no-such-input"),
     ],
 )
-def test_what_a_stand_in_does_not_understand_is_told(step: dict[str, object], told: str) -> None:
+def test_what_a_stand_in_does_not_understand_is_reported(step: dict[str, object], expected: str) -> None:
     """A reference or an input that would change something is no silence: the job is not run, and this is why."""
     (obstacle,) = needs({"steps": [step]}).obstacles
     assert obstacle.kind == "action"
-    assert told in obstacle.what
+    assert expected in obstacle.what
 
 
 @pytest.mark.parametrize(

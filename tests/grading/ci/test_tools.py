@@ -49,7 +49,7 @@ def test_versions_of_python_are_understood(asked: str, first: str) -> None:
 
 @pytest.mark.parametrize("asked", ["pypy3.10", "pypy-3.9", "2.7", "3.13t", "graalpy-24", "nonsense"])
 def test_other_pythons_are_obstacles(asked: str) -> None:
-    """What is no CPython 3 with its lock is told, not replaced."""
+    """What is no CPython 3 with its lock is reported, not replaced."""
     assert isinstance(python_minors(asked), Obstacle)
 
 
@@ -85,7 +85,7 @@ def test_tools_come_from_actions_scripts_and_language() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "asked", "have", "told"),
+    ("kind", "asked", "have", "expected"),
     [
         ("node", ("20", "20.x", "v20.1"), "20.1.0", False),
         ("node", ("18",), "20.1.0", True),
@@ -96,12 +96,12 @@ def test_tools_come_from_actions_scripts_and_language() -> None:
         ("node", (), "20.1.0", False),
     ],
 )
-def test_substitutes_are_told(kind: str, asked: tuple[str, ...], have: str, told: bool) -> None:
+def test_substitutes_are_reported(kind: str, asked: tuple[str, ...], have: str, expected: bool) -> None:
     """A version that stands in the place of another is named; the one that was asked for is not."""
-    assert (substitute(kind, asked, have) is not None) is told
+    assert (substitute(kind, asked, have) is not None) is expected
 
 
-def test_versions_that_programs_are_asked_for_are_told() -> None:
+def test_versions_that_programs_are_asked_for_are_reported() -> None:
     """nvm and rustup bring nothing here, so what they were asked for is named beside what there is."""
     script = "nvm install --lts 18\nrustup toolchain install --profile minimal 1.70\ncargo +nightly test"
     asked = tools_of(steps({"run": script}), ()).asked

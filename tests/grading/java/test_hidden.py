@@ -37,7 +37,7 @@ def test_tests_are_named_by_class_and_method() -> None:
 
 
 def test_a_source_that_is_no_java_is_the_tasks_fault() -> None:
-    """Nobody's submission is blamed for it."""
+    """No one's submission is blamed for it."""
     with pytest.raises(TaskError, match="Broken"):
         named_tests({"java/Broken.java": b"class {"})
 

@@ -131,7 +131,7 @@ def test_special_files_are_left_out(kind: Kind) -> None:
     assert not plan([FoundEntry(path="x", kind=kind)], ORIGINAL, HIDDEN).kept
 
 
-def test_what_was_left_out_is_told_once_per_folder() -> None:
+def test_what_was_left_out_is_reported_once_per_folder() -> None:
     """A person who reads the list sees the folder, not each of its thousand files."""
     composed = _plan("tests/a/b.py", "tests/c.py", "conftest.py")
 

@@ -80,7 +80,7 @@ ALL_PASSED = {"t::a": "passed", "t::b": "passed", "t::c": "passed"}
     ids=["left", "signal", "gave up", "SystemExit", "timeout", "wall clock", "memory", "disk", "processes"],
 )
 def test_a_run_without_an_end_is_worth_nothing(report: RunnerReport, result: CommandResult, stage: Stage) -> None:
-    """What was said before a crash, a timeout or a limit does not count, and the kinds are told apart."""
+    """What was said before a crash, a timeout or a limit does not count, and the kinds are distinguished."""
     decision = _decide(report, result)
 
     assert (decision.status, decision.passed, decision.passed_before_end) == (Status.GRADED, 0, 3)
@@ -146,7 +146,7 @@ def test_giving_up_names_the_error_behind_it() -> None:
     assert reason.message == "pytest gave up with exit code 4: SyntaxError: invalid syntax (calc/core.py, line 12)"
 
 
-def test_a_failing_import_is_told_before_what_follows_from_it() -> None:
+def test_a_failing_import_is_reported_before_what_follows_from_it() -> None:
     """When a conftest cannot import the package, pytest gives up; the import is the reason, not a crash."""
     check = ImportCheck(file=None, error="ModuleNotFoundError: No module named 'calc'")
     decision = _decide(_report({}, exit_code=4, imports={"calc": check}))
@@ -159,7 +159,7 @@ def test_a_package_that_nothing_was_told_of_is_not_imported() -> None:
     assert _decide(_report(ALL_PASSED, imports={"other": FROM_SUBMISSION["calc"]})).passed == 0
 
 
-def test_collection_failures_are_told() -> None:
+def test_collection_failures_are_reported() -> None:
     """A file that cannot be collected costs its tests only, and is named."""
     decision = _decide(_report({"t::a": "passed"}, collection_errors={"tests/test_b.py": "ImportError: x"}))
 
@@ -170,7 +170,7 @@ def test_collection_failures_are_told() -> None:
 
 @pytest.mark.parametrize("outcome", ["passed", "xpassed"])
 def test_a_canary_that_passes_gives_a_forger_away(outcome: str) -> None:
-    """Whoever makes everything pass makes what cannot pass, pass too: tampered."""
+    """A submission that makes everything pass makes canaries pass, too: tampered."""
     forged = {CANARIES[0].key: Result.model_validate({"outcome": outcome})}
     report = _report(ALL_PASSED)
     decision = _decide(report.model_copy(update={"results": {**report.results, **forged}}))

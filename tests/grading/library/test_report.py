@@ -82,7 +82,7 @@ def test_a_line_that_is_no_event_of_this_run_counts_for_nothing(data: bytes) -> 
 
 
 @pytest.mark.parametrize("order", [("passed", "failed"), ("failed", "passed")])
-def test_a_test_that_is_told_twice_has_the_worse_outcome(order: tuple[str, str]) -> None:
+def test_a_test_that_is_reported_twice_has_the_worse_outcome(order: tuple[str, str]) -> None:
     """Adding a second, better result gains nothing."""
     report = parse_report(_test("a", order[0]) + _test("a", order[1]), TOKEN)
 

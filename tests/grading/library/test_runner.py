@@ -17,7 +17,7 @@ RUNNER = Path(library.__file__).with_name("runner.py")
 
 
 def _run(tree: Path, files: dict[str, str], **changes: object) -> tuple[RunnerReport, int]:
-    """Write *files* and run the hidden tests among them; return what was told, and the exit code."""
+    """Write *files* and run the hidden tests among them; return the report and the exit code."""
     for name, text in files.items():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(text)
@@ -62,7 +62,7 @@ def _outcomes(report: RunnerReport) -> dict[str, str]:
     return {str(test): said.outcome for test, said in report.results.items()}
 
 
-def test_every_kind_of_outcome_is_told(tmp_path: Path) -> None:
+def test_every_kind_of_outcome_is_reported(tmp_path: Path) -> None:
     """Each test is reported once, whatever its phases did."""
     tests = """
 import pytest
@@ -122,7 +122,7 @@ def pytest_collection_modifyitems(session, items):
     }
 
 
-def test_a_file_that_cannot_be_collected_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_collected_is_reported(tmp_path: Path) -> None:
     """The message names the error, not the frames above it."""
     tests = "from calc import nothing\n\ndef test_x(): pass\n"
     report, _ = _run(tmp_path, {"calc.py": "", "tests/test_a.py": tests})
@@ -132,7 +132,7 @@ def test_a_file_that_cannot_be_collected_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("style", ["short", "native"])
-def test_a_syntax_error_is_told_with_its_file_and_line(style: str, tmp_path: Path) -> None:
+def test_a_syntax_error_is_reported_with_its_file_and_line(style: str, tmp_path: Path) -> None:
     """Who wrote the submission learns where it is broken, also when a test imports it by way of other files."""
     files = {"calc.py": "import deep\n", "deep.py": "\ndef broken(:\n", "tests/test_a.py": "import calc\n"}
     arguments = ["--rootdir", str(tmp_path), "-p", "no:cacheprovider", f"--tb={style}", str(tmp_path / "tests")]
@@ -144,7 +144,7 @@ def test_a_syntax_error_is_told_with_its_file_and_line(style: str, tmp_path: Pat
     assert "line 2" in message
 
 
-def test_the_place_of_the_package_is_told(tmp_path: Path) -> None:
+def test_the_place_of_the_package_is_reported(tmp_path: Path) -> None:
     """The parent can see what was tested; a package that no test imported is imported for that."""
     report, _ = _run(tmp_path, {"calc/__init__.py": "", "tests/test_a.py": "def test_x(): pass\n"})
 
@@ -164,7 +164,7 @@ def test_a_folder_is_not_a_package(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("statement", ["raise SystemExit(0)", "raise KeyboardInterrupt", "1/0", "import nowhere"])
-def test_a_package_that_cannot_be_imported_is_told(tmp_path: Path, statement: str) -> None:
+def test_a_package_that_cannot_be_imported_is_reported(tmp_path: Path, statement: str) -> None:
     """Whatever the submission raises while it is imported, the runner lives to tell it."""
     files = {"calc.py": statement + "\n", "tests/test_a.py": "def test_x(): pass\n"}
     report, code = _run(tmp_path, files)
@@ -174,7 +174,7 @@ def test_a_package_that_cannot_be_imported_is_told(tmp_path: Path, statement: st
     assert code == 0
 
 
-def test_leaving_while_tests_are_collected_is_told(tmp_path: Path) -> None:
+def test_leaving_while_tests_are_collected_is_reported(tmp_path: Path) -> None:
     """A module that raises SystemExit in collection breaks the session off; no end record calls it complete."""
     report, code = _run(tmp_path, {"calc.py": "raise SystemExit(0)\n", "tests/test_a.py": "import calc\n"})
 
@@ -266,7 +266,7 @@ threading.Thread(target=threading.Event().wait).start()
 
 
 def test_the_report_is_not_at_its_first_number(tmp_path: Path) -> None:
-    """Whoever writes to the descriptors that a program is usually given reaches nothing."""
+    """Writing to the descriptors that a program usually has reaches nothing."""
     tests = """
 import os
 

@@ -17,8 +17,8 @@ Respond = Callable[[str, str], bytes]
 
 def http(status: int, body: str = "", **headers: str) -> bytes:
     """Return an ordinary answer."""
-    told = {"Content-Type": "application/json", "Content-Length": str(len(body.encode())), **headers}
-    lines = [f"HTTP/1.1 {status} Whatever", *(f"{name}: {value}" for name, value in told.items())]
+    ended = {"Content-Type": "application/json", "Content-Length": str(len(body.encode())), **headers}
+    lines = [f"HTTP/1.1 {status} Whatever", *(f"{name}: {value}" for name, value in ended.items())]
     return ("\r\n".join([*lines, "", ""]) + body).encode()
 
 

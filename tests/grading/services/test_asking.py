@@ -36,12 +36,12 @@ async def test_what_is_no_http_is_no_answer(data: bytes, tmp_path: Path) -> None
 
 
 async def test_silence_ends(tmp_path: Path) -> None:
-    """A service that accepts and says nothing holds nobody up."""
+    """A service that accepts and says nothing holds no one up."""
     async with serving(lambda method, path: b"", tmp_path, timeout_s=0.3) as caller:
         assert await caller.get("/") is None
 
 
-async def test_nobody_listening_is_no_answer(tmp_path: Path) -> None:
+async def test_no_one_listening_is_no_answer(tmp_path: Path) -> None:
     """A refused connection is not an error of groundup."""
     async with serving(lambda method, path: http(200), tmp_path) as caller:
         caller.port = 9

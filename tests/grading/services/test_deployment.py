@@ -92,7 +92,7 @@ async def test_others_start_when_it_is_ready(tmp_path: Path) -> None:
 
 
 async def test_others_start_when_it_is_late(tmp_path: Path) -> None:
-    """A service that cannot be in time any more keeps nobody waiting, and is still found when it answers."""
+    """A service that cannot be in time any more keeps no one waiting, and is still found when it answers."""
     turns = Turns(1)
     lifecycle = Lifecycle(ready_s=0.01, late_s=60)
     started = asyncio.Event()

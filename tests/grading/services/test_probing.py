@@ -132,7 +132,7 @@ async def test_ids_of_several_kinds_are_tried(tmp_path: Path) -> None:
 
 
 class Shop:
-    """A service that makes things under ids that nobody guesses, and shows them with *shown*."""
+    """A service that makes things under ids that no one guesses, and shows them with *shown*."""
 
     def __init__(self, shown: int) -> None:
         self.things: set[str] = set()

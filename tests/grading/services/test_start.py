@@ -30,7 +30,7 @@ def test_the_published_order_is_kept(files: list[str], found: str, tmp_path: Pat
     assert start.found == found
 
 
-def test_nothing_to_start_is_told(tmp_path: Path) -> None:
+def test_nothing_to_start_is_reported(tmp_path: Path) -> None:
     """A tree without any of them has no start command."""
     assert find_start(write_tree(tmp_path, {"README.md": ""}), 8080) is None
 
@@ -61,7 +61,7 @@ def test_scripts_that_install_are_known(script: str, installs: bool, tmp_path: P
 
 
 def test_django_is_started_on_the_port(tmp_path: Path) -> None:
-    """manage.py needs to be told where to listen."""
+    """manage.py needs an address to listen on."""
     start = find_start(write_tree(tmp_path, {"manage.py": ""}), 8123)
 
     assert start is not None

@@ -80,7 +80,7 @@ def test_laws(manifest_format: ManifestFormat, data: bytes, path: str, ends: byt
 
 
 def test_setup_cfg() -> None:
-    """Lists on lines and between semicolons, extras, `file:` and build requirements are told apart."""
+    """Lists on lines and between semicolons, extras, `file:` and build requirements are distinguished."""
     manifest = SetupCfg().read(SETUP_CFG, "setup.cfg")
     found = {(item.kind, item.group, item.name): item for item in manifest.dependencies}
     assert found[DependencyKind.RUNTIME, "", "requests"].marker == 'python_version < "3.9"'
@@ -118,7 +118,7 @@ def test_pipfile() -> None:
 
 
 def test_environment() -> None:
-    """Conda's packages name conda as their origin, so that nobody looks them up on the package index."""
+    """Conda's packages name conda as their origin, so that no one looks them up on the package index."""
     found = {item.name: item for item in EnvironmentYml().read(ENVIRONMENT, "environment.yml").dependencies}
     assert found["numpy"].origin == CONDA
     assert found["numpy"].constraint == "=1.26"

@@ -134,8 +134,8 @@ def check_any(data: bytes, path: str) -> None:
     try:
         manifest = FORMATS[path].read(data, path)
     except ManifestError as error:
-        told = str(error)
-        assert told.startswith(path), told
+        printed = str(error)
+        assert printed.startswith(path), printed
         return
     assert FORMATS[path].write(data, manifest.dependencies, path) == data
     FORMATS[path].mask(data, path)

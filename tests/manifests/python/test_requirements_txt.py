@@ -54,7 +54,7 @@ def test_utf_16() -> None:
 
 
 def test_all_forms() -> None:
-    """Hashes, options, editable, local, named and unnamed locations are told apart; the project itself is none."""
+    """Hashes, options, editable, local, named and unnamed locations differ; the project itself is none."""
     manifest = FORMAT.read(FULL, PATH)
     found = {item.name or item.origin: item for item in manifest.dependencies}
     assert dict(found["attrs"].details)["options"] == "--hash=sha256:aaaa --hash=sha256:bbbb"
@@ -118,7 +118,7 @@ def test_odd_addresses() -> None:
 
 
 def test_nonsense_is_kept_as_invalid() -> None:
-    """A line that is no requirement does not fail the file: it is told by a detail, and masked with the others."""
+    """A line that is no requirement does not fail the file: it gets a detail, and is masked with the others."""
     data = b"good\n4 + 4 = 2\nbad package name\n\xff\xfe\n"
     found = FORMAT.read(data, PATH).dependencies
     assert [dict(item.details).get("invalid") is None for item in found] == [True, False, False, False]

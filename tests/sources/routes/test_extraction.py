@@ -70,7 +70,7 @@ def test_tests_and_dependencies_declare_nothing(tmp_path: Path) -> None:
     ]
 
 
-def test_where_a_route_stands_is_told() -> None:
+def test_where_a_route_stands_is_reported() -> None:
     """File, line and framework lead a reader to the declaration."""
     (route,) = routes_in([SourceFile("app.py", _FLASK.format("/a").encode())])
     assert (route.framework, route.file, route.line) == ("flask", "app.py", 3)

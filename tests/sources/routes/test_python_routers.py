@@ -129,8 +129,8 @@ def test_fastapi_routers_with_every_prefix_on_the_way() -> None:
     ]
 
 
-def test_a_router_that_nobody_takes_in_serves_nothing() -> None:
-    """Declared is not served; but where it is told only at run time which routers are taken in, all may be."""
+def test_a_router_that_no_one_takes_in_serves_nothing() -> None:
+    """Declared is not served; but where it is reported only at run time which routers are taken in, all may be."""
     router = """
         from fastapi import APIRouter
         router = APIRouter()

@@ -55,7 +55,7 @@ def groundup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 
     def call(*arguments: str | Path) -> Ended:
         code = main([str(argument) for argument in arguments])
-        told = capsys.readouterr()
-        return Ended(code, told.out, told.err)
+        ended = capsys.readouterr()
+        return Ended(code, ended.out, ended.err)
 
     return call

@@ -31,7 +31,7 @@ def names(found: InstanceProblem, submission: Path) -> tuple[MatchCounts, dict[s
 
 
 def test_one_malformed_file_leaves_the_others_alone(tmp_path: Path) -> None:
-    """Only its own dependencies are missing, and the reason is told."""
+    """Only its own dependencies are missing, and the reason is reported."""
     masked = {"a/package.json": '{"dependencies": {}}', "package.json": '{"dependencies": {}}'}
     full = {
         "a/package.json": '{"dependencies": {"x": "1", "z": "1"}}',

@@ -12,7 +12,7 @@ from tests.suites.dibench.made import instance, write_dataset
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "expected"),
     [
         ({"language": "cobol"}, "language: must be"),
         ({"patch": ""}, "patch: "),
@@ -24,21 +24,21 @@ from tests.suites.dibench.made import instance, write_dataset
         ({"env_specs": {"SDK": 1}}, "env_specs.SDK: "),
     ],
 )
-def test_errors_name_line_and_field(tmp_path: Path, changes: dict[str, object], told: str) -> None:
+def test_errors_name_line_and_field(tmp_path: Path, changes: dict[str, object], expected: str) -> None:
     """What is wrong is found without reading anything else."""
     lines = [json.dumps(instance("one_alpha")), "", json.dumps(instance("two_beta", **changes))]
     (tmp_path / "regular.jsonl").write_text("\n".join(lines))
-    with pytest.raises(UsageError, match=rf"regular\.jsonl, line 3: {told}"):
+    with pytest.raises(UsageError, match=rf"regular\.jsonl, line 3: {expected}"):
         read_dataset(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("line", "told"), [(b"{", "not JSON"), (b"[]", "an object"), (b'{"a": "\xff"}', "not UTF-8")]
+    ("line", "expected"), [(b"{", "not JSON"), (b"[]", "an object"), (b'{"a": "\xff"}', "not UTF-8")]
 )
-def test_lines_that_are_no_objects(tmp_path: Path, line: bytes, told: str) -> None:
+def test_lines_that_are_no_objects(tmp_path: Path, line: bytes, expected: str) -> None:
     """A line that cannot be read is named."""
     (tmp_path / "regular.jsonl").write_bytes(line)
-    with pytest.raises(UsageError, match=f"line 1: {told}"):
+    with pytest.raises(UsageError, match=f"line 1: {expected}"):
         read_dataset(tmp_path)
 
 
@@ -55,7 +55,7 @@ def test_subsets_and_folders(tmp_path: Path) -> None:
 
 
 def test_ids_that_stand_twice(tmp_path: Path) -> None:
-    """In one file: refused. In two subsets: told apart by language and subset."""
+    """In one file: refused. In two subsets: distinguished by language and subset."""
     root = write_dataset(tmp_path / "a")
     line = json.dumps(instance("one_alpha")) + "\n"
     (root / "large.jsonl").write_text(line)
@@ -67,7 +67,7 @@ def test_ids_that_stand_twice(tmp_path: Path) -> None:
 
 
 def test_a_patch_that_does_not_fit_is_the_tasks_fault(tmp_path: Path) -> None:
-    """Nobody's prediction is blamed for damaged data."""
+    """No one's prediction is blamed for damaged data."""
     root = write_dataset(tmp_path / "a")
     (root / "repo-data/python/one_alpha/pyproject.toml").write_text("something else\n")
     problem = next(one for one in read_dataset(root).problems if one.id == "one_alpha")

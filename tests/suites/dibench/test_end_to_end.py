@@ -116,7 +116,7 @@ def test_lines_may_hold_patches(groundup: Groundup, tmp_path: Path) -> None:
 
 
 def test_a_tree_is_laid_over_the_repository(groundup: Groundup, tmp_path: Path) -> None:
-    """Files of a tree stand in the place of the masked ones; what is no build file is told and ignored."""
+    """Files of a tree stand in the place of the masked ones; what is no build file is reported and ignored."""
     write_tree(tmp_path / "p/one_alpha", {"pyproject.toml": PYTHON_ORIGINAL, "requirements.txt": "made-up-name\n"})
     ended = groundup("evaluate", "dibench", "-p", tmp_path / "p", "--tasks", "one_alpha", "--json")
     assert scores(ended.document) == {"one_alpha": (4, 4)}
@@ -133,7 +133,7 @@ def verdict(tmp_path: Path, document: Any) -> Any:
 
 
 def test_what_was_added_is_looked_up(groundup: Groundup, tmp_path: Path) -> None:
-    """Fake, version-missing and unverifiable are apart, and a fake is told by name."""
+    """Fake, version-missing and unverifiable are apart, and a fake is reported by name."""
     declared = (
         '["requests>=2.31", "made-up-name", "old>=2", "asked-by-nobody", "x @ git+https://example.invalid/x"]'
     )
@@ -161,7 +161,7 @@ def test_paths_are_looked_for_in_the_repository(groundup: Groundup, tmp_path: Pa
     assert verdict(tmp_path, official.document)["facts"]["fake"] == 1
 
 
-def test_what_nobody_was_asked_about_is_not_fake(
+def test_what_no_one_was_asked_about_is_not_fake(
     groundup: Groundup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a registry everything is unverifiable; the published code calls any failure fake."""
@@ -173,7 +173,7 @@ def test_what_nobody_was_asked_about_is_not_fake(
 
 
 def test_a_patch_that_leads_outside_gets_nothing(groundup: Groundup, tmp_path: Path) -> None:
-    """Nothing is written, everything counts as missing, and the reason is told."""
+    """Nothing is written, everything counts as missing, and the reason is reported."""
     _, masked, original = INSTANCES["one_alpha"]
     hostile = diff(masked, original).replace("pyproject.toml", "../../pyproject.toml")
     write_tree(tmp_path / "p/one_alpha", {"patch.diff": hostile})
@@ -216,15 +216,15 @@ def test_a_report_without_the_data_says_so(
 
 def test_statistics_count_the_source(groundup: Groundup) -> None:
     """Files, lines and tests are of the language's source only; dependencies are those that were masked."""
-    told = groundup("tasks", "dibench", "--statistics", "--json").document["scores"]
-    python = told["regular, python"]
+    printed = groundup("tasks", "dibench", "--statistics", "--json").document["scores"]
+    python = printed["regular, python"]
     assert {name: python[name]["value"] for name in ("files", "lines", "dependencies", "tests")} == {
         "files": 2,
         "lines": 4,
         "dependencies": 2,
         "tests": 1,
     }
-    assert told["regular, all"]["repositories"]["numerator"] == 3
+    assert printed["regular, all"]["repositories"]["numerator"] == 3
 
 
 def test_ablations_change_one_kind_of_mistake(groundup: Groundup, tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_ablations_change_one_kind_of_mistake(groundup: Groundup, tmp_path: Path
 def test_no_data_is_said_with_what_to_do(
     groundup: Groundup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Without data there are no tasks, and the way to get it is told."""
+    """Without data there are no tasks, and the way to get it is reported."""
     monkeypatch.setenv("GROUNDUP_DATA_DIR", str(tmp_path / "nothing"))
     ended = groundup("tasks", "dibench")
     assert ended.code == 2

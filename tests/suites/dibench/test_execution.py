@@ -105,7 +105,7 @@ def test_a_build_file_is_no_place_for_tests(executing: Groundup, tmp_path: Path)
     assert found["facts"]["taken back"] == "package.json"
 
 
-def test_a_name_that_nobody_has_is_told(executing: Groundup, tmp_path: Path) -> None:
+def test_a_name_that_no_one_has_is_reported(executing: Groundup, tmp_path: Path) -> None:
     """An invented dependency fails the build, and the kind says that it was not found."""
     wrong = PYTHON.masked["pyproject.toml"].replace("[]", '["no-such-thing"]')
     write_tree(tmp_path / "p/tiny-python", {"pyproject.toml": wrong})

@@ -50,7 +50,7 @@ def test_commands_are_read(command: str, job: str | None, workflow: str, matrix:
 
 @pytest.mark.parametrize("command", ["", "make test", "act -j 'open"])
 def test_other_commands_are_the_task_s_fault(command: str) -> None:
-    """What does not call act is told."""
+    """What does not call act is reported."""
     with pytest.raises(TaskError, match="act_command"):
         job_command(asked(command))
 
@@ -169,7 +169,7 @@ async def test_machine_faults_say_nothing_of_a_task(dataset: InstanceSet, tmp_pa
 async def test_a_busy_machine_disproves_nothing(
     dataset: InstanceSet, tmp_path: Path, subject: Which, kind: str, idle_s: float, standing: str
 ) -> None:
-    """A job that others kept from the processors is owed again; one that is slow by itself is told so."""
+    """A job that others kept from the processors is owed again; one that is slow by itself is reported so."""
 
     async def try_once(which: Which, number: int) -> Verdict:
         if which != subject:

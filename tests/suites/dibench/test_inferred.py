@@ -70,7 +70,7 @@ def test_a_package_of_an_extra_may_be_needed_besides(groundup: Groundup, tmp_pat
     assert "dependencies = [" in text
 
 
-def test_what_extras_name_is_told_apart_from_requirements(tmp_path: Path) -> None:
+def test_what_extras_name_differs_from_requirements(tmp_path: Path) -> None:
     """What an extra names is required only where loading surely imports it; what extras leave out counts."""
     files = {
         "pyproject.toml": '[project]\nname = "alpha"\ndependencies = []\n[project.optional-dependencies]\n'

@@ -14,7 +14,7 @@ from tests.suites.dibench.made import JAVASCRIPT_ORIGINAL, write_prediction
 def test_names_come_from_the_data_and_from_runs(
     groundup: Groundup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Registries that cannot be asked are told and leave the exit code at 3; what is in the file is kept."""
+    """Registries that cannot be asked are reported and leave the exit code at 3; what is in the file is kept."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "site").mkdir()
     with served(tmp_path / "site") as address:

@@ -172,7 +172,7 @@ async def test_pip_installs_by_the_declaration_of_the_image(laboratory: Laborato
 
 @pytest.mark.end_to_end
 async def test_an_install_that_fails_changes_nothing(laboratory: Laboratory) -> None:
-    """Tests still find the library by PYTHONPATH, so a repository that does not install can score; it is told."""
+    """Tests still find the library by PYTHONPATH, so a repository that does not install can score, with a note."""
     task = Shelled(commands=(PIP, PYTEST), exit_codes="1 1", passed=1, said={}, needed="absent.md")
     graded = await laboratory.official(_published(task), laboratory.submission(_files(task)))
 
@@ -205,24 +205,26 @@ async def test_grading_changes_neither_the_submission_nor_the_layer(laboratory: 
 
 
 @pytest.mark.end_to_end
-async def test_a_builder_without_an_index_is_told_apart(laboratory: Laboratory) -> None:
-    """Where pip may fetch and nothing lends it an index, the user is told which setting to change."""
+async def test_a_builder_without_an_index_is_distinguished(laboratory: Laboratory) -> None:
+    """Where pip may fetch and nothing lends it an index, the error names the setting to change."""
     task = _published(Shelled(commands=(PIP, PYTEST), exit_codes="", passed=0, said={}))
     with pytest.raises(InfrastructureError, match="official_installs"):
         await laboratory.official(task, laboratory.submission({}), installs="open")
 
 
 @pytest.mark.parametrize(
-    ("code", "ending", "told"),
+    ("code", "ending", "expected"),
     [(5, Ending.EXITED, 5), (-9, Ending.EXITED, 137), (None, Ending.TIMEOUT, 137), (127, Ending.EXITED, 127)],
 )
-def test_a_failing_command_is_quoted_with_its_code(code: int | None, ending: Ending, told: int) -> None:
+def test_a_failing_command_is_quoted_with_its_code(code: int | None, ending: Ending, expected: int) -> None:
     """What the evaluator reads of a failure holds both streams and the code as an engine tells it."""
     result = CommandResult(exit_code=code, ending=ending, stdout=b"3 passed", stderr=b"2 errors", duration_s=1)
     said = said_of("pytest tests", ["pytest", "tests"], result)
 
-    assert said.exit_code == told
-    assert {f"It returned with code {told}", "The content of stdout is '3 passed'"} <= set(said.output.split("\n"))
+    assert said.exit_code == expected
+    assert {f"It returned with code {expected}", "The content of stdout is '3 passed'"} <= set(
+        said.output.split("\n")
+    )
     assert "2 errors" in said.output
 
 

@@ -216,7 +216,7 @@ def test_number(number): assert number
 
 
 async def test_identities_are_ignored(laboratory: Laboratory) -> None:
-    """Tests that nobody wrote, parametrized by the submission, stand in for hidden ones that fail."""
+    """Tests that no one wrote, parametrized by the submission, stand in for hidden ones that fail."""
     published = Published(
         original={**FOLDER.original, "tests/test_numbers.py": IDENTITIES},
         hidden=FOLDER.hidden,

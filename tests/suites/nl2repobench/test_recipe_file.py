@@ -65,7 +65,7 @@ def test_a_written_recipe_shows_one_test_per_line() -> None:
     ],
 )
 def test_a_wrong_recipe_is_named_with_its_place(text: str, message: str) -> None:
-    """Whoever edits a recipe is told the file, the key and what to read; it is never a submission's fault."""
+    """An error names the file, the key and what to read; it is never a submission's fault."""
     with pytest.raises(TaskError, match=message) as caught:
         parse_recipe(text, "calc.toml")
     assert str(caught.value).startswith("calc.toml: ")

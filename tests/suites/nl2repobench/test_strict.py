@@ -71,7 +71,7 @@ DYING = {
 
 
 @pytest.mark.parametrize("name", DYING)
-async def test_the_ways_to_die_are_told_apart(trial: Trial, name: str) -> None:
+async def test_the_ways_to_die_are_distinguished(trial: Trial, name: str) -> None:
     """Import failure, crash, timeout and a limit each have their own reason, and none of them is tampering."""
     code, stage = DYING[name]
     graded = await trial.grade({"calc/__init__.py": code}, timeout_s=3 if stage is Stage.TIMEOUT else None)
@@ -158,7 +158,7 @@ def test_what_could_not_be_taken_in_is_a_zero_over_the_expected_tests() -> None:
 
 
 def test_a_task_without_a_frozen_recipe_is_the_tasks_fault() -> None:
-    """Nobody's submission is blamed for a recipe that is not there."""
+    """No one's submission is blamed for a recipe that is not there."""
     with pytest.raises(TaskError, match="no frozen recipe"):
         NL2RepoStrictGrader({}).zero(TASK, Reason(stage=Stage.INTAKE, message="too large"))
 

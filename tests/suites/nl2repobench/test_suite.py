@@ -48,7 +48,7 @@ def test_with_data_a_task_names_its_version_and_count() -> None:
 
 
 def test_a_task_without_a_recipe_is_listed_and_not_run_unasked() -> None:
-    """Published tasks are all there; what nobody can grade yet is not among those that a run takes by itself."""
+    """Published tasks are all there; what no one can grade yet is not among those that a run takes by itself."""
     suite = Nl2RepoBench({"calc": RECIPE}, SPECIFIED)
     calc, other = suite.tasks()
 

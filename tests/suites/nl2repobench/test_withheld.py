@@ -1,4 +1,4 @@
-"""What registries refuse to whoever writes an original anew."""
+"""What registries refuse to an agent that writes an original anew."""
 
 from packaging.utils import canonicalize_name
 
@@ -9,7 +9,7 @@ from groundup.suites.nl2repobench.suite import Nl2RepoBench
 
 
 def test_every_shipped_task_withholds_its_original() -> None:
-    """The distribution that the original was fetched as is never given out to whoever writes it."""
+    """The distribution that the original was fetched as is never given to an agent that writes it."""
     suite = Nl2RepoBench(shipped_recipes())
     for task in suite.tasks():
         withheld = {canonicalize_name(name) for name in suite.withheld(task)}

@@ -39,7 +39,7 @@ def test_when_a_route_is_an_endpoint(declaration: str, endpoint: str, expected: 
 
 
 def test_routes_that_catch_what_they_are_not() -> None:
-    """A parameter's route answers for literal paths that nobody implemented."""
+    """A parameter's route answers for literal paths that no one implemented."""
     routes = [route("GET /files/{}"), route("GET /{*}"), route("POST /files/{}"), route("GET /files/search")]
     assert caught_by(parse_endpoint("GET /files/search"), routes) == (routes[0], routes[1])
 

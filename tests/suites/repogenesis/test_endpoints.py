@@ -56,6 +56,6 @@ def test_any_two_texts_can_be_compared(path: str, pattern: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "GET", "GET users", "LOOK /users"])
 def test_what_is_no_endpoint_is_refused(text: str) -> None:
-    """A table with a wrong entry is told, not guessed at."""
+    """A table with a wrong entry is reported, not guessed at."""
     with pytest.raises(ValueError, match="is no endpoint"):
         parse_endpoint(text)

@@ -21,7 +21,7 @@ START = {"start.sh": "exec python app.py\n", "requirements.txt": ""}
 SHORT = LIFECYCLE.model_copy(update={"ready_s": 3})
 
 
-def told(graded: Graded) -> object:
+def ended(graded: Graded) -> object:
     """Return what is said of the deployment."""
     return graded.verdict.facts["dsr_message"]
 
@@ -31,7 +31,7 @@ async def test_an_honest_service_is_alive_tested_and_counted(trial: Trial) -> No
     """Deployment, tests over those found by reading, test coverage, and sizes with the hidden tests in."""
     graded = await trial.legacy({"app.py": HONEST, **START, "tests/test_own.py": "def test_own(): pass\n"}, SHORT)
     facts = graded.verdict.facts
-    assert told(graded) == "Server started successfully"
+    assert ended(graded) == "Server started successfully"
     assert share(graded, "deployed") == 1
     assert (passed(graded), graded.verdict.score and graded.verdict.score.denominator) == (4, 4)
     assert (facts["parsed"], facts["reported"]) == (4, 4)
@@ -51,12 +51,12 @@ async def test_an_honest_service_is_alive_tested_and_counted(trial: Trial) -> No
         ({**DAEMON, "requirements.txt": ""}, "Server exited with code 0", 4),
     ],
 )
-async def test_each_way_not_to_be_deployed_is_told(
+async def test_each_way_not_to_be_deployed_is_reported(
     trial: Trial, files: dict[str, str], message: str, points: int
 ) -> None:
     """Without a declaration, a script or a living process nothing is deployed, nor a daemon; tests run."""
     graded = await trial.legacy(files, SHORT)
-    assert told(graded) == message
+    assert ended(graded) == message
     assert ("last words: no disk" in graded.verdict.reasons[0].message) == ("no disk" in files.get("start.sh", ""))
     assert share(graded, "deployed") == 0
     assert graded.verdict.score is not None

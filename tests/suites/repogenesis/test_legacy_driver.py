@@ -94,19 +94,19 @@ def test_a_script_comes_before_the_wrapper_and_that_before_maven(tmp_path: Path)
 def test_commands_have_a_terminal_that_answers(tmp_path: Path) -> None:
     """Quarkus's question gets its `r`."""
     script = "test -t 1 && printf 'Press [r] to resume'; read answer; echo; echo got $answer"
-    told, late = on_terminal(["bash", "-c", script], tmp_path, 20)
-    assert "got r" in told
+    ended, late = on_terminal(["bash", "-c", script], tmp_path, 20)
+    assert "got r" in ended
     assert not late
 
 
-def test_a_late_command_is_ended_and_one_that_cannot_start_is_told(tmp_path: Path) -> None:
+def test_a_late_command_is_ended_and_one_that_cannot_start_is_reported(tmp_path: Path) -> None:
     """What it printed until then is kept; a wrapper that may not be executed is only a message."""
-    told, late = on_terminal(["bash", "-c", "echo begun; sleep 60"], tmp_path, 0.5)
-    assert told.split() == ["begun", "TIMEOUT"]
+    ended, late = on_terminal(["bash", "-c", "echo begun; sleep 60"], tmp_path, 0.5)
+    assert ended.split() == ["begun", "TIMEOUT"]
     assert late
     (tmp_path / "mvnw").write_text("#!/bin/sh\n")
-    told, late = on_terminal([str(tmp_path / "mvnw"), "clean", "test"], tmp_path, 5)
-    assert "Permission denied" in told
+    ended, late = on_terminal([str(tmp_path / "mvnw"), "clean", "test"], tmp_path, 5)
+    assert "Permission denied" in ended
     assert not late
 
 
@@ -121,8 +121,8 @@ def test_surefires_reports_are_read_wherever_they_lie(tmp_path: Path) -> None:
     assert surefire(tmp_path) == [[5, 1, 0, 1]]
 
 
-def test_tests_run_beside_the_service_which_nobody_reads(tmp_path: Path) -> None:
-    """A service that prints without end does not halt; it ends with the tests; reports and output are told."""
+def test_tests_run_beside_the_service_which_no_one_reads(tmp_path: Path) -> None:
+    """A service that prints without end does not halt; it ends with the tests; reports and output are reported."""
     tests = "kill -0 $(cat service) && echo it lives\nd=target/surefire-reports; mkdir -p $d; cp r $d/TEST-r.xml\n"
     report = REPORT.format(name="r", tests=4)
     service = "echo $$ > service\nhead -c 300000 /dev/zero\nexec sleep 60\n"
@@ -158,7 +158,7 @@ def test_tests_run_beside_the_service_which_nobody_reads(tmp_path: Path) -> None
 def test_what_is_not_built_is_not_started(
     tmp_path: Path, installer: list[str], script: str | None, expected: dict[str, object]
 ) -> None:
-    """The build's end is told, then the script's, with what it printed."""
+    """The build's end is reported, then the script's, with what it printed."""
     if script is not None:
         (tmp_path / "start.sh").write_text(f"{script}\n")
     settings = {

@@ -50,7 +50,7 @@ def test_the_first_count_of_each_kind_is_taken(output: str, counted: LegacyCount
     ],
 )
 def test_a_word_is_enough_for_a_service_that_died(exit_code: int | None, output: str, success: bool) -> None:
-    """Alive, or dead with a word that services print: deployed; else the exit code is told."""
+    """Alive, or dead with a word that services print: deployed; else the exit code is reported."""
     started = read_start(exit_code, output)
     assert started.success is success
     if not success:

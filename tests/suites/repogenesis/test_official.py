@@ -60,7 +60,7 @@ async def test_a_daemon_is_not_deployed_and_passes_all_tests(trial: Trial) -> No
 
 
 @pytest.mark.end_to_end
-async def test_the_words_of_a_service_that_dies_are_told(trial: Trial) -> None:
+async def test_the_words_of_a_service_that_dies_are_reported(trial: Trial) -> None:
     """The reason holds what the service said last, and nothing of what the published steps say."""
     graded = await trial.official({"start.sh": "echo 'mkdir: Read-only file system' >&2; exit 3\n"})
 
@@ -79,7 +79,7 @@ async def test_a_process_that_merely_lives_is_deployed(trial: Trial) -> None:
 
 @pytest.mark.end_to_end
 async def test_skipped_tests_leave_the_denominator(trial: Trial) -> None:
-    """A published fault: a server that answers 404 to everything has an undefined share, told as 0."""
+    """A published fault: a server that answers 404 to everything has an undefined share, reported as 0."""
     graded = await trial.official({"app.py": NOT_FOUND})
 
     assert numbers(graded) == (True, 0.0)
@@ -147,12 +147,12 @@ def test_without_markers_the_whole_log_is_read() -> None:
 
 
 def test_nothing_counted_is_a_rate_of_zero() -> None:
-    """0/0 is told as 0 and left out of averages."""
+    """0/0 is reported as 0 and left out of averages."""
     assert LogCounts().rate == 0.0
 
 
 def test_the_first_section_wins_and_its_last_lines() -> None:
-    """Whoever prints the end marker first decides."""
+    """The first end marker decides, also one that the submission prints."""
     log = ">>>>> DSR_START\nDSR_RESULT=false\nDSR_RESULT=yes\nDSR_MESSAGE=a=b\n>>>>> DSR_END\nDSR_RESULT=false"
 
     deployed = read_deployment(log)

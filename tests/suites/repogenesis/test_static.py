@@ -84,7 +84,7 @@ def test_groups_choose_and_exclude_tasks(suite: RepoGenesis, tmp_path: Path) -> 
     assert planned(tmp_path, ("java", "greeter"), ("java",)) == {"greeter"}
 
 
-def test_unknown_groups_are_told(suite: RepoGenesis, tmp_path: Path) -> None:
+def test_unknown_groups_are_reported(suite: RepoGenesis, tmp_path: Path) -> None:
     """A misspelt group is answered with the nearest name."""
     with pytest.raises(UsageError, match="did you mean 'python'"):
         planned(tmp_path, ("pyton",), ())

@@ -170,7 +170,7 @@ async def test_a_service_that_dies_in_the_tests_is_asked_again_for_its_endpoints
     assert graded.verdict.reasons[0].stage is Stage.CRASH
 
 
-async def test_the_last_words_of_a_service_that_dies_are_told(trial: Trial) -> None:
+async def test_the_last_words_of_a_service_that_dies_are_reported(trial: Trial) -> None:
     """Who reads why a service was not deployed sees what it complained of."""
     script = "echo starting\necho 'mkdir: Read-only file system' >&2\nexit 3\n"
     graded = await trial.strict({"start.sh": script})

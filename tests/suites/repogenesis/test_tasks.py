@@ -28,7 +28,7 @@ def test_every_task_names_endpoints_once() -> None:
         assert len(shapes) == len(set(shapes))
 
 
-def test_health_paths_are_specified_or_told_apart() -> None:
+def test_health_paths_are_specified_or_distinguished() -> None:
     """A health path is one of the endpoints, except where a README only mentions it in passing."""
     for task in shipped_tasks().values():
         specified = task.health is None or f"GET {task.health}" in map(str, task.endpoints)
@@ -44,7 +44,7 @@ def test_official_faults_do_not_make_a_task_invalid() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "expected"),
     [
         ('kind = "http"', 'kind = "java"', "kind is 'java' exactly for tasks in Java"),
         ('"GET /health"', '"FETCH /health"', "is no endpoint"),
@@ -54,14 +54,14 @@ def test_official_faults_do_not_make_a_task_invalid() -> None:
         ('health = "/health"', 'healthy = "/health"', "healthy"),
     ],
 )
-def test_what_is_wrong_with_a_record_is_told(old: str, new: str, told: str) -> None:
+def test_what_is_wrong_with_a_record_is_reported(old: str, new: str, expected: str) -> None:
     """A broken task file is refused with its name and the field."""
-    with pytest.raises(TaskError, match=told) as caught:
+    with pytest.raises(TaskError, match=expected) as caught:
         parse_task(OWN_TASK.replace(old, new), "task.toml")
     assert "task.toml" in str(caught.value)
 
 
-def test_base_urls_are_told_with_their_suffix() -> None:
+def test_base_urls_are_reported_with_their_suffix() -> None:
     """A variable for the tests holds host, port and the prefix that they expect."""
     base_url = shipped_tasks()["Chatroom"].base_url
     assert base_url is not None

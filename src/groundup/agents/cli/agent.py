@@ -81,10 +81,10 @@ class CliAgent(Agent):
     @override
     def identity(self) -> Mapping[str, JsonValue]:
         """Return the preset without its description, with the version and the options."""
-        told = self.preset.model_dump(mode="json", exclude={"description", "trials", "notes"})
+        fields = self.preset.model_dump(mode="json", exclude={"description", "trials", "notes"})
         options = self._options.model_dump(mode="json", exclude={"preset"})
         return {
-            "preset": told,
+            "preset": fields,
             "version": self._pinned,
             "prompts": digest_of([_OPENING, _HANDED_IN, _SEE_FILE]),
             **options,
@@ -192,8 +192,8 @@ def _values(task: Task, tools: LanguageTools, address: ModelAddress | None) -> d
     if task.instruction is None:
         raise TaskError(f"{task.id} has no instruction, so no agent can work on it; pull the suite's data")
     places = {"workspace": WORKSPACE, "home": HOME, "prompt_file": _PROMPT_FILE}
-    told = {"handed_in": _HANDED_IN[task.deliverable], "tools": tools.sentence, "installers": tools.installers}
-    opening = fill(_OPENING, {**places, **told})
+    fields = {"handed_in": _HANDED_IN[task.deliverable], "tools": tools.sentence, "installers": tools.installers}
+    opening = fill(_OPENING, {**places, **fields})
     instruction = opening + task.instruction
     short = len(instruction.encode()) <= _LONGEST_ARGUMENT
     model = {} if address is None else address.model_dump()

@@ -1,6 +1,6 @@
 """Deciding what a run of hidden tests is worth: pure, and outside the process that was tested.
 
-The expected tests are the denominator, whatever was collected. A test counts when it is expected, is said to have
+The expected tests are the denominator, whatever was collected. A test counts when it is expected and reported as
 passed, and the run came to its end, its canaries failed, and the packages were imported from the submission.
 """
 
@@ -138,7 +138,7 @@ def _imports_that_fail(hidden: HiddenTests, report: RunnerReport) -> list[Reason
     for name in hidden.packages:
         check = report.imports.get(name)
         if check is None or check.error is not None:
-            problem = check.error if check is not None else "nothing was told of it"
+            problem = check.error if check is not None else "the runner reported nothing about it"
             reasons.append(_reason(Stage.IMPORT, f"{name} cannot be imported: {problem}"))
         elif check.file is None:
             reasons.append(_reason(Stage.IMPORT, f"{name} cannot be imported: the submission has no file for it"))

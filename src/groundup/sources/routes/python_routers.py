@@ -1,7 +1,7 @@
 """Routes of Flask, FastAPI, aiohttp and their likes: decorators and calls on applications and routers.
 
 A router's routes count where an application takes the router in, with every prefix on the way. A router that
-nobody takes in serves nothing, unless some call takes in routers that the source alone does not tell.
+no application takes in serves nothing, unless some call takes in routers that only a run can show.
 """
 
 from collections.abc import Iterator

@@ -75,9 +75,9 @@ class Instance(Record):
     @property
     def known_date(self) -> str | None:
         """The day of its commit in UTC, where it is known: no package of a later day was there for it."""
-        for told in (self.metadata.commit_date, self.metadata.pushed_at):
+        for written in (self.metadata.commit_date, self.metadata.pushed_at):
             try:
-                moment = datetime.fromisoformat(told or "")
+                moment = datetime.fromisoformat(written or "")
             except ValueError:
                 continue
             return (moment if moment.tzinfo is None else moment.astimezone(UTC)).date().isoformat()

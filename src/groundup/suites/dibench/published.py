@@ -112,7 +112,7 @@ _LONG_OPTIONS = (
 
 
 def python_requirements(path: str, read: Reader) -> list[Requirement]:
-    """Return what the published code sees in a build file, told apart by its name; raises many errors."""
+    """Return what the published code sees in a build file, whose kind its name says; raises many errors."""
     name = path.rpartition("/")[2]
     if ".txt" in name or ".pip" in name:
         return _requirements_txt(path, read, set())

@@ -130,7 +130,7 @@ def _is_broken(reason: Reason) -> bool:
 
 def _reasons(broken: Mapping[str, str], checked: tuple[Checked, ...]) -> tuple[Reason, ...]:
     broken = {path: why if why.startswith(path) else f"{path}: {why}" for path, why in broken.items()}
-    told = [Reason(stage=Stage.INSTALL, message=why[:400]) for why in broken.values()]
+    listing = [Reason(stage=Stage.INSTALL, message=why[:400]) for why in broken.values()]
     wrong = {Existence.FAKE: "no registry has", Existence.INTERNAL_MISSING: "the repository does not have"}
     for kind, words in wrong.items():
         names = [item.dependency.name for item in checked if item.existence is kind]
@@ -138,8 +138,8 @@ def _reasons(broken: Mapping[str, str], checked: tuple[Checked, ...]) -> tuple[R
             listed = ", ".join(names[:_SHOWN]) + (
                 f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
             )
-            told.append(Reason(stage=Stage.TEST, message=f"{words} {listed}"[:400]))
-    return tuple(told[:4])
+            listing.append(Reason(stage=Stage.TEST, message=f"{words} {listed}"[:400]))
+    return tuple(listing[:4])
 
 
 def _log(checked: tuple[Checked, ...]) -> bytes:

@@ -101,9 +101,9 @@ def _require_sound(execution: Execution, recipe: Recipe) -> None:
         execution.result,
     )
     if decision.passed == 0:
-        told = "; ".join(reason.message for reason in decision.reasons) or "nothing was collected"
+        sentence = "; ".join(reason.message for reason in decision.reasons) or "nothing was collected"
         log = (execution.result.stdout + execution.result.stderr)[-1500:].decode(errors="replace")
-        raise TaskError(f"the original of {recipe.task} passes none of its own tests: {told}\n{log}")
+        raise TaskError(f"the original of {recipe.task} passes none of its own tests: {sentence}\n{log}")
 
 
 def _collected(execution: Execution) -> int:

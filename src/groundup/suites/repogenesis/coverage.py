@@ -72,9 +72,11 @@ class Coverage(Record):
         """Return in words what is not implemented and why; "" where all is."""
         missing = [one for one in self.specified if one not in (*self.implemented, *self.unclear, *self.failing)]
         kinds = (("are missing", missing), ("always fail", self.failing), ("are unclear", self.unclear))
-        told = [f"{len(ones)} {words}, first {ones[0]}" for words, ones in kinds if ones]
+        parts = [f"{len(ones)} {words}, first {ones[0]}" for words, ones in kinds if ones]
         return (
-            f"endpoints: {'; '.join(told)}; {len(self.implemented)} of {len(self.specified)} count" if told else ""
+            f"endpoints: {'; '.join(parts)}; {len(self.implemented)} of {len(self.specified)} count"
+            if parts
+            else ""
         )
 
     def as_text(self) -> bytes:

@@ -149,7 +149,7 @@ class LegacyGrader(Grader):
         resolution = installed.environment.resolution
         logs = {"pytest.txt": middle_cut(outcome.output.encode(errors="replace"), self._lifecycle.log_bytes)}
         if resolution is not None:
-            update["facts"] = {**verdict.facts, "resolution": resolution.told}
+            update["facts"] = {**verdict.facts, "resolution": resolution.label}
             logs["resolved.txt"] = resolution.as_text()
         return Graded(verdict=verdict.model_copy(update=update), logs=logs)
 
@@ -164,9 +164,10 @@ class LegacyGrader(Grader):
         coverage = await asyncio.to_thread(_coverage, submission, problem)
         verdict = _verdict(task, started, tests, parsed, coverage, metrics)
         timings = {"deployment": deployed - began, "tests": tested - deployed, "total": time.monotonic() - began}
-        told = {"deployment.txt": printed, "maven.txt": output}
+        texts = {"deployment.txt": printed, "maven.txt": output}
         cut = {
-            name: middle_cut(text.encode(errors="replace"), self._java.log_bytes) for name, text in told.items()
+            name: middle_cut(text.encode(errors="replace"), self._java.log_bytes)
+            for name, text in texts.items()
         }
         update = {**_timed(timings), "cacheable": ended, "by_time": not ended}
         return Graded(verdict=verdict.model_copy(update=update), logs=cut)
@@ -332,8 +333,8 @@ def _verdict(
         said = f"; last words: {started.said}" if started.said else ""
         reasons.append(Reason(stage=Stage.START, message=printable(started.message)[:200] + said))
     if tests.passed < total or not total:
-        told = f"{tests.passed} of {total} tests passed; {parsed} found by reading, {tests.reported} reported"
-        reasons.append(Reason(stage=Stage.TEST, message=told))
+        sentence = f"{tests.passed} of {total} tests passed; {parsed} found by reading, {tests.reported} reported"
+        reasons.append(Reason(stage=Stage.TEST, message=sentence))
     scores = {
         "deployed": Score(numerator=int(started.success), denominator=1),
         "api_coverage": Score(numerator=coverage.implemented, denominator=coverage.total),

@@ -70,14 +70,14 @@ async def install(repository: Path, hidden_tests: Path, lifecycle: Lifecycle, be
     configuration = await asyncio.to_thread(_configuration, repository)
     own = await asyncio.to_thread(_required, repository)
     tests = await asyncio.to_thread(_required, hidden_tests)
-    told: tuple[str, ...] = ()
-    for told in dict.fromkeys(((*own, *tests), own, tests, ())):
-        environment = await _try((*told, *GLOBAL), lifecycle, bench)
+    installed: tuple[str, ...] = ()
+    for installed in dict.fromkeys(((*own, *tests), own, tests, ())):
+        environment = await _try((*installed, *GLOBAL), lifecycle, bench)
         if not isinstance(environment, str):
             break
     else:
         raise SubmissionError("not even pytest can be installed for the older scripts; see the log of the build")
-    outcome = await _outcome(repository, configuration, lifecycle, bench, is_whole=set(own) <= set(told))
+    outcome = await _outcome(repository, configuration, lifecycle, bench, is_whole=set(own) <= set(installed))
     return LegacyInstallation(environment=environment, configuration=configuration, outcome=outcome)
 
 

@@ -2,7 +2,7 @@
 
 Counts are the first of each kind in pytest's output, errors count nowhere, and a service that died is deployed
 when its output holds a word that services print when they start. In Java, Surefire's reports are summed up,
-whoever wrote them, and only without any the lines that Maven prints.
+also those that the submission wrote; without any, the lines that Maven prints.
 
 Endpoints are looked for by substrings: an endpoint counts as soon as one file holds any of its path's parts longer
 than three characters. The share of a whole set is that of all its endpoints, not the mean of its repositories.

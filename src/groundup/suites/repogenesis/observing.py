@@ -69,8 +69,10 @@ def sample_bodies(readme: str, endpoints: Iterable[Endpoint]) -> dict[Endpoint, 
     found: dict[Endpoint, Body] = {}
     for mentioned, section in _sections(lines):
         for endpoint in wanted:
-            told = any(one.method == endpoint.method and endpoint.path.endswith(one.path) for one in mentioned)
-            body = _body(section) if told and endpoint not in found else None
+            described = any(
+                one.method == endpoint.method and endpoint.path.endswith(one.path) for one in mentioned
+            )
+            body = _body(section) if described and endpoint not in found else None
             if body:
                 found[endpoint] = body
     return found
@@ -92,12 +94,12 @@ def _sections(lines: Sequence[str]) -> Iterator[tuple[tuple[Endpoint, ...], str]
 
 def _body(section: str) -> Body | None:
     asked = _ASKED.search(section)
-    told = section[asked.start() :] if asked else section
-    place = told.find("{")
-    answered = _ANSWERED.search(told, asked.end() - asked.start() if asked else 0)
+    described = section[asked.start() :] if asked else section
+    place = described.find("{")
+    answered = _ANSWERED.search(described, asked.end() - asked.start() if asked else 0)
     if place < 0 or (answered is not None and answered.start() < place):
         return None
-    text = _balanced(told[place:])
+    text = _balanced(described[place:])
     try:
         read = json.loads(text)
     except ValueError:
@@ -124,27 +126,27 @@ def _plain(text: str) -> JsonValue:
     return value
 
 
-def _value(name: str, told: JsonValue) -> JsonValue:
+def _value(name: str, described: JsonValue) -> JsonValue:
     """Return a value for a field; words that describe one are replaced."""
-    if isinstance(told, dict):
-        return {inner: _value(inner, value) for inner, value in told.items()}
-    if isinstance(told, list):
-        return [_value(name, value) for value in told]
-    return _worded(name, told) if isinstance(told, str) else told
+    if isinstance(described, dict):
+        return {inner: _value(inner, value) for inner, value in described.items()}
+    if isinstance(described, list):
+        return [_value(name, value) for value in described]
+    return _worded(name, described) if isinstance(described, str) else described
 
 
-def _worded(name: str, told: str) -> JsonValue:
-    is_text = told.lower().startswith("str")
+def _worded(name: str, described: str) -> JsonValue:
+    is_text = described.lower().startswith("str")
     for words, value in () if is_text else _KINDS:
-        if words.search(told):
+        if words.search(described):
             return value
-    if shown := _SHOWN.search(told) or _CHOICES.search(told):
+    if shown := _SHOWN.search(described) or _CHOICES.search(described):
         return shown[1]
-    if told and not is_text and not _TEXT.search(told) and told != "...":
-        return told
-    if _MOMENT.search(told):
+    if described and not is_text and not _TEXT.search(described) and described != "...":
+        return described
+    if _MOMENT.search(described):
         return "2024-01-02T03:04:05Z"
-    return next((value for word, value in _BY_NAME if word in f"{name} {told}".lower()), _ELSE)
+    return next((value for word, value in _BY_NAME if word in f"{name} {described}".lower()), _ELSE)
 
 
 _LARGEST_README = 1024 * 1024

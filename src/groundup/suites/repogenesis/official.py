@@ -108,7 +108,7 @@ class RepoGenesisOfficialGrader(Grader):
         logs = {"container.txt": middle_cut(log.encode(errors="replace"), lifecycle.log_bytes)}
         resolution = image.environment.resolution if image.environment else None
         if resolution is not None:
-            facts["resolution"] = resolution.told
+            facts["resolution"] = resolution.label
             logs["resolved.txt"] = resolution.as_text()
         return Graded(verdict=verdict.model_copy(update={"timings_s": timings, "facts": facts}), logs=logs)
 
@@ -202,11 +202,11 @@ def _verdict(task: Task, image: Image, exit_code: int, log: str, counts: LogCoun
         reasons.append(Reason(stage=Stage.TIMEOUT, message=log[:400]))
     if not deployed.success:
         said = last_words(service_words(log).encode())
-        told = printable(deployed.message)[:200] or "Unknown"
-        reasons.append(Reason(stage=Stage.START, message=told + (f"; last words: {said}" if said else "")))
+        sentence = printable(deployed.message)[:200] or "Unknown"
+        reasons.append(Reason(stage=Stage.START, message=sentence + (f"; last words: {said}" if said else "")))
     if counts.passed < counts.total or not counts.total:
-        told = f"{counts.passed} passed, {counts.failed} failed, {counts.errors} errors"
-        reasons.append(Reason(stage=Stage.TEST, message=told))
+        sentence = f"{counts.passed} passed, {counts.failed} failed, {counts.errors} errors"
+        reasons.append(Reason(stage=Stage.TEST, message=sentence))
     verdict = _verdict_of(task, deployed, counts, tuple(reasons))
     facts = {**verdict.facts, "exit_code": exit_code, "installed": image.installed}
     by_time = exit_code == _CONTAINER_TIMEOUT or image.late

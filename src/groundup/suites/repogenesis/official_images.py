@@ -101,12 +101,12 @@ async def _install(repository: Path, lifecycle: Lifecycle, bench: Bench) -> tupl
             (_without(own, testing), testing, "declared"),
             (own, _CORE, "declared"),
         ]
-    for first, second, told in (*tries, ((), testing, "nothing"), ((), _CORE, "nothing")):
+    for first, second, tried in (*tries, ((), testing, "nothing"), ((), _CORE, "nothing")):
         request = ResolvedRequest(
             python=lifecycle.python, requirements=(*first, *second), with_pip=True, on_behalf_of="submission"
         )
         try:
-            return await bench.builder.submission_environment(request), told
+            return await bench.builder.submission_environment(request), tried
         except SubmissionError:
             continue
     raise SubmissionError("not even pytest can be installed for the published tests; see the log of the build")

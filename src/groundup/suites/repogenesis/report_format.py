@@ -88,9 +88,9 @@ def repository(
     known = problems[task].task
     facts = verdict.facts
     if verdict.status is Status.INFRASTRUCTURE:
-        told = verdict.reasons[0].message if verdict.reasons else "infrastructure"
+        sentence = verdict.reasons[0].message if verdict.reasons else "infrastructure"
         deployed, tests, exit_code = (
-            PublishedDeployment(success=False, message=f"Evaluation error: {told}"),
+            PublishedDeployment(success=False, message=f"Evaluation error: {sentence}"),
             PassAt1(),
             _EXCEPTION,
         )
@@ -117,10 +117,10 @@ def _deployment(verdict: Verdict) -> PublishedDeployment:
     if not isinstance(success, bool):
         score = verdict.scores.get("deployed")
         success = score is not None and score.value == 1.0
-    told = verdict.facts.get("dsr_message")
-    if told is None:
-        told = next((one.message for one in verdict.reasons if one.stage in (Stage.INSTALL, Stage.START)), "")
-    return PublishedDeployment(success=success, message=str(told))
+    sentence = verdict.facts.get("dsr_message")
+    if sentence is None:
+        sentence = next((one.message for one in verdict.reasons if one.stage in (Stage.INSTALL, Stage.START)), "")
+    return PublishedDeployment(success=success, message=str(sentence))
 
 
 def _tests(verdict: Verdict) -> PassAt1:
@@ -250,16 +250,16 @@ def _verdict(one: PublishedRepositoryResult, metadata: PublishedMetadata) -> Ver
 def _reasons(one: PublishedRepositoryResult) -> list[Reason]:
     reasons = []
     if one.exit_code in _FAILED_ELSEWHERE:
-        told = printable(one.error or one.dsr.message)[:300]
-        reasons.append(Reason(stage=Stage.ENVIRONMENT, message=f"the harness failed: {told}"))
+        sentence = printable(one.error or one.dsr.message)[:300]
+        reasons.append(Reason(stage=Stage.ENVIRONMENT, message=f"the harness failed: {sentence}"))
     elif one.exit_code == _BUILD_FAILED:
         reasons.append(Reason(stage=Stage.INSTALL, message=printable(one.build_error or "build failed")[:400]))
     elif not one.dsr.success:
         reasons.append(Reason(stage=Stage.START, message=printable(one.dsr.message)[:400] or "not deployed"))
     tests = one.pass_at_1
     if tests.passed < tests.total or not tests.total:
-        told = f"{tests.passed} passed, {tests.failed} failed, {tests.errors} errors"
-        reasons.append(Reason(stage=Stage.TEST, message=told))
+        sentence = f"{tests.passed} passed, {tests.failed} failed, {tests.errors} errors"
+        reasons.append(Reason(stage=Stage.TEST, message=sentence))
     return reasons
 
 

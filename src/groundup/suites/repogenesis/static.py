@@ -83,10 +83,10 @@ class StaticGrader(Grader):
         missing = [one for one in problem.task.endpoints if one not in found]
         reasons: tuple[Reason, ...] = ()
         if missing:
-            told = (
+            sentence = (
                 f"{len(missing)} of {len(problem.task.endpoints)} endpoints are not declared, first {missing[0]}"
             )
-            reasons = (Reason(stage=Stage.TEST, message=told[:400]),)
+            reasons = (Reason(stage=Stage.TEST, message=sentence[:400]),)
         verdict = _verdict(problem, task.data_version, found, scores, reasons)
         return Graded(verdict=verdict, logs={"endpoints.txt": _told(problem, routes)})
 

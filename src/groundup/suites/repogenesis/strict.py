@@ -138,8 +138,8 @@ def _tools(installed: InstalledService | JavaInstalled) -> dict[str, str]:
     if isinstance(installed, JavaInstalled):
         return {"java": installed.toolchain.java, "maven": installed.toolchain.maven}
     resolution = installed.environment.resolution
-    told = {"python": installed.environment.python_version}
-    return told if resolution is None else {**told, "resolution": resolution.told}
+    versions = {"python": installed.environment.python_version}
+    return versions if resolution is None else {**versions, "resolution": resolution.label}
 
 
 def _reasons(problem: ServiceProblem, observed: Observed, coverage: Coverage, passed: int) -> tuple[Reason, ...]:
@@ -160,8 +160,8 @@ def _reasons(problem: ServiceProblem, observed: Observed, coverage: Coverage, pa
         )
     if observed.tests is not None and passed < problem.task.tests.count:
         reasons.append(_test_reason(problem, observed.tests, passed))
-    if observed.readiness.answered_s is not None and (told := coverage.shortfall()):
-        reasons.append(_reason(Stage.TEST, told))
+    if observed.readiness.answered_s is not None and (sentence := coverage.shortfall()):
+        reasons.append(_reason(Stage.TEST, sentence))
     return tuple(reasons[:4])
 
 
@@ -321,6 +321,6 @@ def _logs(observed: Observed, coverage: Coverage, limit: int) -> dict[str, bytes
     if resolution is not None:
         logs["resolved.txt"] = resolution.as_text()
     if observed.installed.message or observed.installed.notes:
-        told = [observed.installed.message, *(f"not heeded: {note}" for note in observed.installed.notes)]
-        logs["install.txt"] = "".join(f"{line}\n" for line in told if line).encode()
+        noted = [observed.installed.message, *(f"not heeded: {note}" for note in observed.installed.notes)]
+        logs["install.txt"] = "".join(f"{line}\n" for line in noted if line).encode()
     return logs

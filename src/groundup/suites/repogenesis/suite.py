@@ -32,7 +32,7 @@ from groundup.suites.repogenesis.report_format import PublishedForm
 from groundup.suites.repogenesis.static import StaticGrader
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from groundup.suites.repogenesis.summaries import summaries
-from groundup.suites.repogenesis.tasks import ServiceTask, is_valid, shipped_tasks, told
+from groundup.suites.repogenesis.tasks import ServiceTask, flag_kinds, is_valid, shipped_tasks
 from groundup.trees.writer import copy_tree
 
 
@@ -235,7 +235,7 @@ def _row(problem: ServiceProblem) -> tuple[str, ...]:
         task.id,
         task.language,
         "yes" if problem.folder is not None else "no",
-        told(task.flags),
+        flag_kinds(task.flags),
         str(task.tests.count),
         str(len(task.endpoints)),
         str(task.port),

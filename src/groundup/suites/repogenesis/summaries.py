@@ -1,7 +1,7 @@
 """What the suite makes of a run: figures by language, averaged as each grader's authors average them.
 
-`official` averages leave repositories without counted tests, or without extracted endpoints, out, and those that
-nobody handed in; `legacy` takes the share of all endpoints together. The others count every attempt.
+`official` averages leave out repositories without counted tests or extracted endpoints, and those that were not
+handed in; `legacy` takes the share of all endpoints together. The others count every attempt.
 """
 
 import math

@@ -42,7 +42,7 @@ def is_valid(flags: Iterable[Flag], grader: GraderName = "strict") -> bool:
     return not any(grader in flag.graders for flag in flags)
 
 
-def told(flags: Iterable[Flag]) -> str:
+def flag_kinds(flags: Iterable[Flag]) -> str:
     """Return the kinds for a table's cell; those that only spoil official verdicts in parentheses."""
     words = (flag.kind if "strict" in flag.graders else f"({flag.kind})" for flag in flags)
     return ", ".join(dict.fromkeys(words)) or "valid"

@@ -31,18 +31,18 @@ def test_sources_are_named(text: str, source: tuple[str, str, str | None]) -> No
 
 @pytest.mark.parametrize("text", ["", "demo", "sdist:", "wheel:demo"])
 def test_what_is_no_source_is_explained(text: str) -> None:
-    """A typo is told with what would be right."""
+    """A typo is reported with what would be right."""
     with pytest.raises(UsageError, match="git:REPOSITORY"):
         parse_source(text)
 
 
 def test_a_tree_that_fits_matches_best() -> None:
     """Missing and additional code lowers the match; tests, which specifications leave out, do not count."""
-    told = frozenset({"demo", "demo/a.py", "demo/b.py", "README.md"})
+    ended = frozenset({"demo", "demo/a.py", "demo/b.py", "README.md"})
 
-    assert tree_match(told, {"demo/a.py", "demo/b.py", "README.md", "tests/test_a.py"}) == 1.0
-    assert tree_match(told, {"demo/a.py", "README.md"}) < 1.0
-    assert tree_match(told, {"demo/a.py", "demo/b.py", "README.md", "demo/c.py"}) < 1.0
+    assert tree_match(ended, {"demo/a.py", "demo/b.py", "README.md", "tests/test_a.py"}) == 1.0
+    assert tree_match(ended, {"demo/a.py", "README.md"}) < 1.0
+    assert tree_match(ended, {"demo/a.py", "demo/b.py", "README.md", "demo/c.py"}) < 1.0
 
 
 async def _commit(folder: Path, date: str, name: str) -> None:
@@ -61,7 +61,7 @@ async def _commit(folder: Path, date: str, name: str) -> None:
 
 @pytest.mark.needs("git")
 async def test_commits_are_ranked_by_tree_and_date(tmp_path: Path) -> None:
-    """The commit that has the told files, nearest before the day of the pins, comes first."""
+    """The commit that has the specified files, nearest before the day of the pins, comes first."""
     folder = tmp_path / "demo"
     folder.mkdir()
     await run_program(["git", "init", "--quiet", "."], cwd=folder, environment=environment(), timeout_s=60)

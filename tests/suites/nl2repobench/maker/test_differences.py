@@ -20,7 +20,7 @@ def recipe(declared: dict[str, int], excluded: dict[str, Why], given: tuple[Diff
     )
 
 
-def told(found: tuple[Difference, ...]) -> list[tuple[str, str, int]]:
+def ended(found: tuple[Difference, ...]) -> list[tuple[str, str, int]]:
     """Return what can be compared."""
     return [(one.data_version, one.why.value, one.tests) for one in found]
 
@@ -34,7 +34,7 @@ def test_excluded_tests_account_for_a_higher_count() -> None:
     """What fails here with a reason passed where the count was made; the log line is the proof."""
     found = explained(recipe({"a": 7}, {"x": Why.NETWORK, "y": Why.USER, "z": Why.SKIPPED}))
 
-    assert told(found) == [("a", "network", 1), ("a", "user", 1)]
+    assert ended(found) == [("a", "network", 1), ("a", "user", 1)]
     assert found[0].note == "of x"
 
 
@@ -42,7 +42,7 @@ def test_a_count_of_everything_that_was_collected_is_wrong() -> None:
     """Tests that the original marks as skipped or failing never passed; the collected ids are the proof."""
     found = explained(recipe({"a": 7}, {"x": Why.SKIPPED, "y": Why.EXPECTED_FAILURE}))
 
-    assert told(found) == [("a", "published count wrong", 2)]
+    assert ended(found) == [("a", "published count wrong", 2)]
     assert "7 collected, 5 passed" in found[0].note
 
 
@@ -52,14 +52,14 @@ def test_skips_for_want_of_something_account_for_a_higher_count() -> None:
     notes = ("Skipped: speedups unavailable", "Skipped: Windows only")
     excluded = tuple(one.model_copy(update={"note": note}) for one, note in zip(made.excluded, notes, strict=True))
 
-    assert told(explained(made.model_copy(update={"excluded": excluded}))) == [("a", "optional dependency", 1)]
+    assert ended(explained(made.model_copy(update={"excluded": excluded}))) == [("a", "optional dependency", 1)]
 
 
 def test_a_count_that_the_publishers_corrected_was_wrong() -> None:
     """Where one release of the data has our number, the other's is explained by it."""
     found = explained(recipe({"a": 3, "b": 5}, {}))
 
-    assert told(found) == [("a", "published count wrong", -2)]
+    assert ended(found) == [("a", "published count wrong", -2)]
     assert "corrected by the publishers in b" in found[0].note
 
 

@@ -116,7 +116,7 @@ def test_a_library_about_tests_is_no_helper_of_tests(tmp_path: Path) -> None:
     assert found.protected == ("tests",)
 
 
-def test_a_plugin_under_test_is_told_apart_from_others(tmp_path: Path) -> None:
+def test_a_plugin_under_test_differs_from_others(tmp_path: Path) -> None:
     """What the original itself plugs into pytest is loaded from the submission."""
     root = write_tree(tmp_path, {"demo/__init__.py": "", "demo/plugin.py": "", "tests/test_a.py": ""})
     project = OriginalProject(name="demo", version="1.0", entry_points={"pytest11": {"demo": "demo.plugin"}})

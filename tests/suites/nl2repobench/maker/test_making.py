@@ -129,7 +129,7 @@ def _environment(tree: Path) -> PythonEnvironment:
 
 
 def test_an_environment_that_holds_the_answer_is_found_out(tmp_path: Path) -> None:
-    """Equal and nearly equal files are told, wherever they lie and whatever they are called; others are not."""
+    """Equal and nearly equal files are reported, whatever their place and name; others are not."""
     code = "\n".join(f"def function_{number}(): return {number}" for number in range(40))
     site = "lib/python3.11/site-packages"
     original = write_tree(tmp_path / "original", {"calc/core.py": code, "calc/small.py": "x = 1\n"})
@@ -168,7 +168,7 @@ def test_plugins_of_an_environment_are_found(tmp_path: Path) -> None:
 
 
 def test_a_check_tells_what_changed() -> None:
-    """Ids, pins, controls and open questions are told one by one; a recipe that is as it was tells nothing."""
+    """Ids, pins, controls and open questions are reported one by one; a recipe that is as it was tells nothing."""
     assert RECIPE.frozen is not None
     explained = RECIPE.model_copy(
         update={"differences": (Difference(data_version="781a1da", why=Why.COUNT_WRONG, tests=1, note="x"),)}
@@ -181,7 +181,7 @@ def test_a_check_tells_what_changed() -> None:
     )
 
     assert list(changes(explained, explained)) == []
-    told = "\n".join(changes(explained, fewer))
-    assert f"gone expected test: {min(EXPECTED)}" in told
-    assert "had 12 lines and has 13" in told
-    assert "no reason is known for +1 tests" in told
+    ended = "\n".join(changes(explained, fewer))
+    assert f"gone expected test: {min(EXPECTED)}" in ended
+    assert "had 12 lines and has 13" in ended
+    assert "no reason is known for +1 tests" in ended
