@@ -166,8 +166,7 @@ class LegacyGrader(Grader):
         timings = {"deployment": deployed - began, "tests": tested - deployed, "total": time.monotonic() - began}
         texts = {"deployment.txt": printed, "maven.txt": output}
         cut = {
-            name: middle_cut(text.encode(errors="replace"), self._java.log_bytes)
-            for name, text in texts.items()
+            name: middle_cut(text.encode(errors="replace"), self._java.log_bytes) for name, text in texts.items()
         }
         update = {**_timed(timings), "cacheable": ended, "by_time": not ended}
         return Graded(verdict=verdict.model_copy(update=update), logs=cut)
