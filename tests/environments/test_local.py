@@ -82,6 +82,28 @@ async def test_pip_is_inside_when_asked_for(
     assert found["name"] == "pip"
 
 
+async def test_environments_with_pip_begin_with_one_compiled_pip(
+    index: FakeIndex, builder: LocalBuilder, provider: SandboxProvider, tmp_path: Path
+) -> None:
+    """Pip is installed and compiled once for an interpreter, not in each environment, and works in each."""
+    if not (await builder.interpreter(MINOR)).has_pip:
+        lack("bundled pip", f"the Python {MINOR} of this machine brings none along")
+    wheels = [index.add(make_wheel(name, "1.0")) for name in ("demo", "other")]
+    made = [await builder.python(request(wheel, with_pip=True)) for wheel in wheels]
+    bare = await builder.python(request(with_pip=True))
+    compiled = [
+        next(one.layer.path.rglob("pip/__pycache__/__main__.*")).stat().st_mtime_ns for one in (*made, bare)
+    ]
+    logs = [builder._store.log_path("python", one.layer.digest).read_text() for one in made]
+    assert len(set(compiled)) == 1
+    assert not any("uv venv" in log or "+ pip==" in log for log in logs)
+    code = (
+        "import runpy, sys; sys.argv[1:] = ['list', '--format=json']; runpy.run_module('pip', run_name='__main__')"
+    )
+    found = json.loads(await inside(provider, made[0], code, tmp_path / "work"))
+    assert {one["name"] for one in found} == {"demo", "pip"}
+
+
 async def test_a_hundred_askers_build_once(index: FakeIndex, make_builder: MakeBuilder) -> None:
     """Attempts that ask at once, through several builders on one cache, cause one build."""
     wheel = make_wheel("demo", "1.0")

@@ -93,6 +93,10 @@ class BuildSandbox:
         await self.sandbox.write_file(path, "".join(f"{line}\n" for line in lines).encode())
         return path
 
+    async def drop_cache(self) -> None:
+        """Remove what uv unpacked, from inside: outside it would first have to be given back, file by file."""
+        await self.attempt("rm", "-rf", _CACHE)
+
     def error(self, failure: BuildFailure) -> Exception:
         """Return the error of *failure*, the log kept."""
         wheels = (".whl", ".metadata")
@@ -137,7 +141,7 @@ async def build_sandbox(
     tree = room / "tree"
     workspace = room / "workspace"
     for folder in (tree, workspace, workspace / _TEMPORARY):
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)  # a tree may have been begun
     spec = SandboxSpec(
         workspace=workspace,
         mounts=(

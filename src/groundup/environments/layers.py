@@ -286,9 +286,11 @@ def open_to_all(tree: Path) -> None:
     while waiting:
         folder = waiting.pop()
         folder.chmod(0o755)
-        for path in folder.iterdir():
-            mode = path.lstat().st_mode
-            if stat.S_ISDIR(mode):
-                waiting.append(path)
-            elif stat.S_ISREG(mode):
-                path.chmod(0o755 if mode & stat.S_IXUSR else 0o644)
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                mode = entry.stat(follow_symlinks=False).st_mode
+                wanted = 0o755 if mode & stat.S_IXUSR else 0o644
+                if stat.S_ISDIR(mode):
+                    waiting.append(Path(entry))
+                elif stat.S_ISREG(mode) and stat.S_IMODE(mode) != wanted:
+                    Path(entry).chmod(wanted)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -33,6 +34,7 @@ from groundup.registries.uv import uv_version
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.settings import Settings
 from groundup.trees.removal import remove_tree
+from groundup.trees.writer import share_tree
 
 KIND = "python"
 _FORMAT = 1
@@ -53,13 +55,19 @@ def layer_key(request: PythonRequest, interpreter: Interpreter) -> str:
     return digest_of({"format": _FORMAT, "request": question, **machine})
 
 
-async def fill_environment(build: BuildSandbox, request: PythonRequest, interpreter: Interpreter) -> Built:
-    """Make the virtual environment of *request* in an open build sandbox."""
-    await build.uv("venv", ENVIRONMENT_TARGET, "--python", interpreter.inside, "--allow-existing", "--no-project")
-    if request.with_pip and "pip" not in _names(request.requirements):
-        await _add_pip(build, interpreter)
+async def fill_environment(
+    build: BuildSandbox, request: PythonRequest, interpreter: Interpreter, *, begun: bool
+) -> Built:
+    """Make the virtual environment of *request* in an open build sandbox; *begun*: it is there, with pip."""
+    if not begun:
+        await build.uv(
+            "venv", ENVIRONMENT_TARGET, "--python", interpreter.inside, "--allow-existing", "--no-project"
+        )
+        if _lacks_pip(request):
+            await _add_pip(build, interpreter)
     if request.requirements:
         await _install(build, request)
+    await build.drop_cache()
     built = {"python": interpreter.version, "uv": uv_version(), **build.figures()}
     if build.variables:
         built["environment"] = json.dumps(build.variables)
@@ -75,6 +83,11 @@ async def resolve(build: BuildSandbox, request: ResolvedRequest, interpreter: In
         "--no-annotate", "--no-emit-index-url", "--no-sources", "--quiet",
     )  # fmt: skip
     return locked_lines(result.stdout.decode(errors="replace"))
+
+
+def _lacks_pip(request: PythonRequest) -> bool:
+    """Whether the interpreter's own pip is wanted, and no requirement brings another."""
+    return request.with_pip and "pip" not in _names(request.requirements)
 
 
 async def _add_pip(build: BuildSandbox, interpreter: Interpreter) -> None:
@@ -242,14 +255,31 @@ class PythonBuilder(EnvironmentBuilder):
             exclude_newer=request.exclude_newer,
         )
 
+        begun = await self._begun(request, interpreter, work)
+
         async def fill(room: Path) -> Built:
+            if begun is not None:
+                await asyncio.to_thread(self._lay, begun.path, room / "tree")
             async with self._building(room, ask, interpreter, work) as build:
-                built = await fill_environment(build, request, interpreter)
+                built = await fill_environment(build, request, interpreter, begun=begun is not None)
             for leftover in (".uv-cache", ".lock"):
                 await asyncio.to_thread(remove_tree, room / "tree" / leftover)
             return built
 
         return await repeated(lambda: self._store.get(KIND, key, fill), work)
+
+    async def _begun(self, request: PythonRequest, interpreter: Interpreter, work: WorkTime) -> Layer | None:
+        """Return the environment with nothing but pip, where one begins with that: pip is compiled once."""
+        if not request.requirements or not _lacks_pip(request) or not interpreter.has_pip:
+            return None
+        bare = PythonRequest(python=request.python, with_pip=True, on_behalf_of=request.on_behalf_of)
+        return (await self.python(bare, work)).layer
+
+    def _lay(self, begun: Path, tree: Path) -> None:
+        if self._provider.guests_are_others:
+            share_tree(begun, tree)
+        else:
+            shutil.copytree(begun, tree, symlinks=True)
 
     @asynccontextmanager
     async def _building(
