@@ -45,6 +45,20 @@ def parse(grammar: Grammar, source: bytes) -> "Tree":
     return _parser(grammar).parse(source)
 
 
+def is_deeper(tree: "Tree", levels: int) -> bool:
+    """Whether anything in *tree* lies more than *levels* deep. Does not call itself, however deep that is."""
+    cursor = tree.walk()
+    while cursor.depth <= levels:
+        if cursor.goto_first_child() or cursor.goto_next_sibling():
+            continue
+        while cursor.goto_parent():
+            if cursor.goto_next_sibling():
+                break
+        else:
+            return False
+    return True
+
+
 def captures(grammar: Grammar, query: str, node: "Node") -> list[tuple[str, "Node"]]:
     """Return (capture name, node) of all matches below *node*, in source order."""
     from tree_sitter import QueryCursor

@@ -4,6 +4,9 @@ Every text is one sentence on what happened and what to do next. `cli/main.py` i
 maps them to exit codes.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class GroundupError(Exception):
     """Base of all errors that groundup raises on purpose."""
@@ -19,6 +22,21 @@ class TaskError(GroundupError):
 
 class SubmissionError(GroundupError):
     """What was handed in is at fault; it is graded as such, never as an infrastructure failure."""
+
+
+@contextmanager
+def reading_submission(what: str) -> Iterator[None]:
+    """Blame the submission for whatever fails while *what* of it is read, recursion and memory included.
+
+    Errors that name who is to blame pass, and so do those of the disk.
+    """
+    try:
+        yield
+    except (GroundupError, OSError):
+        raise
+    except Exception as error:  # parsers raise anything for what nobody would write by hand
+        reason = str(error).partition("\n")[0][:120]
+        raise SubmissionError(f"{what} cannot be read: {type(error).__name__}: {reason}; mend it") from error
 
 
 class InfrastructureError(GroundupError):

@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from groundup.manifests.editing import Edit, Span, Text, edited
-from groundup.manifests.records import Dependency, DependencyKind, Language, Manifest, Note, SectionKey
+from groundup.manifests.records import (
+    Dependency,
+    DependencyKind,
+    Language,
+    Manifest,
+    ManifestError,
+    Note,
+    SectionKey,
+)
 
 
 @dataclass(frozen=True)
@@ -86,6 +94,16 @@ class ManifestFormat(ABC):
     def scan(self, source: Text) -> Scan:
         """Return sections and notes. Raises `ManifestError`."""
 
+    def _scanned(self, source: Text) -> Scan:
+        """Scan; whatever a parser raises for a file that nobody would write is that file's fault."""
+        try:
+            return self.scan(source)
+        except ManifestError:
+            raise
+        except Exception as error:  # the boundary to parsers and strangers' files
+            reason = str(error).partition("\n")[0][:120]
+            raise source.error(f"cannot be read: {type(error).__name__}: {reason}") from error
+
     def home(self, dependency: Dependency) -> SectionKey:
         """Return the key of the section that a new declaration of *dependency* belongs to."""
         return SectionKey(dependency.kind, dependency.group)
@@ -101,7 +119,7 @@ class ManifestFormat(ABC):
 
     def read(self, data: bytes, path: str) -> Manifest:
         """Return what the file declares. Raises `ManifestError`."""
-        scan = self.scan(Text.decode(data, path))
+        scan = self._scanned(Text.decode(data, path))
         found = (entry.dependency for section in scan.sections for entry in section.entries)
         return Manifest(format=self.name, dependencies=tuple(found), notes=tuple(scan.notes))
 
@@ -112,7 +130,7 @@ class ManifestFormat(ABC):
         in `[dependencies]` and in Poetry's table.
         """
         masked = self.masked_kinds if kinds is None else frozenset(kinds)
-        scan = self.scan(Text.decode(data, path))
+        scan = self._scanned(Text.decode(data, path))
         edits: list[Edit] = []
         remaining: set[str] = set()
         for section in scan.sections:
@@ -138,7 +156,7 @@ class ManifestFormat(ABC):
         Declarations whose `identity` is among *dependencies* stay byte for byte, others go, missing ones are
         added at the end of their section, which is made when it does not exist.
         """
-        scan = self.scan(Text.decode(data, path))
+        scan = self._scanned(Text.decode(data, path))
         concerned = [item for item in dependencies if kinds is None or item.kind in kinds]
         wanted = Counter(item.identity for item in concerned)
         kept: list[list[int]] = []
@@ -159,7 +177,7 @@ class ManifestFormat(ABC):
         result = edited(scan.source, self._edits(scan, kept, added))
         # What `_edits` left in `added` has no section yet. Each new one moves what follows it: scan again.
         for key, new in added.items():
-            scan = self.scan(Text.decode(result, path))
+            scan = self._scanned(Text.decode(result, path))
             result = edited(scan.source, self.create(scan, key, new))
         return result
 

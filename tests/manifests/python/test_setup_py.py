@@ -165,10 +165,21 @@ def test_malformed() -> None:
         "x = a" + ".b" * 20_000,
         "x = " + "lambda: " * 20_000 + "1",
         "if a: pass\n" + "elif a: pass\n" * 20_000,
+        "import a" + ".b" * 20_000,
         "print 'two'\nif a: pass\n" + "elif a: pass\n" * 20_000,
         "print 'two'\nx = " + "[" * 5000 + "]" * 5000,
     ],
-    ids=["brackets", "sum", "signs", "attributes", "lambdas", "elif", "elif of Python 2", "brackets of Python 2"],
+    ids=[
+        "brackets",
+        "sum",
+        "signs",
+        "attributes",
+        "lambdas",
+        "elif",
+        "import",
+        "elif of Python 2",
+        "brackets of Python 2",
+    ],
 )
 def test_code_that_is_too_deep_does_not_end_the_reader(text: str) -> None:
     """Deep code is refused with an error; parsing it would overflow the stack and end the whole process."""

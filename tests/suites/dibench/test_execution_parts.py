@@ -1,11 +1,12 @@
 """Parts of executing DI-Bench that need no sandbox: commands, build files, validity."""
 
+import ast
 import json
 from pathlib import Path
 
 import pytest
 
-from groundup.domain.errors import InfrastructureError, TaskError
+from groundup.domain.errors import InfrastructureError, SubmissionError, TaskError
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.sandbox.deadlines import note
 from groundup.sandbox.stopwatch import Reading, Stopwatch
@@ -21,7 +22,7 @@ from groundup.suites.dibench.execution_validity import (
     valid_ids,
 )
 from groundup.suites.dibench.instances import Instance
-from tests.suites.dibench.made import INSTANCES, instance, write_dataset, write_tree
+from tests.suites.dibench.made import INSTANCES, diff, instance, write_dataset, write_tree
 
 
 def asked(command: str) -> Instance:
@@ -72,12 +73,14 @@ def test_originals_are_executed_as_they_are(dataset: InstanceSet, name: str) -> 
 
 
 def test_layout_is_free(dataset: InstanceSet, tmp_path: Path) -> None:
-    """A file that declares other things in another layout is executed as it was handed in."""
+    """A file may declare in another layout: its values are executed, in the masked file's layout."""
     text = json.dumps({"devDependencies": {"jest": "^29.0.0"}, "name": "gamma", "dependencies": {"x": "1"}})
     write_tree(tmp_path / "s", {"package.json": text})
     one = problem(dataset, "three_gamma")
     files = executed_files(one, submitted(one, tmp_path / "s"))
-    assert files.contents["package.json"] == text.encode()
+    executed = files.contents["package.json"] or b""
+    assert executed != text.encode()
+    assert json.loads(executed) == json.loads(text)
     assert not files.taken_back
 
 
@@ -103,6 +106,100 @@ def test_only_declarations_are_taken(
     added = after.replace(before, "").strip().splitlines()[0].strip(", ")
     assert added not in executed
     assert {"one_alpha": "requests", "two_beta": "serde", "three_gamma": "left-pad"}[name] in executed
+
+
+_SETUP = "from setuptools import setup\n\nsetup(\n    name='epsilon',\n    install_requires={},\n)\n"
+
+
+def setup_problem(folder: Path) -> InstanceProblem:
+    """Return a problem whose build file is a program."""
+    masked, whole = {"setup.py": _SETUP.format("[]")}, {"setup.py": _SETUP.format('["six"]')}
+    fields = instance("one_alpha", build_files=["setup.py"], patch=diff(masked, whole))
+    write_tree(folder, masked)
+    return InstanceProblem(
+        id="one_alpha", subset="regular", instance=Instance.model_validate(fields), repository=folder
+    )
+
+
+def executed_of(one: InstanceProblem, path: str, text: str, folder: Path) -> str:
+    """Return what is executed of *text*, handed in as *path*."""
+    write_tree(folder, {path: text})
+    return (executed_files(one, submitted(one, folder)).contents[path] or b"").decode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"scripts": {"test": "true"}, "x": ' + "9" * 5000 + "}",
+        '{"scripts": {"test": "true"}, "x": ' + "[" * 3000 + "]" * 3000 + "}",
+        '{"scripts": {"test": "true"}, "dependencies": {"left-pad": "\\ud800"}}',
+        '{"scripts": {"test": "true"}, // a comment\n "dependencies": {}}',
+        '{"scripts": {"test": "true"}, "dependencies": {"a": "1\\n2"}}',
+        "\x00",
+    ],
+    ids=["number", "arrays", "surrogate", "comment", "newline", "zero"],
+)
+def test_what_only_node_reads_is_refused(dataset: InstanceSet, tmp_path: Path, text: str) -> None:
+    """A package.json that cannot be read here is the submission's fault, and never executed."""
+    with pytest.raises(SubmissionError, match=r"package\.json"):
+        executed_of(problem(dataset, "three_gamma"), "package.json", text, tmp_path / "s")
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
+        ("(lambda: ['six'])()", "computed"),
+        ("['six', __import__('os').system('true')]", "computed"),
+        ('[f\'six{__import__("os").system("true")}\']', "computed"),
+        ("['six'] + cheat()", "computed"),
+        ("+".join(["['six']"] * 1500), "nested"),
+        ("(" * 1500 + "['six']" + ")" * 1500, "nested"),
+        ("[" * 100_000, "nested|valid|read"),
+        ("-" * 50_000 + "1", "nested"),
+    ],
+    ids=["lambda", "call", "f-string", "function", "sum", "parentheses", "open brackets", "signs"],
+)
+def test_code_in_values_is_refused(tmp_path: Path, value: str, complaint: str) -> None:
+    """A setup.py whose declarations compute, or that no parser survives, is refused with a reason."""
+    with pytest.raises(SubmissionError, match=complaint):
+        executed_of(setup_problem(tmp_path / "data"), "setup.py", _SETUP.format(value), tmp_path / "s")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "['six', 'attrs>=20']",
+        "[x for x in ('six', 'attrs>=20') if __import__('os').system('true') or True]",
+        "['six', 'attrs' + '>=20']",
+        '[\'six\', "attrs>=20"]  # """',
+    ],
+)
+def test_only_values_of_a_program_are_executed(tmp_path: Path, value: str) -> None:
+    """What a setup.py declares is written into the masked one as literals: no expression of it is run."""
+    text = "import cheat\n" + _SETUP.format(value) + "cheat.now()\n"
+    executed = executed_of(setup_problem(tmp_path / "data"), "setup.py", text, tmp_path / "s")
+    assert ast.dump(ast.parse(executed)) == ast.dump(ast.parse(_SETUP.format('["six", "attrs>=20"]')))
+
+
+@pytest.mark.parametrize("version", ["$([System.IO.File]::ReadAllText('x'))", "@(Compile)", "$(A.Trim())"])
+def test_msbuild_functions_are_refused(dataset: InstanceSet, tmp_path: Path, version: str) -> None:
+    """A version that MSBuild would compute is refused; a plain property is a value."""
+    one = problem(dataset, "four_delta")
+    path = "App/App.csproj"
+    text = (original(one)(path) or b"").decode()
+    line = '<PackageReference Include="Evil" Version="{}" />'
+    place = "<PackageReference"
+    with pytest.raises(SubmissionError, match="computed"):
+        executed_of(one, path, text.replace(place, line.format(version) + place, 1), tmp_path / "s")
+    plain = text.replace(place, line.format("$(EvilVersion)") + place, 1)
+    assert "$(EvilVersion)" in executed_of(one, path, plain, tmp_path / "s")
+
+
+def test_too_large_a_file_is_not_read(dataset: InstanceSet, tmp_path: Path) -> None:
+    """A build file that is larger than any manifest is not looked at: the masked one is executed."""
+    one = problem(dataset, "three_gamma")
+    text = '{"scripts": {"test": "true"}, "x": "' + "x" * 3_000_000 + '"}'
+    assert executed_of(one, "package.json", text, tmp_path / "s") == (one.read("package.json") or b"").decode()
 
 
 def graded(passed: bool | None) -> Verdict:

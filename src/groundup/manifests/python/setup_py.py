@@ -108,8 +108,9 @@ class OpaqueSection(Section):
 
 
 def quoted(text: str) -> str:
-    """Return *text* as a Python string literal."""
-    return repr(text) if '"' in text or "\\" in text else f'"{text}"'
+    """Return *text* as a Python string literal, whatever is in it."""
+    plain = text.isprintable() and '"' not in text and "\\" not in text
+    return f'"{text}"' if plain else repr(text)
 
 
 def quoted_checked(source: Text, dependency: Dependency, section_marker: str = "") -> str:

@@ -4,9 +4,7 @@ Finds places: lists, strings, single arguments of `append`, files that are read,
 the file would show. Decides nothing about kinds and edits nothing; `setup_py.py` does.
 """
 
-import ast
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -15,6 +13,7 @@ import libcst as cst
 from libcst import matchers as m
 from libcst.metadata import ByteSpanPositionProvider, CodeSpan, MetadataWrapper
 
+from groundup import grammars
 from groundup.manifests.editing import Span, Text
 from groundup.manifests.python.requirement import normalised
 from groundup.manifests.python.setup_bindings import alternatives, bind, called, files_in, formatted, literal
@@ -25,6 +24,7 @@ _DICTIONARIES = frozenset({"dict", "defaultdict", "deepcopy"})
 _DEEPEST = 12
 _DEEPEST_CODE = 200
 """Nodes within nodes. libcst follows them on the machine's stack, and a deep file would end this process."""
+_DOTS = re.compile(r"(?:\.\s*+\w++\s*+){200}")
 _BRACKET = re.compile(r"[(\[{]|[)\]}]")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -371,20 +371,14 @@ def _character_offsets(text: str) -> Sequence[int]:
 
 
 def _is_deep(text: str) -> bool:
-    """Whether Python's own parser, which guards its stack, finds *text* too deep, or the limit here is passed."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # such as those of old escapes in strings
-            level: list[ast.AST] = [ast.parse(text)]
-    except (RecursionError, MemoryError):
+    """Whether *text* is nested more deeply than the limit. Tree-sitter's own stack does not grow with it.
+
+    What libcst nests and tree-sitter does not is counted: `elif`, and the dots of an import.
+    """
+    if text.count("elif") > _DEEPEST_CODE or _DOTS.search(text):
         return True
-    except (SyntaxError, ValueError):  # Python 2 or newer than this one; libcst says what it thinks of it
-        return _looks_deep(text)
-    for _ in range(_DEEPEST_CODE):
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
-        if not level:
-            return False
-    return True
+    tree = grammars.parse("python", text.encode())
+    return grammars.is_deeper(tree, _DEEPEST_CODE) or (tree.root_node.has_error and _looks_deep(text))
 
 
 def _looks_deep(text: str) -> bool:
@@ -393,6 +387,6 @@ def _looks_deep(text: str) -> bool:
     for found in _BRACKET.finditer(text):
         depth = depth + 1 if found[0] in "([{" else max(0, depth - 1)
         deepest = max(deepest, depth)
-    chains = max(text.count("elif"), text.count("\\\n"))
+    chains = text.count("\\\n")
     longest = max(map(len, text.splitlines()), default=0)
-    return deepest > _DEEPEST_CODE // 2 or chains > _DEEPEST_CODE or longest > 10_000
+    return deepest > _DEEPEST_CODE // 2 or chains > _DEEPEST_CODE or longest > 2_000

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from groundup.domain.errors import TaskError
 from groundup.manifests.formats import FORMATS, files_of, format_of
 from groundup.manifests.records import Dependency, Manifest, ManifestError, Note
+from groundup.manifests.sections import ManifestFormat
 from groundup.suites.base import PATCH_FILE
 from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.metrics import FileAnswer, InstanceAnswer, exact_key
@@ -20,7 +21,8 @@ from groundup.trees.walking import read_regular
 
 Read = Callable[[str], bytes | None]
 """Returns the content of a file of a repository by its path; None for a missing one."""
-_LARGEST = 16 * 1024 * 1024
+_LARGEST = 2 * 1024 * 1024
+_TOO_LARGE = "is larger than any manifest (2 MiB)"
 _REQUIREMENTS = "requirements.txt"
 
 
@@ -59,16 +61,12 @@ def submitted(problem: InstanceProblem, submission: Path) -> Edited:
             raise PatchError(f"{PATCH_FILE} cannot be read: {error.strerror}") from error
         return _patched(problem, parse_patch(data), only=build_files)
     laid_over = build_files & set(handed_in)
-
-    def read(path: str) -> bytes | None:
-        if path not in laid_over:
-            return problem.read(path)
-        file = submission / path
-        if file.stat().st_size > _LARGEST:
-            return None
-        return file.read_bytes()
-
-    return Edited(read, ignored=len(handed_in) - len(laid_over))
+    large = [path for path in laid_over if (submission / path).stat().st_size > _LARGEST]
+    return Edited(
+        lambda path: (submission / path).read_bytes() if path in laid_over else problem.read(path),
+        broken=dict.fromkeys(large, _TOO_LARGE),
+        ignored=len(handed_in) - len(laid_over),
+    )
 
 
 def _patched(problem: InstanceProblem, patches: list[FilePatch], only: set[str] | None) -> Edited:
@@ -86,6 +84,8 @@ def _patched(problem: InstanceProblem, patches: list[FilePatch], only: set[str] 
             changed[path] = apply_to_file(patch, content)
         except PatchError as error:
             broken[path] = str(error)
+        if len(changed.get(path) or b"") > _LARGEST:
+            broken[path] = _TOO_LARGE
     return Edited(
         lambda path: changed[path] if path in changed else problem.read(path), broken, ignored=len(ignored)
     )
@@ -130,13 +130,18 @@ def answer(
     return found, broken
 
 
+def manifest_format(path: str) -> ManifestFormat | None:
+    """Return the format of a build file; a text of any name counts as requirements."""
+    return format_of(path) or (FORMATS[_REQUIREMENTS] if path.endswith((".txt", ".in", ".pip")) else None)
+
+
 def declared(path: str, read: Read, problem: InstanceProblem) -> tuple[Dependency, ...]:
     """Return what a build file declares, referred requirements files included. Raises `ManifestError`."""
     return tuple(_declared(path, read, frozenset(problem.instance.build_files), {path}))
 
 
 def _declared(path: str, read: Read, apart: frozenset[str], seen: set[str]) -> Iterator[Dependency]:
-    known = format_of(path) or (FORMATS[_REQUIREMENTS] if path.endswith((".txt", ".in", ".pip")) else None)
+    known = manifest_format(path)
     if known is None:
         raise ManifestError(path, "is no manifest of a known format")
     data = read(path)

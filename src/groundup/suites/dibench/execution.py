@@ -12,7 +12,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from groundup.domain.digests import digest_of
-from groundup.domain.errors import InfrastructureError
+from groundup.domain.errors import InfrastructureError, reading_submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.bench import Bench
@@ -30,7 +30,7 @@ from groundup.suites.dibench.verdict_facts import Facts, facts_of, scores_of
 from groundup.trees.writer import copy_tree
 from groundup.workflows.workflow import WorkflowError
 
-VERSION = "1"
+VERSION = "2"
 _ACT_MB = 256
 _STAGES: Mapping[FailureKind, Stage] = {
     FailureKind.MISSING_IN_TEST: Stage.IMPORT,
@@ -88,10 +88,11 @@ class ExecutionGrader(Grader):
         """Run the job over the masked repository with the submission's declarations."""
         started = time.monotonic()
         problem = self._problems[task.id]
-        edited = await asyncio.to_thread(submitted, problem, submission)
         tree = bench.scratch / "repository"
-        taken_back = await asyncio.to_thread(_write_repository, problem, edited, tree)
-        score = await asyncio.to_thread(_text_score, problem, edited)
+        with reading_submission("the submission"):
+            edited = await asyncio.to_thread(submitted, problem, submission)
+            taken_back = await asyncio.to_thread(_write_repository, problem, edited, tree)
+            score = await asyncio.to_thread(_text_score, problem, edited)
         facts: Facts = {"taken back": ", ".join(taken_back)[:200] or None, CUTOFF: self.cutoff(problem.instance)}
         try:
             result = await self._run(problem, tree, bench)

@@ -1,28 +1,30 @@
 """Which build files are executed, and what the published act command asks for.
 
-A build file can hold more than declarations: scripts, code, switches. A submission that turns `npm test` into
-`true` has not inferred anything. So where a file differs from the masked one in more than what it declares, its
-declarations are written into the masked one, and that is executed.
+A build file can hold more than declarations: scripts, code, switches, and what one parser reads differently than
+another. So no submitted byte is executed: what a file declares is read as values, and these are written into the
+masked file. A file that cannot be read, or that computes what it declares, is refused.
 """
 
+import contextlib
 import json
 import re
 import shlex
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from groundup.domain.errors import TaskError
+from groundup.domain.errors import SubmissionError, TaskError, reading_submission
 from groundup.domain.records import Record
-from groundup.manifests.formats import format_of
-from groundup.manifests.records import DependencyKind, ManifestError
+from groundup.manifests.records import Dependency, DependencyKind, Manifest, ManifestError
 from groundup.manifests.sections import ManifestFormat
-from groundup.suites.dibench.answers import Edited, original
+from groundup.suites.dibench.answers import Edited, manifest_format, original
 from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.instances import Instance
 
 _EMPTY_ARGUMENT = re.compile(
     r"(?:install_requires|extras_require|tests_require|setup_requires)=(?:\[\]|\{\}|\(\)|None|\"\"|'')"
 )
+_CODE = (re.compile(r"\{…\}"), re.compile(r"\$\((?!\w+\))|[@%]\("))
+"""What is no literal: what a formatted string computes, and, in C#, functions and lists of MSBuild."""
 _EMPTY_GROUP = re.compile(r"<ItemGroup[^>]*/>|<ItemGroup[^>]*></ItemGroup>")
 
 
@@ -35,36 +37,90 @@ class ExecutedFiles(Record):
 
 
 def executed_files(problem: InstanceProblem, edited: Edited) -> ExecutedFiles:
-    """Return the build files to execute."""
+    """Return the build files to execute. Raises `SubmissionError` for one that is refused."""
     contents: dict[str, bytes | None] = {}
     taken_back = []
     wanted = original(problem)
     for path in problem.instance.build_files:
-        masked, data = problem.read(path), edited.read(path)
-        if data in (masked, wanted(path)) or path in edited.broken:
-            contents[path] = masked if path in edited.broken else data
-            continue
-        contents[path], changed = _declarations_only(path, masked, data)
-        if changed:
-            taken_back.append(path)
+        masked, data, whole = problem.read(path), edited.read(path), wanted(path)
+        if data == whole:
+            contents[path] = whole
+        elif data == masked or path in edited.broken:
+            contents[path] = masked
+        else:
+            contents[path], changed = _declarations_only(path, masked, data, whole)
+            if changed:
+                taken_back.append(path)
     return ExecutedFiles(contents=contents, taken_back=tuple(taken_back))
 
 
-def _declarations_only(path: str, masked: bytes | None, data: bytes | None) -> tuple[bytes | None, bool]:
-    """Return what is executed of *data*, and whether that is less than it."""
-    known = format_of(path)
+def _declarations_only(
+    path: str, masked: bytes | None, data: bytes | None, whole: bytes | None
+) -> tuple[bytes | None, bool]:
+    """Return the masked file with what *data* declares, and whether that is less than all that *data* says."""
+    known = manifest_format(path)
     if known is None or masked is None or data is None:
-        return (data, False) if known is None and data is not None else (masked, True)
-    try:
-        present = known.read(data, path)
-        if _skeleton(known, masked, path) == _skeleton(known, data, path):
-            return data, False
-    except (ManifestError, ValueError, RecursionError):
-        return data, False  # no installer reads what is no manifest
-    try:
-        return known.write(masked, present.dependencies, path), True
-    except ManifestError:
         return masked, True
+    with reading_submission(path):
+        try:
+            present = known.read(data, path)
+        except ManifestError as error:
+            raise SubmissionError(f"{error}; it is not executed") from error
+        ours = {text: manifest for text in (masked, whole) if (manifest := _readable(known, text, path))}
+        _refuse_code(path, present, tuple(ours.values()))
+        if masked not in ours:  # masking left no manifest, so the original's declarations are replaced
+            complete = whole is not None and whole in ours and ours[whole].complete
+            return (known.write(whole, present.dependencies, path) if whole and complete else masked), True
+        written, complete = _written(known, masked, present.dependencies, path)
+        return written, not complete or _skeleton(known, masked, path) != _skeleton(known, data, path)
+
+
+def _readable(known: ManifestFormat, data: bytes | None, path: str) -> Manifest | None:
+    """Return what a file of ours declares, or None where that is not known."""
+    try:
+        return None if data is None else known.read(data, path)
+    except ManifestError:
+        return None
+
+
+def _refuse_code(path: str, present: Manifest, ours: Sequence[Manifest]) -> None:
+    """Raise `SubmissionError` when a value is computed, or would be read as more than a value.
+
+    What the masked or the original file has as well is the repository's own.
+    """
+    known = {(note.kind, note.group, note.message) for one in ours for note in one.notes}
+    for note in present.notes:
+        if note.topic == "cannot-say" and (note.kind, note.group, note.message) not in known:
+            raise SubmissionError(f"{path}: {note.message}; only literal values are executed")
+    usual = {text for one in ours for item in one.dependencies for text in _texts(item)}
+    for item in present.dependencies:
+        for text in _texts(item):
+            code = _CODE[item.language == "csharp"].search(text)
+            if code and text not in usual:
+                raise SubmissionError(f"{path}: {text[:80]!r} is computed; only literal values are executed")
+            if not text.isprintable():
+                raise SubmissionError(f"{path}: {text[:80]!r} has a control character; write it plainly")
+
+
+def _texts(item: Dependency) -> tuple[str, ...]:
+    """Return all that a declaration writes."""
+    details = (part for detail in item.details for part in detail)
+    named = (item.name, item.constraint, item.marker, item.group, item.origin, item.alias)
+    return (*named, *item.extras, *details)
+
+
+def _written(
+    known: ManifestFormat, masked: bytes, dependencies: Sequence[Dependency], path: str
+) -> tuple[bytes, bool]:
+    """Return *masked* with *dependencies*, and whether it has a place for all of them."""
+    try:
+        return known.write(masked, dependencies, path), True
+    except ManifestError:
+        written = masked
+    for kind in DependencyKind:
+        with contextlib.suppress(ManifestError):
+            written = known.write(written, dependencies, path, kinds={kind})
+    return written, False
 
 
 def _skeleton(known: ManifestFormat, data: bytes, path: str) -> object:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from groundup.domain.digests import digest_of
+from groundup.domain.errors import reading_submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.bench import Bench
@@ -78,8 +79,9 @@ class DIBenchStrictGrader(TextualGrader):
         """Compare and look up."""
         started = time.monotonic()
         problem = self._problems[task.id]
-        edited = await asyncio.to_thread(submitted, problem, submission)
-        found, broken = await asyncio.to_thread(answer, problem, edited)
+        with reading_submission("the submission"):
+            edited = await asyncio.to_thread(submitted, problem, submission)
+            found, broken = await asyncio.to_thread(answer, problem, edited)
         lines = await asyncio.to_thread(source_lines, problem.folder(), problem.instance.language)
         score = score_instance(found.model_copy(update={"lines": lines}))
         compared = time.monotonic()
