@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import uvicorn
 
 from groundup.api.flags import ServeFlags
 from groundup.api.serving import listening, serving
+from groundup.sandbox.fake import FakeSandbox
 from groundup.sandbox.protocol import Command, CommandResult, SandboxProvider, SandboxSpec
 from groundup.serving.http import Service
 from groundup.serving.metrics import Log
@@ -19,7 +21,7 @@ from groundup.serving.server import ServeJob, application, service
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import VerdictLine
-from tests.episodes.theatre import Builder, Provider, obeying
+from tests.episodes.theatre import Builder, HangingSandbox, Provider, obeying
 
 SUITE = "tests.runs.toy:create_written"
 ENVIRONMENT = "toy"
@@ -32,9 +34,35 @@ def scripted(spec: SandboxSpec, command: Command) -> CommandResult:
     return obeying(spec, command)
 
 
+class HoldingSandbox(HangingSandbox):
+    """Commands that say so end when the test says so."""
+
+    async def run(self, command: Command) -> CommandResult:
+        """Answer, or hang, or wait for `Hold`."""
+        if "held" in command.argv[-1]:
+            await Hold.over.wait()
+        return await super().run(command)
+
+
+class Hold:
+    """What held commands wait for; each test makes its own."""
+
+    over = asyncio.Event()
+
+
+class HoldingProvider(Provider):
+    """Opens them."""
+
+    def opened(self, spec: SandboxSpec, ports: "dict[int, socket.socket]") -> FakeSandbox:
+        """Return one."""
+        sandbox = HoldingSandbox(self, spec, ports)
+        self.sandboxes.append(sandbox)
+        return sandbox
+
+
 def create_provider(settings: Settings) -> Provider:
     """Return a fake provider whose commands can hang."""
-    return Provider(scripted)
+    return HoldingProvider(scripted)
 
 
 def create_builder(settings: Settings, provider: SandboxProvider) -> Builder:

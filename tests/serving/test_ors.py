@@ -81,10 +81,11 @@ async def test_a_task_is_named_by_its_record(client: Client) -> None:
     body = {"env_name": "toy", "task_spec": record, "split": None, "index": None}
     assert (await client.post("/create", body, "mine")).status_code == 200
     assert (await client.get("/prompt", "mine")).json()[0]["text"].startswith("Write task-0001.")
-    assert (await client.post("/create", body, "mine")).status_code == 400
+    assert (await client.post("/create", body, "mine")).status_code == 200  # as if the first answer was lost
     other = {**body, "task_spec": {**record, "data_version": "2"}}
     assert "data_version is '1' here" in (await client.post("/create", other, "other")).json()["detail"]
     assert (await client.call("mine", "bash", command="ls", timeout_s=None))["ok"] is True
+    assert (await client.post("/create", body, "mine")).status_code == 400
 
 
 @pytest.mark.parametrize(

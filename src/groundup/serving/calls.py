@@ -60,6 +60,11 @@ class Call:
         """Whether it has begun and not ended."""
         return self._task is not None and not self._task.done()
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether its client left and has not come back."""
+        return self._lost_at is not None
+
     def lost(self) -> None:
         """Note that its client left before the answer was sent."""
         self._lost_at = time.monotonic()

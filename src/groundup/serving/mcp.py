@@ -4,6 +4,7 @@ The protocol has no sessions of its own any more, so the address names one. The 
 episode; `submit`, silence or DELETE ends it.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -51,8 +52,20 @@ class Mcp:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[list[BaseRoute]]:
         """Yield the routes."""
-        async with self._manager.run():
+        begun, leaving = asyncio.Event(), asyncio.Event()
+        holding = asyncio.create_task(self._hold(begun, leaving))
+        try:
+            await asyncio.wait({holding, asyncio.create_task(begun.wait())}, return_when=asyncio.FIRST_COMPLETED)
             yield [Route("/mcp/{task}/{name}", _Door(self._service, self._manager))]
+        finally:
+            leaving.set()
+            await holding
+
+    async def _hold(self, begun: asyncio.Event, leaving: asyncio.Event) -> None:
+        """Enter and leave the SDK's task group in one task, whoever enters and leaves `running`."""
+        async with self._manager.run():
+            begun.set()
+            await leaving.wait()
 
     async def _tools(self, context: Context, params: object) -> types.ListToolsResult:
         return types.ListToolsResult(

@@ -134,6 +134,16 @@ class Session:
         return any(call.is_running for call in self._calls.values())
 
     @property
+    def is_used(self) -> bool:
+        """Whether a tool was called."""
+        return bool(self._calls)
+
+    @property
+    def last_call(self) -> Call | None:
+        """The latest call."""
+        return self._last
+
+    @property
     def is_open(self) -> bool:
         """Whether it has its slot, and has not given it back."""
         return self._episode is not None and self._life is not None and not self._life.done()

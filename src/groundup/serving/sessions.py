@@ -68,8 +68,13 @@ class Sessions:
         return sum(not session.is_open and not session.is_over for session in self._all.values())
 
     def create(self, name: str, client: str, task: Task) -> Session:
-        """Begin a session. Raises `ExistsError`, `EndedError`, and `FullError` when there is no room for it."""
-        if name in self._all:
+        """Begin a session. Raises `ExistsError`, `EndedError`, and `FullError` when there is no room for it.
+
+        A client whose answer was lost may ask again, as long as it has done nothing in the session.
+        """
+        if (known := self._all.get(name)) is not None:
+            if (known.client, known.task.id) == (client, task.id) and not known.is_used:
+                return known
             raise ExistsError("the session exists; ask for a new one")
         if name in self._gone:
             raise EndedError(f"the session {name} has ended; ask for a new one")
