@@ -21,10 +21,11 @@ from tests.docs.pages import PAGES, blocks, command_lines
 from tests.docs.test_commands import TUTORIAL
 from tests.runs.toy import BEHAVIOUR, ToyGrader, ToySuite
 
+RUNS = ("my-run", "model-a", "model-b")
 TASKS = ("sqlparse", "six", "jsonlines", "greeter")
 LINES = sorted({tuple(line) for page in PAGES for line in command_lines(page)})
 
-TRIED = {"clean", "compare", "curate", "data", "docs", "evaluate", "export", "import", "infer", "init"}
+TRIED = {"compare", "curate", "data", "docs", "evaluate", "export", "import", "infer", "init"}
 TRIED |= {"regrade", "report", "resume", "run", "runs", "suites", "tasks"}
 """Commands whose lines are run. Those of others, such as a server, are parsed only."""
 
@@ -41,6 +42,7 @@ NOT_RUN = {
         "show runs/first-agent *",
     ),
     "a real sandbox": ("shell *", "curate validate *"),
+    "a machine without leftovers of other runs": ("clean*",),
     "an end: it serves until it is stopped": ("serve *",),
     "a trajectory": ("show *", "export * --format atif"),
     "the network, or a builder": (
@@ -138,7 +140,7 @@ def prepare(line: tuple[str, ...], groundup: Groundup, home: Path) -> None:
             assert groundup("curate", "instance", "repository", "-l", "python", "-o", "my-set").code == 0
     if line[0] in ("infer", "curate"):
         write_repository(home / next((word for word in line if "/" in word), "."))
-    runs = [word.removeprefix("runs/") for word in line if word == "my-run" or word.startswith("runs/")]
+    runs = [word.removeprefix("runs/") for word in line if word in RUNS or word.startswith("runs/")]
     if runs:
         predict(home / "handed-in")
     for name in runs:
