@@ -5,7 +5,7 @@ from pathlib import Path
 
 from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
-from groundup.grading.library.hidden import Distribution, HiddenTests, NumberedTest
+from groundup.grading.library.hidden import Distribution, HiddenTests, NumberedTest, TwinRecord
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.suites.base import Graded
 from groundup.suites.nl2repobench.recipe import Frozen, Recipe, RecipeEnvironment, RecipeSource
@@ -39,6 +39,7 @@ RECIPE = Recipe(
     declared={"781a1da": 9},
     frozen=Frozen(pytest="9.0.0", runs=3, duration_s=1, peak_memory_mb=60, original_lines=12),
     expected=EXPECTED,
+    twin=TwinRecord(runs=3),
 )
 TASK = Task(id="calc", suite="nl2repobench", instruction=None, data_version="781a1da", metadata={"declared": 9})
 BROKEN = LIBRARY.replace("a * b", "a + b")

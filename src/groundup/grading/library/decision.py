@@ -82,11 +82,11 @@ def decide(
         )
     own = own_tests(canaries, report.results)
     passed = {key for key, known in report.results.items() if known.outcome == "passed"} - own
-    unfinished = _why_unfinished(report, result)
+    unfinished = why_unfinished(report, result)
     strangers = _imports_that_fail(hidden, report)
-    lying = _canary_that_lied(canaries, report, complete=unfinished is None)
+    lying = canary_that_lied(canaries, report, complete=unfinished is None)
     counted = (passed & expected) - {culprit.test for culprit in ended}
-    reasons = [reason for reason in (lying, *strangers, unfinished) if reason is not None]
+    reasons = [one for one in (lying, *strangers, unfinished) if one is not None]
     worth_nothing = bool(reasons)
     if not _restrained(canaries, report):
         worth_nothing = True
@@ -103,23 +103,23 @@ def decide(
     )
 
 
-def _why_unfinished(report: RunnerReport, result: CommandResult) -> Reason | None:
+def why_unfinished(report: RunnerReport, result: CommandResult) -> Reason | None:
     """Say why the run has no trustworthy end; None when it has one."""
     where = f" in {report.running}" if report.running else ""
     if result.ending in _OUT_OF_TIME:
-        return _reason(Stage.TIMEOUT, f"the tests were stopped after {result.duration_s:.0f} s{where}")
+        return reason(Stage.TIMEOUT, f"the tests were stopped after {result.duration_s:.0f} s{where}")
     if result.ending in _LIMITS:
-        return _reason(Stage.LIMIT, f"the tests were stopped for using too much {_LIMITS[result.ending]}{where}")
+        return reason(Stage.LIMIT, f"the tests were stopped for using too much {_LIMITS[result.ending]}{where}")
     if report.broken_off is not None:
-        return _reason(Stage.CRASH, f"the test session was broken off by {report.broken_off}{where}")
+        return reason(Stage.CRASH, f"the test session was broken off by {report.broken_off}{where}")
     if report.exit_code is None:
-        return _reason(
+        return reason(
             Stage.CRASH, f"the test process {_death(result.exit_code)} before the tests had ended{where}"
         )
     if report.exit_code not in COMPLETE:
         known = pytest_words(result.stdout + b"\n" + result.stderr)
         why = f": {known}" if known else ""
-        return _reason(Stage.CRASH, f"pytest gave up with exit code {report.exit_code}{where}{why}")
+        return reason(Stage.CRASH, f"pytest gave up with exit code {report.exit_code}{where}{why}")
     return None
 
 
@@ -139,11 +139,11 @@ def _imports_that_fail(hidden: HiddenTests, report: RunnerReport) -> list[Reason
         check = report.imports.get(name)
         if check is None or check.error is not None:
             problem = check.error if check is not None else "the runner reported nothing about it"
-            reasons.append(_reason(Stage.IMPORT, f"{name} cannot be imported: {problem}"))
+            reasons.append(reason(Stage.IMPORT, f"{name} cannot be imported: {problem}"))
         elif check.file is None:
-            reasons.append(_reason(Stage.IMPORT, f"{name} cannot be imported: the submission has no file for it"))
+            reasons.append(reason(Stage.IMPORT, f"{name} cannot be imported: the submission has no file for it"))
         elif not any(PurePosixPath(check.file).is_relative_to(root) for root in roots):
-            reasons.append(_reason(Stage.IMPORT, _misplaced(name, PurePosixPath(check.file), hidden)))
+            reasons.append(reason(Stage.IMPORT, _misplaced(name, PurePosixPath(check.file), hidden)))
     return reasons
 
 
@@ -156,13 +156,14 @@ def _misplaced(name: str, file: PurePosixPath, hidden: HiddenTests) -> str:
     return f"{name} lies at {file.relative_to(WORKSPACE)} in the submission; the tests expect it at {expected}"
 
 
-def _canary_that_lied(canaries: Sequence[Canary], report: RunnerReport, *, complete: bool) -> Reason | None:
+def canary_that_lied(canaries: Sequence[Canary], report: RunnerReport, *, complete: bool) -> Reason | None:
+    """Say which lie a report tells of our own tests; None when it tells none."""
     for canary in canaries:
         known = told_of(canary, report.results)
         if any(one.outcome in ("passed", "xpassed") for one in known):
-            return _reason(Stage.TEST, "a test that cannot pass was reported as passed: results are being forged")
+            return reason(Stage.TEST, "a test that cannot pass was reported as passed: results are being forged")
         if not known and complete and not _collection_failed(canary, report):
-            return _reason(Stage.TEST, "a test that must fail was not reported: results are being withheld")
+            return reason(Stage.TEST, "a test that must fail was not reported: results are being withheld")
     return None
 
 
@@ -186,14 +187,12 @@ def _losses(
     broken = {place: message for place, message in report.collection_errors.items() if place not in ours}
     if broken:
         place, message = next(iter(broken.items()))
-        reasons.append(
-            _reason(Stage.COLLECTION, f"{len(broken)} could not be collected, first {place}: {message}")
-        )
+        reasons.append(reason(Stage.COLLECTION, f"{len(broken)} could not be collected, first {place}: {message}"))
     lost = expected - counted
     if lost and report.results:
         failing = [key for key in sorted(lost) if key in report.results]
         first = f", first {failing[0]}: {report.results[failing[0]].message}" if failing else ""
-        reasons.append(_reason(Stage.TEST, f"{len(lost)} of {len(expected)} expected tests did not pass{first}"))
+        reasons.append(reason(Stage.TEST, f"{len(lost)} of {len(expected)} expected tests did not pass{first}"))
     return reasons
 
 
@@ -203,7 +202,7 @@ def _ends(ended: Sequence[FatalTest]) -> list[Reason]:
     for end in sorted(ended, key=lambda end: _ORDER.index(end.stage)):
         groups.setdefault((end.stage, end.told), []).append(end.test)
     return [
-        _reason(stage, f"{len(tests)} tests {told} and count as failed, first {tests[0]}")
+        reason(stage, f"{len(tests)} tests {told} and count as failed, first {tests[0]}")
         for (stage, told), tests in groups.items()
     ]
 
@@ -231,7 +230,8 @@ def _result(key: NumberedTest, report: RunnerReport, end: FatalTest | None, *, e
     )
 
 
-def _reason(stage: Stage, message: str) -> Reason:
+def reason(stage: Stage, message: str) -> Reason:
+    """Return a reason that is cut to what a verdict may hold."""
     text = printable(message)
     if len(text.encode()) > MAX_REASON_BYTES:
         text = text.encode()[: MAX_REASON_BYTES - 3].decode(errors="ignore") + "..."

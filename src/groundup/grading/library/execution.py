@@ -13,8 +13,9 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 
 from pydantic import Field
 
@@ -126,8 +127,12 @@ async def run_hidden_tests(
     environment: PythonEnvironment,
     bench: Bench,
     left_out: LeftOut = LeftOut(),  # noqa: B008 - a frozen record
+    changed: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Execution:
-    """Compose *submission* with *original*'s tests and run them; what was laid out is removed afterwards."""
+    """Compose *submission* with *original*'s tests and run them; what was laid out is removed afterwards.
+
+    *changed*: what stands in protected files in place of what the original has there.
+    """
     canaries = draw_canaries(hidden)
     scratch = bench.scratch / f"tests-{secrets.token_hex(4)}"
     scratch.mkdir(parents=True)
@@ -143,6 +148,7 @@ async def run_hidden_tests(
             scratch,
             occupied=top_level_modules(environment),
             executable=environment.executable,
+            changed=changed,
         )
         token = secrets.token_hex(16)
         async with await bench.provider.open(
@@ -291,15 +297,20 @@ class Rounds(Record):
 
 
 async def run_to_the_end(
-    submission: Path, original: Path, hidden: HiddenTests, environment: PythonEnvironment, bench: Bench
+    submission: Path,
+    original: Path,
+    hidden: HiddenTests,
+    environment: PythonEnvironment,
+    bench: Bench,
+    changed: Mapping[str, bytes] = MappingProxyType({}),
+    left_out: LeftOut = LeftOut(),  # noqa: B008 - a frozen record
 ) -> Rounds:
     """Run the hidden tests, leaving out one more that ends the process each time."""
     spent_s = 0.0
     allowed_s = TIME_FACTOR * (bench.timeout_s or hidden.timeout_s)
     ended: list[FatalTest] = []
-    left_out = LeftOut()
     while True:
-        last = await run_hidden_tests(submission, original, hidden, environment, bench, left_out)
+        last = await run_hidden_tests(submission, original, hidden, environment, bench, left_out, changed)
         culprit = _culprit(last, whole_file=len(ended) >= SINGLE_TESTS)
         spent_s += last.result.counted_s
         if culprit is None or len(ended) + 1 >= MAX_ROUNDS or spent_s > allowed_s:

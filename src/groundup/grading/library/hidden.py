@@ -121,3 +121,15 @@ class HiddenTests(Record):
     )
     memory_mb: int = Field(default=2048, ge=64)
     processes: int = Field(default=512, ge=8)
+
+
+class TwinRecord(Record):
+    """What a recipe's original does in its falsified twin, over several seeds."""
+
+    runs: int = Field(ge=1, description="how many twins of the original were run")
+    tailed: tuple[str, ...] = Field(
+        default=(), description="functions whose expectations the original may never reach: they fail at their end"
+    )
+    free: frozenset[NumberedTest] = Field(
+        default=frozenset(), description="tests that the original passes with false expectations, too"
+    )

@@ -2,8 +2,9 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 
 from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.domain.records import Record
@@ -76,14 +77,18 @@ def stage(
     *,
     occupied: frozenset[str] = frozenset(),
     executable: str = "/usr/bin/python3",
+    changed: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Staged:
-    """Compose below *scratch*. Raises `SubmissionError` for too large a tree, `TaskError` for a wrong recipe."""
+    """Compose below *scratch*; *changed*: what restored files hold in place of their own text.
+
+    Raises `SubmissionError` for too large a tree, `TaskError` for a wrong recipe.
+    """
     composed = plan(_listing(submission), _listing(original), hidden, occupied)
     workspace, restored, trusted = scratch / "workspace", scratch / "restored", scratch / "trusted"
     writable = _writable_roots(hidden)
     tested = sorted(path for path in composed.restored if _below_any(path, writable))
     with TreeWriter(restored, CAPS) as writer:
-        _copy_chosen(original, composed.restored, writer)
+        _copy_chosen(original, composed.restored, writer, changed)
         for canary in canaries:
             writer.file(PurePosixPath(canary.path).parts, [canary.content.encode()], executable=False)
         writer.finish()
@@ -92,7 +97,7 @@ def stage(
         for path, text in hidden.generated.items():
             if path not in composed.kept and str(PurePosixPath(path).parent) in {*composed.kept, "."}:
                 writer.file(PurePosixPath(path).parts, [text.encode()], executable=False)
-        _copy_chosen(original, frozenset(tested), writer)
+        _copy_chosen(original, frozenset(tested), writer, changed)
         mounts = _mounts(restored, hidden, composed, canaries)
         for mount in mounts:
             _make_mount_point(mount, writer)
@@ -119,15 +124,20 @@ def _entries(root: Path) -> Iterator[TreeEntry]:
         os.close(descriptor)
 
 
-def _copy_chosen(source: Path, chosen: frozenset[str], writer: TreeWriter) -> None:
+def _copy_chosen(
+    source: Path, chosen: frozenset[str], writer: TreeWriter, changed: Mapping[str, bytes] = MappingProxyType({})
+) -> None:
     for entry in _entries(source):
-        if "/".join(entry.parts) not in chosen:
+        path = "/".join(entry.parts)
+        if path not in chosen:
             continue
         writer.admit(entry.parts)
         if entry.kind == "folder":
             writer.folder(entry.parts)
         elif entry.kind == "link":
             writer.link(entry.parts, entry.target())
+        elif path in changed:
+            writer.file(entry.parts, [changed[path]], executable=entry.executable)
         else:
             descriptor = entry.open()
             try:

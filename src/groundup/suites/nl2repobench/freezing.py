@@ -3,6 +3,7 @@
 What a person decides (source, interpreter, wishes, layout) is in the draft; what can be measured is filled in.
 """
 
+import asyncio
 import fnmatch
 import math
 from collections.abc import Iterable, Sequence
@@ -15,8 +16,10 @@ from groundup.grading.bench import Bench
 from groundup.grading.library.canary import own_tests
 from groundup.grading.library.decision import decide
 from groundup.grading.library.execution import Execution, run_hidden_tests
-from groundup.grading.library.hidden import HiddenTests, NumberedTest
+from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
+from groundup.grading.library.passes import failing_tests, run_twin, suite_of
 from groundup.grading.library.report import Result
+from groundup.grading.library.twin import function_of
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Excluded, Frozen, Recipe, RecipeEnvironment, Why
 
@@ -47,6 +50,7 @@ async def freeze(draft: Recipe, bench: Bench, *, runs: int = RUNS, relock: bool 
     expected = _passing(executions)
     free = await _free(recipe, expected, original, environment, bench)
     expected -= free
+    twin = await twin_record(recipe, expected, original, environment, bench)
     duration_s = max(execution.result.duration_s for execution in executions)
     peaks = [execution.peak_memory_mb for execution in executions if execution.peak_memory_mb is not None]
     return recipe.model_copy(
@@ -62,6 +66,7 @@ async def freeze(draft: Recipe, bench: Bench, *, runs: int = RUNS, relock: bool 
                 collected=_collected(executions[0]),
             ),
             "expected": expected,
+            "twin": twin,
             "excluded": tuple(_exclusions(recipe, expected, free, executions)),
         }
     )
@@ -197,3 +202,33 @@ def _lines(file: Path) -> int:
 
 def _is_protected(path: Path, tests: HiddenTests) -> bool:
     return any(path.is_relative_to(protected) for protected in tests.protected)
+
+
+TWINS = 3
+"""Of the original, with and without tests that fail at their end."""
+
+
+async def twin_record(
+    recipe: Recipe, expected: frozenset[NumberedTest], original: Path, environment: PythonEnvironment, bench: Bench
+) -> TwinRecord:
+    """Return what *original* does in its falsified twin, over several seeds.
+
+    A test that passes there has an expectation that is not always reached; it is made to fail at its end. What
+    still does not fail then is free: nothing can be told of it.
+    """
+    suite = await asyncio.to_thread(suite_of, original, recipe.tests, expected)
+
+    async def unfailing(tailed: frozenset[str], number: int) -> frozenset[NumberedTest]:
+        changed = await asyncio.to_thread(suite.falsified, f"oracle {number}", tailed)
+        rounds = await run_twin(original, original, recipe.tests, environment, bench, changed)
+        return expected - failing_tests(rounds, expected)
+
+    async def over_seeds(tailed: frozenset[str]) -> frozenset[NumberedTest]:
+        found = [await unfailing(tailed, number) for number in range(TWINS)]
+        return frozenset.union(*found)
+
+    free = await over_seeds(frozenset())
+    tailed = frozenset(function_of(key) for key in free) & suite.names()
+    if tailed:
+        free = await over_seeds(tailed)
+    return TwinRecord(runs=TWINS, tailed=tuple(sorted(tailed)), free=free)

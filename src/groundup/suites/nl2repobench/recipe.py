@@ -6,7 +6,7 @@ keys.
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -19,7 +19,7 @@ from groundup.domain.names import Name
 from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.environments.requests import AnySource, GitSource, PythonRequest, SourceRequest
-from groundup.grading.library.hidden import HiddenTests, NumberedTest
+from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
 from groundup.suites.nl2repobench.listing import SUFFIX, RecipeHead, label
 
 Pin = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9._+!-]*$")]
@@ -188,6 +188,9 @@ class Recipe(Record):
     )
     frozen: Frozen | None = Field(default=None, description="None: a draft")
     expected: frozenset[NumberedTest] = frozenset()
+    twin: TwinRecord | None = Field(
+        default=None, description="what the original does with false expectations; None: the twin is not applied"
+    )
     excluded: tuple[Excluded, ...] = ()
 
     @model_validator(mode="after")
@@ -230,6 +233,8 @@ def parse_recipe(text: str, origin: str) -> Recipe:
     try:
         document = tomllib.loads(text)
         document["expected"] = frozenset(_ungrouped(document.get("expected", {})))
+        if "free" in document.get("twin", {}):
+            document["twin"]["free"] = frozenset(_ungrouped(document["twin"]["free"]))
         return Recipe.model_validate(document)
     except tomllib.TOMLDecodeError as error:
         raise TaskError(f"{origin}: not valid TOML: {error}; mend the recipe") from error
@@ -238,12 +243,14 @@ def parse_recipe(text: str, origin: str) -> Recipe:
         where = ".".join(str(part) for part in first["loc"] if part not in _KINDS)
         raise TaskError(f"{origin}: {where}: {plainly(first)}; see docs/recipes.md") from error
     except (TypeError, AttributeError) as error:
-        raise TaskError(f"{origin}: [expected] must hold one list of test names per file") from error
+        raise TaskError(f"{origin}: [expected] and [twin.free] hold one list of test names per file") from error
 
 
 def recipe_text(recipe: Recipe) -> str:
     """Return the file of *recipe*: the same text for the same record, one test per line."""
-    fields = recipe.model_dump(mode="json", exclude={"expected", "excluded", "differences"}, exclude_defaults=True)
+    fields = recipe.model_dump(
+        mode="json", exclude={"expected", "excluded", "differences", "twin"}, exclude_defaults=True
+    )
     lines = [f"format = {recipe.format}", f"task = {_value(recipe.task)}"]
     if recipe.notes:
         lines.append(f"notes = {_value(recipe.notes)}")
@@ -251,15 +258,26 @@ def recipe_text(recipe: Recipe) -> str:
     lines += _table("source", source)
     for name in ("environment", "tests", "declared", "published", "reasons", "frozen"):
         lines += _table(name, fields.get(name) or {})
-    if recipe.expected:
-        lines += ["", "[expected]"]
-        for file, names in _grouped(recipe.expected).items():
-            lines += [f"{_value(file)} = [", *(f"    {_value(name)}," for name in names), "]"]
+    if recipe.twin is not None:
+        tailed = list(recipe.twin.tailed)
+        lines += _table("twin", {"runs": recipe.twin.runs, **({"tailed": tailed} if tailed else {})})
+    for name, tests in (("twin.free", recipe.twin.free if recipe.twin else ()), ("expected", recipe.expected)):
+        lines += _named_tests(name, tests)
     for name, records in (("differences", recipe.differences), ("excluded", recipe.excluded)):
         for record in records:
             lines += ["", f"[[{name}]]"]
             lines += [f"{key} = {_value(value)}" for key, value in record.model_dump(mode="json").items() if value]
     return "\n".join(lines) + "\n"
+
+
+def _named_tests(name: str, tests: Collection[NumberedTest]) -> list[str]:
+    """Return a table with one list of test names per file; nothing where there are none."""
+    if not tests:
+        return []
+    lines = ["", f"[{name}]"]
+    for file, names in _grouped(tests).items():
+        lines += [f"{_value(file)} = [", *(f"    {_value(name)}," for name in names), "]"]
+    return lines
 
 
 def _grouped(tests: Iterable[NumberedTest]) -> dict[str, list[str]]:

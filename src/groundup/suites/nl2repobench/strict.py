@@ -4,6 +4,7 @@ Joins a recipe, an environment and a run of the hidden tests into a verdict; wha
 `grading.library.decision`.
 """
 
+import asyncio
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,8 +19,9 @@ from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.library import runner_source
 from groundup.grading.library.canary import draw_canaries
-from groundup.grading.library.decision import Decision, decide
-from groundup.grading.library.execution import Execution, logs_of, run_to_the_end, sandbox_spec, top_level_modules
+from groundup.grading.library.decision import decide
+from groundup.grading.library.execution import Execution, logs_of, sandbox_spec, top_level_modules
+from groundup.grading.library.passes import TwinOutcome, confirmed, run_passes, suite_of, twin_logs
 from groundup.grading.library.staging import stage
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
@@ -41,14 +43,15 @@ class NL2RepoStrictGrader(Grader):
 
     @override
     def reservation_mb(self, task: Task) -> int:
-        """Return the peak that the recipe recorded, with a margin; the sandbox's limit where none is known."""
+        """Return the peak that the recipe recorded, with a margin, for each pass; a sandbox's limit if unknown."""
         recipe = self._recipes.get(task.id)
         if recipe is None:
             return task.limits.memory_mb
+        passes = 1 if recipe.twin is None else 2
         if recipe.frozen is None or recipe.frozen.peak_memory_mb is None:
-            return recipe.tests.memory_mb
+            return passes * recipe.tests.memory_mb
         peak = int(recipe.frozen.peak_memory_mb * 1.5) + _SUPERVISION_MB
-        return min(recipe.tests.memory_mb, max(_LEAST_RESERVATION_MB, peak))
+        return passes * min(recipe.tests.memory_mb, max(_LEAST_RESERVATION_MB, peak))
 
     @override
     def expected_s(self, task: Task) -> float:
@@ -79,12 +82,22 @@ class NL2RepoStrictGrader(Grader):
         environment = await bench.builder.python(recipe.environment.request())
         original = await bench.builder.source(recipe.source_request())
         prepared = time.monotonic()
-        rounds = await run_to_the_end(submission, original.path, recipe.tests, environment, bench)
-        execution = rounds.last
-        decision = decide(
-            recipe.expected, recipe.tests, execution.canaries, execution.report, execution.result, rounds.ended
+        suite = await asyncio.to_thread(suite_of, original.path, recipe.tests, recipe.expected)
+        passes = await run_passes(
+            submission, original.path, recipe.tests, environment, bench, suite=suite, record=recipe.twin
         )
-        verdict = _verdict(task, recipe, decision, execution, environment)
+        execution = passes.true.last
+        decision = decide(
+            recipe.expected,
+            recipe.tests,
+            execution.canaries,
+            execution.report,
+            execution.result,
+            passes.true.ended,
+        )
+        outcome = confirmed(decision, passes, recipe.twin)
+        decision = outcome.decision
+        verdict = _verdict(task, recipe, outcome, execution, environment)
         timings = {
             "environment": round(prepared - began, 3),
             "tests": round(execution.result.duration_s, 3),
@@ -92,8 +105,8 @@ class NL2RepoStrictGrader(Grader):
         }
         return Graded(
             verdict=verdict.model_copy(update={"timings_s": timings}),
-            tests=decision.results,
-            logs=logs_of(execution),
+            tests=outcome.decision.results,
+            logs={**logs_of(execution), **twin_logs(passes, outcome)},
         )
 
     @override
@@ -140,8 +153,9 @@ class NL2RepoStrictGrader(Grader):
 
 
 def _verdict(
-    task: Task, recipe: Recipe, decision: Decision, execution: Execution, environment: PythonEnvironment
+    task: Task, recipe: Recipe, outcome: TwinOutcome, execution: Execution, environment: PythonEnvironment
 ) -> Verdict:
+    decision = outcome.decision
     tampered = decision.status is Status.TAMPERED
     declared = _declared(task)
     of_declared = Score(numerator=min(decision.passed, declared), denominator=declared) if declared else None
@@ -152,12 +166,17 @@ def _verdict(
         "extra_passed": decision.extra_passed,
         "collected": execution.report.collected,
         "left_out": len(execution.staged.dropped),
+        "twin": outcome.applied,
         "python": environment.python_version,
     }
     if environment.python_version != recipe.environment.python_micro:
         facts["python_of_recipe"] = recipe.environment.python_micro
     if decision.passed_before_end != decision.passed:
         facts["passed_before_end"] = decision.passed_before_end
+    if outcome.forged:
+        facts["passed_with_false_expectations"] = len(outcome.forged)
+    if outcome.unseen:
+        facts["not_seen_to_fail"] = len(outcome.unseen)
     if execution.report.foreign:
         facts["foreign_lines"] = execution.report.foreign
     return Verdict(

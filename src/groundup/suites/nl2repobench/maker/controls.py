@@ -211,6 +211,8 @@ def changes(before: Recipe, after: Recipe) -> Iterator[str]:
     yield from _sets("expected test", set(map(str, before.expected)), set(map(str, after.expected)))
     was, now = ({one.id: one.why.value for one in recipe.excluded} for recipe in (before, after))
     yield from _sets("excluded test", set(was), set(now))
+    if before.twin is not None and after.twin is not None:
+        yield from _sets("free test", set(map(str, before.twin.free)), set(map(str, after.twin.free)))
     for name in sorted(was.keys() & now.keys()):
         if was[name] != now[name]:
             yield f"{name} is excluded for {now[name]}, was for {was[name]}"

@@ -1,0 +1,362 @@
+"""What one function of a test suite expects, and how each expectation is made false: pure, by edits of its source.
+
+A false expectation differs as little as it can: another literal where there is one, the opposite operator or
+method, another exception, and only where nothing else helps a value in a list. It can still be evaluated, for a
+submission must not be told the two apart by an error.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from groundup.grading.library.literals import leaves, other_literal
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+_LEAST_SOUGHT = 3
+"""Characters of a text that is looked for in another one; a shorter one may be found by chance."""
+_OPERATORS: dict[type[ast.cmpop], tuple[str, bytes]] = {
+    ast.NotEq: (r"!=", b"=="),
+    ast.Is: (r"\bis\b", b"is not"),
+    ast.IsNot: (r"\bis\s+not\b", b"is"),
+    ast.In: (r"\bin\b", b"not in"),
+    ast.NotIn: (r"\bnot\s+in\b", b"in"),
+    ast.Lt: (r"<", b">="),
+    ast.LtE: (r"<=", b">"),
+    ast.Gt: (r">", b"<="),
+    ast.GtE: (r">=", b"<"),
+}
+_OPPOSITES = {
+    "assertTrue": "assertFalse",
+    "assert_": "assertFalse",
+    "assertNotEqual": "assertEqual",
+    "assertNotEquals": "assertEqual",
+    "assertAlmostEqual": "assertNotAlmostEqual",
+    "assertAlmostEquals": "assertNotAlmostEqual",
+    "assertIn": "assertNotIn",
+    "assertIs": "assertIsNot",
+    "assertIsNone": "assertIsNotNone",
+    "assertIsInstance": "assertNotIsInstance",
+    "assertGreater": "assertLessEqual",
+    "assertLess": "assertGreaterEqual",
+    "assertRegex": "assertNotRegex",
+    "assert_called": "assert_not_called",
+    "assert_called_once": "assert_not_called",
+}
+_OPPOSITES |= {new: old for old, new in _OPPOSITES.items() if old not in ("assert_", "assertNotEquals")}
+_OPPOSITES |= {"assertNotAlmostEqual": "assertAlmostEqual", "assert_not_called": "assert_called"}
+_EQUALITIES = frozenset(
+    {"assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertTupleEqual", "assertSetEqual"}
+    | {
+        "assertSequenceEqual",
+        "assertMultiLineEqual",
+        "assertCountEqual",
+        "assertItemsEqual",
+        "assert_equal",
+        "eq_",
+    }
+)
+_CALLED_WITH = frozenset({"assert_called_with", "assert_called_once_with", "assert_any_call"})
+_RAISING = frozenset({"raises", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp"})
+_WARNING = frozenset({"warns", "assertWarns", "assertWarnsRegex"})
+_ERRORS = ("BufferError", "FloatingPointError", "ChildProcessError", "NotADirectoryError", "ProcessLookupError")
+_WARNINGS = ("BytesWarning", "ImportWarning", "UnicodeWarning")
+_HOLDERS = ((b"[", b"]"), (b"(", b",)"), (b"{0: ", b"}"), (b"[", b", None]"))
+_SWALLOWING = frozenset({*_RAISING, "suppress", "subTest"})
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A place in a source, in bytes, and what stands there instead."""
+
+    start: int
+    stop: int
+    new: bytes
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """One expectation of a function. *is_certain*: a test that passes has evaluated it."""
+
+    is_certain: bool
+    falsified: Callable[[Random], Sequence[Edit]]
+
+
+class Text:
+    """A source with the places of its syntax tree's nodes."""
+
+    def __init__(self, source: bytes) -> None:
+        self.source = source
+        self._lines = [0]
+        for line in source.split(b"\n"):
+            self._lines.append(self._lines[-1] + len(line) + 1)
+
+    def start(self, node: ast.expr | ast.stmt) -> int:
+        """Return where *node* begins."""
+        return self._lines[node.lineno - 1] + node.col_offset
+
+    def stop(self, node: ast.expr | ast.stmt) -> int:
+        """Return where *node* has ended."""
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        return self._lines[node.end_lineno - 1] + node.end_col_offset
+
+    def indentation(self, node: ast.stmt) -> bytes:
+        """Return what stands before *node* on its line, as far as it is space."""
+        start = self.start(node)
+        before = self.source[self.source.rfind(b"\n", 0, start) + 1 : start]
+        return before[: len(before) - len(before.lstrip())]
+
+    def of(self, node: ast.expr | ast.stmt) -> bytes:
+        """Return the source of *node*."""
+        return self.source[self.start(node) : self.stop(node)]
+
+
+def expectations(function: Function, text: Text) -> list[Expectation]:
+    """Return what *function* expects, in the order of its source."""
+    return list(_Reader(function, text).read())
+
+
+class _Reader:
+    """Reads one function."""
+
+    def __init__(self, function: Function, text: Text) -> None:
+        self._function = function
+        self._text = text
+        self._values, self._given = _only_expected(function)
+
+    def read(self) -> Iterator[Expectation]:
+        yield from self._block(self._function.body, certain=True)
+
+    def _block(self, body: Sequence[ast.stmt], *, certain: bool) -> Iterator[Expectation]:
+        for statement in body:
+            yield from self._statement(statement, certain=certain)
+            if _may_return(statement):
+                certain = False
+
+    def _statement(self, node: ast.stmt, *, certain: bool) -> Iterator[Expectation]:
+        match node:
+            case ast.Assert():
+                yield self._expected(node.test, certain=certain)
+            case ast.Expr(value=ast.Call() as call) | ast.Expr(value=ast.Await(value=ast.Call() as call)):
+                yield from self._call(call, certain=certain)
+            case ast.Assign(value=ast.Call() as call):
+                yield from self._call(call, certain=certain)
+            case ast.If(orelse=[], body=[only]) if _fails(only):
+                yield Expectation(certain, lambda _: self._negated(node.test))
+            case ast.With() | ast.AsyncWith():
+                for item in node.items:
+                    if isinstance(item.context_expr, ast.Call):
+                        yield from self._call(item.context_expr, certain=certain)
+                names = {_name(item.context_expr) for item in node.items}
+                yield from self._block(node.body, certain=certain and not names & (_SWALLOWING | _WARNING))
+            case ast.For() | ast.AsyncFor():
+                yield from self._block(node.body, certain=certain and _is_full(node.iter))
+            case ast.Try():
+                yield from self._block(node.body, certain=certain and not node.handlers)
+                for part in (*(handler.body for handler in node.handlers), node.orelse):
+                    yield from self._block(part, certain=False)
+                yield from self._block(node.finalbody, certain=certain)
+            case _:
+                for block in _inner_blocks(node):
+                    yield from self._block(block, certain=False)
+
+    def _expected(self, node: ast.expr, *, certain: bool) -> Expectation:
+        return Expectation(certain, lambda random: self._falsified(node, random))
+
+    def _call(self, call: ast.Call, *, certain: bool) -> Iterator[Expectation]:
+        name, arguments = _name(call), call.args
+        if name in _EQUALITIES and len(arguments) >= 2:
+            yield Expectation(certain, lambda random: self._unequal(arguments[0], arguments[1], random))
+        elif name in _OPPOSITES and isinstance(call.func, ast.Attribute):
+            yield Expectation(certain, lambda _: [self._renamed(call, _OPPOSITES[name])])
+        elif name in _CALLED_WITH:
+            yield Expectation(certain, lambda random: [self._called_otherwise(call, random)])
+        elif name in _RAISING and arguments:
+            yield Expectation(certain, lambda random: [self._other_class(arguments[0], _ERRORS, random)])
+        elif name in _WARNING and arguments:
+            yield Expectation(certain, lambda random: [self._other_class(arguments[0], _WARNINGS, random)])
+
+    def _falsified(self, node: ast.expr, random: Random) -> Sequence[Edit]:
+        match node:
+            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+                return self._unequal(left, right, random)
+            case ast.Compare(left=left, ops=[operator], comparators=[right]):
+                return [self._compared_otherwise(left, operator, right, random)]
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                start = self._text.start(node)
+                gap = re.match(rb"not\s*", self._text.source[start : self._text.start(operand)])
+                return [Edit(start, start + (gap.end() if gap else 3), b"")]
+            case ast.BoolOp(op=ast.And(), values=values):
+                chosen = [one for one in values if any(_leaves_of_sides(one))] or values
+                return self._falsified(random.choice(chosen), random)
+            case ast.Constant(value=bool() | int() as value):
+                return [self._replaced(node, other_literal(b"", bool(value), random))]
+            case ast.Call(
+                func=ast.Attribute(attr="startswith" | "endswith"),
+                args=[ast.Constant(value=str() as value) as word],
+            ):
+                if len(value) >= _LEAST_SOUGHT:
+                    return [self._replaced(word, other_literal(self._text.of(word), value, random))]
+        return self._negated(node)
+
+    def _negated(self, node: ast.expr) -> Sequence[Edit]:
+        start, stop = self._text.start(node), self._text.stop(node)
+        if isinstance(node, ast.Call | ast.Name | ast.Attribute | ast.Subscript):
+            return [Edit(start, start, b"not ")]
+        return [Edit(start, start, b"not ("), Edit(stop, stop, b")")]
+
+    def _unequal(self, left: ast.expr, right: ast.expr, random: Random) -> Sequence[Edit]:
+        """Make two sides differ that were equal: the one that is expected changes."""
+        sides = [side for side in (right, left) if any(leaves(side)) or _is_display(side)]
+        named = [side for side in (right, left) if isinstance(side, ast.Name) and side.id in self._values]
+        if sides:
+            return [self._other_value(sides[0], random)]
+        if named:
+            return [self._other_value(self._values[named[0].id], random)]
+        given = [side for side in (right, left) if isinstance(side, ast.Name) and side.id in self._given]
+        if len(given) == 1 and (edit := self._rebound(given[0].id, random)):
+            return [edit]
+        return self._wrapped(given[0] if given else right, random)
+
+    def _other_value(self, node: ast.expr, random: Random) -> Edit:
+        found = list(leaves(node))
+        if found:
+            leaf = random.choice(found)
+            return self._replaced(leaf, other_literal(self._text.of(leaf), leaf.value, random))
+        number = str(random.randint(2, 99)).encode()
+        at = self._text.start(node) + 1
+        if isinstance(node, ast.Dict):
+            return Edit(at, at, number + b": " + number + (b", " if node.keys else b""))
+        return Edit(at, at, number + (b", " if getattr(node, "elts", ()) or isinstance(node, ast.Tuple) else b""))
+
+    def _rebound(self, name: str, random: Random) -> Edit | None:
+        """Give a parameter another value at the function's start, so that its own value is never seen."""
+        body = self._function.body
+        first = body[1] if ast.get_docstring(self._function, clean=False) is not None and body[1:] else body[0]
+        if isinstance(first, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            return None  # decorators may stand before it
+        start = self._text.start(first)
+        before, after = random.choice(_HOLDERS)
+        line = name.encode() + b" = " + before + name.encode() + after
+        gap = b"\n" + self._text.indentation(first) if hasattr(first, "body") else b"; "
+        return Edit(start, start, line + gap)
+
+    def _wrapped(self, node: ast.expr, random: Random) -> Sequence[Edit]:
+        start, stop = self._text.start(node), self._text.stop(node)
+        before, after = random.choice(_HOLDERS)
+        return [Edit(start, start, before), Edit(stop, stop, after)]
+
+    def _compared_otherwise(self, left: ast.expr, operator: ast.cmpop, right: ast.expr, random: Random) -> Edit:
+        singleton = isinstance(right, ast.Constant) and (right.value is None or isinstance(right.value, bool))
+        if isinstance(operator, ast.Is) and singleton:
+            assert isinstance(right, ast.Constant)
+            others = [value for value in (None, True, False) if value is not right.value]
+            return self._replaced(right, str(random.choice(others)).encode())
+        sought = left.value if isinstance(operator, ast.In) and isinstance(left, ast.Constant) else None
+        if isinstance(sought, str | bytes) and len(sought) >= _LEAST_SOUGHT:
+            return self._replaced(left, other_literal(self._text.of(left), sought, random))
+        pattern, new = _OPERATORS[type(operator)]
+        start = self._text.stop(left)
+        found = re.search(pattern.encode(), _without_comments(self._text.source[start : self._text.start(right)]))
+        assert found is not None, "the operator stands between its sides"
+        return Edit(start + found.start(), start + found.end(), new)
+
+    def _called_otherwise(self, call: ast.Call, random: Random) -> Edit:
+        found = [leaf for argument in call.args for leaf in leaves(argument)]
+        if found:
+            leaf = random.choice(found)
+            return self._replaced(leaf, other_literal(self._text.of(leaf), leaf.value, random))
+        opening = self._text.stop(call.func)
+        at = self._text.source.index(b"(", opening) + 1
+        return Edit(at, at, str(random.randint(2, 99)).encode() + (b", " if call.args or call.keywords else b""))
+
+    def _other_class(self, node: ast.expr, names: Sequence[str], random: Random) -> Edit:
+        text = self._text.of(node).decode("utf-8", "replace")
+        return self._replaced(node, random.choice([name for name in names if name not in text]).encode())
+
+    def _renamed(self, call: ast.Call, name: str) -> Edit:
+        stop = self._text.stop(call.func)
+        return Edit(stop - len(_name(call)), stop, name.encode())
+
+    def _replaced(self, node: ast.expr, new: bytes) -> Edit:
+        return Edit(self._text.start(node), self._text.stop(node), new)
+
+
+def _leaves_of_sides(node: ast.expr) -> Iterator[ast.Constant]:
+    """Yield the literals with which *node* compares."""
+    if isinstance(node, ast.Compare):
+        for side in (node.left, *node.comparators):
+            yield from leaves(side)
+
+
+def _only_expected(function: Function) -> tuple[dict[str, ast.expr], frozenset[str]]:
+    """Return what is only compared with: variables with the literals that they are set to once, and parameters."""
+    nodes = list(ast.walk(function))
+    compared: list[ast.expr] = []
+    for node in nodes:
+        if isinstance(node, ast.Compare) and all(isinstance(one, ast.Eq) for one in node.ops):
+            compared += [node.left, *node.comparators]
+        elif isinstance(node, ast.Call) and _name(node) in _EQUALITIES:
+            compared += node.args[:2]
+    places = {id(node) for node in compared}
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    used = {node.id for node in names if isinstance(node.ctx, ast.Load) and id(node) not in places}
+    stored = [node.id for node in names if not isinstance(node.ctx, ast.Load)]
+    values = {}
+    for statement in function.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                if stored.count(name) == 1 and name not in used and (any(leaves(value)) or _is_display(value)):
+                    values[name] = value
+    given = {one.arg for one in (*function.args.args, *function.args.kwonlyargs)}
+    return values, frozenset(given - used - set(stored))
+
+
+def _name(node: ast.expr) -> str:
+    """Return the last part of what is called."""
+    match node:
+        case ast.Call(func=function):
+            return _name(function)
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
+def _is_display(node: ast.expr) -> bool:
+    if isinstance(node, ast.Tuple):
+        return False  # it may stand without parentheses, and is compared as a whole only with them
+    return isinstance(node, ast.List | ast.Dict | ast.Set)
+
+
+def _is_full(node: ast.expr) -> bool:
+    return isinstance(node, ast.List | ast.Tuple | ast.Set) and bool(node.elts)
+
+
+def _fails(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Raise) or (
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _name(node.value) == "fail"
+    )
+
+
+def _may_return(node: ast.AST) -> bool:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        return False
+    return isinstance(node, ast.Return | ast.Break | ast.Continue) or any(
+        map(_may_return, ast.iter_child_nodes(node))
+    )
+
+
+def _inner_blocks(node: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(node, name, None)
+        if isinstance(block, list):
+            yield block
+    for case in getattr(node, "cases", ()):
+        yield case.body
+
+
+def _without_comments(source: bytes) -> bytes:
+    return re.sub(rb"#[^\n]*", lambda found: b" " * len(found[0]), source)

@@ -1,0 +1,78 @@
+"""Another literal in place of one, of the same kind and never equal to it: deterministic by seed."""
+
+import ast
+import warnings
+from collections.abc import Iterator
+from random import Random
+
+_TRIES = 40
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def leaves(node: ast.expr) -> Iterator[ast.Constant]:
+    """Yield the literals that a value is made of, in displays, behind a minus, joined by `+`; never in calls."""
+    match node:
+        case ast.Constant():
+            if node.value is not Ellipsis:
+                yield node
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            yield from leaves(operand)
+        case ast.List(elts=parts) | ast.Tuple(elts=parts):
+            for part in parts:
+                yield from leaves(part)
+        case ast.Dict(values=parts):
+            for part in parts:
+                yield from leaves(part)
+        case ast.Set(elts=[part]):
+            yield from leaves(part)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            yield from (leaf for part in (left, right) for leaf in leaves(part))
+
+
+def other_literal(source: bytes, value: object, random: Random) -> bytes:
+    """Return the text of a literal like *source*, whose value is *value*, with another value."""
+    match value:
+        case bool() | None:
+            return str(random.choice([one for one in (True, False) if one is not value])).encode()
+        case int() | float() | complex():
+            return _other_number(value, random)
+        case str() | bytes():
+            return _other_text(source, value, random)
+    raise TypeError(f"not a literal that can be changed: {value!r}")
+
+
+def _other_number(value: complex, random: Random) -> bytes:
+    if isinstance(value, int):
+        return str(value + abs(value) // 3 + random.randint(1, 9)).encode()
+    if isinstance(value, float):
+        changed = value * 1.5 + random.randint(1, 9)
+        # An infinity is not changed by adding to it, and not-a-number has no literal.
+        return repr(changed if changed not in (value, float("inf")) else 1.0).encode()
+    return f"({value + random.randint(1, 9)!r})".encode()
+
+
+def _other_text(source: bytes, value: str | bytes, random: Random) -> bytes:
+    """Return *source* with one letter changed in its place, so that lines stay; a new text where there is none."""
+    places = [at for at, byte in enumerate(source) if chr(byte).isascii() and chr(byte).isalpha()]
+    for _ in range(_TRIES if places else 0):
+        at = random.choice(places)
+        letter = chr(source[at])
+        new = random.choice([one for one in _LETTERS if one != letter.lower()])
+        changed = source[:at] + (new.upper() if letter.isupper() else new).encode() + source[at + 1 :]
+        if _is_another(changed, value):
+            return changed
+    word = "".join(random.choices(_LETTERS, k=random.randint(2, 4)))
+    return repr(value + word if isinstance(value, str) else value + word.encode()).encode(
+        "utf-8", "backslashreplace"
+    )
+
+
+def _is_another(source: bytes, value: str | bytes) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # an unknown escape is one, and would be seen in the tests' output
+            found = ast.literal_eval((b"(" + source + b")").decode())
+    except (ValueError, SyntaxError, Warning):
+        return False
+    # Texts that differ in case or space only may be the same to what is tested.
+    return type(found) is type(value) and found.lower().split() != value.lower().split()

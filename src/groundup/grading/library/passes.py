@@ -1,0 +1,224 @@
+"""Two passes over one submission: the hidden tests and their falsified twin, each in a fresh sandbox.
+
+They run beside each other where the bench has room, begin in a random order, and differ in nothing but the text of
+tests. A test counts when it passes the first and fails the second.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Collection, Coroutine, Mapping
+from pathlib import Path
+
+from groundup.domain.errors import SandboxError
+from groundup.domain.records import Record
+from groundup.domain.verdicts import Reason, Stage, Status, TestResult
+from groundup.environments.requests import PythonEnvironment
+from groundup.grading.bench import Bench
+from groundup.grading.library.decision import Decision, canary_that_lied, reason, why_unfinished
+from groundup.grading.library.execution import LeftOut, Rounds, run_to_the_end
+from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
+from groundup.grading.library.twin import Suite, function_of, python_sources
+from groundup.sandbox.protocol import Ending
+
+FORGED = "it passes with false expectations, too: something else than the test decided"
+UNSEEN = "it was not seen to fail with false expectations"
+_FAILING = frozenset({"failed", "error"})
+_PASSING = frozenset({"passed", "xpassed"})
+_OUT_OF_TIME = (Ending.TIMEOUT, Ending.WALL_CLOCK)
+_MORE_SESSIONS = 3
+_LEAST_EVIDENCE = 2
+"""So many tests that pass both ways are tampering; a single one does not count, and is shown."""
+
+
+class Passes(Record):
+    """What both passes did. *twin*: None where there is nothing to compare it with."""
+
+    true: Rounds
+    twin: Rounds | None = None
+    seed: str = ""
+
+
+def suite_of(original: Path, hidden: HiddenTests, expected: frozenset[NumberedTest]) -> Suite:
+    """Return the Python sources of *original*'s hidden tests."""
+    paths = (str(path.relative_to(original)) for path in original.rglob("*.py") if path.is_file())
+    sources = {path: (original / path).read_bytes() for path in python_sources(paths, hidden)}
+    return Suite(sources, {function_of(key) for key in expected})
+
+
+async def run_passes(
+    submission: Path,
+    original: Path,
+    hidden: HiddenTests,
+    environment: PythonEnvironment,
+    bench: Bench,
+    *,
+    suite: Suite | None,
+    record: TwinRecord | None,
+) -> Passes:
+    """Run the hidden tests and, where the original's behaviour is on *record*, their twin."""
+
+    async def true_pass() -> Rounds:
+        async with bench.turns.taken():
+            return await run_to_the_end(submission, original, hidden, environment, bench)
+
+    if suite is None or record is None:
+        return Passes(true=await true_pass())
+    seed = secrets.token_hex(8)
+    changed = await asyncio.to_thread(suite.falsified, seed, frozenset(record.tailed))
+
+    async def twin_pass() -> Rounds:
+        async with bench.turns.taken():
+            return await run_twin(submission, original, hidden, environment, bench, changed)
+
+    if secrets.randbelow(2):
+        twin, true = await _beside(twin_pass(), true_pass())
+    else:
+        true, twin = await _beside(true_pass(), twin_pass())
+    return Passes(true=true, twin=twin, seed=seed)
+
+
+async def run_twin(
+    submission: Path,
+    original: Path,
+    hidden: HiddenTests,
+    environment: PythonEnvironment,
+    bench: Bench,
+    changed: Mapping[str, bytes],
+) -> Rounds:
+    """Run falsified tests, and those again that a broken session kept from running.
+
+    Tests that fail may leave the process in a state that ends the session; those that come later then have their
+    turn in a fresh one.
+    """
+    rounds = await run_to_the_end(submission, original, hidden, environment, bench, changed)
+    for _ in range(_MORE_SESSIONS):
+        report = rounds.last.report
+        if report.broken_off is None or not report.results:
+            break
+        done = tuple((key.id, key.ordinal) for key in report.results)
+        again = await run_to_the_end(
+            submission, original, hidden, environment, bench, changed, left_out=LeftOut(tests=done)
+        )
+        if not again.last.report.results.keys() - report.results.keys():
+            break
+        results = {**again.last.report.results, **report.results}
+        last = again.last.model_copy(
+            update={
+                "report": again.last.report.model_copy(update={"results": results}),
+                "canaries": rounds.last.canaries + again.last.canaries,
+            }
+        )
+        rounds = Rounds(last=last, ended=rounds.ended + again.ended)
+    return rounds
+
+
+async def _beside(*passes: Coroutine[None, None, Rounds]) -> list[Rounds]:
+    """Return what all *passes* give; when one fails, the others are ended first."""
+    tasks = [asyncio.ensure_future(one) for one in passes]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class TwinOutcome(Record):
+    """What the twin says of a decision."""
+
+    decision: Decision
+    applied: bool = False
+    forged: tuple[NumberedTest, ...] = ()
+    unseen: tuple[NumberedTest, ...] = ()
+
+
+def confirmed(decision: Decision, passes: Passes, record: TwinRecord | None) -> TwinOutcome:
+    """Return *decision* without the tests that the twin did not confirm, and which they were.
+
+    Raises `SandboxError` when the twin's sandbox failed.
+    """
+    twin = passes.twin
+    if twin is None or record is None:
+        return TwinOutcome(decision=decision)
+    last = twin.last
+    if last.result.ending is Ending.SANDBOX_DIED:
+        raise SandboxError("the sandbox of the twin died; repeat the attempt, and see `groundup doctor`")
+    counted = {
+        NumberedTest.parse(test.id) for test in decision.results if test.expected and test.outcome == "passed"
+    } - record.free
+    results = last.report.results
+    failed = failing_tests(twin, counted)
+    forged = {key for key in counted - failed if key in results and results[key].outcome in _PASSING}
+    unseen = counted - failed - forged
+    lying = canary_that_lied(last.canaries, last.report, complete=why_unfinished(last.report, last.result) is None)
+    reasons = [] if lying is None else [lying]
+    if len(forged) >= _LEAST_EVIDENCE:
+        reasons.append(_forged_reason(forged, decision))
+    is_tampered = bool(reasons) or decision.status is Status.TAMPERED
+    if unseen:
+        reasons.append(_unseen_reason(unseen, twin))
+    if len(forged) == 1:
+        reasons.append(_forged_reason(forged, decision))
+    changed = {**dict.fromkeys(map(str, forged), FORGED), **dict.fromkeys(map(str, unseen), UNSEEN)}
+    lost = len(forged | unseen)
+    return TwinOutcome(
+        decision=decision.model_copy(
+            update={
+                "status": Status.TAMPERED if is_tampered else decision.status,
+                "passed": max(0, decision.passed - lost),
+                "reasons": tuple([*reasons, *decision.reasons][:4]),
+                "results": tuple(_with_message(test, changed) for test in decision.results),
+                "timed_out": decision.timed_out or bool(unseen and last.result.ending in _OUT_OF_TIME),
+            }
+        ),
+        applied=True,
+        forged=tuple(sorted(forged)),
+        unseen=tuple(sorted(unseen)),
+    )
+
+
+def failing_tests(twin: Rounds, tests: Collection[NumberedTest]) -> frozenset[NumberedTest]:
+    """Return those of *tests* that failed in the twin, or ended its process there."""
+    results = twin.last.report.results
+    ended = {end.test for end in twin.ended}
+    files = {end.test.id.partition("::")[0] for end in twin.ended if end.whole_file}
+    return frozenset(
+        key
+        for key in tests
+        if key in ended
+        or (key in results and results[key].outcome in _FAILING)
+        or (key not in results and key.id.partition("::")[0] in files)
+    )
+
+
+def _forged_reason(forged: set[NumberedTest], decision: Decision) -> Reason:
+    return reason(
+        Stage.TEST,
+        f"{len(forged)} of {decision.expected} tests pass with false expectations, too, first {min(forged)}: "
+        "something else than the tests decided",
+    )
+
+
+def _unseen_reason(unseen: set[NumberedTest], twin: Rounds) -> Reason:
+    why = why_unfinished(twin.last.report, twin.last.result)
+    told = f" ({why.message})" if why is not None else ""
+    stage = why.stage if why is not None else Stage.TEST
+    return reason(
+        stage, f"{len(unseen)} tests were not seen to fail with false expectations{told}, first {min(unseen)}"
+    )
+
+
+def _with_message(test: TestResult, messages: Mapping[str, str]) -> TestResult:
+    if test.id not in messages:
+        return test
+    return test.model_copy(update={"outcome": "error", "message": messages[test.id]})
+
+
+def twin_logs(passes: Passes, outcome: TwinOutcome) -> dict[str, bytes]:
+    """Return what a person needs to look at the twin again: its seed, and what was noticed."""
+    if passes.twin is None:
+        return {}
+    lines = [f"seed: {passes.seed}"]
+    lines += [f"passes with false expectations, too: {key}" for key in outcome.forged]
+    lines += [f"not seen to fail with false expectations: {key}" for key in outcome.unseen]
+    return {"twin.txt": "\n".join([*lines, ""]).encode("utf-8", "backslashreplace")}

@@ -1,0 +1,190 @@
+"""The falsified twin of a suite: the same tests under the same names, whose expectations cannot hold. Pure.
+
+An honest submission fails them; what passes a test and its twin was not decided by the test. In each function
+one expectation is false, chosen anew by the seed: so a submission that forges one of several is found as well. A
+helper that asserts on behalf of a test without expectations is falsified itself, and a test that has none at all
+fails at its end.
+"""
+
+import ast
+import re
+import tokenize
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import PurePosixPath
+from random import Random
+
+from groundup.grading.library.expectations import Edit, Expectation, Function, Text, expectations
+from groundup.grading.library.hidden import HiddenTests, NumberedTest
+
+_ALWAYS = frozenset({"runtest"})
+"""Methods that pytest calls by these names; no test mentions them."""
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One function of a suite, with what it expects and the names that it mentions."""
+
+    path: str
+    name: str
+    place: int
+    function: Function
+    expectations: tuple[Expectation, ...]
+    mentions: frozenset[str]
+    is_test: bool
+
+
+class Suite:
+    """The Python sources of a suite, by path, as bytes. *tests*: names of functions that are known as tests."""
+
+    def __init__(self, sources: Mapping[str, bytes], tests: Collection[str] = ()) -> None:
+        self._texts: dict[str, Text] = {}
+        self._units: dict[str, list[Unit]] = {}
+        for path, source in sorted(sources.items()):
+            tree = _parsed(source)
+            if tree is not None:
+                text = self._texts[path] = Text(source)
+                self._units[path] = [_unit(path, node, text, tests) for node in _outermost(tree.body)]
+        self._helpers = self._needed_helpers()
+
+    def falsified(self, seed: str, tailed: Collection[str] = ()) -> dict[str, bytes]:
+        """Return the sources that differ in the twin. *tailed*: names of tests that must fail at their end."""
+        changed = {}
+        for path, units in self._units.items():
+            source = self._texts[path].source
+            new = source
+            edits: list[Edit] = []
+            for unit in units:
+                random = Random(f"{seed}:{path}:{unit.place}")  # noqa: S311 - the seed is the secret
+                edits += self._edits(unit, random, unit.name in tailed)
+            if edits:
+                new = applied(source, edits)
+            if new != source and _parsed(new) is not None:
+                changed[path] = new
+        return changed
+
+    def names(self) -> frozenset[str]:
+        """Return the names of the tests that have a falsified form, or call one."""
+        return frozenset(unit.name for units in self._units.values() for unit in units if unit.is_test)
+
+    def _edits(self, unit: Unit, random: Random, is_tailed: bool) -> list[Edit]:
+        if not (unit.is_test or unit.name in self._helpers):
+            return []
+        edits: list[Edit] = []
+        certain = [one for one in unit.expectations if one.is_certain]
+        for one in [random.choice(certain)] if certain else unit.expectations:
+            edits += one.falsified(random)
+        if unit.is_test and (is_tailed or not (unit.expectations or unit.mentions & self._helpers)):
+            edits.append(_tail(unit.function, self._texts[unit.path], random))
+        return edits
+
+    def _needed_helpers(self) -> frozenset[str]:
+        """Return the names of functions that expect something for tests without expectations of their own."""
+        units = [unit for found in self._units.values() for unit in found]
+        expecting = {unit.name for unit in units if unit.expectations and not unit.is_test}
+        by_name: dict[str, set[str]] = {}
+        for unit in units:
+            by_name.setdefault(unit.name, set()).update(unit.mentions)
+        needed = set(_ALWAYS & expecting)
+        for unit in units:
+            if unit.is_test and not unit.expectations:
+                needed |= expecting & _reachable(unit.mentions, by_name)
+        return frozenset(needed)
+
+
+def function_of(key: NumberedTest) -> str:
+    """Return the name of the function behind a node id."""
+    return key.id.partition("[")[0].rpartition("::")[2]
+
+
+def python_sources(paths: Iterable[str], hidden: HiddenTests) -> list[str]:
+    """Return those of *paths*, relative to an original's root, that are Python and protected."""
+    protected = [PurePosixPath(path) for path in hidden.protected]
+    return sorted(
+        path
+        for path in paths
+        if path.endswith(".py") and any(PurePosixPath(path).is_relative_to(place) for place in protected)
+    )
+
+
+def applied(source: bytes, edits: Iterable[Edit]) -> bytes:
+    """Return *source* with *edits*; of two that overlap the first one counts."""
+    parts, at = [], 0
+    for edit in sorted(dict.fromkeys(edits), key=lambda one: (one.start, one.stop)):
+        if edit.start >= at:
+            parts += [source[at : edit.start], edit.new]
+            at = edit.stop
+    return b"".join([*parts, source[at:]])
+
+
+def _unit(path: str, function: Function, text: Text, tests: Collection[str]) -> Unit:
+    return Unit(
+        path=path,
+        name=function.name,
+        place=function.lineno,
+        function=function,
+        expectations=tuple(expectations(function, text)),
+        mentions=frozenset(_mentioned(function)),
+        is_test=function.name.startswith("test") or function.name in tests,
+    )
+
+
+def _outermost(body: Iterable[ast.stmt]) -> Iterator[Function]:
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+        elif isinstance(node, ast.ClassDef | ast.If | ast.Try | ast.With):
+            yield from _outermost(node.body)
+            for block in (getattr(node, "orelse", ()), *(one.body for one in getattr(node, "handlers", ()))):
+                yield from _outermost(block)
+
+
+def _mentioned(function: Function) -> Iterator[str]:
+    for node in ast.walk(function):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+                yield name
+            case ast.Constant(value=str() as text) if _WORD.fullmatch(text):
+                yield text  # usefixtures, getattr
+
+
+def _reachable(names: Iterable[str], by_name: Mapping[str, Collection[str]]) -> set[str]:
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += by_name.get(name, ())
+    return found
+
+
+def _tail(function: Function, text: Text, random: Random) -> Edit:
+    """Make a test fail at its end, or before it returns."""
+    last = function.body[-1]
+    word = f"{random.randint(2, 99)} == {random.randint(100, 999)}"
+    statement = f"assert {word}".encode()
+    if isinstance(last, ast.Return | ast.Raise):
+        return Edit(text.start(last), text.start(last), statement + b"; ")
+    is_beside = not hasattr(last, "body") and _follows_on_its_line(last, function)
+    gap = b"; " if is_beside else b"\n" + text.indentation(function.body[0])
+    stop = text.stop(last)
+    return Edit(stop, stop, gap + statement)
+
+
+def _follows_on_its_line(last: ast.stmt, function: Function) -> bool:
+    others = [function.lineno, *(node.end_lineno for node in function.body[:-1])]
+    return last.lineno in others
+
+
+def _parsed(source: bytes) -> ast.Module | None:
+    """Return the syntax tree of UTF-8 *source*; None where this interpreter cannot read it."""
+    try:
+        encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
+        if encoding not in ("utf-8", "ascii") or b"\r" in source.replace(b"\r\n", b""):
+            return None
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return None

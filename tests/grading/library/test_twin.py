@@ -1,0 +1,271 @@
+"""Falsified twins of test sources: what passes as written fails as falsified, under the same names."""
+
+import ast
+
+import pytest
+
+from groundup.grading.library.hidden import HiddenTests, NumberedTest
+from groundup.grading.library.twin import Suite, function_of, python_sources
+
+SEEDS = [f"seed {number}" for number in range(12)]
+
+BODIES = {
+    "a number": "assert len('abc') == 3",
+    "a number on the left": "assert 3 == len('abc')",
+    "a negative number": "assert -len('abc') == -3",
+    "a fraction": "assert 1 / 2 == 0.5",
+    "a text": "assert 'a' + 'b' * 2 == 'abb'",
+    "an empty text": "assert str() == ''",
+    "a long text": 'assert "a\\n" + str(1) == """a\n1"""',
+    "bytes": "assert bytes([97]) == b'a'",
+    "a raw text": "assert chr(92) + 'd' == r'\\d'",
+    "a list": "assert sorted('ba') == ['a', 'b']",
+    "an empty list": "assert list('') == []",
+    "an empty dictionary": "assert dict() == {}",
+    "an empty tuple": "assert tuple('') == ()",
+    "a dictionary": "assert dict(a=1) == {'a': 1}",
+    "a set of several": "assert set('ab') == {'a', 'b'}",
+    "a nested value": "assert [dict(a=(1, 'x'))] == [{'a': (1, 'x')}]",
+    "a value of calls": "assert [str(1)] == [str(1)]",
+    "a call": "assert 'a' == chr(97).lower()",
+    "a sum": "name = 'x'\n    assert 'a' + name == 'a' + name.lower()",
+    "a power": "assert 10 ** 2 * 1 == 10 ** 2",
+    "an f-string": "assert 'a1' == f'a{1}'",
+    "a variable": "expected = [1, 2]\n    assert [1, 2] == expected",
+    "a variable with other uses": "value = 'a'\n    assert value.lower() == value",
+    "none": "assert None is None",
+    "a truth": "assert (1 == 1) is True",
+    "not none": "assert object() is not None",
+    "equal to a truth": "assert (1 == 1) == True",
+    "another": "assert 1 != 2",
+    "membership of a text": "assert 'bcd' in 'abcde'",
+    "membership of a letter": "assert 'b' in 'abc'",
+    "absence": "assert 'x' not in 'abc'",
+    "less": "assert 1 < 2",
+    "at least": "assert 2 >= 2",
+    "a chain": "assert 1 < 2 < 3",
+    "a call that is true": "assert isinstance(1, int)",
+    "a call that is false": "assert not isinstance(1, str)",
+    "a negation in parentheses": "assert not(1 == 2)",
+    "both": "assert 1 == 1 and 'abc' == 'abc'",
+    "either": "assert 1 == 2 or 1 == 1",
+    "a start": "assert 'abcdef'.startswith('abcd')",
+    "true": "assert True",
+    "in parentheses": "assert (\n        len('ab')  # == 3\n        == 2\n    )",
+    "a message": "assert 1 == 1, 'not one'",
+    "a walrus": "assert (n := 3) == 3 and n",
+    "a condition": "assert 1 if 1 else 0",
+    "an exception": "with pytest.raises(ValueError):\n        int('x')",
+    "an exception of several": "with pytest.raises((ValueError, KeyError)) as info:\n        int('x')",
+    "an exception of a call": "pytest.raises(ValueError, int, 'x')",
+    "an exception that is kept": "info = pytest.raises(ValueError, int, 'x')",
+    "a rejected value": "if 1 != 1:\n        raise RuntimeError('differs')",
+    "a failure": "if 1 != 1: pytest.fail('differs')",
+    "a loop": "for number in (1, 2):\n        assert number < 3",
+    "a loop over what is computed": "for number in range(2):\n        assert number < 3",
+    "inside a block": "with open('/dev/null') as file:\n        assert file.read() == ''",
+    "nothing": "int('3')",
+    "nothing but a loop": "for number in (1, 2):\n        int(number)",
+    "a return at the end": "len('a')\n    return",
+    "a docstring": '"""Only said."""',
+    "an exit": "try:\n        int('x')\n    except ValueError:\n        pass",
+}
+
+
+def _run(source: str) -> None:
+    space: dict[str, object] = {"pytest": pytest}
+    exec(compile(source, "suite", "exec"), space)
+    function = space["test_it"]
+    assert callable(function)
+    function()
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_falsified_test_fails(name: str) -> None:
+    """Whatever a test expects, its twin fails, with every seed, and can still be compiled."""
+    source = f"def test_it():\n    {BODIES[name]}\n"
+    _run(source)
+    suite = Suite({"test_it.py": source.encode()})
+
+    for seed in SEEDS:
+        changed = suite.falsified(seed)["test_it.py"].decode()
+        with pytest.raises((AssertionError, ValueError, pytest.fail.Exception, RuntimeError)):
+            _run(changed)
+
+
+UNITTEST = {
+    "assertEqual": "self.assertEqual(len('ab'), 2)",
+    "assertEqual of calls": "self.assertEqual(len('ab'), len('cd'))",
+    "assertTrue": "self.assertTrue(1 == 1)",
+    "assertFalse": "self.assertFalse(1 == 2)",
+    "assertIn": "self.assertIn('a', 'abc')",
+    "assertIsNone": "self.assertIsNone(None)",
+    "assertRaises": "with self.assertRaises(ValueError):\n            int('x')",
+    "assertRaises of a call": "self.assertRaises(ValueError, int, 'x')",
+    "assertAlmostEqual": "self.assertAlmostEqual(0.1 + 0.2, 0.3)",
+    "assertGreater": "self.assertGreater(2, 1)",
+    "assertListEqual": "self.assertListEqual(sorted('ba'), ['a', 'b'])",
+    "assertRegex": "self.assertRegex('abc', 'b')",
+    "a mock": "m = Mock()\n        m(1)\n        m.assert_called_once_with(1)",
+    "a mock without arguments": "m = Mock()\n        m()\n        m.assert_called_once_with()",
+    "a mock that was called": "m = Mock()\n        m()\n        m.assert_called_once()",
+}
+
+
+@pytest.mark.parametrize("name", UNITTEST)
+def test_methods_of_unittest_are_falsified(name: str) -> None:
+    """Its methods become their opposites, and what they compare differs."""
+    head = "import unittest\nfrom unittest.mock import Mock\nclass T(unittest.TestCase):\n    def test_it(self):\n"
+    source = f"{head}        {UNITTEST[name]}\ndef run():\n    T('test_it').debug()\n"
+    suite = Suite({"t.py": source.encode()})
+
+    for seed in SEEDS:
+        space: dict[str, object] = {}
+        exec(compile(suite.falsified(seed)["t.py"], "suite", "exec"), space)
+        run = space["run"]
+        assert callable(run)
+        with pytest.raises((AssertionError, ValueError)):
+            run()
+
+
+def test_it_is_decided_by_the_seed() -> None:
+    """The same seed gives the same twin, and another one another, so nothing can be learned beforehand."""
+    source = "\n".join(f"def test_{n}():\n    assert {n} == {n}\n    assert 'abc' == 'abc'" for n in range(20))
+    suite = Suite({"test_it.py": source.encode()})
+
+    assert suite.falsified("a") == Suite({"test_it.py": source.encode()}).falsified("a")
+    assert suite.falsified("a") != suite.falsified("b")
+
+
+def test_one_expectation_of_a_test_is_falsified() -> None:
+    """A submission that forges one of several expectations is found when that one is false; each has its turn."""
+    source = "def test_it():\n    assert 1 == 1\n    assert 2 == 2\n    assert 3 == 3\n"
+    suite = Suite({"t.py": source.encode()})
+    changed = {
+        tuple(
+            number
+            for number, (old, new) in enumerate(
+                zip(source.splitlines(), suite.falsified(seed)["t.py"].decode().splitlines(), strict=True)
+            )
+            if old != new
+        )
+        for seed in SEEDS
+    }
+
+    assert changed == {(1,), (2,), (3,)}
+
+
+def test_what_may_not_be_reached_does_not_stand_alone() -> None:
+    """Where every passing test reaches an expectation, that one is chosen; it is no chance that the twin fails."""
+    source = "import os\ndef test_it():\n    if os.sep == 'x':\n        assert 5 == 5\n    assert 6 == 6\n"
+    suite = Suite({"t.py": source.encode()})
+
+    assert all(b"assert 5 == 5" in suite.falsified(seed)["t.py"] for seed in SEEDS)
+
+
+def test_a_parametrised_expectation_is_false_before_the_test_begins() -> None:
+    """The parameter itself has another value in the test, so that reading it from the frame gives that one."""
+    source = 'def test_it(given, expected):\n    """Say."""\n    assert len(given) == expected\n'
+    changed = Suite({"t.py": source.encode()}).falsified("seed")["t.py"].decode()
+    names = [node.name for node in ast.parse(changed).body if isinstance(node, ast.FunctionDef)]
+
+    assert "assert len(given) == expected" in changed
+    assert changed.splitlines()[2].lstrip().startswith("expected = ")
+    assert names == ["test_it"]
+
+
+def test_a_helper_is_falsified_for_those_that_need_it() -> None:
+    """What asserts for a test without assertions is false; a helper that no such test calls stays as it is."""
+    helpers = "def check(a, b):\n    assert a == b\ndef other(a):\n    assert a == 1\n    return a\n"
+    tests = (
+        "import helpers\ndef test_a():\n    helpers.check(1, 1)\ndef test_b():\n    assert helpers.other(1) == 1\n"
+    )
+    changed = Suite({"helpers.py": helpers.encode(), "test_x.py": tests.encode()}).falsified("seed")
+
+    assert b"assert a == b" not in changed["helpers.py"]
+    assert b"assert a == 1" in changed["helpers.py"]
+    assert b"helpers.check(1, 1)\n" in changed["test_x.py"]
+
+
+def test_named_tests_fail_at_their_end() -> None:
+    """Where an original may never reach its expectations, the last statement decides."""
+    source = "def test_a():\n    if 0:\n        assert 1 == 1\ndef test_b():\n    assert 2 == 2\n"
+    suite = Suite({"t.py": source.encode()})
+    changed = suite.falsified("seed", {"test_a"})["t.py"].decode()
+
+    assert changed.split("def test_b")[0].splitlines()[-1].startswith("    assert ")
+    assert changed.split("def test_b")[1].count("assert") == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        b"def test_it(:\n    pass\n",
+        b"# -*- coding: latin-1 -*-\ndef test_it():\n    assert '\xe4' == '\xe4'\n",
+        b"def test_it():\r    assert 1 == 1\r",
+        b"\xff\xfe",
+    ],
+)
+def test_what_cannot_be_read_stays_as_it_is(source: bytes) -> None:
+    """A file that is not understood has no twin, and breaks nothing."""
+    assert Suite({"t.py": source}).falsified("seed") == {}
+
+
+@pytest.mark.parametrize("text", ["ä == 'ä'; assert 'ö' == 'ö'", "'\\x41' == 'A'", "1 == 1 # 'ü'"])
+def test_offsets_are_bytes(text: str) -> None:
+    """Letters of several bytes, escapes and comments do not move what is changed."""
+    source = f"ä = 'ä'\ndef test_it():\n    assert {text}\n"
+    for seed in SEEDS:
+        changed = Suite({"t.py": source.encode()}).falsified(seed)["t.py"].decode()
+        with pytest.raises(AssertionError):
+            _run(changed)
+
+
+def test_lines_stay_where_they_are() -> None:
+    """Windows' line ends and long texts survive: only what is false differs."""
+    source = b'def test_it():\r\n    assert "ab\\n" == """ab\r\n"""\r\n    assert 1 == 1\r\n'
+    for seed in SEEDS:
+        assert Suite({"t.py": source}).falsified(seed)["t.py"].count(b"\r\n") == source.count(b"\r\n")
+
+
+@pytest.mark.parametrize(
+    ("node", "name"),
+    [
+        ("tests/test_a.py::test_x", "test_x"),
+        ("tests/test_a.py::TestX::test_x[a::b]", "test_x"),
+        ("tests/test_a.py::test_x[a[0]]", "test_x"),
+    ],
+)
+def test_ids_name_functions(node: str, name: str) -> None:
+    """A node id leads to its function, whatever its parameters contain."""
+    assert function_of(NumberedTest.of(node)) == name
+
+
+def test_sources_are_what_the_recipe_protects() -> None:
+    """Only Python below protected paths is the suite's."""
+    hidden = HiddenTests(packages=("a",), arguments=("tests",), protected=("tests", "conftest.py"))
+    paths = ["a/b.py", "tests/x/y.py", "tests/data.txt", "conftest.py", "testsuite.py"]
+
+    assert python_sources(paths, hidden) == ["conftest.py", "tests/x/y.py"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "\twith open('/dev/null') as file:\n\t\tassert file.read() == str()",
+        "    for n in (1, 2):\n        assert n == abs(n)",
+        "  assert 1 == int(1)",
+        "    try:\n        assert 1 == int(1)\n    finally:\n        pass",
+    ],
+)
+def test_a_tail_follows_whatever_ends_a_test(body: str) -> None:
+    """Edits at one place keep their order, and a tail has the indentation of its function: spaces or tabs."""
+    for seed in SEEDS:
+        source = f"def test_it():\n{body}\n".encode()
+        changed = Suite({"t.py": source}).falsified(seed, {"test_it"})["t.py"].decode()
+        assert len(ast.parse(changed).body[0].body) == 2  # type: ignore[attr-defined]
+
+
+def test_a_tail_stays_on_the_line_of_its_function() -> None:
+    """A test on one line has its end there."""
+    assert b"pass; assert " in Suite({"t.py": b"def test_it(): pass\n"}).falsified("seed")["t.py"]
