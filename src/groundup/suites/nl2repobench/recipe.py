@@ -38,6 +38,7 @@ class Why(StrEnum):
     OPTIONAL_DEPENDENCY = "optional dependency"
     FLAKY = "flaky"
     ISOLATION = "isolation"
+    FILE_LEFT_OUT = "file left out"
     WITHOUT_LIBRARY = "passes without the library"
     COUNT_WRONG = "published count wrong"
     VERSIONS = "other versions"
