@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from groundup.api.reports import compare_async as compare_async
     from groundup.api.reports import report as report
     from groundup.api.reports import report_async as report_async
+    from groundup.api.reports import review as review
+    from groundup.api.reports import review_async as review_async
     from groundup.api.runs import evaluate as evaluate
     from groundup.api.runs import evaluate_async as evaluate_async
     from groundup.api.runs import regrade as regrade
@@ -49,13 +51,14 @@ if TYPE_CHECKING:
     from groundup.domain.verdicts import Verdict as Verdict
     from groundup.reports.formats import ShownComparison as ShownComparison
     from groundup.reports.formats import ShownReport as ShownReport
+    from groundup.reports.review import Review as Review
     from groundup.runs.progress import Event as Event
     from groundup.settings import Settings as Settings
 
 _NAMES = {
     "groundup.api.runs": "evaluate evaluate_async run run_async resume resume_async regrade regrade_async",
     "groundup.api.matrix": "run_matrix",
-    "groundup.api.reports": "report report_async compare compare_async",
+    "groundup.api.reports": "report report_async compare compare_async review review_async",
     "groundup.api.listings": "tasks tasks_async list_suites list_suites_async list_runs list_runs_async "
     "RecordList",
     "groundup.api.episodes": "open_episode open_episode_async OpenEpisode",
@@ -65,6 +68,7 @@ _NAMES = {
     "groundup.domain.subjects": "AttemptKey",
     "groundup.domain.verdicts": "Verdict",
     "groundup.reports.formats": "ShownReport ShownComparison",
+    "groundup.reports.review": "Review",
     "groundup.runs.progress": "Event",
     "groundup.settings": "Settings",
 }

@@ -63,6 +63,7 @@ def test_every_function_has_a_twin_for_event_loops() -> None:
         "regrade",
         "report",
         "compare",
+        "review",
         "tasks",
         "list_suites",
         "list_runs",

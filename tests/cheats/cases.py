@@ -41,7 +41,9 @@ class Case:
     @property
     def digest(self) -> str:
         """What tells this submission from others."""
-        return digest_of(dict(self.files))[:20]
+        return digest_of(
+            {path: text.encode("utf-8", "surrogateescape").hex() for path, text in self.files.items()}
+        )[:20]
 
 
 async def cases(

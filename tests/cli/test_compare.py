@@ -56,6 +56,17 @@ def test_what_cannot_be_done_is_said(groundup: Groundup, arguments: tuple[str, .
     assert expected in " ".join(ended.err.split())
 
 
+@pytest.mark.usefixtures("two_runs")
+def test_a_run_is_reviewed(groundup: Groundup) -> None:
+    """Without signs the sentence says no more than that none was looked for or found; a wrong run is bad input."""
+    ended = groundup("review", "b")
+    assert ended.code == 0
+    assert "no grader looked for signs of tampering" in ended.err
+    document = json.loads(groundup("review", "b", "--json").out)
+    assert (document["run"], document["suspects"]) == ("b", [])
+    assert groundup("review", "missing").code == 2
+
+
 def test_other_files_are_no_reports(groundup: Groundup, tmp_path: Path) -> None:
     """A file that no one can read is named, with the forms that were tried."""
     (tmp_path / "x.json").write_text("{}")

@@ -45,6 +45,7 @@ graded by strict 3, data d1, environment rebuilt
  unseen   -               not attempted
 
 1 of 5 attempts have no verdict and are in no mean; resume the run
+verdicts with signs of tampering: 1; `groundup review r` shows them
 
 Summary
 

@@ -13,6 +13,7 @@ from groundup.domain.names import unknown
 from groundup.reports.document import Report, RunReport
 from groundup.reports.formats import ShownComparison, ShownReport
 from groundup.reports.plots import plots_of
+from groundup.reports.review import Review, review_of
 from groundup.reports.summary import report_results, side_by_side
 from groundup.runs import exporting
 from groundup.settings import Settings, load
@@ -81,6 +82,22 @@ def _write(path: Path, content: bytes) -> Path:
     with disk_errors(path.parent):
         write_atomically(path, content)
     return path
+
+
+def review(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | None = None) -> Review:
+    """Return the attempts of *run* that hold signs of tampering, with evidence and where to look.
+
+    *run* is a folder, or its id in the folder *output*. Changes no verdict. Raises `UsageError` for what is none.
+    """
+    folder = RunFolder(run_folder(run, _settings(output, settings)))
+    config, lines = folder.config(), folder.latest()
+    tests = {key: folder.attempt(key).tests() for key in lines}
+    return review_of(config.run_id, config.configuration.submissions, lines, tests)
+
+
+async def review_async(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | None = None) -> Review:
+    """Return `review(...)` without holding the event loop up."""
+    return await asyncio.to_thread(review, run, output=output, settings=settings)
 
 
 def own_report(

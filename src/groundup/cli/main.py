@@ -39,6 +39,7 @@ COMMANDS = {
     "regrade": "run:regrade",
     "report": "report:report",
     "compare": "report:compare",
+    "review": "report:review",
     "shell": "shell:shell",
     "show": "show:show",
     "export": "submissions:export",
@@ -79,7 +80,7 @@ GROUPS = {
 
 JOBS = {
     "Measure": ("evaluate", "run", "report", "compare", "show", "resume", "runs", "serve"),
-    "Look closer": ("shell", "regrade", "judge", "export", "import", "ablate"),
+    "Look closer": ("shell", "review", "regrade", "judge", "export", "import", "ablate"),
     "Benchmarks and their tasks": ("suites", "tasks", "data", "recipe", "curate"),
     "Dependencies of a repository": ("infer", "registry"),
     "This machine": ("doctor", "warm", "init", "demo", "docs", "clean"),

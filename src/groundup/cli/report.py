@@ -1,4 +1,4 @@
-"""`groundup report`, `compare` and `runs`: what runs say, alone, side by side, and in a list."""
+"""`groundup report`, `compare`, `review` and `runs`: what runs say, alone, side by side and in a list."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ import typer
 
 from groundup.api.flags import AnyPath
 from groundup.cli.console import Format
-from groundup.cli.options import TALK, Examples, FailUnder, Json, Output, ReportFormat
+from groundup.cli.options import TALK, Examples, FailUnder, Json, Output, ReportFormat, Run
 
 if TYPE_CHECKING:
     from groundup.api.listings import RunEntry
@@ -34,6 +34,10 @@ EXAMPLES: dict[str, Examples] = {
         ("Several against the first", "groundup compare baseline try-1 try-2 --format markdown"),
         ("A run and a published report", "groundup compare eval_results/report.json my-run"),
         ("For programs", "groundup compare model-a model-b --json"),
+    ),
+    "review": (
+        ("Which attempts should a person look at?", "groundup review my-run"),
+        ("For programs", "groundup review my-run --json"),
     ),
     "runs": (
         ("Which runs are there, and which are not finished?", "groundup runs"),
@@ -152,6 +156,29 @@ def compare(
         raise UsageError("compare takes two runs or more; `groundup report` shows one")
     made = reports.compare(*runs, output=output)
     print_report(made, Format.JSON if json else report_format)
+    return 0
+
+
+def review(run: Run, json: Json = False, output: Output = None) -> int:
+    """List the attempts of RUN with signs of tampering: evidence, and where to look. Changes no verdict."""
+    from groundup.api import reports
+    from groundup.cli.console import print_document, print_table, say
+    from groundup.trees.limits import printable
+
+    found = reports.review(run, output=output)
+    if json:
+        print_document({**found.model_dump(mode="json"), "conclusion": found.conclusion})
+        return 0
+    rows = [
+        (f"{one.task}/{one.index}", one.standing, flag.kind, printable(flag.evidence), flag.look)
+        for one in found.suspects
+        for flag in one.flags
+    ]
+    if rows:
+        print_table(
+            f"To look at in {found.run}", ("attempt", "verdict", "flag", "evidence", "where to look"), rows
+        )
+    say(f"groundup: {found.conclusion}")
     return 0
 
 

@@ -91,6 +91,8 @@ class RunReport(Record):
         default={}, description="attempts that agents did not end by themselves, by outcome"
     )
     by_time: int = Field(default=0, description="verdicts that a limit of time decided")
+    looked_at: int = Field(default=0, description="verdicts of graders that look for signs of tampering")
+    flagged: int = Field(default=0, description="verdicts that are `tampered` or hold signs of it")
     effort: Effort | None = Field(default=None, description="of all attempts that an agent made, together")
     warnings: tuple[str, ...] = ()
     attempts: tuple[AttemptRow, ...]

@@ -13,6 +13,7 @@ from groundup.domain.version import __version__
 from groundup.reports.comparison import compare
 from groundup.reports.document import ATTEMPTED, AttemptCounts, AttemptRow, Figure, Report, RunReport
 from groundup.reports.intervals import bootstrap, wilson
+from groundup.reports.review import is_flagged, is_looked_at
 from groundup.store.records import ConfigFile, VerdictLine
 from groundup.suites.base import Results, Summary
 
@@ -69,6 +70,8 @@ def report_run(
         lost_at=_lost_at(rows),
         cut_short=_cut_short(rows),
         by_time=sum(row.by_time for row in rows),
+        looked_at=sum(is_looked_at(verdict) for verdict in verdicts),
+        flagged=sum(is_flagged(verdict) for verdict in verdicts),
         effort=_effort(rows),
         warnings=_warnings(rows, graders),
         attempts=rows,

@@ -8,6 +8,7 @@ from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import GraderIdentity, Score
 from groundup.reports.document import ATTEMPTED, AttemptRow, Figure, Report, RunComparison, RunReport
 from groundup.reports.intervals import SIGN_FLIPS, Interval
+from groundup.reports.review import CLEAN
 from groundup.suites.base import Summary
 from groundup.trees.limits import printable
 
@@ -91,8 +92,15 @@ def _attempts(run: RunReport) -> View:
         above=_origin(run),
         columns=("task", "score", "verdict", "why"),
         rows=tuple((_label(row, run.several), share(row.score), _standing(row), _why(row)) for row in shown),
-        below=(*below, *run.warnings),
+        below=(*below, *run.warnings, *_integrity(run)),
     )
+
+
+def _integrity(run: RunReport) -> tuple[str, ...]:
+    """Say what was seen of tampering, where graders looked for it."""
+    if run.flagged:
+        return (f"verdicts with signs of tampering: {run.flagged}; `groundup review {run.run_id}` shows them",)
+    return (f"{CLEAN}; verdicts looked at: {run.looked_at}",) if run.looked_at else ()
 
 
 def _origin(run: RunReport) -> tuple[str, ...]:

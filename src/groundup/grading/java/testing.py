@@ -24,6 +24,7 @@ from groundup.grading.java.installing import JavaInstalled
 from groundup.grading.java.running import CompiledTests, JavaReport, compile_tests, run_compiled, runner_source
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
+from groundup.grading.library.signs import as_fact
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.testing import TestRun, middle_cut
 from groundup.sandbox.protocol import CommandResult, Ending
@@ -166,7 +167,27 @@ def decided(named: tuple[str, ...], report: JavaReport, twin: JavaReport | None,
         stopped = f"{_BEFORE}: their process ended ({result.ending}, exit code {result.exit_code})"
     elif timed_out:
         stopped = "their time was up"
-    return TestRun(results=results, collected=len(named), stopped=stopped, timed_out=timed_out)
+    return TestRun(
+        results=results,
+        collected=len(named),
+        stopped=stopped,
+        timed_out=timed_out,
+        signs=as_fact(_signs(results, report, twin, result)),
+    )
+
+
+def _signs(
+    results: Mapping[NumberedTest, Result], report: JavaReport, twin: JavaReport | None, result: CommandResult
+) -> list[str]:
+    found = []
+    forged = sum(one.message == FORGED for one in results.values())
+    if forged:
+        found.append(f"tests that pass with false expectations, too: {forged}")
+    if not report.complete and report.outcomes and result.exit_code == 0:
+        found.append("results without an end, from a process that left with 0")
+    if report.complete and twin is not None and not twin.complete:
+        found.append("the run with false expectations had no end")
+    return found
 
 
 def _said(test: str, report: JavaReport, timed_out: bool) -> Result:

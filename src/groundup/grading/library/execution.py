@@ -263,6 +263,7 @@ def _command(
         "packages": hidden.packages,
         "import_path": import_path(hidden.import_roots),
         "path_order": hidden.path_order,
+        "trusted": [f"{TRUSTED}/metadata", *(inside(path) for path in hidden.protected)],
         "folders": [HOME],
         "cwd": inside(hidden.cwd),
         "stdin": hidden.stdin,

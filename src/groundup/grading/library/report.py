@@ -64,6 +64,14 @@ class _Import(_Event):
     error: str | None
 
 
+class _Signs(_Event):
+    event: Literal["signs"]
+    changed: list[str] = Field(max_length=20)
+    frames: list[str] = Field(max_length=10)
+    processes: int = Field(ge=0)
+    clock_s: float = Field(ge=0, allow_inf_nan=False)
+
+
 class _BrokenOff(_Event):
     event: Literal["broken_off"]
     message: str
@@ -75,7 +83,7 @@ class _End(_Event):
 
 
 _Any = Annotated[
-    _Start | _Collected | _CollectionError | _Begin | _Test | _Import | _BrokenOff | _End,
+    _Start | _Collected | _CollectionError | _Begin | _Test | _Import | _Signs | _BrokenOff | _End,
     Field(discriminator="event"),
 ]
 _EVENT: TypeAdapter[_Any] = TypeAdapter(_Any)
@@ -96,6 +104,15 @@ class ImportCheck(Record):
     error: str | None
 
 
+class Observations(Record):
+    """What the runner saw at the end that no honest submission does."""
+
+    changed: tuple[str, ...] = Field(default=(), description="functions that are not what they were at the start")
+    frames: tuple[str, ...] = Field(default=(), description="code of the submission that called the report")
+    processes: int = Field(default=0, description="left over")
+    clock_s: float = Field(default=0.0, description="how far the clock that Python shows went astray")
+
+
 class RunnerReport(Record):
     """All that a runner reported, ordered by importance."""
 
@@ -110,6 +127,8 @@ class RunnerReport(Record):
     python: str | None = None
     pytest: str | None = None
     foreign: int = Field(default=0, description="lines that are no event of this run")
+    repeated: int = Field(default=0, description="tests that were reported more than once")
+    observed: Observations | None = None
 
 
 def parse_report(data: bytes, token: str) -> RunnerReport:
@@ -151,6 +170,8 @@ class _State:
         self.exit_code: int | None = None
         self.start: _Start | None = None
         self.foreign = 0
+        self.repeated = 0
+        self.observed: Observations | None = None
 
     def add(self, event: _Any) -> None:
         """Take one event in."""
@@ -167,6 +188,13 @@ class _State:
                 self.imports.setdefault(event.name, ImportCheck(file=file, error=error))
             case _Collected():
                 self.collected = event.count
+            case _Signs():
+                self.observed = Observations(
+                    changed=tuple(_text(name, 100) for name in event.changed),
+                    frames=tuple(_text(frame, 120) for frame in event.frames),
+                    processes=event.processes,
+                    clock_s=event.clock_s,
+                )
             case _BrokenOff():
                 self.broken_off = _text(event.message, 300)
             case _Start():
@@ -179,6 +207,7 @@ class _State:
         self.running = self.running_node = None
         result = Result(outcome=event.outcome, message=_text(event.message, 300), duration_s=event.duration)
         before = self.results.get(key)
+        self.repeated += before is not None
         # Said twice, the worse counts: no honest runner repeats itself.
         if before is None or before.outcome == "passed":
             self.results[key] = result
@@ -197,6 +226,8 @@ class _State:
             python=self.start and self.start.python,
             pytest=self.start and self.start.pytest,
             foreign=self.foreign + more_lines,
+            repeated=self.repeated,
+            observed=self.observed,
         )
 
 

@@ -48,6 +48,7 @@ class TestRun(Record):
     stopped: str | None = Field(default=None, description="why some were never tried")
     timed_out: bool = False
     seconds: float = 0.0
+    signs: str | None = Field(default=None, description="of tampering; None where nothing can tamper with the run")
     log: bytes = b""
 
     def count(self, *outcomes: str) -> int:
@@ -244,6 +245,7 @@ def _command(
         "packages": [],
         "import_path": [f"{WORKSPACE}/{folder}" for folder in tests.python_path],
         "path_order": "last",
+        "trusted": [f"{WORKSPACE}/{folder}" for folder in (tests.place, *tests.python_path)],
         "folders": [_HOME],
         "cwd": WORKSPACE,
         "stdin": "empty",

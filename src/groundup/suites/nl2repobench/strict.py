@@ -22,6 +22,7 @@ from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import decide
 from groundup.grading.library.execution import Execution, logs_of, sandbox_spec, top_level_modules
 from groundup.grading.library.passes import TwinOutcome, confirmed, run_passes, suite_of, twin_logs
+from groundup.grading.library.signs import FACT, as_fact, signs_of
 from groundup.grading.library.staging import stage
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
@@ -179,6 +180,7 @@ def _verdict(
         facts["not_seen_to_fail"] = len(outcome.unseen)
     if execution.report.foreign:
         facts["foreign_lines"] = execution.report.foreign
+    facts[FACT] = as_fact(signs_of(execution.report, execution.result))
     return Verdict(
         status=decision.status,
         score=None if tampered else Score(numerator=decision.passed, denominator=decision.expected),

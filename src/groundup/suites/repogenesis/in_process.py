@@ -10,9 +10,10 @@ from groundup.domain.errors import TaskError
 from groundup.domain.verdicts import Status
 from groundup.grading.bench import Bench
 from groundup.grading.library.decision import Decision, decide
-from groundup.grading.library.execution import logs_of, run_to_the_end
+from groundup.grading.library.execution import Execution, logs_of, run_to_the_end
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import Result
+from groundup.grading.library.signs import as_fact, signs_of
 from groundup.grading.services.install import install_declared
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.testing import TestRun
@@ -53,8 +54,15 @@ async def run_in_process(problem: ServiceProblem, submission: Path, lifecycle: L
         stopped="; ".join(reason.message for reason in decision.reasons[:1]) or None,
         timed_out=decision.timed_out,
         seconds=execution.result.duration_s,
+        signs=_signs(decision, execution),
         log=b"".join(logs_of(execution).values())[: lifecycle.log_bytes],
     )
+
+
+def _signs(decision: Decision, execution: Execution) -> str:
+    """Return the signs of tampering, first of all that results were forged: then no test counts."""
+    forged = [reason.message for reason in decision.reasons[:1]] if decision.status is Status.TAMPERED else []
+    return as_fact([*forged, *signs_of(execution.report, execution.result)])
 
 
 def _results(decision: Decision) -> dict[NumberedTest, Result]:

@@ -130,6 +130,8 @@ def _facts(
         facts["skip_reason"] = printable(next(iter(skips)))[:160]
     if observed.died:
         facts["died_in_tests"] = True
+    if tests.signs is not None:
+        facts["signs"] = tests.signs
     return facts
 
 

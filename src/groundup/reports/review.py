@@ -1,0 +1,157 @@
+"""Attempts that a person should look at: what verdicts show of tampering. Pure; decides nothing.
+
+A flag is evidence, not proof, and no flag is no proof of honesty.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import Field
+
+from groundup.domain.records import Record
+from groundup.domain.subjects import AttemptKey
+from groundup.domain.verdicts import Status, TestResult, Verdict
+from groundup.store.records import References, SubmissionsFrom, VerdictLine
+
+CLEAN = "no evidence of tampering found"
+"""What a report may say at most: its absence is not shown."""
+_NONE = "none"
+_FACTS = {
+    "signs": "{}",
+    "passed_with_false_expectations": "tests that pass with false expectations, too: {}",
+    "not_seen_to_fail": "tests that were not seen to fail with false expectations: {}",
+    "taken back": "a build file held more than declarations: {}",
+}
+"""Facts of verdicts that are signs, and how they read."""
+
+
+class Flag(Record):
+    """One thing that a person should look at."""
+
+    kind: str = Field(description="tampered, sign, results or repeated")
+    evidence: str
+    look: str = Field(description="a file, relative to the run's folder")
+
+
+class Suspect(Record):
+    """An attempt with flags."""
+
+    task: str
+    index: int
+    standing: str
+    score: float | None
+    flags: tuple[Flag, ...]
+
+
+class Review(Record):
+    """What a run shows of tampering."""
+
+    run: str
+    looked_at: int = Field(description="verdicts of graders that look for signs")
+    not_looked_at: int = Field(description="verdicts of graders that do not, such as `official`")
+    suspects: tuple[Suspect, ...] = Field(description="those with a verdict `tampered` first, then by flags")
+
+    @property
+    def conclusion(self) -> str:
+        """One sentence for people."""
+        if self.suspects:
+            return f"verdicts with flags: {len(self.suspects)} of {self.looked_at + self.not_looked_at}"
+        if not self.looked_at:
+            return f"no grader looked for signs of tampering; verdicts: {self.not_looked_at}"
+        return f"{CLEAN}; verdicts looked at: {self.looked_at}"
+
+
+def review_of(
+    run: str,
+    submissions: SubmissionsFrom,
+    lines: Mapping[AttemptKey, VerdictLine],
+    tests: Mapping[AttemptKey, Sequence[TestResult]],
+) -> Review:
+    """Return the attempts of a run that have flags, from their verdicts and the results of their tests."""
+    judged = {key: line for key, line in lines.items() if line.verdict is not None and line.verdict.settles}
+    twice = {} if isinstance(submissions, References) else _repeated(judged.values())
+    found = []
+    for key, line in judged.items():
+        assert line.verdict is not None
+        flags = [*_verdict_flags(key, line.verdict), *_result_flags(key, tests.get(key, ()))]
+        if line.submission in twice:
+            flags.append(_same(key, twice[line.submission]))
+        if flags:
+            score = line.verdict.score
+            found.append(
+                Suspect(
+                    task=key.task,
+                    index=key.index,
+                    standing=line.verdict.status.value,
+                    score=None if score is None else score.value,
+                    flags=tuple(flags),
+                )
+            )
+    found.sort(key=lambda one: (one.standing != Status.TAMPERED.value, -len(one.flags), one.task, one.index))
+    looked = sum(is_looked_at(line.verdict) for line in judged.values() if line.verdict is not None)
+    return Review(run=run, looked_at=looked, not_looked_at=len(judged) - looked, suspects=tuple(found))
+
+
+def is_looked_at(verdict: Verdict) -> bool:
+    """Whether the grader looked for signs of tampering, or found some."""
+    return verdict.status is Status.TAMPERED or any(name in verdict.facts for name in _FACTS)
+
+
+def is_flagged(verdict: Verdict) -> bool:
+    """Whether a verdict is `tampered` or holds signs of it."""
+    return verdict.status is Status.TAMPERED or bool(signs_in(verdict))
+
+
+def signs_in(verdict: Verdict) -> list[str]:
+    """Return the signs that a verdict's facts hold."""
+    found = []
+    for name, words in _FACTS.items():
+        value = verdict.facts.get(name)
+        if value and value != _NONE:
+            found.append(words.format(value))
+    return found
+
+
+def _verdict_flags(key: AttemptKey, verdict: Verdict) -> list[Flag]:
+    place = f"attempts/{key.task}/{key.index}"
+    flags = []
+    if verdict.status is Status.TAMPERED:
+        why = "; ".join(reason.message for reason in verdict.reasons) or "no reason is given"
+        flags.append(Flag(kind="tampered", evidence=why, look=f"{place}/tests.jsonl"))
+    flags += [Flag(kind="sign", evidence=sign, look=f"{place}/submission") for sign in signs_in(verdict)]
+    return flags
+
+
+def _result_flags(key: AttemptKey, tests: Sequence[TestResult]) -> list[Flag]:
+    """Find results that no honest run has: passed in no time although others took some, all with one duration."""
+    timed = [one.duration_s for one in tests if one.outcome == "passed" and one.duration_s is not None]
+    if len(timed) < 10:
+        return []
+    duration, count = Counter(timed).most_common(1)[0]
+    if duration > 0.0005 and count == len(timed):
+        return [
+            Flag(
+                kind="results",
+                evidence=f"all {count} passed tests are said to have taken exactly {duration:g} s",
+                look=f"attempts/{key.task}/{key.index}/tests.jsonl",
+            )
+        ]
+    return []
+
+
+def _repeated(lines: Iterable[VerdictLine]) -> dict[str, list[AttemptKey]]:
+    """Return what several attempts at one task handed in byte for byte: by heart, or copied from each other."""
+    groups: dict[tuple[str, str], list[AttemptKey]] = {}
+    for line in lines:
+        if line.submission is not None:
+            groups.setdefault((line.attempt.task, line.submission), []).append(line.attempt)
+    return {digest: keys for (_, digest), keys in groups.items() if len(keys) > 1}
+
+
+def _same(key: AttemptKey, keys: Sequence[AttemptKey]) -> Flag:
+    others = ", ".join(str(other) for other in keys if other != key)
+    return Flag(
+        kind="repeated",
+        evidence=f"byte for byte the submission of {others}: memorised, or copied",
+        look=f"attempts/{key.task}/{key.index}/submission",
+    )

@@ -1,0 +1,46 @@
+"""Signs of tampering in a run's report: each has its phrase, and an honest run has none."""
+
+import pytest
+
+from groundup.grading.library.hidden import NumberedTest
+from groundup.grading.library.report import Observations, Result, RunnerReport, parse_report
+from groundup.grading.library.signs import NONE, as_fact, signs_of
+from groundup.sandbox.protocol import CommandResult, Ending
+
+DONE = CommandResult(ending=Ending.EXITED, exit_code=0, stdout=b"", stderr=b"", duration_s=1.0)
+RESULTS = {NumberedTest("t.py::a"): Result(outcome="passed", duration_s=0.1)}
+HONEST = RunnerReport(results=RESULTS, collected=1, exit_code=0, observed=Observations())
+
+
+def test_an_honest_run_has_none() -> None:
+    """The fact says that they were looked for."""
+    assert as_fact(signs_of(HONEST, DONE)) == NONE
+
+
+@pytest.mark.parametrize(
+    ("update", "phrase"),
+    [
+        ({"observed": Observations(changed=("os.write",))}, "functions changed: os.write"),
+        ({"observed": Observations(frames=("/workspace/x.py:f",))}, "stands in the report's path"),
+        ({"observed": Observations(processes=2)}, "processes left: 2"),
+        ({"observed": Observations(clock_s=60)}, "the clock went 60 s astray"),
+        ({"observed": None}, "the runner did not say"),
+        ({"repeated": 3}, "more than once: 3"),
+        ({"foreign": 4}, "not the runner's: 4"),
+        ({"collected": 9}, "never reported: 8"),
+        ({"exit_code": None}, "results without an end"),
+        ({"results": {NumberedTest("t.py::a"): Result(outcome="passed", duration_s=900)}}, "900 s of 1 s"),
+    ],
+)
+def test_each_sign_has_its_phrase(update: dict[str, object], phrase: str) -> None:
+    """One phrase for one sign."""
+    (found,) = signs_of(HONEST.model_copy(update=update), DONE)
+    assert phrase in found
+
+
+def test_observations_are_read_within_bounds() -> None:
+    """What the process reports of itself comes from beside hostile code: longer lists are no event."""
+    head = b't {"event": "signs", "frames": [], "processes": 0, "clock_s": 0, "changed": '
+    good = parse_report(head + b'["os.write"]}\n', "t")
+    assert good.observed == Observations(changed=("os.write",))
+    assert parse_report(head + b"[" + b'"x",' * 50 + b'"x"]}\n', "t").observed is None
