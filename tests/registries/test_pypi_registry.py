@@ -177,3 +177,17 @@ async def test_an_unreachable_index_is_not_waited_for_twice(
 def test_addresses_are_shown_without_secrets() -> None:
     """Messages never hold a password or a signed query."""
     assert upstream.shown("https://user:pw@host.test:8443/a/b?sig=1#x") == "https://host.test:8443/a/b"
+
+
+async def test_a_page_is_read_once_and_not_kept_for_ever(
+    registry: PyPIClient, index: FakeIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sandboxes that ask for the same pages share them, until there are too many or the cache has another."""
+    index.add(make_wheel("demo", "1.0"))
+    index.add(make_wheel("other", "1.0"))
+    page = (await registry.page("demo")).page
+    assert (await registry.page("demo")).page is page
+    monkeypatch.setattr("groundup.registries.pypi.client._FILES_IN_MEMORY", 1)
+    await registry.page("other")
+    assert (await registry.page("demo")).page is not page
+    assert len(index.asked) == 2

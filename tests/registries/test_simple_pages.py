@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from groundup.domain.errors import UsageError
 from groundup.registries.dates import cutoff_instant
@@ -157,3 +158,20 @@ def test_the_cutoff_counts_a_date_to_its_end() -> None:
 def test_clients_get_the_form_they_like(accept: str, json_wanted: bool) -> None:
     """pip and uv get JSON, a browser or an old client HTML."""
     assert wants_json(accept) is json_wanted
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("demo-1.0-py3-none-any.whl", "demo-1.00-1-py2.py3-none-any.whl", "a_b-2!1.0rc1-cp311-cp311-linux.whl"),
+        *("a__b-1.0-py3-none-any.whl", "a-1.0-x-py3-none-any.whl", "a-1.0-py3-none.whl", "a-b-py3-none-any.whl"),
+        *("a b-1-py3-none-any.whl", "a-1.0-py36+-none-any.whl", "a-1.0-py3-none-any-b-c.whl", "a-.whl", "-.whl"),
+    ],
+)
+def test_the_version_of_a_wheel_is_the_one_that_packaging_reads(name: str) -> None:
+    """The quick way to read a version agrees with the standard's own, also about names that tell none."""
+    try:
+        expected = str(parse_wheel_filename(name)[1])
+    except InvalidWheelFilename:
+        expected = None
+    assert ProjectFile(filename=name, url="http://files.test/a").version == expected

@@ -61,12 +61,19 @@ class FetchCache:
         except (OSError, ValidationError):
             return None
 
+    def stamp(self, kind: str, key: object) -> int | None:
+        """Return what changes when the record under *key* is written again; None when there is none."""
+        try:
+            return self._record_path(kind, key).stat().st_mtime_ns
+        except OSError:
+            return None
+
     def keep_record(self, kind: str, key: object, record: Record) -> None:
         """Keep *record* under *key*, over what was there."""
         path = self._record_path(kind, key)
         with self.incoming() as incoming:
             incoming.write(record.model_dump_json().encode())
-            incoming.rename(path)
+            incoming.rename(path, durable=False)  # one that a power failure cuts short is as good as none
 
     def forget_file(self, sha256: str) -> None:
         """Remove a file that turned out to be damaged."""
@@ -127,11 +134,12 @@ class Incoming:
         self.rename(path)
         return path
 
-    def rename(self, path: Path) -> None:
-        """Move it to *path*."""
+    def rename(self, path: Path, *, durable: bool = True) -> None:
+        """Move it to *path*; *durable*: its content is on the disk before it has that name."""
         with disk_errors(self._cache.root):
             self._file.flush()
-            os.fsync(self._file.fileno())
+            if durable:
+                os.fsync(self._file.fileno())
             path.parent.mkdir(parents=True, exist_ok=True)
             self._path.chmod(0o644)
             self._path.replace(path)

@@ -3,10 +3,12 @@
 import asyncio
 import hashlib
 import time
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from groundup.domain.errors import NetworkError
 from groundup.registries.cache import FetchCache
@@ -26,6 +28,17 @@ from groundup.registries.settings import Index, RegistrySettings
 from groundup.registries.shared_work import SharedWork
 from groundup.registries.upstream import shown
 
+_FILES_IN_MEMORY = 60_000
+"""Of all pages that are kept in memory; about a kilobyte each."""
+
+
+class WrittenPage(NamedTuple):
+    """A page as sandboxes get it in JSON, and what they call its files."""
+
+    page: ProjectPage
+    tokens: dict[str, ProjectFile]
+    body: bytes
+
 
 class PyPIClient(RegistryClient[RegistrySettings]):
     """The user's package indexes. The first one that knows a name is the only one asked for it."""
@@ -39,6 +52,10 @@ class PyPIClient(RegistryClient[RegistrySettings]):
     def __init__(self, settings: RegistrySettings, cache: FetchCache) -> None:
         super().__init__(settings, cache)
         self._pages: SharedWork[Found[ProjectPage]] = SharedWork()
+        self._recent: OrderedDict[str, tuple[int | None, Kept[ProjectPage]]] = OrderedDict()
+        """By address, the one asked for last at the end: a page, and the stamp of its record in the cache."""
+        self.written: dict[str, WrittenPage] = {}
+        """What gateways made of pages that are in memory, by project: each sandbox asks for the same ones."""
 
     @classmethod
     async def learn(cls, environment: Mapping[str, str]) -> RegistrySettings:
@@ -118,15 +135,33 @@ class PyPIClient(RegistryClient[RegistrySettings]):
             kind="pypi-pages",
             key={"index": index.url, "project": project},
         )
-        found = await self._ask(question, await self._kept(question, Kept[ProjectPage]), cutoff)
+        stamp, recent = self._recent.get(question.url, (None, None))
+        if recent is not None and recent.is_fresh(cutoff) and stamp == self._stamp(question):
+            self._recent.move_to_end(question.url)
+            return Found(recent.page, from_cache=True)
+        kept = await self._kept(question, Kept[ProjectPage])
+        found = await self._ask(question, kept, cutoff)
         if isinstance(found, Found):
+            if kept is not None and kept.is_fresh(cutoff):
+                self._remember(question, kept)
             return found
         try:
             page = await asyncio.to_thread(parse_page, project, found.url, found.content_type, found.body)
         except SimplePageError as error:
             raise NetworkError(f"{shown(found.url)}: {error}; check that it is a package index") from error
-        await self._keep(question, Kept[ProjectPage](page=page, etag=found.etag, fetched_at=time.time()))
+        new = Kept[ProjectPage](page=page, etag=found.etag, fetched_at=time.time())
+        await self._keep(question, new)
+        self._remember(question, new)
         return Found(page, from_cache=False)
+
+    def _remember(self, question: Question, kept: Kept[ProjectPage]) -> None:
+        self._recent[question.url] = self._stamp(question), kept
+        while sum(len(recent.page.files) for _, recent in self._recent.values()) > _FILES_IN_MEMORY:
+            _, gone = self._recent.popitem(last=False)[1]
+            self.written.pop(gone.page.name, None)
+
+    def _stamp(self, question: Question) -> int | None:
+        return self.cache.stamp(question.kind, question.key)
 
     async def _stored(self, url: str, hashes: Mapping[str, str]) -> FileFound:
         alias = None if "sha256" in hashes else self.cache.record("pypi-files", url, KeptFile)

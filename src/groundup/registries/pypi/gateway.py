@@ -11,11 +11,12 @@ from typing import Unpack
 
 from groundup.registries.gateway import GatewayRules, RegistryGateway, Route, Supplies
 from groundup.registries.ledger import Fetched, text
-from groundup.registries.pypi.client import PyPIClient
+from groundup.registries.pypi.client import PyPIClient, WrittenPage
 from groundup.registries.pypi.pages import (
     HTML_TYPE,
     JSON_TYPE,
     ProjectFile,
+    ProjectPage,
     page_as_html,
     page_as_json,
     wants_json,
@@ -72,15 +73,15 @@ class PyPIGateway(RegistryGateway):
         project = _spelt(match["name"])
         self._admit(project)
         found = await self._registry.page(project, self._cutoff)
-        tokens = {file.filename: _token(project, file) for file in found.page.files}
-        self._named.update({tokens[file.filename]: (project, file) for file in found.page.files})
-
-        def address(file: ProjectFile) -> str:
-            return f"/files/{tokens[file.filename]}/{file.filename}"
-
         accept = request.headers.get("accept", "")
         as_json = wants_json(accept)
-        body = await asyncio.to_thread(page_as_json if as_json else page_as_html, found.page, address)
+        known = self._registry.written.get(project)
+        if not as_json or known is None or known.page is not found.page:
+            known = await asyncio.to_thread(_written, project, found.page, as_json=as_json)
+        if as_json:
+            self._registry.written[project] = known
+        self._named.update({token: (project, file) for token, file in known.tokens.items()})
+        body = known.body
         self._note_page(project, found, len(body))
         kind = JSON_TYPE if as_json else HTML_TYPE if HTML_TYPE in accept else "text/html"
         return Response(200, body, content_type=kind, headers={"Vary": "Accept", "Cache-Control": "max-age=600"})
@@ -99,6 +100,16 @@ class PyPIGateway(RegistryGateway):
         kind = "file" if whole else "metadata"
         what = Fetched(kind=kind, name=project, filename=file.filename, version=file.version)
         return await self._given(place, found, what)
+
+
+def _written(project: str, page: ProjectPage, *, as_json: bool) -> WrittenPage:
+    tokens = {file.filename: _token(project, file) for file in page.files}
+
+    def address(file: ProjectFile) -> str:
+        return f"/files/{tokens[file.filename]}/{file.filename}"
+
+    body = (page_as_json if as_json else page_as_html)(page, address)
+    return WrittenPage(page, {tokens[file.filename]: file for file in page.files}, body)
 
 
 def _spelt(name: str) -> str:

@@ -3,6 +3,7 @@
 Pure: no I/O. Pages come from strangers, so what is not understood is left out, never trusted.
 """
 
+import functools
 import hashlib
 import html
 import json
@@ -12,7 +13,8 @@ from datetime import datetime
 from html.parser import HTMLParser
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
-from packaging.utils import InvalidSdistFilename, InvalidWheelFilename, parse_sdist_filename, parse_wheel_filename
+from packaging.utils import InvalidSdistFilename, parse_sdist_filename
+from packaging.version import InvalidVersion, Version
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from groundup.domain.records import Record
@@ -24,6 +26,7 @@ ACCEPTED = f"{JSON_TYPE}, {HTML_TYPE};q=0.2, text/html;q=0.01"
 
 _SUFFIXES = (".whl", ".tar.gz", ".zip", ".tar.bz2", ".tgz", ".tar.xz")
 _FILENAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,254}")
+_WHEEL = re.compile(r"(?!.*__.*?-)[\w.]+-(?P<version>[^-]+)(-\d[^-]*)?-[^-+]+(-[^-]+){2}\.whl")
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,126}[A-Za-z0-9])?")
 _HASHES = ("sha256", "sha512", "sha384", "blake2b", "sha3_256", "sha1", "md5")
 
@@ -49,11 +52,12 @@ class ProjectFile(Record):
     @property
     def version(self) -> str | None:
         """The version that the file's name tells; None when it tells none."""
+        if self.filename.endswith(".whl"):
+            wheel = _WHEEL.fullmatch(self.filename)  # packaging would read all tags as well
+            return None if wheel is None else _written(wheel["version"])
         try:
-            if self.filename.endswith(".whl"):
-                return str(parse_wheel_filename(self.filename)[1])
             return str(parse_sdist_filename(self.filename)[1])
-        except (InvalidWheelFilename, InvalidSdistFilename):
+        except InvalidSdistFilename:
             return None
 
     @property
@@ -72,6 +76,15 @@ class ProjectPage(Record):
 
     name: str
     files: tuple[ProjectFile, ...] = ()
+
+
+@functools.lru_cache(maxsize=65536)
+def _written(version: str) -> str | None:
+    """Return *version* in its one spelling; None when it is none."""
+    try:
+        return str(Version(version))
+    except InvalidVersion:
+        return None
 
 
 def is_name(name: str) -> bool:
