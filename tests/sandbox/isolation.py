@@ -336,6 +336,27 @@ print("nothing")
         assert result.ending is Ending.DISK, result
         assert (await sandbox.run(sh("true"))).ending is Ending.DISK  # the sandbox is gone for that reason
 
+    async def test_files_without_a_name(self, provider: SandboxProvider, tmp_path: Path) -> None:
+        """Removed files that are still open count, whoever fills the disk with them is ended, and nobody else."""
+        for name in ("filler", "neighbour"):
+            (tmp_path / name).mkdir()
+        filler = await provider.open(SandboxSpec(workspace=tmp_path / "filler", limits=little()))
+        neighbour = await provider.open(SandboxSpec(workspace=tmp_path / "neighbour", limits=little()))
+        code = """
+import os, time
+files = []
+while True:
+    name = f"/workspace/f{len(files)}"
+    files.append(open(name, "wb", buffering=0))
+    os.unlink(name)
+    if len(files) < 60:
+        files[-1].write(bytes(1 << 20))
+    time.sleep(0.01)
+"""
+        result = await filler.run(self.attack(code, timeout_s=120))
+        assert result.ending is Ending.DISK, result
+        assert (await neighbour.run(sh("true"))).ok
+
     async def test_large_file(self, sandbox: Sandbox, workspace: Path) -> None:
         """One file cannot grow beyond the disk limit, and the command that tries is reported so."""
         result = await sandbox.run(sh("exec head -c 100000000 /dev/zero > file"))

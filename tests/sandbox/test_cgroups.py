@@ -16,6 +16,7 @@ def test_version_2(tmp_path: Path) -> None:
         "memory.max": "1000",
         "memory.swap.max": "0",
         "cpu.max": "50000 100000",
+        "cpu.weight": "50",
         "pids.max": "7",
     }
     (folder / "memory.events").write_text("low 0\noom 3\noom_kill 2\n")

@@ -25,7 +25,7 @@ from groundup.sandbox.supervisor import TOO_LARGE, pack, unpack
 _INLINE_BYTES = 60_000
 _START_S = 60.0
 _CONNECT_S = 10.0
-_END_S = 20.0
+_END_S = 4.0
 """A command that is not gone this long after it was ended takes its sandbox with it."""
 _CAUSES = {
     "memory": Ending.MEMORY,
@@ -123,8 +123,8 @@ class BubblewrapSandbox:
                 await asyncio.shield(self._end(key, "everything"))
                 raise
             if not done:
-                ending = Ending.TIMEOUT
                 await self._end(key, "everything")
+                ending = Ending.PROCESSES if self._group.refused_processes() > refused else Ending.TIMEOUT
             code = exited.result() if done else None
         finally:
             if feed:

@@ -179,6 +179,8 @@ class Supervisor:
             code = NOT_RUNNABLE
             try:
                 os.setsid()
+                if os.getpriority(os.PRIO_PROCESS, 0) < 0:  # the supervisor's own, which no guest may have
+                    os.setpriority(os.PRIO_PROCESS, 0, 0)
                 code = work()  # type: ignore[operator]  # `Callable` lives in a module that is slow to import
             finally:
                 os._exit(code)

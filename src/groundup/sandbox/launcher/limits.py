@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from groundup.sandbox.launcher.workspaces import TooLargeError, measure
-
 _PERIOD_US = 100_000
+_LOOK_S = 0.5
+_BOMB_LOOKS, _BOMB_REFUSALS = 4, 100
 _CONTROLLERS = ("memory", "pids", "cpu", "cpuacct")
 
 
@@ -110,6 +110,14 @@ class SandboxGroups:
             self._set("cpu", "cpu.cfs_period_us", _PERIOD_US)
             self._set("cpu", "cpu.cfs_quota_us", quota)
         self._set("pids", "pids.max", processes)
+        unified = self.version == 2
+        self._set("cpu", "cpu.weight" if unified else "cpu.shares", 50 if unified else 512, optional=True)
+
+    def hasten(self) -> None:
+        """Take the bounds of processor time away: what is being ended should be gone soon."""
+        unified = self.version == 2
+        self._set("cpu", "cpu.max" if unified else "cpu.cfs_quota_us", "max" if unified else -1, optional=True)
+        self._set("cpu", "cpu.weight" if unified else "cpu.shares", 200 if unified else 2048, optional=True)
 
     def _set(self, controller: str, name: str, value: int | str, *, optional: bool = False) -> None:
         if controller in self.paths:
@@ -130,6 +138,26 @@ class SandboxGroups:
             return int((self.paths[controller] / name).read_text())
         except (OSError, KeyError, ValueError):
             return None
+
+
+@dataclass
+class Refusals:
+    """Tells a fork bomb from a program that meets its limit of processes once: it is refused without end."""
+
+    _seen: int = 0
+    _looks: int = 0
+    _new: int = 0
+    _next: float = 0.0
+
+    def are_a_bomb(self, group: SandboxGroups, now: float) -> bool:
+        """Look twice a second; return whether processes are refused in every look for two seconds, and often."""
+        if now < self._next:
+            return False
+        self._next = now + _LOOK_S
+        refused = group.refused_processes()
+        grown, self._seen = refused - self._seen, refused
+        self._looks, self._new = (self._looks + 1, self._new + grown) if grown > 0 else (0, 0)
+        return self._looks >= _BOMB_LOOKS and self._new >= _BOMB_REFUSALS
 
 
 @dataclass(frozen=True)
@@ -245,11 +273,6 @@ def _words(path: Path) -> list[str]:
 
 
 TICK_S = 0.1
-FREE_FLOOR_BYTES = 256 * 1024 * 1024
-"""When a disk has less room than this, the sandbox that holds most of it is ended."""
-_DISK_PERIOD_S = 1.0
-_WALK_SHARE = 0.05
-"""Measuring a folder may take this share of the launcher's time: larger trees are measured less often."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _HERTZ = os.sysconf("SC_CLK_TCK")
 
@@ -261,6 +284,19 @@ class Census:
     processes: int = 0
     memory_bytes: int = 0
     cpu_s: float = 0.0
+
+
+def processes_below(init: int) -> list[int]:
+    """Return *init* and its descendants."""
+    found, queue = [], [init]
+    while queue:
+        pid = queue.pop()
+        found.append(pid)
+        with contextlib.suppress(OSError):
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                    queue += map(int, file.read().split())
+    return found
 
 
 def take_census(init: int) -> Census:
@@ -283,49 +319,3 @@ def take_census(init: int) -> Census:
         census.memory_bytes += (int(pages[1]) - int(pages[2])) * _PAGE
         census.cpu_s += sum(map(int, values[11:15])) / _HERTZ
     return census
-
-
-@dataclass
-class DiskWatch:
-    """Measures one folder again and again, a little at a time."""
-
-    folder: int
-    limit_bytes: int
-    used_bytes: int = 0
-    _walk: Iterator[int] | None = None
-    _started: float = 0.0
-    _spent: float = 0.0
-    _next: float = field(default=0.0)
-
-    @property
-    def busy(self) -> bool:
-        """Whether a measurement is under way."""
-        return self._walk is not None
-
-    def step(self, now: float) -> bool:
-        """Go on measuring; return whether the limit is exceeded."""
-        if self._walk is None:
-            if now < self._next:
-                return False
-            self._walk, self._spent = measure(self.folder), 0.0
-        began = time.monotonic()
-        try:
-            with contextlib.suppress(StopIteration):
-                sofar = next(self._walk)
-                self._spent += time.monotonic() - began
-                self.used_bytes = max(self.used_bytes, sofar)
-                return sofar > self.limit_bytes
-        except TooLargeError:
-            return True
-        self._walk = None
-        self._next = time.monotonic() + max(_DISK_PERIOD_S, self._spent / _WALK_SHARE)
-        return False
-
-    def hurry(self) -> None:
-        """Measure now: the disk is filling up."""
-        self._next = 0.0
-
-    def free_bytes(self) -> int:
-        """Room on the folder's file system."""
-        status = os.fstatvfs(self.folder)
-        return status.f_bavail * status.f_frsize

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from groundup.sandbox.launcher import kernel, spawning, wire
+from groundup.sandbox.launcher.disks import FREE_FLOOR_BYTES, DiskWatch, FullDisk
 from groundup.sandbox.launcher.limits import (
-    FREE_FLOOR_BYTES,
     TICK_S,
     CgroupFolders,
-    DiskWatch,
+    Refusals,
     SandboxGroups,
     find_places,
+    processes_below,
     take_census,
 )
 from groundup.sandbox.launcher.placing import Placer
@@ -32,6 +33,7 @@ from groundup.sandbox.stopwatch import PATIENCE
 _OWN_MEMORY_BYTES = 24 << 20
 _OWN_PROCESSES = 4
 """What bubblewrap and the supervisor use, on top of the guest's limits."""
+_ROOM_COMES_S = 5.0
 _NO_ROOM = f"less than {FREE_FLOOR_BYTES >> 20} MB are free on the disk of its workspace; free some\n".encode()
 
 
@@ -50,7 +52,8 @@ class Box:
     processes: int
     deadline: float
     """Of the most patient: groundup itself ends it when its time by the stopwatch is over."""
-    disks: list[DiskWatch]
+    disk: DiskWatch = field(init=False)
+    refusals: Refusals = field(default_factory=Refusals)
     init: int | None = None
     cause: str | None = None
     start_report: bytes = b""
@@ -70,6 +73,7 @@ class Launcher:
     networks: dict[str, tuple[Identity, tuple[int, int]]] = field(default_factory=dict)
     loans: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     guarded: set[str] = field(default_factory=set)
+    full: dict[int, FullDisk] = field(default_factory=dict)
     ending: bool = False
 
     def __post_init__(self) -> None:
@@ -109,7 +113,7 @@ class Launcher:
             return
 
     def _patience_ms(self) -> float | None:
-        if any(disk.busy for box in self.boxes.values() for disk in box.disks):
+        if any(box.disk.busy for box in self.boxes.values()):
             return 1
         return TICK_S * 1000 if self.boxes else None
 
@@ -149,9 +153,10 @@ class Launcher:
             memory_bytes=limits["memory_mb"] * 2**20,
             processes=limits["processes"],
             deadline=time.monotonic() + PATIENCE * limits["wall_clock_s"],
-            disks=[],
         )
-        box.disks = [DiskWatch(folder, limits["disk_mb"] * 2**20) for folder in box.lent]
+        box.disk = DiskWatch(
+            box.lent, limits["disk_mb"] * 2**20, lambda: processes_below(box.init) if box.init else ()
+        )
         spawn = Spawn(
             identity=identity,
             staging=self.staging,
@@ -266,6 +271,7 @@ class Launcher:
         box.start_report += os.read(descriptor, 4096)
         if b"}" in box.start_report:
             box.init = int(json.loads(box.start_report)["child-pid"])
+            _prefer(box.init)
             self._forget_info(box)
             if box.cause:
                 self._kill(box, box.cause)
@@ -299,6 +305,7 @@ class Launcher:
         box.cause = box.cause or cause
         if box.init:
             _kill(box.init)
+            box.group.hasten()
 
     def _end_all(self) -> None:
         self.ending = True
@@ -366,9 +373,13 @@ class Launcher:
                 if now > box.deadline:
                     self._kill(box, "wall_clock")
                 self._watch_processes(box)
-                self._watch_disks(box, now)
+                self._watch_disk(box, now)
+        if self.full and all(box.disk.full_device() is None for box in self.boxes.values()):
+            self.full.clear()
 
     def _watch_processes(self, box: Box) -> None:
+        if box.refusals.are_a_bomb(box.group, time.monotonic()):
+            self._kill(box, "processes")
         if box.init is None or (box.group.paths.keys() >= {"memory", "pids"}):
             return
         census = take_census(box.init)
@@ -380,24 +391,33 @@ class Launcher:
         if "pids" not in box.group.paths and census.processes > box.processes + _OWN_PROCESSES:
             self._kill(box, "processes")
 
-    def _watch_disks(self, box: Box, now: float) -> None:
-        for disk in box.disks:
-            if disk.step(now):
-                self._kill(box, "disk")
-            elif disk.free_bytes() < FREE_FLOOR_BYTES:
-                largest = max(
-                    (other for other in self.boxes.values() if other.cause is None),
-                    key=lambda other: sum(each.used_bytes for each in other.disks),
-                    default=box,
-                )
-                if largest.cause is None:
-                    os.write(largest.errors, _NO_ROOM)
-                self._kill(largest, "host_disk")
+    def _watch_disk(self, box: Box, now: float) -> None:
+        if box.disk.step(now):
+            self._kill(box, "disk")
+            return
+        device = box.disk.full_device()
+        if device is None:
+            return
+        full = self.full.setdefault(device, FullDisk(device, now))
+        found = full.culprit({key: other.disk for key, other in self.boxes.items() if other.cause is None}, now)
+        if found is None:
+            return
+        culprit, blamed = self.boxes[found[0]], found[1]
+        if not blamed:
+            os.write(culprit.errors, _NO_ROOM)
+        self._kill(culprit, "disk" if blamed else "host_disk")
+        self.full[device] = FullDisk(device, now + _ROOM_COMES_S)  # what it held may take a moment to go
 
 
 def _kill(pid: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
+
+
+def _prefer(pid: int) -> None:
+    """Let a supervisor be heard among hundreds of processes of its guest; its commands start as all others do."""
+    with contextlib.suppress(OSError):  # only root may
+        os.setpriority(os.PRIO_PROCESS, pid, -20)
 
 
 def _folders(group: SandboxGroups) -> list[str]:

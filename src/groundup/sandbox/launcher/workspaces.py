@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 MAX_DEPTH = 256
 """Folders deeper than this are not followed; measuring counts them as being over any limit."""
-MAX_ENTRIES = 2_000_000
+MAX_ENTRIES = 1_000_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
