@@ -49,6 +49,7 @@ def test_a_pull_brings_specifications(groundup: Groundup, commit: str) -> None:
     pulled = groundup("data", "pull", "nl2repobench", "--commit", commit[:7], "--json")
 
     assert pulled.code == 0
+    assert json.loads(pulled.out)["licence"]
     assert json.loads(pulled.out)["commit"] == commit
     (listed,) = [
         row for row in json.loads(groundup("tasks", "nl2repobench", "--json").out)["tasks"] if row["id"] == "calc"
@@ -61,7 +62,9 @@ def test_a_folder_is_taken_and_named(groundup: Groundup, tmp_path: Path) -> None
     """`--from` takes a checkout; `data list` says what is at hand and where it is from."""
     assert json.loads(groundup("data", "list", "--json").out)["suites"]
     folder = write(tmp_path / "checkout")
-    assert groundup("data", "pull", "nl2repobench", "--from", folder).code == 0
+    pulled = groundup("data", "pull", "nl2repobench", "--from", folder)
+    assert pulled.code == 0
+    assert "licence" not in pulled.err + pulled.out, "tasks of one's own are not the publishers'"
 
     suites = {one["suite"]: one for one in json.loads(groundup("data", "list", "--json").out)["suites"]}
     assert suites["nl2repobench"]["at_hand"]["source"] == str(folder)

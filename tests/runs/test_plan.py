@@ -60,6 +60,18 @@ def test_what_lacks_an_oracle_is_left_out_and_reported(settings: Settings) -> No
     assert api.plan(nothing, settings).planned.tasks == ("task-0000", "task-0001")
 
 
+def test_what_lacks_an_oracle_in_a_group_is_left_out(settings: Settings) -> None:
+    """Who names a group of tasks gets those of it that have an oracle, and one sentence about the others."""
+    suite = "tests.runs.toy:create_lacking"
+    made = api.plan(changed(oracle(suite), tasks=("early",)), settings)
+    assert (made.planned.tasks, made.left_out) == (("task-0001",), ("task-0000",))
+    assert left_out_notice(made).startswith("1 task cannot be graded yet or has no oracle and is left out")
+    with pytest.raises(UsageError, match="has no oracle for task-0000; leave --tasks out"):
+        api.plan(changed(oracle(suite), tasks=("early", "task-0000")), settings)
+    with pytest.raises(UsageError, match="has no oracle for task-0000; leave --tasks out"):
+        api.plan(changed(oracle(suite), tasks=("early",), exclude=("task-0001",)), settings)
+
+
 def test_missing_data_is_reported_with_the_way_to_get_it(settings: Settings) -> None:
     """Somebody who has not fetched the data learns the command that does."""
     with pytest.raises(UsageError, match="groundup data pull toy"):

@@ -248,6 +248,11 @@ class LackingSuite(ToySuite):
         """Return two, one of which cannot be graded."""
         return ("task-0001", "task-0002")
 
+    @override
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """Return the first two tasks as a group."""
+        return {"early": ("task-0000", "task-0001")}
+
 
 def create_lacking(settings: Settings) -> LackingSuite:
     """Return three tasks that lack something."""

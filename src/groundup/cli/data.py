@@ -54,11 +54,14 @@ def pull(
     found = machine.pull(suite, commit=commit, source=source)
     assert found.at_hand is not None
     assert found.published is not None
-    licence, origin = found.published.licence, found.at_hand
+    origin = found.at_hand
+    own = source is not None and (origin.version or "").startswith("sha256-")  # no release that is known
+    licence = None if own else found.published.licence
     if json:
         print_document({"suite": found.suite, "licence": licence, **origin.model_dump(mode="json")})
     say(f"groundup: {found.suite} now has data {_version(origin)} from {origin.source} ({origin.files} files)")
-    say(f"groundup: its licence: {licence}")
+    if licence:
+        say(f"groundup: its licence: {licence}")
     return 0
 
 

@@ -126,8 +126,11 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> RunPlan:
     tasks = {name: every[name] for name in _selected(configuration, sorted(every), usual, groups)}
     if isinstance(source, _READERS):
         check_instructions(suite.name, tasks)
+    left_out = () if _named(configuration) else _left_out(configuration, every, usual, groups)
     if configuration.submissions == References(which="oracle"):
-        _check_oracles(suite, set(configuration.tasks or ()) & tasks.keys())
+        lacking = _without_oracle(suite, configuration, tasks)
+        tasks = {name: task for name, task in tasks.items() if name not in lacking}
+        left_out = tuple(sorted({*left_out, *lacking}))
     planned = Planned(tasks=tuple(tasks), attempts=configuration.attempts or source.attempts())
     return RunPlan(
         configuration=configuration,
@@ -137,16 +140,15 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> RunPlan:
         planned=planned,
         source=source,
         pinned=_pinned(suite, grader, tasks, planned, source),
-        left_out=() if _named(configuration) else _left_out(configuration, every, usual, groups),
+        left_out=left_out,
     )
 
 
 def left_out_notice(plan: RunPlan) -> str:
     """Return a sentence about the tasks that a run leaves out because they lack what it needs."""
-    lack = "cannot be graded yet"
+    lack, number = "cannot be graded yet", len(plan.left_out)
     if isinstance(plan.source, ReferenceSource) and len(plan.suite.referenced()) < len(plan.suite.tasks()):
-        lack += " or have no oracle"
-    number = len(plan.left_out)
+        lack += " or have no oracle" if number > 1 else " or has no oracle"
     are = f"{number} tasks of {plan.suite.name} {lack} and are" if number > 1 else f"1 task {lack} and is"
     return f"{are} left out, such as {plan.left_out[0]}; see `groundup tasks {plan.suite.name}`"
 
@@ -184,14 +186,20 @@ def _usual(suite: Suite, configuration: RunConfiguration) -> list[str]:
     return sorted(usual)
 
 
-def _check_oracles(suite: Suite, named: Collection[str]) -> None:
-    """Raise `UsageError` where a task that the user *named* has no oracle: no second try would find one."""
-    lacking = sorted(set(named) - set(suite.referenced()))
-    if lacking:
+def _without_oracle(suite: Suite, configuration: RunConfiguration, chosen: Collection[str]) -> list[str]:
+    """Return which of the tasks *chosen* through a group have no oracle.
+
+    Raises `UsageError` where the user named one itself, for no second try would find it an oracle, and when no
+    task has one.
+    """
+    lacking = sorted(set(chosen) - set(suite.referenced()))
+    named = [name for name in lacking if name in (configuration.tasks or ())]
+    if named or len(lacking) == len(chosen):
         raise UsageError(
-            f"{suite.name} has no oracle for {', '.join(lacking)}; leave --tasks out to run those that have one, "
-            "or hand in a solution of your own with `groundup evaluate`"
+            f"{suite.name} has no oracle for {', '.join(named or lacking)}; leave --tasks out to run those that "
+            "have one, or hand in a solution of your own with `groundup evaluate`"
         )
+    return lacking
 
 
 def _left_out(
