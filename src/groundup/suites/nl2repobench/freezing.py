@@ -27,6 +27,8 @@ RUNS = 3
 _LEAST_TIMEOUT_S = 60.0
 _MOST_FREE = 0.1
 """Of the expected tests: what passes without the library measures nothing, and is left out."""
+_ALL_OTHERS = "*"
+"""The pattern of a reason for what fails without showing one."""
 _BUILDERS = ("setuptools", "wheel")
 """At hand where a source distribution is built; what else it declares comes from the index as of the cut-off."""
 _SLOWNESS = 10
@@ -149,7 +151,7 @@ def _excluded(recipe: Recipe, key: NumberedTest, said: Sequence[Result], runs: i
     note = next((result.message for result in said if result.message), "")[:200]
     for pattern, why in recipe.reasons.items():
         # Square brackets are common in test ids, so they stand for themselves.
-        if fnmatch.fnmatchcase(str(key), pattern.replace("[", "[[]")):
+        if pattern != _ALL_OTHERS and fnmatch.fnmatchcase(str(key), pattern.replace("[", "[[]")):
             return Excluded(id=str(key), why=why, note=note)
     outcomes = {result.outcome for result in said}
     if len(outcomes) > 1 or len(said) < runs:
@@ -158,6 +160,8 @@ def _excluded(recipe: Recipe, key: NumberedTest, said: Sequence[Result], runs: i
         return Excluded(id=str(key), why=Why.SKIPPED, note=note)
     if outcomes <= {"xfailed", "xpassed"}:
         return Excluded(id=str(key), why=Why.EXPECTED_FAILURE, note=note)
+    if _ALL_OTHERS in recipe.reasons:
+        return Excluded(id=str(key), why=recipe.reasons[_ALL_OTHERS], note=note)
     raise TaskError(
         f"{key} does not pass with the original itself ({note or 'no message'}); "
         "mend the draft, or give the reason under [reasons]"
