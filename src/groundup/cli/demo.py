@@ -89,6 +89,8 @@ def _judge(library: Library, here: Path) -> int:
     _tell("Both verdicts side by side:")
     _tell("$ groundup report runs/reference runs/broken")
     print_report(report("runs/reference", "runs/broken"), Format.TABLE)
+    _tell("Why did the broken variant lose its points? Look in a browser:")
+    _tell(f"$ groundup view {Path('runs').absolute()}")
     return 0
 
 

@@ -35,6 +35,7 @@ COMMANDS = {
     "run": "run:run",
     "evaluate": "run:evaluate",
     "serve": "serve:serve",
+    "view": "view:view",
     "resume": "run:resume",
     "regrade": "run:regrade",
     "report": "report:report",
@@ -79,7 +80,7 @@ GROUPS = {
 """What each group of commands is about."""
 
 JOBS = {
-    "Measure": ("evaluate", "run", "report", "compare", "show", "resume", "runs", "serve"),
+    "Measure": ("evaluate", "run", "report", "compare", "show", "view", "resume", "runs", "serve"),
     "Look closer": ("shell", "review", "regrade", "judge", "export", "import", "ablate"),
     "Benchmarks and their tasks": ("suites", "tasks", "data", "recipe", "curate"),
     "Dependencies of a repository": ("infer", "registry"),

@@ -137,6 +137,11 @@ def _why(row: AttemptRow) -> str:
     return "; ".join(filter(None, reasons))
 
 
+def figures_view(run: RunReport) -> View:
+    """Return the figures of one run, and how its attempts stand."""
+    return _harmless(_figures((run,)))
+
+
 def _figures(runs: tuple[RunReport, ...]) -> View:
     names = list(dict.fromkeys(figure.name for run in runs for figure in run.figures if _tells(run, figure)))
     rows = [(name, *(_figure(run, name) for run in runs)) for name in names]

@@ -1,0 +1,312 @@
+"""The pages: addresses, headers and templates. All state is in the address; nothing is changed."""
+
+import asyncio
+import hmac
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, PackageLoader
+from markupsafe import Markup
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from groundup.api.reports import compare
+from groundup.domain.errors import UsageError
+from groundup.domain.subjects import AttemptKey
+from groundup.domain.version import __version__
+from groundup.reports.document import Report
+from groundup.reports.plots import plots_of
+from groundup.reports.views import between, figures_view, percent, share
+from groundup.settings import Settings
+from groundup.store.attempts import AttemptFolder
+from groundup.store.folder import RunFolder
+from groundup.trees.limits import printable
+from groundup.viewer import evidence
+from groundup.viewer.index import RunIndex
+
+TASKS_SHOWN = 200
+TESTS_SHOWN = 200
+_REFRESH_S = 2.0
+_COOKIE = "groundup-token"
+_HEADERS = {
+    "content-security-policy": "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; "
+    "connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+    "cross-origin-resource-policy": "same-origin",
+}
+_STATIC = Path(__file__).parent / "static"
+
+
+class Guarded:
+    """Adds strict headers, and asks for the token where there is one: once in the address, then by a cookie."""
+
+    def __init__(self, app: ASGIApp, token: str | None, hosts: frozenset[str] | None) -> None:
+        self.app, self.token, self.hosts = app, token, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or refuse."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request = Request(scope)
+        answer = self._refusal(request)
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                added = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
+                message = {**message, "headers": [*message.get("headers", []), *added]}
+            await send(message)
+
+        await (answer or self.app)(scope, receive, sending)
+
+    def _refusal(self, request: Request) -> Response | None:
+        # Another site's page can name this server by a domain of its own: only names that were given are served.
+        if self.hosts is not None and request.url.hostname not in self.hosts:
+            return Response("this server has another name\n", status_code=421, media_type="text/plain")
+        if self.token is None:
+            return None
+        given = request.query_params.get("token", "")
+        if hmac.compare_digest(given.encode(), self.token.encode()):
+            rest = [(name, value) for name, value in request.query_params.multi_items() if name != "token"]
+            answer = RedirectResponse(request.url.path + (f"?{urlencode(rest)}" if rest else ""), status_code=303)
+            answer.set_cookie(_COOKIE, self.token, httponly=True, samesite="strict")
+            return answer
+        if hmac.compare_digest(request.cookies.get(_COOKIE, "").encode(), self.token.encode()):
+            return None
+        return Response("the address needs ?token=...\n", status_code=401, media_type="text/plain")
+
+
+class Viewer:
+    """The pages over the runs of one folder."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.index = RunIndex(settings.output)
+        self._templates = Environment(
+            loader=PackageLoader("groundup.viewer"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+        )
+        self._templates.filters.update(share=share, percent=percent, printable=printable, part=_part)
+        self._templates.globals.update(between=between, version=__version__)
+
+    def app(self, token: str | None = None, hosts: frozenset[str] | None = None) -> Starlette:
+        """Return the application; *hosts* are the names it answers to, None for any."""
+        pages: Mapping[str, Callable[[Request], Response]] = {
+            "/": self._runs,
+            "/compare": self._compare,
+            "/run/{run}": self._run,
+            "/run/{run}/task/{task}": self._task,
+            "/run/{run}/attempt/{task}/{number:int}": self._attempt,
+        }
+        routes = [Route(path, self._page(make)) for path, make in pages.items()]
+        routes += [Route("/run/{run}/events", self._events), Route("/static/{name}", _static)]
+        return Starlette(routes=routes, middleware=[Middleware(Guarded, token=token, hosts=hosts)])
+
+    def _page(self, make: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
+        """Make a page in a thread, for it reads files, after a look at whether some run changed."""
+
+        def made(request: Request) -> Response:
+            self.index.refresh()
+            return make(request)
+
+        async def answer(request: Request) -> Response:
+            return await asyncio.to_thread(made, request)
+
+        return answer
+
+    def _html(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        text = self._templates.get_template(template).render(**values)
+        return HTMLResponse(text.encode(errors="replace"), status_code=status)
+
+    def missing(self, what: str) -> Response:
+        """Return the page for what is not there."""
+        return self._html("missing.html", 404, what=what)
+
+    def _runs(self, request: Request) -> Response:
+        runs = self.index.runs()
+        chosen = [name for name in request.query_params.getlist("run") if name]
+        if len(chosen) > 1:
+            return RedirectResponse(f"/compare?{urlencode([('run', name) for name in chosen])}", status_code=303)
+        return self._html("runs.html", runs=runs, folder=str(self.settings.output.absolute()))
+
+    def _run(self, request: Request) -> Response:
+        found = self.index.run(request.path_params["run"])
+        if found is None or found.report is None:
+            return self.missing(found.error if found and found.error else "There is no such run.")
+        wanted, stage = (request.query_params.get(name, "") for name in ("q", "stage"))
+        first = _number(request.query_params.get("first"))
+        total = self.index.task_count(found.name, wanted, stage)
+        tasks = self.index.tasks(found.name, wanted, stage, first, TASKS_SHOWN)
+        report = Report(groundup=__version__, runs=(found.report,))
+        plots = [plot for plot in plots_of(report) if plot.name == "scores"]
+        return self._html(
+            "run.html",
+            run=found,
+            report=found.report,
+            figures=figures_view(found.report),
+            plots=[Markup(plot.svg) for plot in plots],  # noqa: S704 - made by us, from escaped words
+            tasks=tasks,
+            total=total,
+            wanted=wanted,
+            stage=stage,
+            pages=evidence.pages(total, first, TASKS_SHOWN),
+            first=first,
+        )
+
+    def _task(self, request: Request) -> Response:
+        run, task = request.path_params["run"], request.path_params["task"]
+        rows = self.index.attempts(run, task)
+        if not rows:
+            return self.missing("There is no such task in this run.")
+        if len(rows) == 1:
+            return RedirectResponse(f"/run/{quote(run)}/attempt/{quote(task)}/{rows[0].index}", status_code=303)
+        others = [
+            (one.name, mean)
+            for one in self.index.runs()
+            if one.name != run
+            and task in (means := self.index.means(one.name))
+            and (mean := means[task]) is not None
+        ]
+        return self._html("task.html", run=run, task=task, rows=rows, others=others)
+
+    def _attempt(self, request: Request) -> Response:
+        run, task, number = (request.path_params[name] for name in ("run", "task", "number"))
+        row = next((one for one in self.index.attempts(run, task) if one.index == number), None)
+        if row is None:
+            return self.missing("There is no such attempt.")
+        folder = RunFolder(self.settings.output / run)
+        attempt = folder.attempt(AttemptKey(task=task, index=number))
+        tab = request.query_params.get("tab", "why")
+        parts = {
+            "trajectory": _trajectory,
+            "files": _files,
+            "tests": _tests,
+            "logs": _logs,
+        }
+        values = parts.get(tab, _why)(attempt, request)
+        before, after = self.index.neighbours(run, task)
+        return self._html(
+            "attempt.html",
+            run=run,
+            task=task,
+            number=number,
+            row=row,
+            tab=tab if tab in parts else "why",
+            before=before,
+            after=after,
+            here=request.url.path,
+            **values,
+        )
+
+    def _compare(self, request: Request) -> Response:
+        names = request.query_params.getlist("run")
+        known = {one.name for one in self.index.runs() if one.report}
+        if len(names) < 2 or not set(names) <= known:
+            return self.missing("Choose two runs or more on the first page.")
+        try:
+            made = compare(*(self.settings.output / name for name in names), settings=self.settings)
+        except UsageError as error:
+            return self.missing(str(error))
+        plots = [Markup(plot.svg) for plot in plots_of(made) if plot.name != "tasks"]  # noqa: S704 - made by us
+        return self._html("compare.html", names=names, made=made, plots=plots)
+
+    async def _events(self, request: Request) -> Response:
+        """Say whenever a run's verdicts changed, as server-sent events, until it is at rest."""
+        name = request.path_params["run"]
+
+        async def events() -> AsyncIterator[str]:
+            last = None
+            while not await request.is_disconnected():
+                await asyncio.to_thread(self.index.refresh)
+                found = await asyncio.to_thread(self.index.run, name)
+                if found is None or found.report is None:
+                    return
+                now = found.report.counts.model_dump_json()
+                yield f"event: {'changed' if last not in (None, now) else 'same'}\ndata: {now}\n\n"
+                if not found.working:
+                    yield "event: ended\ndata: {}\n\n"
+                    return
+                last = now
+                await asyncio.sleep(_REFRESH_S)
+
+        return StreamingResponse(events(), media_type="text/event-stream")
+
+
+def _why(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
+    tests = attempt.tests()
+    lost = [test for test in tests if test.expected and test.outcome != "passed"]
+    return {"lost": lost[:10], "lost_total": len(lost), "logs": evidence.logs(attempt), "record": attempt.record()}
+
+
+def _trajectory(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
+    kind = request.query_params.get("kind", "")
+    page = evidence.steps(attempt, _number(request.query_params.get("first")), kind)
+    return {"page": page, "kind": kind, "pages": evidence.pages(page.total, page.first, evidence.STEPS_SHOWN)}
+
+
+def _files(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
+    names, more = evidence.files(attempt)
+    path = request.query_params.get("path", "")
+    piece = evidence.file_piece(attempt, path) if path else None
+    code = evidence.highlighted(path, piece.text) if piece and not piece.binary else None
+    # Pygments escapes what it colours.
+    return {"names": names, "more": more, "path": path, "piece": piece, "code": Markup(code) if code else None}  # noqa: S704
+
+
+def _tests(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
+    wanted, outcome = (request.query_params.get(name, "") for name in ("q", "outcome"))
+    tests = attempt.tests()
+    outcomes = sorted({test.outcome for test in tests})
+    found = [
+        test for test in tests if wanted.lower() in test.id.lower() and (not outcome or test.outcome == outcome)
+    ]
+    first = _number(request.query_params.get("first"))
+    shown = found[first : first + TESTS_SHOWN]
+    return {
+        "tests": shown,
+        "total": len(found),
+        "outcomes": outcomes,
+        "wanted": wanted,
+        "outcome": outcome,
+        "first": first,
+        "pages": evidence.pages(len(found), first, TESTS_SHOWN),
+    }
+
+
+def _logs(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
+    names = evidence.logs(attempt)
+    path = request.query_params.get("path", names[0].path if names else "")
+    start = _number(request.query_params.get("start"), least=-evidence.LOG_BYTES)
+    piece = evidence.log_piece(attempt, path, start) if path else None
+    return {"names": names, "path": path, "piece": piece, "size": evidence.LOG_BYTES}
+
+
+def _number(text: str | None, least: int = 0) -> int:
+    """Return a whole number from an address; *least* or 0 for what is none."""
+    try:
+        return max(int(text or "0"[:20]), least)
+    except ValueError:
+        return 0
+
+
+def _part(text: str) -> str:
+    """Quote a name as one part of a path."""
+    return quote(text, safe="")
+
+
+async def _static(request: Request) -> Response:
+    kinds = {"viewer.css": "text/css", "viewer.js": "text/javascript"}
+    name = request.path_params["name"]
+    if name not in kinds:
+        return Response(status_code=404)
+    content = (_STATIC / name).read_text(encoding="utf-8")
+    if name == "viewer.css":
+        content += evidence.highlight_styles()
+    return Response(content, media_type=kinds[name])

@@ -1,0 +1,181 @@
+"""An index of runs beside their folders: one SQLite file, rebuilt for each run whose files changed.
+
+Pages ask it for rows; what they show of one attempt is read from the run's folder. It can be removed at any time.
+"""
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+
+from groundup.domain.errors import UsageError
+from groundup.domain.records import Record
+from groundup.reports.document import AttemptRow, RunReport
+from groundup.reports.summary import report_run
+from groundup.store.folder import RunFolder, is_held
+
+NAME = ".groundup-index.sqlite"
+_FORMAT = 1
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS runs (name TEXT PRIMARY KEY, stamp TEXT NOT NULL, began REAL NOT NULL, report TEXT,
+    error TEXT);
+CREATE TABLE IF NOT EXISTS attempts (run TEXT NOT NULL, task TEXT NOT NULL, number INTEGER NOT NULL,
+    standing TEXT NOT NULL, counted REAL, stage TEXT, row TEXT NOT NULL,
+    PRIMARY KEY (run, task, number)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS lost ON attempts (run, stage);
+"""
+
+
+class RunSummary(Record):
+    """A run in a list. Exactly one of `report` (without its attempts) and `error` is there."""
+
+    name: str
+    report: RunReport | None = None
+    error: str | None = None
+    working: bool = False
+
+
+class TaskRow(Record):
+    """A task in one run: the mean of what counts, and how its attempts stand."""
+
+    task: str
+    attempts: int
+    counted: float | None
+    standings: tuple[str, ...]
+
+
+class RunIndex:
+    """The index of one folder of runs. Safe to use from several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock = threading.Lock()
+        self._connection = self._opened()
+
+    def _opened(self) -> sqlite3.Connection:
+        """Open the index; in memory where the folder cannot be written, and anew where its form is another."""
+        path: str | Path = self.folder / NAME
+        for place in (path, path, ":memory:"):
+            with suppress(sqlite3.Error):
+                connection = sqlite3.connect(place, check_same_thread=False)
+                if connection.execute("PRAGMA user_version").fetchone()[0] not in (0, _FORMAT):
+                    raise sqlite3.DatabaseError("another form")
+                connection.executescript(f"PRAGMA journal_mode=WAL; PRAGMA user_version={_FORMAT}; {_SCHEMA}")
+                return connection
+            with suppress(OSError):
+                Path(path).unlink(missing_ok=True)
+        raise UsageError(f"no index can be made for {self.folder}")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def refresh(self) -> None:
+        """Read again every run whose files changed, and forget runs that are gone."""
+        with self._lock, closing(self._connection.cursor()) as cursor:
+            known = dict(cursor.execute("SELECT name, stamp FROM runs"))
+            there = {path.parent.name: path.parent for path in self.folder.glob("*/config.json")}
+            for name in known.keys() - there.keys():
+                _forget(cursor, name)
+            for name, path in there.items():
+                stamp = _stamp(path)
+                if known.get(name) != stamp:
+                    _forget(cursor, name)
+                    _insert(cursor, name, stamp, path)
+            self._connection.commit()
+
+    def runs(self) -> list[RunSummary]:
+        """Return all runs, the newest first."""
+        query = "SELECT name, report, error FROM runs ORDER BY began DESC, name"
+        return [self._summary(*row) for row in self._rows(query)]
+
+    def run(self, name: str) -> RunSummary | None:
+        """Return one run; None where there is none of that name."""
+        found = self._rows("SELECT name, report, error FROM runs WHERE name = ?", (name,))
+        return self._summary(*found[0]) if found else None
+
+    def _summary(self, name: str, report: str | None, error: str | None) -> RunSummary:
+        made = None if report is None else RunReport.model_validate_json(report)
+        return RunSummary(name=name, report=made, error=error, working=is_held(self.folder / name))
+
+    def tasks(
+        self, run: str, wanted: str = "", stage: str = "", offset: int = 0, limit: int = 200
+    ) -> list[TaskRow]:
+        """Return the tasks whose name holds *wanted*, by name; with *stage*, those that lost points there."""
+        query = (
+            "SELECT task, count(*), avg(counted), group_concat(DISTINCT standing) FROM attempts "
+            "WHERE run = ? AND instr(lower(task), lower(?)) AND (? = '' OR stage = ?) "
+            "GROUP BY task ORDER BY task LIMIT ? OFFSET ?"
+        )
+        values = (run, wanted, stage, stage, limit, offset)
+        return [
+            TaskRow(task=task, attempts=count, counted=counted, standings=tuple(standings.split(",")))
+            for task, count, counted, standings in self._rows(query, values)
+        ]
+
+    def task_count(self, run: str, wanted: str = "", stage: str = "") -> int:
+        """Return how many tasks `tasks` would give without a limit."""
+        query = (
+            "SELECT count(DISTINCT task) FROM attempts "
+            "WHERE run = ? AND instr(lower(task), lower(?)) AND (? = '' OR stage = ?)"
+        )
+        return int(self._rows(query, (run, wanted, stage, stage))[0][0])
+
+    def attempts(self, run: str, task: str) -> list[AttemptRow]:
+        """Return the attempts at one task, by number."""
+        query = "SELECT row FROM attempts WHERE run = ? AND task = ? ORDER BY number"
+        return [AttemptRow.model_validate_json(row) for (row,) in self._rows(query, (run, task))]
+
+    def means(self, run: str) -> dict[str, float | None]:
+        """Return for each task of *run* the mean of what counts."""
+        return dict(self._rows("SELECT task, avg(counted) FROM attempts WHERE run = ? GROUP BY task", (run,)))
+
+    def neighbours(self, run: str, task: str) -> tuple[str | None, str | None]:
+        """Return the task before and the one after, by name."""
+        before = self._rows("SELECT max(task) FROM attempts WHERE run = ? AND task < ?", (run, task))
+        after = self._rows("SELECT min(task) FROM attempts WHERE run = ? AND task > ?", (run, task))
+        return before[0][0], after[0][0]
+
+    def _rows(self, query: str, values: Sequence[object] = ()) -> list[tuple]:  # type: ignore[type-arg]
+        with self._lock:
+            return self._connection.execute(query, values).fetchall()
+
+
+def _stamp(path: Path) -> str:
+    """Return what changes whenever a run's files do."""
+    found = []
+    for name in ("config.json", "verdicts.jsonl"):
+        try:
+            status = (path / name).stat()
+            found.append([status.st_mtime_ns, status.st_size])
+        except OSError:
+            found.append([0, 0])
+    return json.dumps(found)
+
+
+def _forget(cursor: sqlite3.Cursor, name: str) -> None:
+    cursor.execute("DELETE FROM attempts WHERE run = ?", (name,))
+    cursor.execute("DELETE FROM runs WHERE name = ?", (name,))
+
+
+def _insert(cursor: sqlite3.Cursor, name: str, stamp: str, path: Path) -> None:
+    try:
+        folder = RunFolder(path)
+        report = report_run(folder.config(), folder.latest(), (), folder.made())
+    except UsageError as error:
+        cursor.execute("INSERT INTO runs VALUES (?, ?, 0, NULL, ?)", (name, stamp, str(error)))
+        return
+    cursor.executemany("INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?)", _attempt_rows(name, report.attempts))
+    kept = report.model_copy(update={"attempts": ()}).model_dump_json()
+    cursor.execute(
+        "INSERT INTO runs VALUES (?, ?, ?, ?, NULL)", (name, stamp, report.created_at.timestamp(), kept)
+    )
+
+
+def _attempt_rows(run: str, rows: Iterable[AttemptRow]) -> Iterator[tuple[object, ...]]:
+    for row in rows:
+        lost = row.counted not in (None, 1.0)
+        stage = (row.reasons[0].stage.value if row.reasons else "unstated") if lost else None
+        yield run, row.task, row.index, row.standing, row.counted, stage, row.model_dump_json()

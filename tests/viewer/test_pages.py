@@ -1,0 +1,269 @@
+"""The pages over runs: what they show is what run folders hold, and what strangers wrote stays text."""
+
+import html
+import json
+import os
+import re
+import subprocess
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import uvicorn
+from starlette.testclient import TestClient
+
+from groundup.api.reports import compare, report
+from groundup.api.serving import listening
+from groundup.domain.subjects import AttemptKey
+from groundup.domain.verdicts import TestResult
+from groundup.reports.views import between, percent, share
+from groundup.settings import load
+from groundup.store.folder import RunFolder, RunWriter
+from groundup.viewer import evidence
+from groundup.viewer.app import Viewer
+from groundup.viewer.index import NAME, RunIndex
+from tests.reports.made import Word, run_of
+
+EVIL = "<script>document.title='evil'</script><img src=x onerror=document.title='evil'>"
+BASE: dict[str, list[Word]] = {"one": [(1, 2)], "two": [(2, 2)], "three": ["tampered"], "four": ["infrastructure"]}
+OTHER: dict[str, list[Word]] = {"one": [(2, 2)], "two": [(1, 2)], "three": [(0, 4)], "four": ["owed"]}
+
+
+def write_run(folder: Path, name: str, words: dict[str, list[Word]]) -> RunFolder:
+    """Write a run as a run writes itself."""
+    config, lines = run_of(name, words)
+    with RunWriter.create(folder / name, config) as writer:
+        for line in lines.values():
+            tests = [
+                TestResult(id=f"tests/test_a.py::test_{EVIL}", outcome="failed", expected=True, message=EVIL),
+                TestResult(id="tests/test_a.py::test_b", outcome="passed", expected=True),
+            ]
+            writer.record(line, tests, {"tests.txt": f"{EVIL}\n".encode() * 9000})
+    return RunFolder(folder / name)
+
+
+def fill(run: RunFolder, task: str) -> None:
+    """Give an attempt a submission and a trajectory that want to be more than text."""
+    attempt = run.attempt(AttemptKey(task=task, index=0))
+    (attempt.submission / "pkg").mkdir(parents=True)
+    (attempt.submission / "pkg" / "main.py").write_text(f"def main():\n    return {EVIL!r}\n")
+    (attempt.submission / f"{EVIL.replace('/', '-')}.txt").write_text(EVIL)
+    (attempt.submission / "data.bin").write_bytes(b"\0\1\2")
+    (attempt.submission / "out").symlink_to("/etc")
+    message = {"role": "assistant", "content": EVIL, "reasoning": "because", "tool_calls": []}
+    call = {"id": "1", "name": "bash", "arguments": json.dumps({"command": f"echo {EVIL}"})}
+    steps: list[dict[str, object]] = [{"kind": "began", "at": "", "agent": "loop", "version": "1", "model": "m"}]
+    for turn in range(30):
+        reply = {**message, "tool_calls": [call]}
+        steps.append(
+            {"kind": "reply", "at": "2026-01-01T00:00:01", "turn": turn, "message": reply, "finish": "stop"}
+        )
+        steps.append({"kind": "result", "at": "", "turn": turn, "name": "bash", "content": EVIL, "seconds": 1})
+    attempt.trajectory_file.write_text("".join(json.dumps(step) + "\n" for step in steps) + '{"kind": "torn')
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Two runs, and a folder that is none."""
+    fill(write_run(tmp_path, "base", BASE), "one")
+    write_run(tmp_path, "other", OTHER)
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.json").write_text("{")
+    return tmp_path
+
+
+@pytest.fixture
+def client(runs: Path) -> Iterator[TestClient]:
+    """A browser without scripts."""
+    viewer = Viewer(load({"output": str(runs)}))
+    with TestClient(viewer.app()) as client:
+        yield client
+    viewer.index.close()
+
+
+def words(page: str) -> str:
+    """Return the text of a page."""
+    return html.unescape(re.sub(r"<style>.*?</style>|<[^>]*>", "", page, flags=re.DOTALL))
+
+
+def test_the_first_page_has_each_run_with_the_figures_of_the_report(client: TestClient, runs: Path) -> None:
+    """Terminal, JSON and page come from one report; a run that cannot be read says why."""
+    page = words(client.get("/").text)
+    for name in ("base", "other"):
+        figure = report(runs / name).runs[0].headline
+        assert share(figure.score) + between(figure.interval) in page
+    assert "broken" in page
+    assert "cannot be read" in page
+
+
+def test_a_run_has_its_tasks_and_where_points_were_lost(client: TestClient) -> None:
+    """Tasks are filtered by name and by the stage that took points."""
+    page = words(client.get("/run/base").text)
+    assert all(task in page for task in BASE)
+    assert "50.0 %" in page
+    assert "tampered" in page
+    found = words(client.get("/run/base?q=tw").text)
+    assert "1 task" in found
+    assert "three" not in found
+    assert "2 tasks that lost points first at test" in words(client.get("/run/base?stage=test").text)
+
+
+def test_a_comparison_names_the_tasks_that_decide_it(client: TestClient, runs: Path) -> None:
+    """With the differences of `compare`."""
+    page = words(client.get("/compare?run=base&run=other").text)
+    (one,) = compare(runs / "base", runs / "other").comparisons
+    assert f"{one.better} better, {one.worse} worse" in page
+    for pair in one.pairs:
+        assert (percent(pair.base) in page) or not pair.difference
+    assert client.get("/compare?run=base").status_code == 404
+
+
+@pytest.mark.parametrize("tab", ["why", "tests", "trajectory", "files", "logs", "unknown"])
+def test_every_part_of_an_attempt_is_text(client: TestClient, tab: str) -> None:
+    """No tag of a stranger is in a page: the only script is ours, and it is a file."""
+    page = client.get(f"/run/base/attempt/one/0?tab={tab}").text
+    assert page.count("<script") == 1
+    assert "<img" not in page
+    if tab in ("tests", "trajectory", "logs"):
+        assert EVIL in words(page)
+
+
+def test_a_trajectory_has_pages_and_kinds(client: TestClient) -> None:
+    """A torn last line counts as never written; calls show the command."""
+    page = client.get("/run/base/attempt/one/0?tab=trajectory").text
+    assert page.count('class="step') == evidence.STEPS_SHOWN
+    assert f"bash: echo {EVIL}" in words(page)
+    replies = client.get("/run/base/attempt/one/0?tab=trajectory&kind=reply&first=20").text
+    assert replies.count('class="step reply"') == 10
+    assert "torn" not in page
+
+
+def test_files_are_shown_from_within_and_links_lead_nowhere(client: TestClient, tmp_path: Path) -> None:
+    """A file of the submission has colours; nothing else of this machine can be named."""
+    address = "/run/base/attempt/one/0?tab=files&path="
+    assert 'class="k">def' in client.get(f"{address}pkg/main.py").text
+    assert "3 bytes that are no text" in client.get(f"{address}data.bin").text
+    for path in (
+        "out/passwd",
+        "../submission.json",
+        "/etc/passwd",
+        "pkg/../../../../config.json",
+        "nothing",
+        "%00",
+    ):
+        assert "There is no such file" in client.get(address + path).text
+    assert "root:" not in client.get("/run/base/attempt/one/0?tab=logs&path=../../../../etc/passwd").text
+
+
+def test_a_large_log_is_cut_on_the_server(client: TestClient) -> None:
+    """A page has a piece of it and ways to the others."""
+    address = "/run/base/attempt/one/0?tab=logs&path=logs/tests.txt"
+    first = client.get(address)
+    assert len(first.content) < 3 * evidence.LOG_BYTES
+    assert "later" in first.text
+    last = client.get(f"{address}&start=-{evidence.LOG_BYTES}")
+    assert "earlier" in last.text
+    assert ">later<" not in last.text
+    assert client.get(f"{address}&start=zero").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/run/none", "/run/base/task/none", "/run/base/attempt/one/7", "/static/x"])
+def test_what_is_not_there_is_a_404(client: TestClient, path: str) -> None:
+    """With a page, not a traceback."""
+    assert client.get(path).status_code == 404
+
+
+def test_headers_are_strict_and_names_of_others_are_refused(runs: Path) -> None:
+    """A site that names this machine by a domain of its own reads nothing; a token opens the pages."""
+    viewer = Viewer(load({"output": str(runs)}))
+    with TestClient(viewer.app(hosts=frozenset({"127.0.0.1"})), base_url="http://127.0.0.1") as client:
+        headers = client.get("/").headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert client.get("/", headers={"host": "evil.example"}).status_code == 421
+    with TestClient(viewer.app(token="secret")) as client:
+        assert client.get("/").status_code == 401
+        assert client.get("/?token=wrong").status_code == 401
+        answer = client.get("/run/base?token=secret&q=two")
+        assert answer.status_code == 200
+        assert str(answer.url).endswith("/run/base?q=two")
+        assert client.get("/").status_code == 200
+    viewer.index.close()
+
+
+def test_the_index_follows_the_files(runs: Path) -> None:
+    """It is a copy: made anew for a run that changed, and can be removed or damaged at any time."""
+    index = RunIndex(runs)
+    index.refresh()
+    assert index.task_count("base") == 4
+    write_run(runs, "third", {"one": [(1, 1)]})
+    index.refresh()
+    assert index.means("third") == {"one": 1.0}
+    (runs / "third" / "verdicts.jsonl").write_text("damaged\n")
+    index.refresh()
+    third = index.run("third")
+    assert third
+    assert third.error
+    assert "line 1 is damaged" in third.error
+    index.close()
+
+    (runs / NAME).write_bytes(b"not an index" * 1000)
+    again = RunIndex(runs)
+    again.refresh()
+    assert again.task_count("base") == 4
+    again.close()
+
+
+def test_a_folder_that_cannot_be_written_has_an_index_too(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is in memory then."""
+    monkeypatch.setattr("groundup.viewer.index.NAME", "missing/index.sqlite")
+    index = RunIndex(runs)
+    index.refresh()
+    assert index.task_count("base") == 4
+    index.close()
+
+
+def test_a_run_at_work_says_when_it_changed(runs: Path) -> None:
+    """A run at rest ends its events at once."""
+    viewer = Viewer(load({"output": str(runs)}))
+    with TestClient(viewer.app()) as client:
+        events = client.get("/run/base/events").text
+    assert "event: ended" in events
+    assert json.loads(events.split("data: ")[1].split("\n")[0])["planned"] == 4
+    viewer.index.close()
+
+
+@pytest.mark.end_to_end
+@pytest.mark.needs("chromium")
+@pytest.mark.parametrize("tab", ["why", "tests", "trajectory", "files", "logs"])
+def test_a_browser_runs_nothing_that_a_stranger_wrote(runs: Path, tmp_path: Path, tab: str) -> None:
+    """A real browser shows the page, with its own title, and loads nothing from elsewhere."""
+    viewer = Viewer(load({"output": str(runs)}))
+    with listening(None, 0, has_token=False) as listener:
+        server = uvicorn.Server(uvicorn.Config(viewer.app(), log_level="error"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            address = f"http://127.0.0.1:{listener.getsockname()[1]}/run/base/attempt/one/0?tab={tab}"
+            options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+            done = subprocess.run(
+                ["chromium", *options, "--dump-dom", "--enable-logging=stderr", "--v=0", address],
+                capture_output=True,
+                text=True,
+                timeout=200,
+                check=True,
+                env={**os.environ, "HOME": str(tmp_path)},
+            )
+        finally:
+            server.should_exit = True
+            thread.join()
+            viewer.index.close()
+    assert "<title>one/0 in base - groundup</title>" in done.stdout
+    assert "CONSOLE" not in done.stderr
+
+
+def test_times_are_shown_as_utc(client: TestClient) -> None:
+    """Whatever the clock of this machine is set to."""
+    assert f"{datetime(2026, 1, 1, tzinfo=UTC):%Y-%m-%d %H:%M}" in client.get("/").text
