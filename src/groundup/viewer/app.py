@@ -16,19 +16,18 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from groundup.api.reports import compare
-from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.version import __version__
 from groundup.reports.document import Report
 from groundup.reports.plots import plots_of
+from groundup.reports.summary import side_by_side
 from groundup.reports.views import between, figures_view, percent, share
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder
 from groundup.store.folder import RunFolder
 from groundup.trees.limits import printable
 from groundup.viewer import evidence
-from groundup.viewer.index import RunIndex
+from groundup.viewer.index import RunIndex, run_report
 
 TASKS_SHOWN = 200
 TESTS_SHOWN = 200
@@ -210,10 +209,7 @@ class Viewer:
         known = {one.name for one in self.index.runs() if one.report}
         if len(names) < 2 or not set(names) <= known:
             return self.missing("Choose two runs or more on the first page.")
-        try:
-            made = compare(*(self.settings.output / name for name in names), settings=self.settings)
-        except UsageError as error:
-            return self.missing(str(error))
+        made = side_by_side([run_report(self.settings.output / name) for name in names])
         plots = [Markup(plot.svg) for plot in plots_of(made) if plot.name != "tasks"]  # noqa: S704 - made by us
         return self._html("compare.html", names=names, made=made, plots=plots)
 

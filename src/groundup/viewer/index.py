@@ -143,6 +143,12 @@ class RunIndex:
             return self._connection.execute(query, values).fetchall()
 
 
+def run_report(path: Path) -> RunReport:
+    """Return the report on the run in the folder *path*. Raises `UsageError` for one that cannot be read."""
+    folder = RunFolder(path)
+    return report_run(folder.config(), folder.latest(), (), folder.made())
+
+
 def _stamp(path: Path) -> str:
     """Return what changes whenever a run's files do."""
     found = []
@@ -162,8 +168,7 @@ def _forget(cursor: sqlite3.Cursor, name: str) -> None:
 
 def _insert(cursor: sqlite3.Cursor, name: str, stamp: str, path: Path) -> None:
     try:
-        folder = RunFolder(path)
-        report = report_run(folder.config(), folder.latest(), (), folder.made())
+        report = run_report(path)
     except UsageError as error:
         cursor.execute("INSERT INTO runs VALUES (?, ?, 0, NULL, ?)", (name, stamp, str(error)))
         return
