@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: setup demo test check docs lock clean
+.PHONY: setup demo test clients check docs lock clean
 
 setup: $(STAMP)
 
@@ -23,6 +23,10 @@ demo: setup
 TESTS ?=
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS)
+
+# Clients of others against the server, each in an environment of its own; needs a package index and NL2RepoBench's data.
+clients: setup
+	CLIENTS=1 $(BIN)/python -m pytest tests/serving/test_clients.py
 
 check: setup
 	$(BIN)/ruff check .
