@@ -1,4 +1,4 @@
-"""Clients of others play whole episodes, each in an environment of its own, and so do the examples of docs/serving.md.
+"""Clients of others play whole episodes, each in its own environment, and so do the examples of docs/serving.md.
 
 CI runs what is small; `make clients` runs all, also NL2RepoBench in real sandboxes.
 """

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import JsonValue, ValidationError
 
-from groundup.domain.conversations import ChatReply, TokenUsage, ToolCall
+from groundup.domain.conversations import ChatReply, Message, TokenUsage, ToolCall
 from groundup.domain.records import Record
 
 Step = Mapping[str, JsonValue]
@@ -80,12 +80,39 @@ def spent_s(steps: Sequence[Step]) -> float:
     return spent
 
 
+def of_clients(steps: Iterable[Step]) -> list[Step]:
+    """Return *steps* with what clients of a server did as replies that call tools, and results.
+
+    `command` and `graded` are steps of driven episodes, whose players' own words are not known.
+    """
+    found: list[Step] = []
+    turn = 0
+    for step in steps:
+        kind = step.get("kind")
+        if kind not in ("command", "graded", "submitted"):
+            found.append(step)
+            continue
+        turn += 1
+        name = "bash" if kind == "command" else "submit"
+        given = {"command": step.get("command")} if kind == "command" else {}
+        call = ToolCall(id=f"call_{turn}", name=name, arguments=json.dumps(given, ensure_ascii=False))
+        reply = ChatReply(message=Message(role="assistant", tool_calls=(call,)), finish="tool_calls")
+        found.append({"kind": REPLY, "at": step.get("at"), **reply_fields(reply, turn)})
+        content = step.get("content", step.get("message", ""))
+        score = {"score": step.get("score")} if kind == "graded" else {}
+        found.append({"kind": "result", "turn": turn, "call": 0, "name": name, "content": content, **score})
+    return found
+
+
 SCHEMA = "ATIF-v1.4"
 _SOURCES = {"system": "system", "user": "user", "assistant": "agent"}
 
 
-def as_atif(steps: Sequence[Step], session: str) -> dict[str, JsonValue]:
-    """Return the trajectory *steps* of one attempt as a document of the format."""
+def as_atif(
+    steps: Sequence[Step], session: str, scored: Mapping[str, JsonValue] | None = None
+) -> dict[str, JsonValue]:
+    """Return the trajectory *steps* of one attempt as a document of the format, with reward and counts."""
+    steps = of_clients(steps)
     began: Step = next((step for step in steps if step.get("kind") == "began"), {})
     agent: dict[str, JsonValue] = {"name": began.get("agent") or "unknown", "version": began.get("version") or "0"}
     if began.get("model"):
@@ -107,7 +134,7 @@ def as_atif(steps: Sequence[Step], session: str) -> dict[str, JsonValue]:
         "agent": agent,
         "steps": [*turns] or [_step(1, "user", "", {})],
         "final_metrics": final,
-        "extra": {"outcome": ended.get("outcome"), "detail": ended.get("detail")},
+        "extra": {"outcome": ended.get("outcome"), "detail": ended.get("detail"), **(scored or {})},
     }
 
 

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
 
 from groundup import catalog
 from groundup.api.flags import AnyPath
@@ -15,6 +14,7 @@ from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.registries.names import ECOSYSTEMS, Ecosystem, Listing, names_of, read_snapshot, snapshot_lines
 from groundup.runs import exporting
+from groundup.runs.training import Chosen
 from groundup.settings import Settings, environment, load
 from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
@@ -24,18 +24,19 @@ from groundup.suites.base import PackageName, open_suite
 def export(
     run: AnyPath,
     destination: AnyPath,
-    form: Literal["tree", "patch", "atif"] = "tree",
+    form: exporting.Form = "tree",
     *,
+    chosen: Chosen | None = None,
     output: AnyPath | None = None,
     settings: Settings | None = None,
 ) -> tuple[list[AttemptKey], int]:
-    """Write what the attempts of *run* handed in, or with `atif` what their agents did, into an empty folder.
+    """Write what the *chosen* attempts of *run* handed in, or what their agents did, into an empty folder.
 
     Returns the attempts that were written, and how many the run has. Raises `UsageError`.
     """
     found = settings or load({"output": output})
     folder = RunFolder(run_folder(run, found))
-    return exporting.export(folder, Path(destination), form, found), len(folder.config().planned)
+    return exporting.export(folder, Path(destination), form, found, chosen), len(folder.config().planned)
 
 
 def ablate(

@@ -24,6 +24,7 @@ EXAMPLES: dict[str, Examples] = {
         ),
         ("Patches in DI-Bench's layout", "groundup export my-run results/ --format patch"),
         ("Trajectories for other tools", "groundup export my-run trajectories/ --format atif"),
+        ("Training data: the best two of each task", "groundup export my-run data/ --format messages --best 2"),
     ),
     "ablate": (
         ("What do wrong versions cost?", "groundup ablate my-run oracle-metadata -o right-versions"),
@@ -46,22 +47,34 @@ class ExportForm(StrEnum):
     TREE = "tree"
     PATCH = "patch"
     ATIF = "atif"
+    MESSAGES = "messages"
+    SHAREGPT = "sharegpt"
+    PARQUET = "parquet"
 
 
 def export(
     run: Run,
     destination: Annotated[Path, typer.Argument(metavar="DIR", help="An absent or empty folder.")],
     form: Annotated[
-        ExportForm, typer.Option("--format", help="tree: repositories; patch: diffs; atif: trajectories.")
+        ExportForm,
+        typer.Option(
+            "--format",
+            help="tree: repositories; patch: diffs; atif: trajectories; others: conversations with rewards.",
+        ),
     ] = ExportForm.TREE,
+    min_score: Annotated[float | None, typer.Option(min=0, max=1, help="Only with at least this score.")] = None,
+    best: Annotated[int | None, typer.Option(min=1, help="Only the best so many of each task.")] = None,
+    failures: Annotated[bool, typer.Option("--failures", help="Only with a score below 1.")] = False,
     json: Json = False,
     output: Output = None,
 ) -> int:
     """Write what the attempts of RUN handed in, or what their agents did, into DIR."""
     from groundup.api.submissions import export
     from groundup.cli.console import print_document, say
+    from groundup.runs.training import Chosen
 
-    written, total = export(run, destination, form.value, output=output)
+    chosen = Chosen(min_score=min_score, best=best, failures=failures)
+    written, total = export(run, destination, form.value, chosen=chosen, output=output)
     if json:
         print_document(
             {"folder": str(destination), "format": form.value, "attempts": [str(key) for key in written]}

@@ -82,6 +82,14 @@ Finish = Literal["stop", "length", "tool_calls", "content_filter", "other"]
 """Why a reply ended."""
 
 
+class ReplyTokens(Record):
+    """The tokens of one reply, as far as the endpoint gave them; for training."""
+
+    prompt_ids: tuple[int, ...] = Field(default=(), description="of everything that was asked")
+    ids: tuple[int, ...] = Field(default=(), description="of the reply")
+    logprobs: tuple[float, ...] = Field(default=(), description="of the reply's tokens, natural logarithms")
+
+
 class ChatReply(Record):
     """What it answered."""
 
@@ -96,3 +104,4 @@ class ChatReply(Record):
     latency_s: float = 0.0
     tries: int = Field(default=1, ge=1)
     cached: bool = Field(default=False, description="from the response cache: nothing was paid")
+    tokens: ReplyTokens = ReplyTokens()

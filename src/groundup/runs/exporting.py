@@ -7,12 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from pydantic import JsonValue
+
 from groundup.agents.trajectories import as_atif
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.reports.document import Report
 from groundup.reports.summary import report_of
+from groundup.runs.training import Chosen, scored, write_rows
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder, read_trajectory
 from groundup.store.folder import RunFolder
@@ -21,25 +24,31 @@ from groundup.suites.base import PATCH_FILE, Suite, Summary, open_suite
 from groundup.trees.digest import entry_digests
 from groundup.trees.writer import copy_tree
 
-Form = Literal["tree", "patch", "atif"]
+Form = Literal["tree", "patch", "atif", "messages", "sharegpt", "parquet"]
 _NO_END = "\\ No newline at end of file\n"
 
 
-def export(run: RunFolder, destination: Path, form: Form, settings: Settings) -> list[AttemptKey]:
-    """Write what each attempt of *run* has into the absent or empty folder *destination*; return which had some.
+def export(
+    run: RunFolder, destination: Path, form: Form, settings: Settings, chosen: Chosen | None = None
+) -> list[AttemptKey]:
+    """Write what each *chosen* attempt of *run* has into the absent or empty folder; return which had some.
 
     `tree`: `<task>/`, or `<task>/<index>/` where there are several attempts. `patch`: `<group>/<task>/patch.diff`
-    of the first attempts, for suites that ask for edits. `atif`: `<task>/<index>/trajectory.json`.
+    of the first attempts, for suites that ask for edits. `atif`: `<task>/<index>/trajectory.json`. `messages`,
+    `sharegpt`, `parquet`: one file with a row for each attempt that has a trajectory (`training`).
     """
     if destination.exists() and any(destination.iterdir()):
         raise UsageError(f"{destination} is not empty; name another folder")
-    planned = run.config().planned
+    planned, lines = run.config().planned, run.latest()
+    keys = (chosen or Chosen()).of(planned.keys, lines)
+    if form in ("messages", "sharegpt", "parquet"):
+        return write_rows(run, keys, destination, form)
     tasks = _tasks(run, settings) if form == "patch" else {}
     written = []
-    for key in planned.keys:
+    for key in keys:
         attempt = run.attempt(key)
         if form == "atif":
-            done = _write_atif(key, attempt, run.config().run_id, destination)
+            done = _write_atif(key, attempt, run.config().run_id, destination, scored(lines.get(key)))
         elif attempt.record() is None or (form == "patch" and key.index > 0):
             done = False
         elif form == "patch":
@@ -98,13 +107,15 @@ def _diffs(suite: Suite, task: Task, attempt: AttemptFolder) -> Iterator[bytes]:
                 yield unified_diff(path, before, new.read_bytes()).encode("latin-1")
 
 
-def _write_atif(key: AttemptKey, attempt: AttemptFolder, run_id: str, destination: Path) -> bool:
+def _write_atif(
+    key: AttemptKey, attempt: AttemptFolder, run_id: str, destination: Path, found: Mapping[str, JsonValue]
+) -> bool:
     steps = tuple(read_trajectory(attempt.trajectory_file))
     if not steps:
         return False
     place = destination / key.task / str(key.index)
     place.mkdir(parents=True)
-    document = as_atif(steps, f"{run_id}/{key}")
+    document = as_atif(steps, f"{run_id}/{key}", found)
     (place / "trajectory.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     return True
 

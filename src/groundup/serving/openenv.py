@@ -20,7 +20,7 @@ from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.version import __version__
 from groundup.serving.calls import Answer, Call, CallRefusedError
 from groundup.serving.http import Service, client_of
-from groundup.serving.offers import prompt_of, tools
+from groundup.serving.offers import tools
 from groundup.serving.session import EndedError, Session, StartingError
 from groundup.serving.sessions import FullError, UnknownSessionError
 
@@ -146,9 +146,8 @@ class _Player:
             await self._service.sessions.give_up(session, "there was no slot in time", by_client=True)
             raise
         self._session = session
-        prompt = prompt_of(task, self._service.rules, episode.driven.tools)
         told: list[JsonValue] = [tool.model_dump(mode="json") for tool in tools(self._service.rules)]
-        return _observation({"prompt": prompt, "tools": told, "task": offer.record(task.id)})
+        return _observation({"prompt": episode.prompt, "tools": told, "task": offer.record(task.id)})
 
     async def _step(self, data: JsonValue) -> Data:
         session = self._session

@@ -19,7 +19,7 @@ from groundup.domain.version import __version__
 from groundup.serving.calls import Answer, Call, CallRefusedError
 from groundup.serving.events import CallStream, Document, error_event, event
 from groundup.serving.http import Service, body_of, client_of, text_of
-from groundup.serving.offers import TERMINAL, prompt_of, tools
+from groundup.serving.offers import TERMINAL, tools
 from groundup.serving.session import Session
 
 READY_S = 20.0
@@ -157,8 +157,7 @@ class Ors:
         return JSONResponse([{"role": "user", "blocks": [_block(await self._opening(request))], "detail": None}])
 
     async def _opening(self, request: Request) -> str:
-        episode = await self._session(request).ready(READY_S)
-        return prompt_of(episode.driven.task, self._service.rules, episode.driven.tools)
+        return (await self._session(request).ready(READY_S)).prompt
 
     async def _call(self, request: Request) -> Response:
         session, given = self._session(request), await body_of(request)

@@ -30,7 +30,7 @@ from groundup.runs.scheduler import WorkStage, machine_memory_mb
 from groundup.serving.http import Gate, Service, refused
 from groundup.serving.metrics import Log, Metrics
 from groundup.serving.nemo_gym import NemoGym
-from groundup.serving.offers import TYPES, Offer, Split
+from groundup.serving.offers import TYPES, Offer, Split, prompt_of
 from groundup.serving.openenv import OpenEnv
 from groundup.serving.ors import Ors
 from groundup.serving.session import Rules, Session
@@ -128,7 +128,12 @@ async def _open(job: ServeJob, tools: Equipment, writer: RunWriter, start: int) 
     gradings = WorkStage(settings.jobs, int(machine_memory_mb() * settings.memory_share))
     grader = job.plan.grader
     stage = Stage(
-        job.plan, writer, tools, start, lambda task: lambda: gradings.entered(grader.reservation_mb(task))
+        plan=job.plan,
+        writer=writer,
+        equipment=tools,
+        start=start,
+        prompt=lambda episode: prompt_of(episode.task, job.rules, episode.tools),
+        room=lambda task: lambda: gradings.entered(grader.reservation_mb(task)),
     )
     sessions = Sessions(job.room, job.rules, Episodes(stage).opened, Watching(metrics, job.log))
     metrics.gauge("slots", lambda: job.room.slots)

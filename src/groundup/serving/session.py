@@ -15,7 +15,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Status, Verdict
 from groundup.episodes.records import EpisodeResult
 from groundup.serving.calls import Answer, Call, CallRefusedError
-from groundup.serving.staging import OpenedEpisode
+from groundup.serving.staging import OpenedEpisode, in_short
 
 BASH, SUBMIT, FINISH = "bash", "submit", "finish"
 
@@ -258,8 +258,9 @@ class Session:
         ends = ends or episode.driven.has_ended or self._is_late()
         if not ends and self.rules.reward == "end":
             self.submitted += 1
-            episode.driven.note("submitted", number=self.submitted)
-            return Answer(text=f"Submitted. {self._left()}")
+            text = f"Submitted. {self._left()}"
+            episode.driven.note("submitted", number=self.submitted, message=text)
+            return Answer(text=text)
         result = await episode.submit(ends=ends)
         verdict = _settled(result)
         self.submitted += 1
@@ -269,9 +270,9 @@ class Session:
         self._watch.graded(self, verdict)
         shown = f" {_in_counts(verdict)}" if self.rules.shows_scores else ""
         left = "" if ends else f" {self._left()}"
-        self.graded = Answer(
-            text=f"Submitted.{shown}{left}", reward=reward_of(verdict), finished=ends, counts=_counts(verdict)
-        )
+        text = f"Submitted.{shown}{left}"
+        episode.driven.note("graded", message=text, **in_short(verdict))
+        self.graded = Answer(text=text, reward=reward_of(verdict), finished=ends, counts=_counts(verdict))
         return self.graded
 
     def _left(self) -> str:

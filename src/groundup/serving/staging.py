@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.tasks import Task
+from groundup.domain.verdicts import Verdict
 from groundup.episodes.driving import DrivenEpisode, open_episode
 from groundup.episodes.equipment import Equipment
 from groundup.episodes.grading import Grading, Phase, Room
@@ -35,6 +36,8 @@ class Stage:
     equipment: Equipment
     start: int
     """The number of this process among those that worked on the run."""
+    prompt: Callable[[DrivenEpisode], str]
+    """Says what a model is told at the beginning."""
     room: Callable[[Task], Room] = lambda task: nullcontext
     """Where gradings wait for their turn."""
 
@@ -70,7 +73,9 @@ class Episodes:
         scratch.mkdir(exist_ok=True)
         try:
             async with open_episode(stage.plan.episode(key), stage.grading(task), scratch, sink) as episode:
-                yield OpenedEpisode(episode, record)
+                prompt = stage.prompt(episode)
+                episode.note("message", role="user", content=prompt)
+                yield OpenedEpisode(episode, record, prompt)
         except InfrastructureError as error:
             if not record.tries:
                 record.interrupted(str(error), error)
@@ -123,8 +128,9 @@ class EpisodeRecord:
 class OpenedEpisode:
     """An open episode whose submissions are recorded."""
 
-    def __init__(self, episode: DrivenEpisode, record: EpisodeRecord) -> None:
+    def __init__(self, episode: DrivenEpisode, record: EpisodeRecord, prompt: str) -> None:
         self.driven = episode
+        self.prompt = prompt
         self.key = record.key
         self._record = record
 
@@ -132,7 +138,6 @@ class OpenedEpisode:
         """Grade what lies in the workspace now; it is on the disk when this returns. *ends*: nothing follows."""
         result = await (self.driven.grade() if ends else self.driven.hand_in())
         self._record.graded(result)
-        self.driven.note("graded", **_in_short(result))
         return result
 
     def close(self, how: str, *, by_client: bool) -> None:
@@ -147,11 +152,8 @@ class OpenedEpisode:
             self._record.interrupted(how)
 
 
-def _in_short(result: EpisodeResult) -> Step:
+def in_short(verdict: Verdict) -> Step:
     """Return the verdict as a step of the trajectory has it: no reasons, for they may quote hidden tests."""
-    verdict = None if result.graded is None else result.graded.verdict
-    if verdict is None:
-        return {}
     score = verdict.score
     counts: Step = {"passed": score.numerator, "total": score.denominator} if score else {}
     return {"status": verdict.status.value, "score": score.value if score else None, **counts}

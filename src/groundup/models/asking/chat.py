@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from groundup.domain.conversations import ChatReply, ChatRequest, Finish, Message, ToolCall
+from groundup.domain.conversations import ChatReply, ChatRequest, Finish, Message, ReplyTokens, ToolCall
 from groundup.models.asking.forms import (
     BrokenReplyError,
     Count,
@@ -102,6 +102,9 @@ class _Message(LooseReply):
 class _Choice(LooseReply):
     message: _Message
     finish_reason: JsonValue = None
+    logprobs: JsonValue = None
+    token_ids: JsonValue = None
+    prompt_token_ids: JsonValue = None
 
 
 class _InputDetails(LooseReply):
@@ -123,6 +126,7 @@ class _Usage(LooseReply):
 class _Reply(LooseReply):
     model: Text = ""
     choices: list[_Choice] = Field(min_length=1)
+    prompt_token_ids: JsonValue = None
     usage: Annotated[_Usage, OrNothing] = _Usage()
 
 
@@ -131,10 +135,34 @@ def parsed_reply(document: Mapping[str, JsonValue]) -> Parsed:
     received = validated(_Reply, document)
     choice = received.choices[0]
     message = _message(choice.message, _raw_message(document))
-    reply = ChatReply(message=message, finish=_finish(choice, message), model=received.model)
+    tokens = ReplyTokens(
+        prompt_ids=_whole_numbers(choice.prompt_token_ids or received.prompt_token_ids),
+        ids=_whole_numbers(choice.token_ids),
+        logprobs=_logprobs(choice.logprobs),
+    )
+    reply = ChatReply(message=message, finish=_finish(choice, message), model=received.model, tokens=tokens)
     return Parsed(reply=reply, counted=_counted(received.usage, message))
 
 
+def _whole_numbers(found: JsonValue) -> tuple[int, ...]:
+    numbers = found if isinstance(found, list) else []
+    return tuple(one for one in numbers if isinstance(one, int)) if all(map(_is_int, numbers)) else ()
+
+
+def _is_int(value: JsonValue) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _logprobs(found: JsonValue) -> tuple[float, ...]:
+    """Return them, if there is one for each token."""
+    listed = found.get("content") if isinstance(found, dict) else None
+    tokens = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    values = [value for one in tokens if isinstance(value := one.get("logprob"), int | float)]
+    return tuple(map(float, values)) if isinstance(listed, list) and len(values) == len(listed) else ()
+
+
+_GROWING = ("logprobs", "token_ids")
+"""Keys of a choice of which a stream sends a part with every event."""
 _Document = dict[str, JsonValue]
 _WHOLE = frozenset({"role", "id", "type", "name", "index", "finish_reason", "format"})
 """Keys whose later values replace earlier ones; all other texts are pieces of one text."""
@@ -151,7 +179,9 @@ def joined(events: Iterable[_Document]) -> _Document:
         for piece in choices if isinstance(choices, list) else ():
             if not isinstance(piece, dict) or piece.get("index", 0) != 0:
                 continue
+            grown = {name: piece.pop(name) for name in _GROWING if piece.get(name) is not None}
             choice |= {name: value for name, value in piece.items() if value is not None and name != "delta"}
+            _grow(choice, grown)
             delta = piece.get("delta")
             if isinstance(delta, dict):
                 _grow(message, delta)

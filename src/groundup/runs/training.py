@@ -1,0 +1,204 @@
+"""A run's conversations as training data: which attempts, and each as a row with its reward.
+
+Rows are flat but for their conversation, with the same keys and types everywhere. `messages` are Chat Completions'
+own: the arguments of calls are JSON texts. Tokens and log-probabilities are there where the endpoint gave them.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from groundup.agents.trajectories import Step, of_clients, paid_for, reply_of
+from groundup.domain.conversations import ChatReply
+from groundup.domain.errors import MachineError, UsageError
+from groundup.domain.records import Record
+from groundup.domain.subjects import AttemptKey
+from groundup.domain.verdicts import Status
+from groundup.store.attempts import read_trajectory
+from groundup.store.files import write_atomically
+from groundup.store.folder import RunFolder
+from groundup.store.records import ConfigFile, VerdictLine
+
+RowForm = Literal["messages", "sharegpt", "parquet"]
+Row = dict[str, JsonValue]
+Lines = Mapping[AttemptKey, VerdictLine]
+
+_TOOLS = {"bash": {"command": "string", "timeout_s": "number"}, "submit": {}}
+_NEEDED = {"bash": ["command"]}
+
+
+class Chosen(Record):
+    """Which attempts are written."""
+
+    min_score: float | None = Field(default=None, ge=0, le=1, description="only with at least this reward")
+    best: int | None = Field(default=None, ge=1, description="of each task so many, with the highest rewards")
+    failures: bool = Field(default=False, description="only with a reward below 1")
+
+    def of(self, keys: Iterable[AttemptKey], lines: Lines) -> list[AttemptKey]:
+        """Return those of *keys*, in order. An attempt without a reward passes only where nothing is asked."""
+        rewards = {key: reward_of(lines.get(key)) for key in keys}
+        left = [key for key in rewards if self._fits(rewards[key])]
+        if self.best is None:
+            return left
+        of_task: defaultdict[str, list[AttemptKey]] = defaultdict(list)
+        for key in left:
+            of_task[key.task].append(key)
+        best = {
+            key
+            for several in of_task.values()
+            for key in sorted(several, key=lambda key: (-(rewards[key] or 0.0), key.index))[: self.best]
+        }
+        return [key for key in left if key in best]
+
+    def _fits(self, reward: float | None) -> bool:
+        if reward is None:
+            return self == Chosen()
+        return reward >= (self.min_score or 0.0) and not (self.failures and reward >= 1)
+
+
+def reward_of(line: VerdictLine | None) -> float | None:
+    """Return the score as a share of 1, 0 for what was tampered with; None where there is none."""
+    verdict = None if line is None else line.verdict
+    if verdict is None or not verdict.settles:
+        return None
+    if verdict.status is Status.TAMPERED:
+        return 0.0
+    value = verdict.score.value if verdict.score else None
+    return None if value is None else min(max(value, 0.0), 1.0)
+
+
+def scored(line: VerdictLine | None) -> Row:
+    """Return reward and counts."""
+    verdict = None if line is None else line.verdict
+    score = None if verdict is None else verdict.score
+    return {
+        "reward": reward_of(line),
+        "passed": score.numerator if score else None,
+        "total": score.denominator if score else None,
+        "status": verdict.status.value if verdict else "none",
+    }
+
+
+def write_rows(run: RunFolder, keys: Sequence[AttemptKey], destination: Path, form: RowForm) -> list[AttemptKey]:
+    """Write the rows of *keys* into one file in *destination*; return those that have a conversation."""
+    config, lines = run.config(), run.latest()
+    written, rows = [], list[Row]()
+    for key in keys:
+        steps = of_clients(read_trajectory(run.attempt(key).trajectory_file))
+        if any(reply_of(step) for step in steps):
+            rows.append(_row(key, steps, config, lines.get(key)))
+            written.append(key)
+    destination.mkdir(parents=True, exist_ok=True)
+    if form == "parquet":
+        _write_parquet(rows, destination / f"{config.run_id}.parquet")
+        return written
+    shaped = rows if form == "messages" else map(_sharegpt, rows)
+    text = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in shaped)
+    write_atomically(destination / f"{config.run_id}.jsonl", text.encode(errors="replace"))
+    return written
+
+
+def _row(key: AttemptKey, steps: Sequence[Step], config: ConfigFile, line: VerdictLine | None) -> Row:
+    paid = paid_for(steps)
+    replies = [reply for step in steps if (reply := reply_of(step))]
+    tokens: list[JsonValue] = [reply.tokens.model_dump(mode="json") for reply in replies]
+    return {
+        "messages": list(_messages(steps)),
+        "tools": json.dumps(_tools(replies)),
+        **scored(line),
+        "rewards": [step["score"] for step in steps if "score" in step],
+        "task": key.task,
+        "index": key.index,
+        "run": config.run_id,
+        "suite": config.suite_name,
+        "grader": config.grader,
+        "agent": config.configuration.subject.agent,
+        "model": config.configuration.subject.model or "",
+        "outcome": line.outcome.value if line else "",
+        "turns": len(replies),
+        "input_tokens": paid.usage.input_tokens,
+        "output_tokens": paid.usage.output_tokens,
+        "cost_usd": paid.cost_usd,
+        "tokens": tokens if any(reply.tokens.ids or reply.tokens.logprobs for reply in replies) else [],
+    }
+
+
+def _messages(steps: Iterable[Step]) -> Iterator[JsonValue]:
+    """Yield the conversation; what tools did follows the reply that called them."""
+    calls: dict[JsonValue, Sequence[str]] = {}
+    for step in steps:
+        reply = reply_of(step)
+        if step.get("kind") == "message":
+            yield _message(str(step.get("role") or "user"), str(step.get("content") or ""))
+        elif reply is not None:
+            said = reply.message
+            calls[step.get("turn")] = [call.id for call in said.tool_calls]
+            made: list[JsonValue] = [
+                {"id": one.id, "type": "function", "function": {"name": one.name, "arguments": one.arguments}}
+                for one in said.tool_calls
+            ]
+            yield _message("assistant", said.content, tool_calls=made, reasoning_content=said.reasoning or "")
+        elif step.get("kind") == "result":
+            ids, number = calls.get(step.get("turn"), ()), step.get("call")
+            text = str(step.get("content") or "")
+            if isinstance(number, int) and number < len(ids):
+                yield _message("tool", text, tool_call_id=ids[number])
+            else:  # a fenced block in a text is no call of a tool
+                yield _message("user", text)
+
+
+def _message(role: str, content: str, **fields: JsonValue) -> JsonValue:
+    absent: Row = {"tool_calls": [], "tool_call_id": "", "reasoning_content": ""}
+    return {"role": role, "content": content, **absent, **fields}
+
+
+def _tools(replies: Iterable[ChatReply]) -> list[JsonValue]:
+    """Return the tools that were called, as requests name them."""
+    called = {call.name for reply in replies for call in reply.message.tool_calls}
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": name,
+                "description": "",
+                "parameters": {
+                    "type": "object",
+                    "properties": {key: {"type": kind} for key, kind in _TOOLS[name].items()},
+                    "required": list(_NEEDED.get(name, [])),
+                },
+            },
+        }
+        for name in sorted(called & _TOOLS.keys())
+    ]
+
+
+_FROM = {"system": "system", "user": "human", "assistant": "gpt", "tool": "observation"}
+
+
+def _sharegpt(row: Row) -> Row:
+    """Return a row in the form of ShareGPT: a call is a turn `function_call` of its own."""
+    turns: list[JsonValue] = []
+    for message in row["messages"] if isinstance(row["messages"], list) else ():
+        assert isinstance(message, dict)
+        calls = message["tool_calls"]
+        if message["content"] or not calls:
+            turns.append({"from": _FROM[str(message["role"])], "value": message["content"]})
+        for call in calls if isinstance(calls, list) else ():
+            assert isinstance(call, dict)
+            turns.append({"from": "function_call", "value": json.dumps(call["function"], ensure_ascii=False)})
+    return {"conversations": turns, **{key: value for key, value in row.items() if key != "messages"}}
+
+
+def _write_parquet(rows: Sequence[Row], path: Path) -> None:
+    try:
+        import pyarrow as pa  # type: ignore[import-not-found] # an extra
+        import pyarrow.parquet as pq  # type: ignore[import-not-found]
+    except ImportError as error:
+        raise MachineError("Parquet needs pyarrow; install it with pip install 'groundup[parquet]'") from error
+    if not rows:
+        raise UsageError("no attempt has a conversation that fits; nothing was written")
+    pq.write_table(pa.Table.from_pylist(list(rows)), path)
