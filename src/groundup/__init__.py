@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from groundup.domain.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from groundup.api.audit import audit as audit
     from groundup.api.episodes import OpenEpisode as OpenEpisode
     from groundup.api.episodes import open_episode as open_episode
     from groundup.api.episodes import open_episode_async as open_episode_async
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from groundup.settings import Settings as Settings
 
 _NAMES = {
+    "groundup.api.audit": "audit",
     "groundup.api.runs": "evaluate evaluate_async run run_async resume resume_async regrade regrade_async",
     "groundup.api.matrix": "run_matrix",
     "groundup.api.reports": "report report_async compare compare_async review review_async",

@@ -52,6 +52,7 @@ NOT_RUN = {
         "recipe *",
         "warm *",
     ),
+    "submissions of one's own": ("audit * --submissions *",),
     "published data": (
         "data pull repogenesis --from FOLDER",
         "data pull dibench --from FOLDER",

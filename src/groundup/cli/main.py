@@ -46,6 +46,7 @@ COMMANDS = {
     "export": "submissions:export",
     "import": "run:import_run",
     "warm": "warm:warm",
+    "audit": "audit:audit",
     "recipe build": "recipe:build",
     "recipe check": "recipe:check",
     "recipe fingerprint": "recipe:fingerprint",
@@ -82,7 +83,7 @@ GROUPS = {
 JOBS = {
     "Measure": ("evaluate", "run", "report", "compare", "show", "view", "resume", "runs", "serve"),
     "Look closer": ("shell", "review", "regrade", "judge", "export", "import", "ablate"),
-    "Benchmarks and their tasks": ("suites", "tasks", "data", "recipe", "curate"),
+    "Benchmarks and their tasks": ("suites", "tasks", "data", "recipe", "curate", "audit"),
     "Dependencies of a repository": ("infer", "registry"),
     "This machine": ("doctor", "warm", "init", "demo", "docs", "clean"),
 }

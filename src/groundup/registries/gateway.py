@@ -147,6 +147,10 @@ class RegistryGateway(ABC):
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
+    async def ask(self, path: str) -> Response:
+        """Answer the host's own question as a client inside would be answered, in JSON where there is a choice."""
+        return await self._handle(Request(path, {"accept": "application/vnd.pypi.simple.v1+json"}))
+
     # --- requests
 
     async def _handle(self, request: Request) -> Response:

@@ -191,6 +191,37 @@ class Validator(Extension):
         """
 
 
+class HiddenCode(Record):
+    """The text of a task's hidden tests, to be read and not run."""
+
+    files: dict[str, str] = Field(description="path -> text, as test ids name it")
+    packages: tuple[str, ...] = Field(default=(), description="import names under test; none: a service is tested")
+    specification: str | None = Field(description="None: it is not at hand")
+
+
+class Auditor(Extension):
+    """What `groundup audit` may know of a suite's tasks besides verdicts. Every part has a default: nothing."""
+
+    controls: tuple[str, ...] = ()
+    """Worthless submissions that the suite can write, besides `nop`."""
+
+    async def write(self, control: str, task: Task, destination: Path, bench: Bench) -> bool:
+        """Write *control* for *task* into the empty folder *destination*; return False when it has none."""
+        return False
+
+    async def hidden(self, task: Task, bench: Bench) -> HiddenCode | None:
+        """Return the text of the hidden tests."""
+        return None
+
+    async def answers(self, task: Task, bench: Bench) -> Sequence[str]:
+        """Return where what is asked for lies within a submission's reach."""
+        return ()
+
+    def declared(self, task: Task) -> Mapping[str, int]:
+        """Return how many tests were published, by data version."""
+        return {}
+
+
 class Suite(Extension):
     """A benchmark: tasks, oracles and graders.
 
@@ -297,6 +328,10 @@ class Suite(Extension):
     def validator(self) -> Validator | None:
         """Return what finds tasks that are wrong on this machine."""
         return None
+
+    def auditor(self) -> Auditor:
+        """Return what an audit may know of the tasks."""
+        return Auditor()
 
 
 def open_suite(name: str, settings: Settings) -> Suite:

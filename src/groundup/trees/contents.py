@@ -50,9 +50,12 @@ class Contents:
             self.prints[place] = prints
 
 
-def contents_of_archive(path: Path, name: str) -> Contents:
-    """Return what the archive, or the single file, at *path* holds; *name* is its usual one. Raises `OSError`."""
-    found = Contents()
+def contents_of_archive(path: Path, name: str, into: Contents | None = None) -> Contents:
+    """Return what the archive, or the single file, at *path* holds; *name* is its usual one. Raises `OSError`.
+
+    It is added to *into*, where that is given.
+    """
+    found = Contents() if into is None else into
     with open_regular(path) as file:
         head = file.read(8)
         file.seek(0)

@@ -11,7 +11,7 @@ from groundup.domain.limits import Limits
 from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
 from groundup.settings import Settings
-from groundup.suites.base import DataSource, Grader, Needs, Suite
+from groundup.suites.base import Auditor, DataSource, Grader, Needs, Suite
 from groundup.suites.nl2repobench import listing
 from groundup.suites.nl2repobench.fingerprints import shipped_fingerprint
 from groundup.suites.nl2repobench.published import PublishedData, read_published, withheld_names, write_original
@@ -113,6 +113,13 @@ class Nl2RepoBench(Suite):
     def fingerprint(self, task: Task) -> Fingerprint | None:
         """Return what lies beside the task's recipe."""
         return shipped_fingerprint(task.id)
+
+    @override
+    def auditor(self) -> Auditor:
+        """Return what knows the originals, imported here: few ask for it."""
+        from groundup.suites.nl2repobench.auditing import LibraryAuditor
+
+        return LibraryAuditor(self._recipes)
 
     @override
     def needs(self, task: Task) -> Needs:

@@ -14,8 +14,9 @@ from groundup.domain.tasks import SeedFile, Task
 from groundup.domain.verdicts import Verdict
 from groundup.grading.bench import Bench
 from groundup.settings import Settings
-from groundup.suites.base import DataSource, Grader, Needs, ReportForm, Suite, Summary
+from groundup.suites.base import Auditor, DataSource, Grader, Needs, ReportForm, Suite, Summary
 from groundup.suites.pulling import PublishedRepository, data_folder
+from groundup.suites.repogenesis.auditing import ServiceAuditor
 from groundup.suites.repogenesis.data import (
     POM,
     PYTHON,
@@ -171,6 +172,11 @@ class RepoGenesis(Suite):
     def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
         """Return the figures by language, as *grader* averages them."""
         return summaries(verdicts, grader, self.problems)
+
+    @override
+    def auditor(self) -> Auditor:
+        """Return what reads the hidden tests."""
+        return ServiceAuditor(self.problems)
 
     @override
     def needs(self, task: Task) -> Needs:

@@ -1,0 +1,239 @@
+"""What an audit says of tasks: records, and how they follow from the verdicts of its runs. Runs nothing.
+
+An audit is a folder of runs: the oracle several times, the empty submission, the suite's own worthless ones, and
+others that somebody brings. What they passed, test by test, says what a score of the task is worth.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from groundup.curation.hidden_tests import Readings
+from groundup.domain.records import Record
+from groundup.domain.verdicts import Status, TestResult, Verdict
+
+NOP, ORACLE = "nop", "oracle"
+Standing = Literal["valid", "doubtful", "invalid", "not audited"]
+
+
+class GradedAttempt(Record):
+    """One attempt of an audit's run: its verdict, and what each test did."""
+
+    verdict: Verdict | None = None
+    tests: tuple[TestResult, ...] = ()
+
+
+class Floor(Record):
+    """What a submission that deserves nothing got."""
+
+    status: str
+    """graded, tampered or infrastructure; "none": there is no verdict."""
+    numerator: float = 0
+    denominator: float = 0
+    passed: tuple[str, ...] = Field(default=(), description="expected tests that passed")
+
+
+class Reference(Record):
+    """What the runs of the oracle did."""
+
+    runs: int
+    full: int = Field(description="runs with the full score")
+    numerator: float | None = Field(default=None, description="the lowest one")
+    denominator: float | None = None
+    statuses: tuple[str, ...] = Field(default=(), description="of each run")
+    flaky: tuple[str, ...] = Field(default=(), description="tests that did not do the same in each run")
+    seconds: float | None = Field(default=None, description="of the slowest grading")
+
+
+class TaskFacts(Record):
+    """What is known of a task without running it."""
+
+    task: str
+    declared: dict[str, int] = Field(default={}, description="data version -> published count")
+    readings: Readings | None = Field(default=None, description="None: there is nothing that can be read")
+    answers: tuple[str, ...] = Field(default=(), description="files within reach that hold what is asked for")
+    notes: tuple[str, ...] = ()
+
+
+class TaskAudit(Record):
+    """What was found of one task."""
+
+    task: str
+    standing: Standing
+    why: tuple[str, ...] = Field(default=(), description="what speaks against it, in sentences")
+    oracle: Reference
+    floors: dict[str, Floor] = Field(default={}, description="by submission: `nop`, `stub`, and what was brought")
+    facts: TaskFacts
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        """Expected tests that a submission without behaviour passes."""
+        return tuple(sorted({test for floor in self.floors.values() for test in floor.passed}))
+
+
+class Audit(Record):
+    """What was found of a suite's tasks."""
+
+    format: Literal[1] = 1
+    suite: str
+    grader: str
+    groundup: str
+    tasks: tuple[TaskAudit, ...]
+
+
+def judged(
+    facts: TaskFacts,
+    oracle: Sequence[GradedAttempt],
+    others: Mapping[str, GradedAttempt],
+    *,
+    worthless: Iterable[str],
+) -> TaskAudit:
+    """Return what the attempts at one task say. *worthless* are those of *others* that may pass no test at all."""
+    reference = _reference(oracle)
+    floors = {name: _floor(graded) for name, graded in others.items()}
+    invalid, doubts = [], []
+    if reference.runs and reference.full < reference.runs:
+        shown = f"{reference.numerator:g} of {reference.denominator:g}" if reference.denominator else "no score"
+        invalid.append(f"the oracle has its full score in {reference.full} of {reference.runs} runs ({shown})")
+    if reference.flaky:
+        doubts.append(f"{len(reference.flaky)} tests are flaky: {_few(reference.flaky)}")
+    for name, floor in floors.items():
+        if floor.status != Status.GRADED or not floor.numerator:
+            continue
+        what = f"{name} scores {floor.numerator:g} of {floor.denominator:g}"
+        (invalid if name in set(worthless) else doubts).append(what)
+    if facts.answers:
+        doubts.append(f"the answer is within reach: {_few(facts.answers)}")
+    standing: Standing = "invalid" if invalid else "doubtful" if doubts else "valid"
+    if not _settled(reference):
+        standing = "not audited"
+    return TaskAudit(
+        task=facts.task, standing=standing, why=(*invalid, *doubts), oracle=reference, floors=floors, facts=facts
+    )
+
+
+def _settled(reference: Reference) -> bool:
+    return bool(reference.runs) and Status.INFRASTRUCTURE.value not in reference.statuses
+
+
+def _reference(attempts: Sequence[GradedAttempt]) -> Reference:
+    verdicts = [one.verdict for one in attempts if one.verdict is not None]
+    scores = [verdict.score for verdict in verdicts if verdict.score is not None]
+    lowest = min(scores, key=lambda score: score.value or 0.0, default=None)
+    outcomes: dict[str, set[str]] = {}
+    with_tests = [one for one in attempts if one.tests]
+    for one in with_tests:
+        for test in one.tests:
+            outcomes.setdefault(test.id, set()).add(test.outcome)
+    counts = {name: sum(any(test.id == name for test in one.tests) for one in with_tests) for name in outcomes}
+    return Reference(
+        runs=len(verdicts),
+        full=sum(1 for score in scores if score.value == 1.0),
+        numerator=None if lowest is None else lowest.numerator,
+        denominator=None if lowest is None else lowest.denominator,
+        statuses=tuple(verdict.status.value for verdict in verdicts),
+        flaky=tuple(sorted(n for n, seen in outcomes.items() if len(seen) > 1 or counts[n] < len(with_tests))),
+        seconds=max((verdict.timings_s.get("all", 0.0) for verdict in verdicts), default=None),
+    )
+
+
+def _floor(graded: GradedAttempt) -> Floor:
+    verdict = graded.verdict
+    if verdict is None:
+        return Floor(status="none")
+    score = verdict.score
+    return Floor(
+        status=verdict.status.value,
+        numerator=score.numerator if score else 0,
+        denominator=score.denominator if score else 0,
+        passed=tuple(sorted(test.id for test in graded.tests if test.expected and test.outcome == "passed")),
+    )
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def page(audit: Audit) -> str:
+    """Return the audit as a page for people, in Markdown."""
+    others = sorted({name for task in audit.tasks for name in task.floors})
+    head = [
+        "task",
+        "standing",
+        "oracle",
+        "flaky",
+        *others,
+        "declared",
+        "assert nothing",
+        "hidden names",
+        "answers",
+    ]
+    lines = [
+        f"# Audit of {audit.suite} ({audit.grader})",
+        "",
+        f"By groundup {audit.groundup}. *Oracle*: the lowest of its scores, and runs with the full one. *Assert",
+        "nothing* and *hidden names* are read in the text of the tests: reasons to look, no verdicts.",
+        "",
+        f"| {' | '.join(head)} |",
+        f"|{'---|' * len(head)}",
+        *(f"| {' | '.join(_row(task, others))} |" for task in audit.tasks),
+    ]
+    for task in audit.tasks:
+        lines += _details(task)
+    return "\n".join(lines) + "\n"
+
+
+def _row(task: TaskAudit, others: Sequence[str]) -> list[str]:
+    oracle, readings = task.oracle, task.facts.readings
+    score = "-" if oracle.denominator is None else f"{oracle.numerator:g}/{oracle.denominator:g}"
+    floors = [task.floors.get(name) for name in others]
+    declared = ", ".join(str(count) for count in dict.fromkeys(task.facts.declared.values())) or "-"
+    return [
+        task.task,
+        task.standing,
+        f"{score} ({oracle.full} of {oracle.runs})",
+        str(len(oracle.flaky)),
+        *(
+            "-" if one is None else f"{one.numerator:g}" if one.status == "graded" else one.status
+            for one in floors
+        ),
+        declared,
+        "-" if readings is None else f"{len(readings.assert_nothing)} of {readings.tests}",
+        "-" if readings is None else str(len(readings.hidden_names)),
+        str(len(task.facts.answers)),
+    ]
+
+
+def _floor_cell(floor: Floor | None) -> str:
+    if floor is None:
+        return "-"
+    return f"{floor.numerator:g}" if floor.status == Status.GRADED else floor.status
+
+
+def _details(task: TaskAudit) -> list[str]:
+    readings = task.facts.readings
+    parts = [
+        ("", task.why),
+        ("Flaky", task.oracle.flaky),
+        ("Pass without the submission's behaviour", task.free),
+        ("Assert nothing", readings.assert_nothing if readings else ()),
+        ("Names that the specification does not mention", readings.hidden_names if readings else ()),
+        ("Answers within reach", task.facts.answers),
+        ("Notes", task.facts.notes),
+    ]
+    found = [(title, names) for title, names in parts if names]
+    if not found:
+        return []
+    lines = ["", f"## {task.task}"]
+    for title, names in found:
+        shown = [f"`{name}`" if title not in ("", "Notes") else name for name in names[:_SHOWN]]
+        more = [f"{len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
+        joiner = "; " if title in ("", "Notes") else ", "
+        lines += ["", f"{title + ': ' if title else ''}{joiner.join([*shown, *more])}"]
+    return lines
+
+
+_COLUMNS = ("task", "standing", "oracle", "flaky", "declared", "assert nothing", "hidden names", "answers")
+_SHOWN = 30

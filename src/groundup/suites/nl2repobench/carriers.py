@@ -1,0 +1,98 @@
+"""Distributions that bring other libraries along: what a submission could copy from the package index.
+
+`carriers.toml` names pinned ones. For an audit the best copy that a task's registry still hands out is made a
+submission: its score is the leak that is left.
+"""
+
+import asyncio
+import json
+import re
+import tomllib
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from typing_extensions import override
+
+from groundup.grading.bench import Bench
+from groundup.registries.pypi.gateway import PyPIGateway
+from groundup.suites.nl2repobench.fingerprints import fingerprint_of
+from groundup.suites.nl2repobench.published import original_tree, withheld_names
+from groundup.suites.nl2repobench.recipe import Recipe
+from groundup.trees.contents import Contents, contents_of_archive
+from groundup.trees.fingerprints import LEAST, Fingerprint
+
+_VENDORED = re.compile(rb"\b[\w.]+\.(?:_vendor|vendor|_vendored|packages|extern)\.(?=\w)")
+
+
+@cache
+def carriers() -> tuple[str, ...]:
+    """Return the pinned distributions, `name==version`."""
+    text = (files("groundup.suites.nl2repobench") / "carriers.toml").read_text(encoding="utf-8")
+    return tuple(tomllib.loads(text)["distributions"])
+
+
+async def write_best_copy(recipe: Recipe, destination: Path, bench: Bench, *, guarded: bool = True) -> bool:
+    """Write the best copy of an original that the carriers hold into *destination*; return False for none.
+
+    *guarded*: by the rules of the task's registry; otherwise as if nothing were refused.
+    """
+    fingerprint = await asyncio.to_thread(fingerprint_of, recipe, await original_tree(recipe, bench))
+    names = withheld_names(recipe.task, recipe) if guarded else ()
+    best: dict[str, bytes] = {}
+    most = 0
+    async with bench.builder.gateway(refused=names, original=fingerprint if guarded else None) as index:
+        for pin in carriers() if index is not None else ():
+            assert index is not None  # there is no pin otherwise
+            path = await _fetched(index, pin)
+            if path is None:
+                continue
+            copied, shared = await asyncio.to_thread(_copy_in, path, pin, fingerprint)
+            if shared > most:
+                best, most = copied, shared
+    for name, code in best.items():
+        place = destination / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(_VENDORED.sub(b"", code))
+    return bool(best)
+
+
+async def _fetched(index: PyPIGateway, pin: str) -> Path | None:
+    """Return the wheel of *pin*, else its source distribution; None where the index has it not, or refuses it."""
+    name, _, version = pin.partition("==")
+    page = await index.ask(f"/simple/{name}/")
+    if page.status != 200 or not isinstance(page.body, bytes):
+        return None
+    wanted = re.compile(rf"[-_]{re.escape(version)}(-.*\.whl|\.tar\.gz|\.zip)$")
+    offered = [file for file in json.loads(page.body)["files"] if wanted.search(file["filename"])]
+    for file in sorted(offered, key=lambda file: (not file["filename"].endswith(".whl"), file["filename"]))[:1]:
+        answer = await index.ask(file["url"])
+        if answer.status == 200 and isinstance(answer.body, Path):
+            return answer.body
+    return None
+
+
+@dataclass
+class _Texts(Contents):
+    texts: dict[str, bytes] = field(default_factory=dict)
+
+    @override
+    def take(self, place: str, code: bytes) -> None:
+        """Keep the text, too."""
+        self.texts[place] = code
+        super().take(place, code)
+
+
+def _copy_in(path: Path, name: str, fingerprint: Fingerprint) -> tuple[dict[str, bytes], int]:
+    """Return the files of an archive that are most like each of the original's, and how many prints they share."""
+    found = _Texts()
+    contents_of_archive(path, f"{name}.whl", found)
+    copied, shared = {}, 0
+    for own, prints in fingerprint.prints.items():
+        place = max(found.prints, key=lambda place: len(found.prints[place] & prints), default=None)
+        common = len(found.prints[place] & prints) if place is not None else 0
+        if place is not None and common >= min(LEAST, len(prints) / 2):
+            copied[own] = found.texts[place]
+            shared += common
+    return copied, shared
