@@ -9,7 +9,7 @@ import json
 import re
 import tomllib
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -84,10 +84,17 @@ class _Texts(Contents):
         super().take(place, code)
 
 
+@lru_cache(maxsize=16)
+def _texts_of(path: Path, name: str) -> _Texts:
+    """Return the code of an archive, looked through once for all tasks."""
+    found = _Texts()
+    contents_of_archive(path, name, found)
+    return found
+
+
 def _copy_in(path: Path, name: str, fingerprint: Fingerprint) -> tuple[dict[str, bytes], int]:
     """Return the files of an archive that are most like each of the original's, and how many prints they share."""
-    found = _Texts()
-    contents_of_archive(path, f"{name}.whl", found)
+    found = _texts_of(path, f"{name}.whl")
     copied, shared = {}, 0
     for own, prints in fingerprint.prints.items():
         place = max(found.prints, key=lambda place: len(found.prints[place] & prints), default=None)
