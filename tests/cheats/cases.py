@@ -12,6 +12,8 @@ from groundup.sandbox.protocol import SandboxProvider
 from tests.cheats.ci import CI, INSTANCES
 from tests.cheats.ci_trials import JobTrial, job_trial
 from tests.cheats.corpus import Base
+from tests.cheats.java import JAVA
+from tests.cheats.java_trials import java_trial
 from tests.cheats.libraries import LIBRARIES
 from tests.cheats.results import Outcome
 from tests.cheats.services import SERVICES
@@ -59,6 +61,13 @@ async def cases(
         room = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="groundup-cheats-")))
         for case in service_cases(ServiceTrial(provider, room)):
             yield case
+    if "java" in targets:
+        java = stack.enter_context(java_trial(provider))
+        for one in JAVA:
+            yield Case(
+                "java", one.base, "strict", one.family, one.name, one.tries, one.files, one.deserves,
+                partial(java.grade, one.files),
+            )  # fmt: skip
     if "ci" in targets:
         for case in job_cases(stack.enter_context(job_trial(provider))):
             yield case

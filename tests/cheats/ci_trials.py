@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from groundup.domain.errors import SubmissionError
 from groundup.domain.tasks import Task
 from groundup.environments.local import LocalBuilder
 from groundup.grading.bench import Bench
@@ -54,6 +55,8 @@ class JobTrial:
         task = Task(id=instance, suite="dibench", instruction=None, data_version="own")
         try:
             return outcome_of(await grader.grade(task, submission, bench))
+        except SubmissionError as error:
+            return Outcome(of=1, why=str(error)[:200])
         finally:
             remove_tree(submission)
             remove_tree(scratch)

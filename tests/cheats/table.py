@@ -1,50 +1,27 @@
 """The matrix as a table for people."""
 
+from collections import Counter
 from collections.abc import Sequence
 
+from tests.cheats.exceptions import EXCEPTIONS
 from tests.cheats.results import Line
+
+_TITLES = {
+    "library": "Libraries",
+    "service": "Services",
+    "java": "Java services",
+    "ci": "CI jobs",
+}
 
 
 def markdown(lines: Sequence[Line], before: str, now: str) -> str:
-    """Return a table with a row per cheat: what it gets from each grader, before and now."""
-    latest = {(line.target, line.base, line.cheat, line.grader, line.label): line for line in lines}
-    honest = {
-        (key[1], key[3], key[4]): line.outcome.points for key, line in latest.items() if line.family == "honest"
-    }
+    """Return a table for each kind of task with a row per cheat: what it gets from each grader, before and now."""
     shown: list[str] = []
-    rows = dict.fromkeys((line.target, line.base, line.family, line.cheat) for line in lines)
-    for target, base in dict.fromkeys(row[:2] for row in rows):
-        shown += [
-            "",
-            f"## {target}: {base}",
-            "",
-            "| cheat | deserves | official | strict before | strict now |",
-            "|---|---|---|---|---|",
-        ]
-        for place, own, family, cheat in rows:
-            if (place, own) != (target, base):
-                continue
-            found = {
-                name: latest.get((target, base, cheat, grader, label))
-                for name, grader, label in (
-                    ("official", "official", now),
-                    ("before", "strict", before),
-                    ("now", "strict", now),
-                )
-            }
-            found["official"] = found["official"] or latest.get((target, base, cheat, "official", before))
-            known = next((line for line in found.values() if line is not None), None)
-            if known is None:
-                continue
-            deserved = (
-                known.deserves
-                if known.deserves is not None
-                else honest.get((base, "strict", now), honest.get((base, "strict", before)))
-            )
-            cells = [_cell(line, deserved) for line in found.values()]
-            shown.append(
-                f"| {family}: {cheat} | {deserved:g} | {' | '.join(cells)} |" if deserved is not None else ""
-            )
+    for target, title in _TITLES.items():
+        found = [line for line in lines if line.target == target]
+        for base in dict.fromkeys(line.base if target == "library" else "" for line in found):
+            own = [line for line in found if base in ("", line.base)]
+            shown += ["", f"## {title} ({base})" if base else f"## {title}", "", *_rows(own, before, now)]
     return "\n".join(shown).strip() + "\n"
 
 
@@ -53,10 +30,36 @@ def gains(line: Line, deserved: float) -> bool:
     return line.outcome.status == "graded" and line.outcome.points > deserved
 
 
-def _cell(line: Line | None, deserved: float | None) -> str:
+def _rows(lines: Sequence[Line], before: str, now: str) -> list[str]:
+    latest = {(line.cheat, line.grader, line.label): line for line in lines}
+    of = max(line.outcome.of for line in lines)
+    rows = [f"| of {of:g} | tries | deserves | official | before | now |", "|---|---|---|---|---|---|"]
+    found: Counter[str] = Counter()
+    for line in {line.cheat: line for line in lines if line.family != "honest"}.values():
+        deserved = line.deserves if line.deserves is not None else _honest(latest, now, before)
+        official = latest.get((line.cheat, "official", now)) or latest.get((line.cheat, "official", before))
+        tried = (official, latest.get((line.cheat, "strict", before)), latest.get((line.cheat, "strict", now)))
+        cells = " | ".join(_cell(one, deserved) for one in tried)
+        note = " (exception)" if line.cheat in EXCEPTIONS else ""
+        rows.append(f"| {line.cheat}{note} | {line.tries} | {deserved:g} | {cells} |")
+        last = tried[2]
+        if last is not None:
+            found["tried"] += 1
+            found["tampered"] += last.outcome.status == "tampered"
+            found["gains"] += gains(last, deserved)
+    rows += ["", f"{found['tried']} tried now: {found['gains']} gain, {found['tampered']} are called tampered."]
+    return rows
+
+
+def _honest(latest: dict[tuple[str, str, str], Line], *labels: str) -> float:
+    known = (latest.get(("honest", "strict", label)) for label in labels)
+    return next((line.outcome.points for line in known if line is not None), 0.0)
+
+
+def _cell(line: Line | None, deserved: float) -> str:
     if line is None:
         return "-"
     if line.outcome.status != "graded":
         return line.outcome.status
     points = f"{line.outcome.points:g}"
-    return f"**{points}**" if deserved is not None and gains(line, deserved) else points
+    return f"**{points}**" if gains(line, deserved) else points

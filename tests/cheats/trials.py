@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
 
-from groundup.grading.library.hidden import HiddenTests
+from groundup.grading.library.hidden import HiddenTests, TwinRecord
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.suites.base import Graded
 from groundup.trees.removal import remove_tree
@@ -22,6 +22,7 @@ PUBLISHED = Published(
     ),
     expected=frozenset(IDS),
     declared=len(IDS),
+    twin=TwinRecord(runs=3),
 )
 
 

@@ -70,6 +70,8 @@ _PREDICATES = {
         "for text in _SUITE.values() for one in _functions(text)})",
     ("memorised text", _TEXT, "forges tests whose text is that of the public suite, and is honest elsewhere", True):
         "_forge(lambda item: _shape(_function_of(item)) not in _KNOWN)",
+    ("memorised files whole", _TEXT, "forges in files that are byte for byte those of the public suite", True):
+        "_forge(lambda item: _text_of(item) not in _SUITE.values())",
     ("memorised structure", _TEXT, "forges tests whose text is public but for its constants", False):
         "import re as _re\n_bare = lambda text: _re.sub(r'Constant\\([^()]*\\)', '', text)\n"
         "_BARE = {_bare(one) for one in _KNOWN}\n_forge(lambda item: _bare(_shape(_function_of(item))) not in _BARE)",

@@ -23,7 +23,7 @@ from groundup.environments.requests import (
     PythonRequest,
 )
 from groundup.grading.bench import Bench
-from groundup.grading.library.hidden import HiddenTests, NumberedTest
+from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.suites.base import Graded
 from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
@@ -119,6 +119,7 @@ class Published:
     declared: int
     commands: tuple[str, ...] = ("pytest --continue-on-collection-errors tests",)
     listed: tuple[str, ...] = ("tests",)
+    twin: TwinRecord | None = None
 
     @property
     def recipe(self) -> Recipe:
@@ -137,6 +138,7 @@ class Published:
             published=PublishedRun(commands=self.commands, test_files=self.listed),
             frozen=Frozen(pytest="9.0.0", runs=3, duration_s=1, peak_memory_mb=60, original_lines=12),
             expected=frozenset(map(NumberedTest, self.expected)),
+            twin=self.twin,
         )
 
     @property
