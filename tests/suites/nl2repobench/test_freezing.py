@@ -87,6 +87,33 @@ async def test_an_environment_that_holds_the_library_stops_the_freezing(trial: T
         await freeze(DRAFT, _bench(trial, generous), runs=1)
 
 
+async def test_a_few_tests_that_need_no_library_are_left_out(trial: Trial) -> None:
+    """What passes without the library measures nothing, and is no reason to refuse all other tests."""
+    many = "from calc import add\nimport pytest\n"
+    many += "@pytest.mark.parametrize('n', range(20))\ndef test_many(n): add(n, 1)\n"
+    mixed = {**ORIGINAL, "tests/test_many.py": many, "tests/test_free.py": "def test_free(): pass\n"}
+    frozen = await freeze(DRAFT, _bench(trial, mixed), runs=1)
+
+    assert {(one.id, one.why) for one in frozen.excluded} == {
+        ("tests/test_free.py::test_free", Why.WITHOUT_LIBRARY)
+    }
+    assert len(frozen.expected) == len(EXPECTED) + 20
+
+
+async def test_a_reason_for_all_others_is_asked_last(trial: Trial) -> None:
+    """`*` explains what fails and shows no reason, and never a skip, nor what another pattern names."""
+    odd = {**ORIGINAL, "tests/test_odd.py": ODD_TESTS}
+    reasons = {"*": Why.VERSIONS, "*::test_online": Why.NETWORK}
+    frozen = await freeze(DRAFT.model_copy(update={"reasons": reasons}), _bench(trial, odd), runs=1)
+
+    assert {excluded.id.partition("::")[2]: excluded.why for excluded in frozen.excluded} == {
+        "test_skipped": Why.SKIPPED,
+        "test_known": Why.EXPECTED_FAILURE,
+        "test_online": Why.NETWORK,
+        "test_now_and_then": Why.VERSIONS,
+    }
+
+
 def test_lines_are_those_of_the_packages(tmp_path: Path) -> None:
     """The size of an original is that of its packages, whether folder or single file, without protected tests."""
     original = write_tree(
