@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from groundup.reports import intervals
 from groundup.reports.intervals import bootstrap, sign_flips, wilson
 
 
@@ -72,3 +73,14 @@ def test_the_bootstrap_is_the_same_each_time_and_stays_in_range(groups: list[lis
     if first is not None:
         values = [value for group in groups for value in group]
         assert min(values) - 1e-9 <= first.low <= first.high <= max(values) + 1e-9
+
+
+def test_many_tasks_have_the_same_interval_by_a_quicker_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing how often each distinct result comes up changes how long it takes, not what is found."""
+    groups = [[number % 11 / 10, float(number % 3 == 0)] for number in range(400)]
+    slow = bootstrap(groups)
+    monkeypatch.setattr(intervals, "MANY_TASKS", 10)
+    quick = bootstrap(groups)
+    assert slow is not None
+    assert quick is not None
+    assert (quick.low, quick.high) == pytest.approx((slow.low, slow.high), abs=2e-3)

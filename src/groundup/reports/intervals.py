@@ -10,6 +10,8 @@ from groundup.domain.records import Record
 LEVEL = 0.95
 RESAMPLES = 10_000
 SEED = 20261121
+MANY_TASKS = 2000
+"""From here on tasks are drawn by how often each distinct result comes up."""
 WILSON = "Wilson"
 EXACT_FLIPS = 12
 """Up to so many pairs that differ, all their signs are tried."""
@@ -54,13 +56,21 @@ def bootstrap(groups: Sequence[Sequence[float]]) -> Interval | None:
         return None
     import numpy as np
 
-    sums = np.array([math.fsum(group) for group in groups])
-    counts = np.array([len(group) for group in groups])
+    pairs = [(math.fsum(group), len(group)) for group in groups]
     generator = np.random.default_rng(SEED)
+    distinct, often = np.array(pairs), None
+    if len(groups) > MANY_TASKS:
+        # How often each distinct task is drawn has the same distribution, and few of so many are distinct.
+        distinct, often = np.unique(distinct, axis=0, return_counts=True)
     means = np.empty(RESAMPLES)
     for start in range(0, RESAMPLES, 1000):  # in pieces: 600 tasks would need 50 MB at once
-        drawn = generator.integers(0, len(groups), size=(1000, len(groups)))
-        means[start : start + 1000] = sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
+        if often is None:
+            picks = generator.integers(0, len(groups), size=(1000, len(groups)))
+            sums, counts = distinct[picks, 0].sum(axis=1), distinct[picks, 1].sum(axis=1)
+        else:
+            times = generator.multinomial(len(groups), often / len(groups), size=1000)
+            sums, counts = times @ distinct[:, 0], times @ distinct[:, 1]
+        means[start : start + 1000] = sums / counts
     low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(low=float(low), high=float(high), method=BOOTSTRAP)
 
