@@ -1,5 +1,6 @@
 """Tests of groundup.registries.pypi.poetry: Poetry finds the index without a setting of its own."""
 
+import subprocess
 import sys
 from importlib import import_module
 from importlib.metadata import distributions
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from groundup.registries.pypi.poetry import VARIABLE, lay_poetry_plugin
+from groundup.registries.pypi.poetry import VARIABLE, lay_poetry_plugin, lend_poetry_plugin
 
 
 class Repository:
@@ -100,3 +101,18 @@ def test_poetry_is_left_alone_without_a_gateway(plugin: Any, monkeypatch: pytest
     poetry = Poetry(public())
     made.activate(poetry, None)
     assert poetry.pool.repository("PyPI").url == "public"
+
+
+@pytest.mark.parametrize(("program", "found"), [("poetry", True), ("pip", False)])
+def test_nothing_but_poetry_finds_a_lent_plugin(program: str, found: bool, tmp_path: Path) -> None:
+    """Where an agent works, `pip freeze` must not name a package that no index has."""
+    packages = tmp_path / "lib/python3.12/site-packages"
+    packages.mkdir(parents=True)
+    lend_poetry_plugin(tmp_path, str(tmp_path))
+    script = tmp_path / program
+    script.write_text(
+        "import site, sys\nfrom importlib.metadata import distributions\nsite.addsitedir(sys.argv[1])\n"
+        "print([one.metadata['Name'] for one in distributions() if 'poetry_index' in one.metadata['Name']])\n"
+    )
+    run = subprocess.run([sys.executable, script, packages], capture_output=True, text=True, check=True)
+    assert (run.stdout.strip(), run.stderr) == ("['groundup_poetry_index']" if found else "[]", "")

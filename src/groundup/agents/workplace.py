@@ -33,6 +33,7 @@ from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
 from groundup.languages import LANGUAGES, LanguageRecord, RegistryKind, ToolchainName
 from groundup.registries.lending import LendingRules
 from groundup.registries.pypi.gateway import PyPIGateway
+from groundup.registries.pypi.poetry import lend_poetry_plugin
 from groundup.registries.uv import uv_program
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, Sandbox, SandboxSpec, Service
 from groundup.trees.fingerprints import Fingerprint
@@ -297,6 +298,7 @@ def make_prefix(environment: PythonEnvironment, prefix: Path) -> None:
     (prefix / installed).mkdir(parents=True)
     (prefix / "bin").mkdir()
     (prefix / installed / "_layer.pth").write_text(f"{ENVIRONMENT_TARGET}/{installed}\n")
+    lend_poetry_plugin(prefix, PREFIX)
     if (layer / "pyvenv.cfg").is_file():
         (prefix / "pyvenv.cfg").write_bytes((layer / "pyvenv.cfg").read_bytes())
     for program in sorted((layer / "bin").iterdir()) if (layer / "bin").is_dir() else ():

@@ -49,6 +49,22 @@ _FILES = {
 }
 
 
+_FOLDER = "share/poetry-index"
+_PTH = (
+    'import sys; sys.path += ["{folder}"] * any(word.rpartition(b"/")[2] == b"poetry" '
+    'for word in open("/proc/self/cmdline", "rb").read().split(bytes(1))[1:3])\n'
+)
+"""Python executes it at each start. The plugin lies beside the packages so that `pip freeze` does not name it."""
+
+
+def lend_poetry_plugin(prefix: Path, inside: str) -> None:
+    """Write the plugin into the virtual environment *prefix*, seen at *inside*, so that only Poetry finds it."""
+    (prefix / _FOLDER).mkdir(parents=True)
+    lay_poetry_plugin(prefix / _FOLDER)
+    for packages in prefix.glob("lib/python3*/site-packages"):
+        (packages / "_poetry_index.pth").write_text(_PTH.format(folder=f"{inside}/{_FOLDER}"), encoding="utf-8")
+
+
 def lay_poetry_plugin(packages: Path) -> None:
     """Write the plugin into a folder of packages into which Poetry may be installed."""
     for name, text in _FILES.items():
