@@ -28,6 +28,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Stage, Status, Verdict
 from groundup.episodes.equipment import Equipment
 from groundup.grading.bench import Bench
+from groundup.grading.deciding import code_digest
 from groundup.models.protocol import BudgetSpentError, RequestRejectedError, UnusableModelError
 from groundup.sandbox.deadlines import starvation_noted
 from groundup.suites.base import Graded, Grader, Suite
@@ -147,6 +148,7 @@ class Grading:
             "task": self.task.graded_digest,
             "suite": [self.suite.name, self.suite.version],
             "grader": [grader.name, grader.version, digest_of(grader.identity(self.task))],
+            "code": code_digest(type(grader).__module__),
             "layers": dict(layers),
             "timeout_s": self.timeout_s,
             "sandbox": dict(self.equipment.provider.identity()),
