@@ -1,8 +1,8 @@
 """Which code decides a verdict: found by following imports, so that a cached verdict is forgotten when it changes.
 
 The files count, not a version that somebody keeps: each module that a grader imports, late imports included, with
-everything that lies beside it, because runners and stubs are read and not imported. Recipes are left out; a grader's
-identity has the one that it uses.
+everything that lies beside it, because runners and stubs are read and not imported. Recipes are left out; a
+grader's identity has the one that it uses.
 """
 
 import hashlib

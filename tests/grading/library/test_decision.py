@@ -4,8 +4,8 @@ import pytest
 
 from groundup.domain.errors import SandboxError
 from groundup.domain.verdicts import Stage, Status
-from groundup.grading.library.canary import draw_canaries
-from groundup.grading.library.decision import Decision, FatalTest, decide
+from groundup.grading.library.canary import Canary, draw_canaries
+from groundup.grading.library.decision import Decision, FatalTest, canary_that_lied, decide
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import ImportCheck, Result, RunnerReport
 from groundup.sandbox.protocol import CommandResult, Ending
@@ -30,9 +30,12 @@ def _result(exit_code: int | None = 0, ending: Ending = Ending.EXITED) -> Comman
 
 
 def _decide(
-    report: RunnerReport, result: CommandResult | None = None, ended: tuple[FatalTest, ...] = ()
+    report: RunnerReport,
+    result: CommandResult | None = None,
+    ended: tuple[FatalTest, ...] = (),
+    canaries: tuple[Canary, ...] = CANARIES,
 ) -> Decision:
-    return decide(EXPECTED, HIDDEN, CANARIES, report, result or _result(), ended)
+    return decide(EXPECTED, HIDDEN, canaries, report, result or _result(), ended)
 
 
 def test_the_expected_tests_are_the_denominator() -> None:
@@ -241,3 +244,25 @@ def test_how_a_test_ended_the_process_is_told(ending: Ending, stage: Stage, word
     assert (decision.passed, decision.reasons[0].stage) == (2, stage)
     assert (told["t::c"], words in decision.reasons[0].message) == (words, True)
     assert decision.timed_out is (stage is Stage.TIMEOUT)
+
+
+def test_one_copy_that_passes_may_be_the_librarys_fault() -> None:
+    """A copied test asks something of the library; only when all copies pass, results are forged."""
+    copies = tuple(canary.model_copy(update={"is_copy": True}) for canary in CANARIES)
+    report = _report(ALL_PASSED)
+    for passing, lies in ((copies[:1], False), (copies, True)):
+        forged = {canary.key: Result(outcome="passed") for canary in passing}
+        told = report.model_copy(update={"results": {**report.results, **forged}})
+        assert (canary_that_lied(copies, told, (), complete=True) is not None) is lies
+
+
+def test_a_canary_that_ends_the_process_is_not_withheld() -> None:
+    """A copy of a test that crashes an honest library crashes it as well, and is left out."""
+    copies = tuple(canary.model_copy(update={"is_copy": True}) for canary in CANARIES)
+    report = _report(ALL_PASSED)
+    results = {key: result for key, result in report.results.items() if key != copies[0].key}
+    ended = (FatalTest(test=copies[0].key, ending=Ending.EXITED),)
+    decision = _decide(report.model_copy(update={"results": results}), ended=ended, canaries=copies)
+
+    assert (decision.status, decision.passed) == (Status.GRADED, 3)
+    assert not any("ended the test process" in reason.message for reason in decision.reasons)

@@ -1,18 +1,38 @@
 """Tests of our own, hidden among the original's, that cannot honestly pass.
 
-A submission that makes pytest call everything a success makes them pass too. Their names are drawn anew for each
-run.
+A submission that makes pytest call everything a success makes them pass too. They are copies of the suite's own
+tests with one false expectation, named with the suite's words, in files that look like the others, and drawn anew
+for each run: so they cannot be told from their neighbours. Where a suite has nothing to copy, they are made up.
 """
 
+import ast
+import re
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
+from random import Random
 
 from pydantic import Field
 
 from groundup.domain.records import Record
+from groundup.grading.library.expectations import Edit
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import Result
+from groundup.grading.library.twin import Suite, Unit, applied
+
+_FEWEST_WORDS = 6
+"""In the names of a suite's tests; fewer give names that can be told."""
+_HARMLESS = (
+    ast.Import,
+    ast.ImportFrom,
+    ast.Assign,
+    ast.AnnAssign,
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+)
+_TEST_FILE = re.compile(r"(test_.*|.*_test)\.py")
+_WORD = re.compile(r"[a-z]{3,12}")
 
 
 class Canary(Record):
@@ -22,33 +42,141 @@ class Canary(Record):
     named: bool = Field(
         description="whether pytest must be given its name, because it lies in no folder that pytest is given"
     )
-    content: str
+    content: bytes
     key: NumberedTest
+    is_copy: bool = Field(default=False, description="of a test that asks something of the library")
 
 
 def told_of(canary: Canary, results: Mapping[NumberedTest, Result]) -> list[Result]:
     """Return the results of a canary; a fixture that all tests use may have made several tests of it."""
-    return [result for key, result in results.items() if _is(key, canary)]
+    return [result for key, result in results.items() if key.id.partition("[")[0] == canary.key.id]
 
 
 def own_tests(canaries: Sequence[Canary], results: Iterable[NumberedTest]) -> set[NumberedTest]:
     """Return those of *results* that are ours."""
-    return {key for key in results if any(_is(key, canary) for canary in canaries)}
+    paths = {canary.path for canary in canaries}
+    return {key for key in results if key.id.partition("::")[0] in paths}
 
 
-def _is(key: NumberedTest, canary: Canary) -> bool:
-    return key.id.partition("[")[0] == canary.key.id
+def draw_canaries(
+    hidden: HiddenTests, suite: Suite | None = None, avoided: Collection[str] = ()
+) -> tuple[Canary, ...]:
+    """Return two canaries: copies of tests of *suite*, or made-up ones beside the first and the last tests.
+
+    *avoided*: names of functions that may pass with false expectations.
+    """
+    names = _Names(hidden, suite, Random(secrets.randbits(64)))  # noqa: S311 - the machine's own seed
+    copies = [] if suite is None else _copies(hidden, suite, avoided, names)
+    return tuple(copies) or tuple(_made_up(hidden.arguments[at], names) for at in (0, -1))
 
 
-def draw_canaries(hidden: HiddenTests) -> tuple[Canary, Canary]:
-    """Return two canaries, beside the first and the last of the hidden tests."""
-    return _draw(hidden.arguments[0], hidden), _draw(hidden.arguments[-1], hidden)
+class _Names:
+    """Draws names that no other test or file of a suite has: of its own words, where it has enough of them."""
+
+    def __init__(self, hidden: HiddenTests, suite: Suite | None, random: Random) -> None:
+        self.random = random
+        self._pattern = hidden.canary_name
+        functions = frozenset() if suite is None else suite.names()
+        paths = frozenset() if suite is None else suite.paths()
+        self._taken = {*functions, *(PurePosixPath(path).name for path in paths)}
+        words = {word for name in functions for word in _WORD.findall(name)} - {"test"}
+        self._words = sorted(words) if len(words) >= _FEWEST_WORDS else []
+
+    def function(self) -> str:
+        return self._fresh("test_{}")
+
+    def file(self) -> str:
+        return self._fresh(self._pattern)
+
+    def _fresh(self, pattern: str) -> str:
+        while True:
+            chosen = self.random.sample(self._words, self.random.randint(1, 3)) if self._words else []
+            name = pattern.format("_".join(chosen) or secrets.token_hex(5))
+            if name not in self._taken:
+                self._taken.add(name)
+                return name
 
 
-def _draw(argument: str, hidden: HiddenTests) -> Canary:
-    word, other = secrets.token_hex(5), secrets.token_hex(5)
+def _made_up(argument: str, names: _Names) -> Canary:
     place = PurePosixPath(argument.partition("::")[0])
     in_folder = not place.suffix
-    path = str((place if in_folder else place.parent) / hidden.canary_name.format(word))
-    body = f'def test_{word}():\n    value = "{other}"\n    assert value.upper() == "{word}"\n'
-    return Canary(path=path, named=not in_folder, content=body, key=NumberedTest.of(f"{path}::test_{word}"))
+    path = str((place if in_folder else place.parent) / names.file())
+    name, value, other = names.function(), secrets.token_hex(5), secrets.token_hex(5)
+    body = f'def {name}():\n    value = "{value}"\n    assert value.upper() == "{other}"\n'
+    key = NumberedTest.of(f"{path}::{name}")
+    return Canary(path=path, named=not in_folder, content=body.encode(), key=key)
+
+
+def _copies(hidden: HiddenTests, suite: Suite, avoided: Collection[str], names: _Names) -> list[Canary]:
+    """Return copies of two tests; none where fewer can be copied."""
+    units = [unit for unit in suite.units() if _can_be_copied(unit, suite) and unit.name not in avoided]
+    placed = [(unit, place) for unit in units if (place := _place(unit.path, hidden))]
+    if len(placed) < 2:
+        return []
+    found = []
+    for unit, place in names.random.sample(placed, 2):
+        name = names.function()
+        path = str(PurePosixPath(unit.path).with_name(names.file()))
+        content = _copied(unit, suite, name, names.random)
+        key = NumberedTest.of(f"{path}::{name}")
+        found.append(Canary(path=path, named=place == "file", content=content, key=key, is_copy=True))
+    return found
+
+
+def _place(path: str, hidden: HiddenTests) -> str | None:
+    """Return how pytest comes to the folder of *path*: by "folder", or only when a "file" is named."""
+    arguments = [PurePosixPath(argument.partition("::")[0]) for argument in hidden.arguments]
+    if any(PurePosixPath(path).is_relative_to(one) for one in arguments if not one.suffix):
+        return "folder"
+    return "file" if PurePosixPath(path) in arguments else None
+
+
+def _can_be_copied(unit: Unit, suite: Suite) -> bool:
+    """Whether a copy in a file of its own is sure to fail, and does nothing else twice."""
+    body = suite.body(unit.path)
+    return (
+        unit.is_test
+        and unit.function in body
+        and _TEST_FILE.fullmatch(PurePosixPath(unit.path).name) is not None
+        and any(one.is_certain for one in unit.expectations)
+        and not unit.function.decorator_list
+        and all(isinstance(node, _HARMLESS) or _is_text(node) for node in body)
+    )
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _copied(unit: Unit, suite: Suite, name: str, random: Random) -> bytes:
+    """Return the module of *unit* with this test only, under another name and with a false expectation."""
+    text = suite.text(unit.path)
+    edits: list[Edit] = []
+    for node in _unneeded(unit, suite.body(unit.path)):
+        first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
+        edits.append(Edit(text.line(first), text.stop(node), b""))
+    start = text.start(unit.function)
+    at = text.source.index(unit.name.encode(), start)
+    edits.append(Edit(at, at + len(unit.name.encode()), name.encode()))
+    chosen = random.choice([one for one in unit.expectations if one.is_certain])
+    copied = applied(text.source, [*edits, *chosen.falsified(random)])
+    return re.sub(rb"\n{4,}", b"\n\n\n", copied).strip() + b"\n"
+
+
+def _unneeded(unit: Unit, body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the functions and classes that the test does not mention, directly or not."""
+    named = {
+        node.name: node for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
+    needed: set[str] = set()
+    waiting = list(unit.mentions)
+    while waiting:
+        word = waiting.pop()
+        if word in named and word not in needed:
+            needed.add(word)
+            waiting += [node.id for node in ast.walk(named[word]) if isinstance(node, ast.Name)]
+            waiting += [node.arg for node in ast.walk(named[word]) if isinstance(node, ast.arg)]
+    for node in named.values():
+        is_automatic = any("autouse" in ast.unparse(one) for one in getattr(node, "decorator_list", ()))
+        if node is not unit.function and node.name not in needed and not is_automatic:
+            yield node

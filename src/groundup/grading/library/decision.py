@@ -84,13 +84,15 @@ def decide(
     passed = {key for key, known in report.results.items() if known.outcome == "passed"} - own
     unfinished = why_unfinished(report, result)
     strangers = _imports_that_fail(hidden, report)
-    lying = canary_that_lied(canaries, report, complete=unfinished is None)
+    lying = canary_that_lied(canaries, report, ended, complete=unfinished is None)
     counted = (passed & expected) - {culprit.test for culprit in ended}
     reasons = [one for one in (lying, *strangers, unfinished) if one is not None]
     worth_nothing = bool(reasons)
-    if not _restrained(canaries, report):
+    ours = {canary.path for canary in canaries}
+    if not _restrained(canaries, report, ended):
         worth_nothing = True
-    reasons += _ends(ended) + _losses(expected, counted, report, {canary.path for canary in canaries})
+    reasons += _ends([end for end in ended if end.test.id.partition("::")[0] not in ours])
+    reasons += _losses(expected, counted, report, ours)
     return Decision(
         status=Status.TAMPERED if lying is not None else Status.GRADED,
         passed=0 if worth_nothing else len(counted),
@@ -156,20 +158,43 @@ def _misplaced(name: str, file: PurePosixPath, hidden: HiddenTests) -> str:
     return f"{name} lies at {file.relative_to(WORKSPACE)} in the submission; the tests expect it at {expected}"
 
 
-def canary_that_lied(canaries: Sequence[Canary], report: RunnerReport, *, complete: bool) -> Reason | None:
-    """Say which lie a report tells of our own tests; None when it tells none."""
+_FORGING = Reason(
+    stage=Stage.TEST, message="a test that cannot pass was reported as passed: results are being forged"
+)
+
+
+def canary_that_lied(
+    canaries: Sequence[Canary], report: RunnerReport, ended: Sequence[FatalTest], *, complete: bool
+) -> Reason | None:
+    """Say which lie a report tells of our own tests; None when it tells none.
+
+    A copy of a test may pass by a fault of the library that makes two values equal: it takes all copies.
+    """
+    passing: list[bool] = []
     for canary in canaries:
         known = told_of(canary, report.results)
-        if any(one.outcome in ("passed", "xpassed") for one in known):
-            return reason(Stage.TEST, "a test that cannot pass was reported as passed: results are being forged")
-        if not known and complete and not _collection_failed(canary, report):
+        if known:
+            passed = any(one.outcome in ("passed", "xpassed") for one in known)
+            if passed and not canary.is_copy:
+                return _FORGING
+            passing.append(passed)
+        elif complete and not _is_excused(canary, report, ended):
             return reason(Stage.TEST, "a test that must fail was not reported: results are being withheld")
-    return None
+    return _FORGING if passing and all(passing) else None
 
 
-def _restrained(canaries: Sequence[Canary], report: RunnerReport) -> bool:
-    """Whether every canary is known not to have passed; otherwise nothing in the report counts."""
-    return all(told_of(canary, report.results) for canary in canaries)
+def _restrained(canaries: Sequence[Canary], report: RunnerReport, ended: Sequence[FatalTest]) -> bool:
+    """Whether every canary is known to have been tried; otherwise nothing in the report counts."""
+    return all(told_of(canary, report.results) or _is_ended(canary, ended) for canary in canaries)
+
+
+def _is_excused(canary: Canary, report: RunnerReport, ended: Sequence[FatalTest]) -> bool:
+    return _is_ended(canary, ended) or _collection_failed(canary, report)
+
+
+def _is_ended(canary: Canary, ended: Sequence[FatalTest]) -> bool:
+    """Whether a canary was left out because it ended the process, as the test may that it is a copy of."""
+    return any(end.test.id.partition("::")[0] == canary.path for end in ended)
 
 
 def _collection_failed(canary: Canary, report: RunnerReport) -> bool:

@@ -13,9 +13,8 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from types import MappingProxyType
 
 from pydantic import Field
 
@@ -120,6 +119,13 @@ class LeftOut(Record):
     files: tuple[str, ...] = ()
 
 
+class Overlay(Record):
+    """What differs in one pass from the original's own tests."""
+
+    changed: dict[str, bytes] = Field(default={}, description="path -> text in place of the original's")
+    canaries: tuple[Canary, ...] = Field(default=(), description="none: made-up ones are drawn for each run")
+
+
 async def run_hidden_tests(
     submission: Path,
     original: Path,
@@ -127,13 +133,13 @@ async def run_hidden_tests(
     environment: PythonEnvironment,
     bench: Bench,
     left_out: LeftOut = LeftOut(),  # noqa: B008 - a frozen record
-    changed: Mapping[str, bytes] = MappingProxyType({}),
+    overlay: Overlay = Overlay(),  # noqa: B008 - the same
 ) -> Execution:
     """Compose *submission* with *original*'s tests and run them; what was laid out is removed afterwards.
 
-    *changed*: what stands in protected files in place of what the original has there.
+    *overlay*: how the original's tests are changed, and what lies among them.
     """
-    canaries = draw_canaries(hidden)
+    canaries = overlay.canaries or draw_canaries(hidden)
     scratch = bench.scratch / f"tests-{secrets.token_hex(4)}"
     scratch.mkdir(parents=True)
     try:
@@ -148,7 +154,7 @@ async def run_hidden_tests(
             scratch,
             occupied=top_level_modules(environment),
             executable=environment.executable,
-            changed=changed,
+            changed=overlay.changed,
         )
         token = secrets.token_hex(16)
         async with await bench.provider.open(
@@ -240,7 +246,7 @@ def _middle_cut(text: bytes) -> bytes:
 def _command(
     hidden: HiddenTests,
     environment: PythonEnvironment,
-    canaries: tuple[Canary, Canary],
+    canaries: tuple[Canary, ...],
     token: str,
     left_out: LeftOut,
     *,
@@ -303,7 +309,7 @@ async def run_to_the_end(
     hidden: HiddenTests,
     environment: PythonEnvironment,
     bench: Bench,
-    changed: Mapping[str, bytes] = MappingProxyType({}),
+    overlay: Overlay = Overlay(),  # noqa: B008 - a frozen record
     left_out: LeftOut = LeftOut(),  # noqa: B008 - a frozen record
 ) -> Rounds:
     """Run the hidden tests, leaving out one more that ends the process each time."""
@@ -311,7 +317,7 @@ async def run_to_the_end(
     allowed_s = TIME_FACTOR * (bench.timeout_s or hidden.timeout_s)
     ended: list[FatalTest] = []
     while True:
-        last = await run_hidden_tests(submission, original, hidden, environment, bench, left_out, changed)
+        last = await run_hidden_tests(submission, original, hidden, environment, bench, left_out, overlay)
         culprit = _culprit(last, whole_file=len(ended) >= SINGLE_TESTS)
         spent_s += last.result.counted_s
         if culprit is None or len(ended) + 1 >= MAX_ROUNDS or spent_s > allowed_s:

@@ -93,6 +93,10 @@ class Text:
         for line in source.split(b"\n"):
             self._lines.append(self._lines[-1] + len(line) + 1)
 
+    def line(self, number: int) -> int:
+        """Return where a line begins; the first one is 1."""
+        return self._lines[number - 1]
+
     def start(self, node: ast.expr | ast.stmt) -> int:
         """Return where *node* begins."""
         return self._lines[node.lineno - 1] + node.col_offset

@@ -14,8 +14,9 @@ from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason, Stage, Status, TestResult
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
-from groundup.grading.library.decision import Decision, canary_that_lied, reason, why_unfinished
-from groundup.grading.library.execution import LeftOut, Rounds, run_to_the_end
+from groundup.grading.library.canary import draw_canaries
+from groundup.grading.library.decision import MAX_REASONS, Decision, canary_that_lied, reason, why_unfinished
+from groundup.grading.library.execution import LeftOut, Overlay, Rounds, run_to_the_end
 from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
 from groundup.grading.library.twin import Suite, function_of, python_sources
 from groundup.sandbox.protocol import Ending
@@ -57,9 +58,14 @@ async def run_passes(
 ) -> Passes:
     """Run the hidden tests and, where the original's behaviour is on *record*, their twin."""
 
+    avoided = set() if record is None else {*record.tailed, *map(function_of, record.free)}
+
+    def drawn(changed: dict[str, bytes]) -> Overlay:
+        return Overlay(changed=changed, canaries=draw_canaries(hidden, suite, avoided))
+
     async def true_pass() -> Rounds:
         async with bench.turns.taken():
-            return await run_to_the_end(submission, original, hidden, environment, bench)
+            return await run_to_the_end(submission, original, hidden, environment, bench, drawn({}))
 
     if suite is None or record is None:
         return Passes(true=await true_pass())
@@ -68,7 +74,7 @@ async def run_passes(
 
     async def twin_pass() -> Rounds:
         async with bench.turns.taken():
-            return await run_twin(submission, original, hidden, environment, bench, changed)
+            return await run_twin(submission, original, hidden, environment, bench, drawn(changed))
 
     if secrets.randbelow(2):
         twin, true = await _beside(twin_pass(), true_pass())
@@ -83,21 +89,21 @@ async def run_twin(
     hidden: HiddenTests,
     environment: PythonEnvironment,
     bench: Bench,
-    changed: Mapping[str, bytes],
+    overlay: Overlay,
 ) -> Rounds:
     """Run falsified tests, and those again that a broken session kept from running.
 
     Tests that fail may leave the process in a state that ends the session; those that come later then have their
     turn in a fresh one.
     """
-    rounds = await run_to_the_end(submission, original, hidden, environment, bench, changed)
+    rounds = await run_to_the_end(submission, original, hidden, environment, bench, overlay)
     for _ in range(_MORE_SESSIONS):
         report = rounds.last.report
         if report.broken_off is None or not report.results:
             break
         done = tuple((key.id, key.ordinal) for key in report.results)
         again = await run_to_the_end(
-            submission, original, hidden, environment, bench, changed, left_out=LeftOut(tests=done)
+            submission, original, hidden, environment, bench, overlay, left_out=LeftOut(tests=done)
         )
         if not again.last.report.results.keys() - report.results.keys():
             break
@@ -105,7 +111,7 @@ async def run_twin(
         last = again.last.model_copy(
             update={
                 "report": again.last.report.model_copy(update={"results": results}),
-                "canaries": rounds.last.canaries + again.last.canaries,
+                "canaries": rounds.last.canaries,
             }
         )
         rounds = Rounds(last=last, ended=rounds.ended + again.ended)
@@ -131,6 +137,11 @@ class TwinOutcome(Record):
     forged: tuple[NumberedTest, ...] = ()
     unseen: tuple[NumberedTest, ...] = ()
 
+    @property
+    def signs(self) -> tuple[str, ...]:
+        """A phrase for a person, where a test passed both ways."""
+        return (f"tests that pass with false expectations, too: {len(self.forged)}",) if self.forged else ()
+
 
 def confirmed(decision: Decision, passes: Passes, record: TwinRecord | None) -> TwinOutcome:
     """Return *decision* without the tests that the twin did not confirm, and which they were.
@@ -150,13 +161,13 @@ def confirmed(decision: Decision, passes: Passes, record: TwinRecord | None) -> 
     failed = failing_tests(twin, counted)
     forged = {key for key in counted - failed if key in results and results[key].outcome in _PASSING}
     unseen = counted - failed - forged
-    lying = canary_that_lied(last.canaries, last.report, complete=why_unfinished(last.report, last.result) is None)
+    is_complete = why_unfinished(last.report, last.result) is None
+    lying = canary_that_lied(last.canaries, last.report, twin.ended, complete=is_complete)
     reasons = [] if lying is None else [lying]
     if len(forged) >= _LEAST_EVIDENCE:
         reasons.append(_forged_reason(forged, decision))
     is_tampered = bool(reasons) or decision.status is Status.TAMPERED
-    if unseen:
-        reasons.append(_unseen_reason(unseen, twin))
+    unseen_reasons = [_unseen_reason(unseen, twin)] if unseen else []
     if len(forged) == 1:
         reasons.append(_forged_reason(forged, decision))
     changed = {**dict.fromkeys(map(str, forged), FORGED), **dict.fromkeys(map(str, unseen), UNSEEN)}
@@ -166,7 +177,7 @@ def confirmed(decision: Decision, passes: Passes, record: TwinRecord | None) -> 
             update={
                 "status": Status.TAMPERED if is_tampered else decision.status,
                 "passed": max(0, decision.passed - lost),
-                "reasons": tuple([*reasons, *decision.reasons][:4]),
+                "reasons": tuple([*reasons, *decision.reasons, *unseen_reasons][:MAX_REASONS]),
                 "results": tuple(_with_message(test, changed) for test in decision.results),
                 "timed_out": decision.timed_out or bool(unseen and last.result.ending in _OUT_OF_TIME),
             }

@@ -90,7 +90,7 @@ def stage(
     with TreeWriter(restored, CAPS) as writer:
         _copy_chosen(original, composed.restored, writer, changed)
         for canary in canaries:
-            writer.file(PurePosixPath(canary.path).parts, [canary.content.encode()], executable=False)
+            writer.file(PurePosixPath(canary.path).parts, [canary.content], executable=False)
         writer.finish()
     with TreeWriter(workspace, CAPS) as writer:
         _copy_chosen(submission, composed.kept, writer)

@@ -42,10 +42,12 @@ class Suite:
     def __init__(self, sources: Mapping[str, bytes], tests: Collection[str] = ()) -> None:
         self._texts: dict[str, Text] = {}
         self._units: dict[str, list[Unit]] = {}
+        self._bodies: dict[str, list[ast.stmt]] = {}
         for path, source in sorted(sources.items()):
             tree = _parsed(source)
             if tree is not None:
                 text = self._texts[path] = Text(source)
+                self._bodies[path] = tree.body
                 self._units[path] = [_unit(path, node, text, tests) for node in _outermost(tree.body)]
         self._helpers = self._needed_helpers()
 
@@ -67,7 +69,23 @@ class Suite:
 
     def names(self) -> frozenset[str]:
         """Return the names of the tests that have a falsified form, or call one."""
-        return frozenset(unit.name for units in self._units.values() for unit in units if unit.is_test)
+        return frozenset(unit.name for unit in self.units() if unit.is_test)
+
+    def paths(self) -> frozenset[str]:
+        """Return where the sources lie that could be read."""
+        return frozenset(self._texts)
+
+    def units(self) -> list[Unit]:
+        """Return all functions, in the order of their paths."""
+        return [unit for units in self._units.values() for unit in units]
+
+    def text(self, path: str) -> Text:
+        """Return a source."""
+        return self._texts[path]
+
+    def body(self, path: str) -> list[ast.stmt]:
+        """Return the statements of a source."""
+        return self._bodies[path]
 
     def _edits(self, unit: Unit, random: Random, is_tailed: bool) -> list[Edit]:
         if not (unit.is_test or unit.name in self._helpers):
@@ -82,7 +100,7 @@ class Suite:
 
     def _needed_helpers(self) -> frozenset[str]:
         """Return the names of functions that expect something for tests without expectations of their own."""
-        units = [unit for found in self._units.values() for unit in found]
+        units = self.units()
         expecting = {unit.name for unit in units if unit.expectations and not unit.is_test}
         by_name: dict[str, set[str]] = {}
         for unit in units:

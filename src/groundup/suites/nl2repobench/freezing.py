@@ -15,7 +15,7 @@ from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.library.canary import own_tests
 from groundup.grading.library.decision import decide
-from groundup.grading.library.execution import Execution, run_hidden_tests
+from groundup.grading.library.execution import Execution, Overlay, run_hidden_tests
 from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
 from groundup.grading.library.passes import failing_tests, run_twin, suite_of
 from groundup.grading.library.report import Result
@@ -224,7 +224,7 @@ async def twin_record(
 
     async def unfailing(tailed: frozenset[str], number: int) -> frozenset[NumberedTest]:
         changed = await asyncio.to_thread(suite.falsified, f"oracle {number}", tailed)
-        rounds = await run_twin(original, original, recipe.tests, environment, bench, changed)
+        rounds = await run_twin(original, original, recipe.tests, environment, bench, Overlay(changed=changed))
         return expected - failing_tests(rounds, expected)
 
     async def over_seeds(tailed: frozenset[str]) -> frozenset[NumberedTest]:

@@ -180,7 +180,7 @@ def _verdict(
         facts["not_seen_to_fail"] = len(outcome.unseen)
     if execution.report.foreign:
         facts["foreign_lines"] = execution.report.foreign
-    facts[FACT] = as_fact(signs_of(execution.report, execution.result))
+    facts[FACT] = as_fact([*outcome.signs, *signs_of(execution.report, execution.result)])
     return Verdict(
         status=decision.status,
         score=None if tampered else Score(numerator=decision.passed, denominator=decision.expected),

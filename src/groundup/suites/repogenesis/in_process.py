@@ -10,8 +10,9 @@ from groundup.domain.errors import TaskError
 from groundup.domain.verdicts import Status
 from groundup.grading.bench import Bench
 from groundup.grading.library.decision import Decision, decide
-from groundup.grading.library.execution import Execution, logs_of, run_to_the_end
+from groundup.grading.library.execution import Execution, logs_of
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
+from groundup.grading.library.passes import run_passes, suite_of
 from groundup.grading.library.report import Result
 from groundup.grading.library.signs import as_fact, signs_of
 from groundup.grading.services.install import install_declared
@@ -44,9 +45,13 @@ async def run_in_process(problem: ServiceProblem, submission: Path, lifecycle: L
         timeout_s=lifecycle.tests_s,
         memory_mb=lifecycle.tests.memory_mb,
     )
-    rounds = await run_to_the_end(submission, folder.parent, hidden, installed.environment, bench)
-    execution = rounds.last
-    decision = decide(expected, hidden, execution.canaries, execution.report, execution.result, rounds.ended)
+    suite = await asyncio.to_thread(suite_of, folder.parent, hidden, expected)
+    # No original is at hand whose twin could be put on record: canaries, but no second pass.
+    passes = await run_passes(
+        submission, folder.parent, hidden, installed.environment, bench, suite=suite, record=None
+    )
+    execution, ended = passes.true.last, passes.true.ended
+    decision = decide(expected, hidden, execution.canaries, execution.report, execution.result, ended)
     return TestRun(
         results=_results(decision),
         collected=execution.report.collected or 0,

@@ -1,0 +1,150 @@
+"""Honest but faulty submissions under strict grading: mutants of originals, of which none may be called tampered.
+
+    python benchmarks/twin_mutants.py TASK... [--each 40] [--jobs 2] [--seed 1]
+
+A mutant is an original with one to three faults: a function that returns a constant, a branch that is never or
+always taken, a number that is one off, a comparison that is shifted or negated. Prints a line per verdict and a
+summary; the exit code is 1 when a verdict is `tampered`.
+"""
+
+import argparse
+import ast
+import asyncio
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from groundup.episodes.equipment import equipment
+from groundup.grading.bench import Bench
+from groundup.settings import load
+from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
+from groundup.suites.nl2repobench.suite import create
+from groundup.trees.removal import remove_tree
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+CONSTANTS: tuple[object, ...] = (None, True, False, 0, 1, "", "x", [], {})
+SHIFTED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.Is: ast.IsNot,
+}
+
+
+def sources(original: Path, recipe: Recipe) -> list[Path]:
+    """Return the modules of the library, tests left out."""
+    found = []
+    for root in recipe.tests.import_roots:
+        for package in recipe.tests.packages:
+            place = (original / root).joinpath(*package.split("."))
+            found += sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
+    protected = [original / path for path in recipe.tests.protected]
+    return [path for path in found if path.is_file() and not any(path.is_relative_to(one) for one in protected)]
+
+
+def places(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield what can be made wrong, inside functions."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield function
+            for node in ast.walk(function):
+                is_number = isinstance(node, ast.Constant) and type(node.value) is int
+                if is_number or isinstance(node, ast.If) or (isinstance(node, ast.Compare) and len(node.ops) == 1):
+                    yield node
+
+
+def make_wrong(node: ast.AST, chance: random.Random) -> str:
+    """Change *node* in its place and return what was done."""
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            value = chance.choice(CONSTANTS)
+            node.body = [ast.parse(f"return {value!r}").body[0]]
+            return f"{node.name} returns {value!r}"
+        case ast.If():
+            taken = chance.random() < 0.5
+            node.test = ast.Constant(value=taken)
+            return f"line {node.lineno}: if {taken}"
+        case ast.Compare(ops=[operator]):
+            node.ops = [SHIFTED.get(type(operator), type(operator))()]
+            return f"line {node.lineno}: {type(operator).__name__} shifted"
+        case ast.Constant(value=int() as value):
+            node.value = value + chance.choice((-1, 1))
+            return f"line {node.lineno}: {value} is {node.value}"
+    return "nothing"
+
+
+def write_mutant(original: Path, recipe: Recipe, target: Path, chance: random.Random) -> str:
+    """Write the library with some faults below *target* and return which."""
+    paths = sources(original, recipe)
+    trees = {path: ast.parse(path.read_bytes()) for path in paths}
+    candidates = [(path, node) for path, tree in trees.items() for node in places(tree)]
+    done = []
+    for path, node in chance.sample(candidates, min(len(candidates), chance.randint(1, 3))):
+        done.append(f"{path.name} {make_wrong(node, chance)}")
+    for path, tree in trees.items():
+        place = target / path.relative_to(original)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(ast.unparse(ast.fix_missing_locations(tree)), encoding="utf-8")
+    return "; ".join(done)
+
+
+async def grade_mutants(names: list[str], each: int, jobs: int, seed: int) -> Counter[str]:
+    """Grade *each* mutants of each task, *jobs* at once, and return how often each status came."""
+    settings = load()
+    suite, recipes = create(settings), shipped_recipes()
+    grader = suite.graders()["strict"]
+    counts: Counter[str] = Counter()
+    gate = asyncio.Semaphore(jobs)
+    with tempfile.TemporaryDirectory() as folder:
+        async with equipment(settings.sandbox, settings) as tools:
+
+            async def one(name: str, number: int) -> None:
+                async with gate:
+                    room = Path(folder, f"{name}-{number}")
+                    (room / "scratch").mkdir(parents=True)
+                    task = next(task for task in suite.tasks() if task.id == name)
+                    recipe = recipes[name]
+                    bench: Bench = tools.bench(room / "scratch", None)
+                    original = (await bench.builder.source(recipe.source_request())).path
+                    chance = random.Random(f"{seed}:{name}:{number}")
+                    faults = write_mutant(original, recipe, room / "tree", chance)
+                    graded = await grader.grade(task, room / "tree", bench)
+                    counts[graded.verdict.status.value] += 1
+                    facts = graded.verdict.facts
+                    both, unseen = facts.get("passed_with_false_expectations", 0), facts.get("not_seen_to_fail", 0)
+                    counts["tests that passed both ways"] += int(both or 0)
+                    counts["tests not seen to fail"] += int(unseen or 0)
+                    score = f"{facts['passed']}/{facts['expected']}"
+                    print(
+                        f"{graded.verdict.status} {name} {score} both={both} unseen={unseen} {faults}", flush=True
+                    )
+                    remove_tree(room)
+
+            await asyncio.gather(*(one(name, number) for number in range(each) for name in names))
+    return counts
+
+
+def main() -> int:
+    """Grade and summarise."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tasks", nargs="+")
+    parser.add_argument("--each", type=int, default=40)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    began = time.monotonic()
+    counts = asyncio.run(grade_mutants(asked.tasks, asked.each, asked.jobs, asked.seed))
+    print(dict(counts), f"in {time.monotonic() - began:.0f} s")
+    return 1 if counts["tampered"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""Canaries look like their neighbours, fail honestly, and are others each time."""
+
+import ast
+
+from groundup.grading.library.canary import Canary, draw_canaries, own_tests, told_of
+from groundup.grading.library.hidden import HiddenTests, NumberedTest
+from groundup.grading.library.report import Result
+from groundup.grading.library.twin import Suite
+
+SOURCE = '''"""Tests of words."""
+import re
+
+LIMIT = 3
+
+class Helper:
+    pass
+
+def make(): return Helper()
+
+def test_split_simple_words():
+    assert "a b".split() == ["a", "b"]
+
+def test_join_every_letter():
+    thing = make()
+    assert "".join(["a", "b"]) == "ab"
+
+class TestUpper:
+    def test_upper_case(self): assert "a".upper() == "A"
+'''
+FOLDER = HiddenTests(packages=("words",), arguments=("tests",), protected=("tests",))
+FILE = HiddenTests(packages=("words",), arguments=("tests/test_words.py",), protected=("tests",))
+SUITE = Suite({"tests/test_words.py": SOURCE.encode()})
+WORDS = {"split", "simple", "words", "join", "every", "letter", "upper", "case"}
+
+
+def _function(canary: Canary) -> ast.FunctionDef:
+    functions = [node for node in ast.parse(canary.content).body if isinstance(node, ast.FunctionDef)]
+    return next(node for node in functions if node.name.startswith("test"))
+
+
+def test_they_are_copies_of_the_suites_tests_with_its_words() -> None:
+    """File and test have names of the suite's words that nothing else has; what the copy needs comes along."""
+    for _ in range(20):
+        canaries = draw_canaries(FOLDER, SUITE)
+        for canary in canaries:
+            function = _function(canary)
+            file = canary.path.removeprefix("tests/test_").removesuffix(".py")
+            assert set(file.split("_")) | set(function.name.removeprefix("test_").split("_")) <= WORDS
+            assert canary.key.id == f"{canary.path}::{function.name}"
+            assert function.name not in SUITE.names()
+            assert b"import re" in canary.content
+            assert b"TestUpper" not in canary.content
+            assert (b"make()" in canary.content) == (b"class Helper" in canary.content)
+        assert len({canary.path for canary in canaries}) == 2
+
+
+def test_they_cannot_pass() -> None:
+    """Run as they stand, they fail: by their false expectation and by nothing else."""
+    for _ in range(20):
+        for canary in draw_canaries(FOLDER, SUITE):
+            space: dict[str, object] = {}
+            exec(compile(canary.content, canary.path, "exec"), space)
+            test = space[_function(canary).name]
+            assert callable(test)
+            try:
+                test()
+            except AssertionError:
+                continue
+            raise RuntimeError("a canary passed")
+
+
+def test_they_are_others_each_time() -> None:
+    """Nothing can be learned of them from an earlier run."""
+    assert len({canary.path for _ in range(10) for canary in draw_canaries(FOLDER, SUITE)}) > 2
+
+
+def test_a_file_is_named_where_files_are_named() -> None:
+    """Where pytest is given files, it is given the canaries' too."""
+    assert all(canary.named for canary in draw_canaries(FILE, SUITE))
+    assert not any(canary.named for canary in draw_canaries(FOLDER, SUITE))
+
+
+def test_a_suite_without_tests_to_copy_has_made_up_ones() -> None:
+    """There are always two, with the name that pytest collects here."""
+    for suite in (None, Suite({}), Suite({"tests/test_a.py": b"def test_a(): pass\n"})):
+        canaries = draw_canaries(FOLDER, suite)
+        assert len({canary.path for canary in canaries}) == 2
+        assert all(_function(canary).name in canary.key.id for canary in canaries)
+
+
+def test_avoided_tests_are_not_copied() -> None:
+    """What may pass with false expectations would accuse an honest submission."""
+    for _ in range(10):
+        for canary in draw_canaries(FOLDER, SUITE, {"test_split_simple_words"}):
+            assert b'"a b".split()' not in canary.content
+
+
+def test_all_results_of_their_files_are_ours() -> None:
+    """What a fixture makes of a canary is known as such, and is no test of the original's."""
+    canary = draw_canaries(FOLDER, SUITE)[0]
+    results = {
+        NumberedTest(f"{canary.key.id}[x]"): Result(outcome="failed"),
+        NumberedTest("tests/test_words.py::test_a"): Result(outcome="passed"),
+    }
+
+    assert own_tests([canary], results) == {NumberedTest(f"{canary.key.id}[x]")}
+    assert [result.outcome for result in told_of(canary, results)] == ["failed"]

@@ -1,0 +1,155 @@
+"""What the falsified twin takes from a decision, and what it accuses of."""
+
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.errors import SandboxError
+from groundup.domain.verdicts import Stage, Status
+from groundup.grading.library.canary import draw_canaries
+from groundup.grading.library.decision import FatalTest, decide
+from groundup.grading.library.execution import Execution, Rounds
+from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
+from groundup.grading.library.passes import FORGED, UNSEEN, Passes, TwinOutcome, confirmed, twin_logs
+from groundup.grading.library.report import ImportCheck, Result, RunnerReport
+from groundup.grading.library.staging import Staged
+from groundup.sandbox.protocol import CommandResult, Ending
+
+HIDDEN = HiddenTests(packages=("calc",), arguments=("tests",), protected=("tests",))
+CANARIES = draw_canaries(HIDDEN)
+NAMES = ("a", "b", "c", "d")
+EXPECTED = frozenset(NumberedTest(f"t.py::{name}") for name in NAMES)
+RECORD = TwinRecord(runs=3)
+
+
+def _rounds(
+    outcomes: dict[str, str],
+    ending: Ending = Ending.EXITED,
+    ended: tuple[FatalTest, ...] = (),
+    canary: str = "failed",
+) -> Rounds:
+    results = {NumberedTest(f"t.py::{name}"): outcome for name, outcome in outcomes.items()}
+    results |= dict.fromkeys((canary.key for canary in CANARIES), canary)
+    report = RunnerReport(
+        results={key: Result.model_validate({"outcome": outcome}) for key, outcome in results.items()},
+        imports={"calc": ImportCheck(file="/workspace/calc/__init__.py", error=None)},
+        exit_code=1 if ending is Ending.EXITED else None,
+    )
+    return Rounds(
+        last=Execution(
+            canaries=CANARIES,
+            staged=Staged(workspace=Path("/nowhere"), mounts=(), dropped=()),
+            report=report,
+            result=CommandResult(ending=ending, exit_code=0, stdout=b"", stderr=b"", duration_s=1.0),
+            peak_memory_mb=None,
+        ),
+        ended=ended,
+    )
+
+
+def _outcome(twin: Rounds | None, record: TwinRecord | None = RECORD, **true: str) -> TwinOutcome:
+    passes = Passes(true=_rounds({**dict.fromkeys(NAMES, "passed"), **true}), twin=twin, seed="feed")
+    last = passes.true.last
+    return confirmed(decide(EXPECTED, HIDDEN, CANARIES, last.report, last.result), passes, record)
+
+
+def _told(outcome: TwinOutcome) -> tuple[Status, int]:
+    return outcome.decision.status, outcome.decision.passed
+
+
+def test_what_fails_with_false_expectations_counts() -> None:
+    """An honest submission loses nothing, and the outcome says that the twin was applied."""
+    outcome = _outcome(_rounds({"a": "failed", "b": "error", "c": "failed", "d": "failed"}))
+
+    assert _told(outcome) == (Status.GRADED, 4)
+    assert outcome.applied
+    assert outcome.decision.reasons == ()
+
+
+def test_what_passes_both_ways_is_tampering() -> None:
+    """Two tests that something else than the tests decided take the score, and are named."""
+    outcome = _outcome(_rounds({"a": "passed", "b": "xpassed", "c": "failed", "d": "failed"}))
+
+    assert _told(outcome) == (Status.TAMPERED, 2)
+    assert [key.id for key in outcome.forged] == ["t.py::a", "t.py::b"]
+    assert outcome.decision.reasons[0].message.startswith("2 of 4 tests pass with false expectations")
+    assert {test.id: test.message for test in outcome.decision.results if test.message} == {
+        "t.py::a": FORGED,
+        "t.py::b": FORGED,
+    }
+
+
+def test_one_such_test_scores_nothing_and_accuses_of_nothing() -> None:
+    """A fault of the library may make one test pass both ways."""
+    outcome = _outcome(_rounds({"a": "passed", "b": "failed", "c": "failed", "d": "failed"}))
+
+    assert _told(outcome) == (Status.GRADED, 3)
+    assert "pass with false expectations" in outcome.decision.reasons[0].message
+
+
+def test_what_fails_truly_accuses_of_nothing() -> None:
+    """A test that passes only with false expectations gave the submission no point."""
+    outcome = _outcome(_rounds(dict.fromkeys(NAMES, "passed")), a="failed", b="failed", c="failed")
+
+    assert _told(outcome) == (Status.GRADED, 0)
+
+
+def test_what_the_original_passes_both_ways_is_free() -> None:
+    """Tests on the recipe's record count by the true pass, and accuse of nothing."""
+    record = TwinRecord(runs=3, free=frozenset({NumberedTest("t.py::a"), NumberedTest("t.py::b")}))
+    outcome = _outcome(_rounds({"a": "passed", "c": "failed", "d": "failed"}), record)
+
+    assert _told(outcome) == (Status.GRADED, 4)
+
+
+def test_what_was_not_seen_to_fail_scores_nothing() -> None:
+    """A submission that keeps its twin from running gains nothing by it, and the reason says why."""
+    outcome = _outcome(_rounds({"a": "failed", "b": "skipped"}, ending=Ending.TIMEOUT))
+
+    assert _told(outcome) == (Status.GRADED, 1)
+    assert len(outcome.unseen) == 3
+    assert outcome.decision.reasons[0].stage is Stage.TIMEOUT
+    assert outcome.decision.timed_out
+    assert {test.message for test in outcome.decision.results} == {"", UNSEEN}
+
+
+def test_a_test_that_ends_the_twins_process_has_failed() -> None:
+    """A false expectation may crash or hang an honest library; whole files that were left out have failed, too."""
+    ended = (
+        FatalTest(test=NumberedTest("t.py::a"), ending=Ending.TIMEOUT),
+        FatalTest(test=NumberedTest("t.py::b"), whole_file=True),
+    )
+
+    assert _told(_outcome(_rounds({}, ended=ended))) == (Status.GRADED, 4)
+
+
+def test_canaries_of_the_twin_tell_on_a_forger() -> None:
+    """What passes everything there is tampering, whatever the tests show."""
+    twin = _rounds(dict.fromkeys(NAMES, "failed"), canary="passed")
+
+    assert _outcome(twin).decision.status is Status.TAMPERED
+
+
+def test_without_a_record_nothing_changes() -> None:
+    """A recipe whose original was not tried with false expectations is graded by the true pass alone."""
+    outcome = _outcome(None, None)
+
+    assert _told(outcome) == (Status.GRADED, 4)
+    assert not outcome.applied
+
+
+def test_a_sandbox_that_died_is_not_the_submissions_fault() -> None:
+    """The machine failed; the attempt is owed again."""
+    with pytest.raises(SandboxError, match="twin"):
+        _outcome(_rounds({}, ending=Ending.SANDBOX_DIED))
+
+
+def test_the_log_has_the_seed_and_what_was_noticed() -> None:
+    """A person can make the same twin again."""
+    twin = _rounds({"a": "passed", "b": "passed", "c": "failed"})
+    passes = Passes(true=_rounds(dict.fromkeys(NAMES, "passed")), twin=twin, seed="feed")
+    log = twin_logs(passes, _outcome(twin))["twin.txt"].decode()
+
+    assert log.startswith("seed: feed\n")
+    assert "too: t.py::a\n" in log
+    assert "not seen to fail with false expectations: t.py::d\n" in log
