@@ -266,3 +266,14 @@ def test_a_canary_that_ends_the_process_is_not_withheld() -> None:
 
     assert (decision.status, decision.passed) == (Status.GRADED, 3)
     assert not any("ended the test process" in reason.message for reason in decision.reasons)
+
+
+def test_a_copy_that_cannot_be_collected_costs_nothing() -> None:
+    """It is a copy from a file that an honest, unfinished library cannot serve; the other files still count."""
+    copies = tuple(canary.model_copy(update={"is_copy": True}) for canary in CANARIES)
+    report = _report(ALL_PASSED, collection_errors={copies[0].path: "ImportError"})
+    results = {key: result for key, result in report.results.items() if key != copies[0].key}
+    decision = _decide(report.model_copy(update={"results": results}), canaries=copies)
+
+    assert (decision.status, decision.passed) == (Status.GRADED, 3)
+    assert not any(reason.stage is Stage.COLLECTION for reason in decision.reasons)

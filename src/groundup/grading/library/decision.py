@@ -184,8 +184,16 @@ def canary_that_lied(
 
 
 def _restrained(canaries: Sequence[Canary], report: RunnerReport, ended: Sequence[FatalTest]) -> bool:
-    """Whether every canary is known to have been tried; otherwise nothing in the report counts."""
-    return all(told_of(canary, report.results) or _is_ended(canary, ended) for canary in canaries)
+    """Whether every canary is known to have been tried; otherwise nothing in the report counts.
+
+    A copy cannot be collected where the file cannot that it is a copy of.
+    """
+    return all(
+        told_of(canary, report.results)
+        or _is_ended(canary, ended)
+        or (canary.is_copy and _collection_failed(canary, report))
+        for canary in canaries
+    )
 
 
 def _is_excused(canary: Canary, report: RunnerReport, ended: Sequence[FatalTest]) -> bool:
