@@ -1,11 +1,8 @@
 """Measuring what sandboxes hold on disks, and deciding who fills one."""
 
-import mmap
 import os
 import signal
 from pathlib import Path
-
-import pytest
 
 from groundup.sandbox.launcher.disks import FREE_FLOOR_BYTES, DiskWatch, FullDisk, nameless_bytes
 from groundup.sandbox.launcher.limits import Refusals, SandboxGroups, processes_below
@@ -42,23 +39,6 @@ def test_removed_files_count_while_they_are_open(tmp_path: Path) -> None:
         (tmp_path / "file").unlink()
         assert last([os.getpid()])[tmp_path.stat().st_dev] - before == 4 << 20
     assert last([os.getpid()]).get(tmp_path.stat().st_dev, 0) == before
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may look into mappings")
-def test_removed_files_count_while_they_are_mapped(tmp_path: Path) -> None:
-    """A file without name and descriptor counts as long as it is mapped."""
-    before = last([os.getpid()]).get(tmp_path.stat().st_dev, 0)
-    with (tmp_path / "file").open("w+b") as file:
-        file.write(bytes(4 << 20))
-        file.flush()
-        mapped = mmap.mmap(file.fileno(), 4 << 20)
-        (tmp_path / "file").unlink()
-    try:
-        after = last([os.getpid()])[tmp_path.stat().st_dev]
-    except KeyError:
-        pytest.skip("this root may not look into mappings")
-    mapped.close()
-    assert after - before == 4 << 20
 
 
 def test_a_file_that_loses_its_name_meanwhile_is_not_counted_twice(tmp_path: Path) -> None:
@@ -105,7 +85,7 @@ def test_refusals_without_end_are_a_bomb(tmp_path: Path) -> None:
         refusals, found = Refusals(), []
         for number, count in enumerate(counts):
             (tmp_path / "pids.events").write_text(f"max {count}\n")
-            found.append(refusals.are_a_bomb(SandboxGroups(2, {"pids": tmp_path}), number * 0.5 + 0.5))
+            found.append(refusals.are_a_bomb(SandboxGroups(2, {"pids": tmp_path}), number * 0.25 + 0.25))
         return found
 
     assert looked([0, 500, 1000, 1500, 2000]) == [False, False, False, False, True]

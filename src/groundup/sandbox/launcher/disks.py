@@ -1,8 +1,8 @@
 """Watching what sandboxes write to disks: files with a name, open files without one, and who fills a disk.
 
-A file that was removed while it is open or mapped has no name and needs its room all the same, so descriptors and
-mappings of the guest's processes are looked at as well. A file may lose its name between two looks and be counted
-twice: only a second round that agrees is believed.
+A file that was removed while it is open has no name and needs its room all the same, so descriptors of the guest's
+processes are looked at as well. A file may lose its name between two looks and be counted twice: only a second
+round that agrees is believed.
 """
 
 import os
@@ -115,29 +115,30 @@ class DiskWatch:
 
 
 def nameless_bytes(processes: Iterable[int]) -> Iterator[dict[int, int]]:
-    """Yield, now and then, by device the bytes of files without a name that *processes* have open or mapped.
+    """Yield, now and then, by device the bytes of files without a name that *processes* have open.
 
-    Mappings can be looked into by root only. Descriptors on their way through a socket are not seen.
+    Not seen are files that are mapped only, because whoever looks at the mappings of a process that forks waits for
+    it, which a fork bomb makes half a minute, and descriptors on their way through a socket.
     """
     found: dict[int, int] = {}
     seen: set[tuple[int, int]] = set()
     looks = 0
     for process in processes:
-        for place in (f"/proc/{process}/fd", f"/proc/{process}/map_files"):
-            for name in _names(place):
-                looks += 1
-                if looks > _MOST_LOOKS:
-                    return
-                if looks % 500 == 0:
-                    yield found
-                try:
-                    status = os.stat(f"{place}/{name}")
-                except OSError:
-                    continue
-                file = (status.st_dev, status.st_ino)
-                if stat.S_ISREG(status.st_mode) and status.st_nlink == 0 and file not in seen:
-                    seen.add(file)
-                    found[status.st_dev] = found.get(status.st_dev, 0) + status.st_blocks * 512
+        place = f"/proc/{process}/fd"
+        for name in _names(place):
+            looks += 1
+            if looks > _MOST_LOOKS:
+                return
+            if looks % 500 == 0:
+                yield found
+            try:
+                status = os.stat(f"{place}/{name}")
+            except OSError:
+                continue
+            file = (status.st_dev, status.st_ino)
+            if stat.S_ISREG(status.st_mode) and status.st_nlink == 0 and file not in seen:
+                seen.add(file)
+                found[status.st_dev] = found.get(status.st_dev, 0) + status.st_blocks * 512
     yield found
 
 

@@ -172,6 +172,7 @@ class Launcher:
             lent=box.lent,
             namespaces=network[1] if network else None,
             processors=box.processors,
+            group=box.group,
         )
         try:
             self._start(box, spawn, limits["cpus"])
@@ -195,7 +196,7 @@ class Launcher:
             box.cause = "placing"
             self._ended(box)
             return
-        self.placer.order(box.key, _folders(box.group), box.outer)
+        self._place(box, box.outer)
 
     def _on_close(self, request: dict[str, Any], given: list[int]) -> None:
         box = self.boxes.get(request["key"])
@@ -271,12 +272,12 @@ class Launcher:
         box.start_report += os.read(descriptor, 4096)
         if b"}" in box.start_report:
             box.init = int(json.loads(box.start_report)["child-pid"])
-            _prefer(box.init)
+            _prefer(box.init, -20)
             self._forget_info(box)
             if box.cause:
                 self._kill(box, box.cause)
             else:
-                self.placer.order(box.key, _folders(box.group), box.init)
+                self._place(box, box.init)
         elif not box.start_report.startswith(b"{"):
             self._forget_info(box)
 
@@ -286,6 +287,13 @@ class Launcher:
             self.starting.pop(box.info)
             os.close(box.info)
             box.info = -1
+
+    def _place(self, box: Box, pid: int) -> None:
+        """Have a process moved into the control groups, where it did not go by itself."""
+        if not box.group.can_be_entered:
+            self.placer.order(box.key, _folders(box.group), pid)
+        elif pid == box.init:
+            self.tell("placed", key=box.key)
 
     def _placed(self) -> None:
         """Hear that a process is in its control groups; the first one of the guest is the last to be moved."""
@@ -414,10 +422,10 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _prefer(pid: int) -> None:
-    """Let a supervisor be heard among hundreds of processes of its guest; its commands start as all others do."""
+def _prefer(pid: int, niceness: int) -> None:
+    """Let ourselves, or a supervisor, be heard among hundreds of processes of guests; children start as all others."""
     with contextlib.suppress(OSError):  # only root may
-        os.setpriority(os.PRIO_PROCESS, pid, -20)
+        os.setpriority(os.PRIO_PROCESS, pid, niceness)
 
 
 def _folders(group: SandboxGroups) -> list[str]:
@@ -433,6 +441,7 @@ def main(channel: int, state: str) -> None:
                 os.set_inheritable(int(name), False)  # what groundup passed on is for the launcher only
     kernel.adopt_orphans()
     kernel.forget_keys()
+    _prefer(os.getpid(), -10)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

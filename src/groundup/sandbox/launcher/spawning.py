@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from groundup.sandbox.launcher import kernel
+from groundup.sandbox.launcher.limits import SandboxGroups
 from groundup.sandbox.launcher.workspaces import lend
 
 STAGE = "/tmp/s"  # noqa: S108  # in a private mount namespace, on a tmpfs of its own
@@ -64,6 +65,7 @@ class Spawn:
     lent: tuple[int, ...]
     namespaces: tuple[int, int] | None
     processors: frozenset[int]
+    group: SandboxGroups
 
 
 def fork(work: Callable[[], object], errors: int | None = None) -> int:
@@ -78,6 +80,8 @@ def fork(work: Callable[[], object], errors: int | None = None) -> int:
         for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         kernel.die_with_parent(signal.SIGKILL)
+        if os.getpriority(os.PRIO_PROCESS, 0) < 0:
+            os.setpriority(os.PRIO_PROCESS, 0, 0)
         if os.getppid() == parent:
             work()
             code = 0
@@ -90,6 +94,8 @@ def fork(work: Callable[[], object], errors: int | None = None) -> int:
 
 def become_sandbox(spawn: Spawn) -> NoReturn:
     """Execute bubblewrap as the guest's user."""
+    if spawn.group.can_be_entered:
+        spawn.group.enter()
     Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE)
     if spawn.processors:
         os.sched_setaffinity(0, spawn.processors)
