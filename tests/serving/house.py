@@ -41,6 +41,9 @@ class HoldingSandbox(HangingSandbox):
         """Answer, or hang, or wait for `Hold`."""
         if "held" in command.argv[-1]:
             await Hold.over.wait()
+        _, slow, seconds = command.argv[-1].partition("slow ")
+        if slow:
+            await asyncio.sleep(float(seconds))
         return await super().run(command)
 
 

@@ -1,0 +1,241 @@
+"""How much `groundup serve` costs besides what sandboxes do.
+
+    python benchmarks/serving.py sessions [--number 300] [--peer PYTHON]   # sessions of 7 calls, fake sandboxes
+    python benchmarks/serving.py open [--number 200] [--seconds 2]         # all open at once, with long steps
+    python benchmarks/serving.py killed [--number 1000]                    # clients that are killed at random
+
+`--peer` is an interpreter that has `openreward`, whose own server plays the same sessions with empty tools.
+Figures are processor seconds of the server, which a busy machine changes less than the clock's.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+SUITE = "tests.runs.toy:create_written"
+PEER = """
+from openreward.environments import Environment, Server, TextBlock, ToolOutput, tool
+from pydantic import BaseModel
+
+class Nothing(BaseModel):
+    pass
+
+class Command(BaseModel):
+    command: str
+
+class Toy(Environment):
+    @classmethod
+    def list_splits(cls): return ["test"]
+    @classmethod
+    def list_tasks(cls, split): return [{"task": "task-0000"}]
+    def get_prompt(self): return [TextBlock(text="Write task-0000.")]
+    @tool
+    async def bash(self, given: Command) -> ToolOutput:
+        "Run."
+        return ToolOutput(blocks=[TextBlock(text="done")])
+    @tool
+    async def submit(self, given: Nothing) -> ToolOutput:
+        "Hand in."
+        return ToolOutput(blocks=[TextBlock(text="done")], reward=0.0, finished=True)
+
+Server([Toy]).run(host="127.0.0.1", port=PORT)
+"""
+
+
+class Served:
+    """A server in a process of its own."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", port: int) -> None:
+        self.process = process
+        self.address = f"http://127.0.0.1:{port}"
+
+    def cpu_s(self) -> float:
+        """Return the processor time that it and its ended children used."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(int(fields[number]) for number in (11, 12, 13, 14)) / os.sysconf("SC_CLK_TCK")
+
+    def descriptors(self) -> int:
+        """Return how many files and sockets it has open."""
+        return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
+
+    async def answers(self) -> "Served":
+        """Wait until it does."""
+        async with httpx.AsyncClient(trust_env=False) as http:
+            while True:
+                with contextlib.suppress(httpx.HTTPError):
+                    await http.get(f"{self.address}/health")
+                    return self
+                assert self.process.poll() is None, "the server has ended"
+                await asyncio.sleep(0.2)
+
+
+def started(folder: Path, port: int, *options: str) -> Served:
+    """Start ours with fake sandboxes and environments in which nothing is."""
+    house = "tests.serving.house"
+    environment = {
+        **os.environ,
+        "GROUNDUP_CACHE_DIR": str(folder / "cache"),
+        "GROUNDUP_SANDBOX": f"{house}:create_provider",
+        "GROUNDUP_BUILDER": f"{house}:create_builder",
+        "PYTHONPATH": str(Path(__file__).parents[1]),
+    }
+    command = [sys.executable, "-m", "groundup", "serve", SUITE, "--port", str(port), "-o", str(folder / "runs")]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen([*command, "--run-id", "bench", *options], env=environment, stderr=log)
+    return Served(process, port)
+
+
+def peer(interpreter: str, port: int) -> Served:
+    """Start the peer's server."""
+    quiet = subprocess.DEVNULL
+    program = PEER.replace("PORT", str(port))
+    return Served(subprocess.Popen([interpreter, "-c", program], stdout=quiet, stderr=quiet), port)
+
+
+async def asked(http: httpx.AsyncClient, method: str, path: str, sid: str = "", **body: Any) -> str:
+    """Return what is answered; ask again as long as the server starts."""
+    while True:
+        answer = await http.request(method, path, json=body or None, headers={"X-Session-ID": sid} if sid else {})
+        if answer.status_code != 503:
+            assert answer.status_code == 200, answer.text
+            return answer.text
+        await asyncio.sleep(0.2)
+
+
+async def session(http: httpx.AsyncClient, command: str = "ls") -> float:
+    """Play a session of seven calls; return its reward."""
+    sid = (await asked(http, "POST", "/create_session")).partition("data: ")[2].split()[0]
+    await asked(http, "POST", "/create", sid, split="test", index=0)
+    await asked(http, "GET", "/toy/prompt", sid)
+    for _ in range(2):
+        await asked(http, "POST", "/toy/call", sid, name="bash", input={"command": command})
+    done = await asked(http, "POST", "/toy/call", sid, name="submit", input={})
+    await asked(http, "POST", "/delete", sid)
+    return float(json.loads(done.rpartition("data: ")[2])["output"]["reward"])
+
+
+async def many(
+    address: str, number: int, at_once: int, play: Callable[[httpx.AsyncClient], Awaitable[Any]]
+) -> Any:
+    """Play so many sessions; return what they returned."""
+    limits, turns = httpx.Limits(max_connections=None), asyncio.Semaphore(at_once)
+    async with httpx.AsyncClient(base_url=address, trust_env=False, timeout=600, limits=limits) as http:
+
+        async def one() -> Any:
+            async with turns:
+                return await play(http)
+
+        return await asyncio.gather(*(one() for _ in range(number)))
+
+
+async def measured(server: Served, number: int) -> tuple[float, float]:
+    """Return sessions per second of the clock, and per second of the server's processor."""
+    await many(server.address, 20, 8, session)
+    before, began = server.cpu_s(), time.perf_counter()
+    await many(server.address, number, 16, session)
+    return number / (time.perf_counter() - began), number / max(server.cpu_s() - before, 0.01)
+
+
+async def sessions(folder: Path, arguments: argparse.Namespace) -> None:
+    """Print ours, and the peer's."""
+    servers = {"groundup": started(folder, arguments.port, "--slots", "16")}
+    if arguments.peer:
+        servers["openreward"] = peer(arguments.peer, arguments.port + 1)
+    try:
+        for server in servers.values():
+            await server.answers()
+        for turn in range(arguments.rounds):
+            for name, server in servers.items():
+                clock, processor = await measured(server, arguments.number)
+                print(
+                    f"{turn} {name:10} {clock:7.1f} sessions/s, {processor:7.1f} per processor second", flush=True
+                )
+    finally:
+        for server in servers.values():
+            server.process.terminate()
+            server.process.wait()
+
+
+async def all_open(folder: Path, arguments: argparse.Namespace) -> None:
+    """Print how many of so many sessions that are open at once came to their reward."""
+    server = await started(folder, arguments.port, "--slots", str(arguments.number)).answers()
+    began, before = time.perf_counter(), server.cpu_s()
+
+    async def play(http: httpx.AsyncClient) -> float:
+        return await session(http, f"slow {arguments.seconds}")
+
+    rewards = await many(server.address, arguments.number, arguments.number, play)
+    print(f"{len(rewards)} of {arguments.number} have a reward, {server.cpu_s() - before:.1f} processor seconds")
+    print(f"{time.perf_counter() - began:.1f} s by the clock")
+    server.process.terminate()
+    server.process.wait()
+
+
+async def killed(folder: Path, arguments: argparse.Namespace) -> None:
+    """Kill clients at random; print what is left and whether every reward that was seen is on record."""
+    options = ("--slots", "32", "--idle", "2", "--drain", "5")
+    server = await started(folder, arguments.port, *options).answers()
+    await many(server.address, 5, 5, session)
+    descriptors, chance, seen = server.descriptors(), random.Random(1), list[float]()
+
+    async def play(http: httpx.AsyncClient) -> None:
+        async with httpx.AsyncClient(base_url=server.address, trust_env=False, timeout=600) as own:
+            with contextlib.suppress(TimeoutError, httpx.HTTPError):
+                async with asyncio.timeout(chance.uniform(0.01, arguments.longest)):
+                    seen.append(await session(own))
+
+    await many(server.address, arguments.number, 32, play)
+    async with httpx.AsyncClient(base_url=server.address, trust_env=False) as http:
+        for _ in range(600):
+            text = (await http.get("/metrics")).text
+            if "sessions_open 0" in text and "waiting 0" in text:
+                break
+            await asyncio.sleep(0.5)
+    await asyncio.sleep(1)
+    left = server.descriptors() - descriptors
+    run = folder / "runs" / "bench"
+    print(f"{len(seen)} of {arguments.number} clients came to a reward; descriptors left: {left}")
+    print(f"scratch folders left: {len(list((run / 'scratch').iterdir()))}")
+    server.process.terminate()
+    server.process.wait()
+    lines = [json.loads(line) for line in (run / "verdicts.jsonl").read_text().splitlines()]
+    graded = sum(bool(line["verdict"]) and line["verdict"]["status"] == "graded" for line in lines)
+    begun = len(list(run.glob("attempts/*/*")))
+    print(
+        f"episodes begun: {begun}, with a line: {len({str(line['attempt']) for line in lines})}, graded: {graded}"
+    )
+    assert graded >= len(seen)
+
+
+WHAT = {"sessions": sessions, "open": all_open, "killed": killed}
+
+
+def main() -> None:
+    """Measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=WHAT)
+    parser.add_argument("--number", type=int, default=300)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--longest", type=float, default=0.5, help="seconds until the last client is killed")
+    parser.add_argument("--port", type=int, default=8470)
+    parser.add_argument("--peer")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="groundup-serving-") as folder:
+        asyncio.run(WHAT[arguments.what](Path(folder), arguments))
+
+
+if __name__ == "__main__":
+    main()
