@@ -37,14 +37,22 @@ def report(
 
 
 def compare(
-    base: AnyPath, other: AnyPath, *more: AnyPath, output: AnyPath | None = None, settings: Settings | None = None
+    base: AnyPath,
+    other: AnyPath,
+    *more: AnyPath,
+    power: float | None = None,
+    output: AnyPath | None = None,
+    settings: Settings | None = None,
 ) -> ShownComparison:
     """Compare runs of one suite with *base* by the tasks that both have a score for.
 
-    Takes what `report` takes. Differences are shares of 1, other minus base. Raises `UsageError`, also for runs of
+    Takes what `report` takes. Differences are shares of 1, other minus base. With *power*, a difference, each
+    comparison tells how many tasks or attempts it takes until that shows. Raises `UsageError`, also for runs of
     different suites.
     """
-    made = _side_by_side((base, other, *more), _settings(output, settings))
+    if power is not None and not 0 < power <= 1:
+        raise UsageError("power takes a difference of shares: more than 0, such as 0.05, and at most 1")
+    made = _side_by_side((base, other, *more), _settings(output, settings), power)
     suites = dict.fromkeys(run.suite for run in made.runs)
     if len(suites) > 1:
         raise UsageError(
@@ -61,10 +69,15 @@ async def report_async(
 
 
 async def compare_async(
-    base: AnyPath, other: AnyPath, *more: AnyPath, output: AnyPath | None = None, settings: Settings | None = None
+    base: AnyPath,
+    other: AnyPath,
+    *more: AnyPath,
+    power: float | None = None,
+    output: AnyPath | None = None,
+    settings: Settings | None = None,
 ) -> ShownComparison:
     """Return `compare(...)` without holding the event loop up."""
-    return await asyncio.to_thread(compare, base, other, *more, output=output, settings=settings)
+    return await asyncio.to_thread(compare, base, other, *more, power=power, output=output, settings=settings)
 
 
 def write_report(made: ShownReport, form: str, path: AnyPath) -> Path:
@@ -137,8 +150,8 @@ def _settings(output: AnyPath | None, settings: Settings | None) -> Settings:
     return settings if output is None else settings.model_copy(update={"output": Path(output)})
 
 
-def _side_by_side(names: Sequence[AnyPath], settings: Settings) -> Report:
-    return side_by_side(_numbered([run for name in names for run in _runs(name, settings)]))
+def _side_by_side(names: Sequence[AnyPath], settings: Settings, power: float | None = None) -> Report:
+    return side_by_side(_numbered([run for name in names for run in _runs(name, settings)]), power)
 
 
 def _runs(name: AnyPath, settings: Settings) -> tuple[RunReport, ...]:

@@ -32,6 +32,7 @@ EXAMPLES: dict[str, Examples] = {
     "compare": (
         ("Is model B better than model A?", "groundup compare runs/model-a runs/model-b"),
         ("Several against the first", "groundup compare baseline try-1 try-2 --format markdown"),
+        ("How many tasks until 5 points show?", "groundup compare model-a model-b --power 0.05"),
         ("A run and a published report", "groundup compare eval_results/report.json my-run"),
         ("For programs", "groundup compare model-a model-b --json"),
     ),
@@ -143,6 +144,13 @@ def compare(
             help="Folders or ids of runs, or report files; all others are compared to the first.",
         ),
     ],
+    power: Annotated[
+        float | None,
+        typer.Option(
+            help="Also tell how many tasks or attempts it takes until this difference shows, such as 0.05.",
+            rich_help_panel=TALK,
+        ),
+    ] = None,
     report_format: ReportFormat = Format.TABLE,
     json: Json = False,
     output: Output = None,
@@ -154,7 +162,7 @@ def compare(
 
     if len(runs) < 2:
         raise UsageError("compare takes two runs or more; `groundup report` shows one")
-    made = reports.compare(*runs, output=output)
+    made = reports.compare(*runs, power=power, output=output)
     print_report(made, Format.JSON if json else report_format)
     return 0
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from groundup.reports.document import AttemptRow, PairedFigure, RunComparison, RunReport, TaskPair, Unpaired
 from groundup.reports.intervals import bootstrap, sign_flips
+from groundup.reports.power import Power, power
 from groundup.reports.views import percent
 
 Value = Callable[[AttemptRow], float | None]
@@ -12,8 +13,11 @@ Means = Mapping[str, float]
 _ABSENT = "not in the run"
 
 
-def compare(base: RunReport, other: RunReport) -> RunComparison:
-    """Compare *other* with *base* by the tasks that both have a score for: one mean per task and run."""
+def compare(base: RunReport, other: RunReport, difference: float | None = None) -> RunComparison:
+    """Compare *other* with *base* by the tasks that both have a score for: one mean per task and run.
+
+    *difference*, a share of 1, is one whose power is to be told.
+    """
     left, right = _means(base, _counted), _means(other, _counted)
     every = dict.fromkeys(row.task for report in (base, other) for row in report.attempts)
     pairs = tuple(
@@ -39,6 +43,7 @@ def compare(base: RunReport, other: RunReport) -> RunComparison:
         unpaired=tuple(
             Unpaired(task=task, base=_standing(base, task), other=_standing(other, task)) for task in left_out
         ),
+        power=_power(base, other, difference),
         warnings=_doubts(base, other),
     )
 
@@ -83,13 +88,29 @@ def _named(name: str) -> Value:
     return lambda row: row.counted_as(name)
 
 
+def task_means(report: RunReport) -> Means:
+    """Return each task's mean main score over its attempts, for the tasks that have one."""
+    return _means(report, _counted)
+
+
+def _power(base: RunReport, other: RunReport, difference: float | None) -> Power | None:
+    if difference is None:
+        return None
+    left, right = _values(base, _counted), _values(other, _counted)
+    return power([(left[task], right[task]) for task in left if task in right], difference)
+
+
 def _means(report: RunReport, value: Value) -> Means:
+    return {task: math.fsum(group) / len(group) for task, group in _values(report, value).items()}
+
+
+def _values(report: RunReport, value: Value) -> dict[str, list[float]]:
     values: dict[str, list[float]] = {}
     for row in report.attempts:
         found = value(row)
         if found is not None:
             values.setdefault(row.task, []).append(found)
-    return {task: math.fsum(group) / len(group) for task, group in values.items()}
+    return values
 
 
 def _standing(report: RunReport, task: str) -> str:

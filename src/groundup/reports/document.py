@@ -10,6 +10,9 @@ from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome, Subject
 from groundup.domain.verdicts import GraderIdentity, Reason, Score
 from groundup.reports.intervals import Interval
+from groundup.reports.power import Power
+from groundup.reports.ranking import Rank
+from groundup.reports.repetition import Spread
 from groundup.suites.base import Summary
 
 Standing = Literal["graded", "tampered", "infrastructure", "not_attempted", "made", "owed"]
@@ -94,6 +97,7 @@ class RunReport(Record):
     looked_at: int = Field(default=0, description="verdicts of graders that look for signs of tampering")
     flagged: int = Field(default=0, description="verdicts that are `tampered` or hold signs of it")
     effort: Effort | None = Field(default=None, description="of all attempts that an agent made, together")
+    spread: Spread | None = Field(default=None, description="how much attempts differ; None without several")
     warnings: tuple[str, ...] = ()
     attempts: tuple[AttemptRow, ...]
     summaries: tuple[Summary, ...] = Field(default=(), description="what the suite itself makes of the run")
@@ -156,6 +160,7 @@ class RunComparison(Record):
     figures: tuple[PairedFigure, ...] = Field(default=(), description="every score that both runs have")
     pairs: tuple[TaskPair, ...] = Field(default=(), description="the main score, task by task")
     unpaired: tuple[Unpaired, ...] = Field(default=(), description="those left out, and why")
+    power: Power | None = Field(default=None, description="what it takes to see a difference that was asked for")
     warnings: tuple[str, ...] = Field(default=(), description="why the two may not be comparable")
 
 
@@ -166,3 +171,4 @@ class Report(Record):
     groundup: str = Field(description="version that made the report")
     runs: tuple[RunReport, ...]
     comparisons: tuple[RunComparison, ...] = ()
+    ranks: tuple[Rank, ...] = Field(default=(), description="of three runs or more of one suite, the best first")

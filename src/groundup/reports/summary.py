@@ -3,22 +3,26 @@
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from groundup.domain.conversations import TokenUsage
 from groundup.domain.limits import Effort
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.domain.version import __version__
-from groundup.reports.comparison import compare
+from groundup.reports.comparison import compare, task_means
 from groundup.reports.document import ATTEMPTED, AttemptCounts, AttemptRow, Figure, Report, RunReport
 from groundup.reports.intervals import bootstrap, wilson
+from groundup.reports.ranking import ranks
+from groundup.reports.repetition import Spread, all_of, best_of, one_of, spread
 from groundup.reports.review import is_flagged, is_looked_at
 from groundup.store.records import ConfigFile, VerdictLine
 from groundup.suites.base import Results, Summary
 
 Summaries = Callable[[ConfigFile, Mapping[AttemptKey, VerdictLine]], Sequence[Summary]]
 """What a run's suite makes of it."""
+_RANKED_FROM = 3
+"""Two runs have a comparison."""
 
 
 def report_of(
@@ -38,10 +42,17 @@ def report_of(
     )
 
 
-def side_by_side(runs: Sequence[RunReport]) -> Report:
-    """Put runs into one report, each compared to the first."""
+def side_by_side(runs: Sequence[RunReport], difference: float | None = None) -> Report:
+    """Put runs into one report, each compared to the first, and ranked where there are three or more of a suite.
+
+    *difference*, a share of 1, is one whose power comparisons tell.
+    """
+    ranked = len(runs) >= _RANKED_FROM and len({run.suite for run in runs}) == 1
     return Report(
-        groundup=__version__, runs=tuple(runs), comparisons=tuple(compare(runs[0], other) for other in runs[1:])
+        groundup=__version__,
+        runs=tuple(runs),
+        comparisons=tuple(compare(runs[0], other, difference) for other in runs[1:]),
+        ranks=ranks([(run.run_id, task_means(run)) for run in runs]) if ranked else (),
     )
 
 
@@ -73,6 +84,7 @@ def report_run(
         looked_at=sum(is_looked_at(verdict) for verdict in verdicts),
         flagged=sum(is_flagged(verdict) for verdict in verdicts),
         effort=_effort(rows),
+        spread=_spread(rows),
         warnings=_warnings(rows, graders),
         attempts=rows,
         summaries=tuple(summaries),
@@ -101,6 +113,7 @@ def report_results(
         counts=_counts(rows),
         figures=_figures(rows, 1 + max((key.index for key in keys), default=0)),
         lost_at=_lost_at(rows),
+        spread=_spread(rows),
         warnings=_warnings(rows, graders),
         attempts=rows,
         summaries=tuple(summaries),
@@ -169,7 +182,7 @@ def _figures(rows: Sequence[AttemptRow], attempts: int) -> tuple[Figure, ...]:
         _mean(ATTEMPTED, attempted, "the same over attempts that were handed in"),
         _share("solved", solved, "attempts with the full score"),
     ]
-    figures += [_pass_at(k, solved) for k in _ks(attempts)]
+    figures += list(_of_several(attempts, solved, counted))
     graded = [row for row in rows if row.standing == "graded"]
     figures.append(_points([row.score for row in graded if row.score]))
     for name in sorted({name for row in graded for name in row.scores}):
@@ -179,26 +192,36 @@ def _figures(rows: Sequence[AttemptRow], attempts: int) -> tuple[Figure, ...]:
 
 
 def _ks(attempts: int) -> list[int]:
-    """Return for which k pass@k is reported, besides 1, which is `solved`: doubling, and all attempts."""
+    """Return for which k pass@k and its like are reported, besides 1: doubling, and all attempts."""
     doubling = itertools.takewhile(lambda k: k < attempts, (2**power for power in itertools.count(1)))
     return [*doubling, attempts] if attempts > 1 else []
 
 
-def _pass_at(k: int, solved: Mapping[str, list[float]]) -> Figure:
-    """The chance that one of *k* attempts solves a task, estimated without bias: of its n attempts c solved it.
+def _of_several(
+    attempts: int, solved: Mapping[str, list[float]], counted: Mapping[str, list[float]]
+) -> Iterator[Figure]:
+    """Yield what k attempts at a task come to, each task with k known attempts or more once."""
+    fractional = any(value not in (0.0, 1.0) for values in counted.values() for value in values)
+    for k in _ks(attempts):
+        enough = {task: values for task, values in solved.items() if len(values) >= k}
+        parts = {task: (round(sum(values)), len(values), k) for task, values in enough.items()}
+        over = f"over tasks with {k} known attempts"
+        one = {task: [one_of(*part)] for task, part in parts.items()}
+        yield _over_tasks(f"pass@{k}", one, f"tasks that one of {k} attempts solves, {over}")
+        every = {task: [all_of(*part)] for task, part in parts.items()}
+        yield _over_tasks(f"pass^{k}", every, f"tasks that all of {k} attempts solve, {over}")
+        if fractional:  # otherwise it is pass@k
+            best = {task: [best_of(counted[task], k)] for task in enough}
+            yield _over_tasks(f"best of {k}", best, f"expected best score of {k} attempts, {over}")
 
-    Chen et al. (2021), "Evaluating Large Language Models Trained on Code": 1 - C(n-c, k) / C(n, k).
-    """
-    chances = {
-        task: [1 - math.comb(len(values) - round(sum(values)), k) / math.comb(len(values), k)]
-        for task, values in solved.items()
-        if len(values) >= k
-    }
-    whole = _share if all(value in (0.0, 1.0) for (value,) in chances.values()) else _mean
-    figure = whole(
-        f"pass@{k}", chances, f"tasks that one of {k} attempts solves, over tasks with {k} known attempts"
-    )
-    return figure.model_copy(update={"unit": "tasks"})
+
+def _over_tasks(name: str, values: Mapping[str, list[float]], meaning: str) -> Figure:
+    whole = _share if all(value in (0.0, 1.0) for (value,) in values.values()) else _mean
+    return whole(name, values, meaning).model_copy(update={"unit": "tasks"})
+
+
+def _spread(rows: Sequence[AttemptRow]) -> Spread | None:
+    return spread(_by_task((row.task, row.counted) for row in rows).values())
 
 
 def _by_task(values: Iterable[tuple[str, float | None]]) -> dict[str, list[float]]:

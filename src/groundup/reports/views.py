@@ -8,6 +8,8 @@ from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import GraderIdentity, Score
 from groundup.reports.document import ATTEMPTED, AttemptRow, Figure, Report, RunComparison, RunReport
 from groundup.reports.intervals import SIGN_FLIPS, Interval
+from groundup.reports.power import Power
+from groundup.reports.ranking import Rank
 from groundup.reports.review import CLEAN
 from groundup.suites.base import Summary
 from groundup.trees.limits import printable
@@ -32,6 +34,7 @@ def views_of(report: Report) -> Iterator[View]:
         views = [_attempts(report.runs[0]), _figures(report.runs)]
     else:
         views = [_side_by_side(report), _figures(report.runs), _comparisons(report.comparisons)]
+        views += [_ranks(report.ranks)] if report.ranks else []
     views += [_summary(run, one, len(report.runs) > 1) for run in report.runs for one in run.summaries]
     yield from map(_harmless, views)
 
@@ -40,8 +43,12 @@ def comparison_views(report: Report) -> Iterator[View]:
     """Yield what to show of a comparison: the figures, the tasks that differ, and those without a pair."""
     origins = tuple(f"{run.run_id}: {line}" for run in report.runs for line in _origin(run))
     yield _harmless(View(title="Runs", above=origins))
+    if report.ranks:
+        yield _harmless(_ranks(report.ranks))
     for one in report.comparisons:
-        yield from map(_harmless, (_compared(one), *_pairs(one)))
+        views = [_compared(one), *_pairs(one)]
+        views += [_power(one, one.power)] if one.power else []
+        yield from map(_harmless, views)
 
 
 def _summary(run: RunReport, summary: Summary, several: bool) -> View:
@@ -151,6 +158,7 @@ def _figures(runs: tuple[RunReport, ...]) -> View:
     rows += [("made, without a score yet", *(_count(run, "made") for run in runs))]
     rows += [("not graded yet", *(_count(run, "owed") for run in runs))]
     rows += [("decided by time", *(str(run.by_time) for run in runs))]
+    rows += [("between attempts", *(_spread(run) for run in runs))]
     rows = [row for row in rows if any(cell not in ("", "0") for cell in row[1:])]
     stages = list(dict.fromkeys(stage for run in runs for stage in run.lost_at))
     if stages == ["unstated"]:  # a suite that compares texts: there are no stages to be lost at
@@ -172,6 +180,19 @@ def _figure(run: RunReport, name: str) -> str:
     if found is None or found.score.value is None:
         return ""
     return f"{share(found.score)[:-1]} {found.unit}){between(found.interval)}"
+
+
+def _spread(run: RunReport) -> str:
+    if run.spread is None:
+        return ""
+    found = run.spread
+    words = f"deviation {points(found.within)}, between tasks {points(found.between)}"
+    return words if found.agreement is None else f"{words}; agreement {found.agreement:.2f}"
+
+
+def points(difference: float) -> str:
+    """Return a difference of shares in points, hundredths, without a sign."""
+    return f"{difference * 100:.1f} points"
 
 
 _TOOK = ("turns", "input tokens", "output tokens", "cost")
@@ -282,6 +303,42 @@ def _compared(one: RunComparison) -> View:
 def _points(difference: float, interval: Interval | None) -> str:
     between = f" [{interval.low * 100:+.1f}, {interval.high * 100:+.1f}]" if interval else ""
     return f"{difference * 100:+.1f} points{between}"
+
+
+def _ranks(found: tuple[Rank, ...]) -> View:
+    rows = (
+        (
+            str(one.rank),
+            str(one.low) if one.low == one.high else f"{one.low} to {one.high}",
+            one.run,
+            percent(one.score),
+        )
+        for one in found
+    )
+    return View(
+        title=f"Ranks, over the {found[0].tasks} tasks that all runs have a score for",
+        columns=("rank", "95 % interval", "run", "score"),
+        rows=tuple(rows),
+        below=(f"95 % interval of ranks: {found[0].method}",),
+    )
+
+
+def _power(one: RunComparison, found: Power) -> View:
+    attempts = str(found.attempts_needed) if found.attempts_needed is not None else "no number is enough"
+    if found.attempts_needed is None and not found.attempts_known:
+        attempts = "unknown with one attempt at each task"
+    return View(
+        title=f"{one.other} against {one.base}, until a difference of {points(found.difference)} shows",
+        columns=("", "at hand", "needed"),
+        rows=(
+            ("difference", "", points(found.difference)),
+            ("the smallest that shows", points(found.detectable), ""),
+            ("tasks", str(found.tasks), str(found.tasks_needed)),
+            ("attempts at each task in both runs", amount(found.attempts), attempts),
+            ("deviation of paired differences", points(found.deviation), ""),
+        ),
+        below=(f"power: {found.method}; tasks with as many attempts, or attempts with as many tasks",),
+    )
 
 
 def _pairs(one: RunComparison) -> Iterator[View]:
