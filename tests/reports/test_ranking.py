@@ -16,18 +16,17 @@ from tests.reports.made import Word, run_of
 def test_intervals_hold_the_true_ranks(means: tuple[float, ...]) -> None:
     """In 95 % of samples or more each run's interval holds its true place, also where runs are equal."""
     generator = np.random.default_rng(3)
-    samples = 200
+    samples = 150
     held = np.zeros(len(means))
     for _ in range(samples):
         tasks = generator.normal(0, 0.3, size=60)  # what is hard is hard for all
         scores = [mean + tasks + generator.normal(0, 0.2, size=60) for mean in means]
         runs = [(str(n), {str(task): float(v) for task, v in enumerate(row)}) for n, row in enumerate(scores)]
-        for one in ranks(runs, resamples=1_000):
+        for one in ranks(runs, resamples=500):
             mean = means[int(one.run)]
             places = range(1 + sum(m > mean for m in means), 1 + sum(m >= mean for m in means))
             held[int(one.run)] += any(one.low <= place <= one.high for place in places)
-    # With a true coverage of 95 %, less than 0.90 of 200 samples comes once in a thousand.
-    assert (held / samples).min() >= 0.90
+    assert (held / samples).min() >= 0.9
 
 
 def test_what_surely_differs_has_one_place_and_what_does_not_has_several() -> None:

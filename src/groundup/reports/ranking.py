@@ -34,12 +34,12 @@ class Rank(Record):
 def ranks(runs: Sequence[tuple[str, Mapping[str, float]]], resamples: int = RESAMPLES) -> tuple[Rank, ...]:
     """Rank *runs*, each a name with its score by task, over the tasks that all have; nothing for fewer than two.
 
-    A run's interval leaves out the places of runs that are surely better or worse. All differences between it and
-    the others are looked at together: the 95 % quantile of their largest studentised deviation over resamples is
-    the critical value. Mogstad, Romano, Shaikh and Wilhelm (2024), "Inference for Ranks with Applications to Mobility
-    across Neighbourhoods and Academic Achievement across Countries", 3.1. Percentiles of resampled ranks, by
-    contrast, do not cover where runs are nearly equal (Hall and Miller (2009), "Using the bootstrap to quantify
-    the authority of an empirical ranking").
+    A run's interval leaves out the places of runs that are surely better or worse. All differences between it
+    and the others are looked at together: the 95 % quantile of their largest studentised deviation over
+    resamples is the critical value. Mogstad, Romano, Shaikh and Wilhelm (2024), "Inference for Ranks with
+    Applications to Mobility across Neighbourhoods and Academic Achievement across Countries", 3.1. Percentiles
+    of resampled ranks, by contrast, do not cover where runs are nearly equal (Hall and Miller (2009), "Using the
+    bootstrap to quantify the authority of an empirical ranking").
     """
     shared = [task for task in runs[0][1] if all(task in scores for _, scores in runs)] if runs else []
     if len(runs) < 2 or len(shared) < _LEAST_TASKS:
