@@ -11,7 +11,7 @@ from groundup.api.flags import AnyPath
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.names import unknown
 from groundup.reports.document import Report, RunReport
-from groundup.reports.formats import ShownComparison, ShownReport
+from groundup.reports.formats import PaperReport, ShownComparison, ShownReport
 from groundup.reports.plots import plots_of
 from groundup.reports.review import Review, review_of
 from groundup.reports.summary import report_results, side_by_side
@@ -23,17 +23,28 @@ from groundup.suites.base import AttemptResult, OwnReport, ReportForm, Results, 
 from groundup.trees.walking import LARGE, read_regular
 from groundup.trees.writer import disk_errors
 
+LAYOUTS = ("standard", "paper")
+
 
 def report(
-    run: AnyPath, *more: AnyPath, output: AnyPath | None = None, settings: Settings | None = None
+    run: AnyPath,
+    *more: AnyPath,
+    layout: str = "standard",
+    output: AnyPath | None = None,
+    settings: Settings | None = None,
 ) -> ShownReport:
     """Report a run, or several with each compared to the first.
+
+    The layout `paper` has the tables of the suites' papers, with a row for each run.
 
     A run is a folder, its id in the folder *output*, or a report file: groundup's own JSON or a suite's own form.
     Scores are shares of 1 with numerator and denominator. Raises `UsageError` for what is no run and no report.
     """
     found = _settings(output, settings)
-    return ShownReport.of(_side_by_side((run, *more), found))
+    if layout not in LAYOUTS:
+        raise UsageError(unknown("layout", layout, LAYOUTS))
+    kind = PaperReport if layout == "paper" else ShownReport
+    return kind.of(_side_by_side((run, *more), found))
 
 
 def compare(
@@ -62,10 +73,14 @@ def compare(
 
 
 async def report_async(
-    run: AnyPath, *more: AnyPath, output: AnyPath | None = None, settings: Settings | None = None
+    run: AnyPath,
+    *more: AnyPath,
+    layout: str = "standard",
+    output: AnyPath | None = None,
+    settings: Settings | None = None,
 ) -> ShownReport:
     """Return `report(...)` without holding the event loop up."""
-    return await asyncio.to_thread(report, run, *more, output=output, settings=settings)
+    return await asyncio.to_thread(report, run, *more, layout=layout, output=output, settings=settings)
 
 
 async def compare_async(

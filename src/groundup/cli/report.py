@@ -23,6 +23,7 @@ EXAMPLES: dict[str, Examples] = {
         ("One file with plots, for a mail", "groundup report my-run --format html --save report.html"),
         ("For a CI server", "groundup report my-run --format junit --save results.xml"),
         ("The plots alone, for a paper", "groundup report model-a model-b --plots figures"),
+        ("The table of the suite's paper, a row for each run", "groundup report model-a model-b --layout paper"),
         ("As RepoGenesis publishes it", "groundup report my-run --format repogenesis --save report.json"),
         (
             "A report that the published harness wrote",
@@ -72,6 +73,12 @@ def report(
             help="Write the form to this file; of a suite's own form, print the table.", rich_help_panel=TALK
         ),
     ] = None,
+    layout: Annotated[
+        str,
+        typer.Option(
+            help="standard, or paper: the tables of the suites' papers, a row for each run.", rich_help_panel=TALK
+        ),
+    ] = "standard",
     plots: Annotated[
         Path | None, typer.Option(help="Write each plot to this folder, as SVG.", rich_help_panel=TALK)
     ] = None,
@@ -85,7 +92,7 @@ def report(
     from groundup.domain.errors import UsageError
     from groundup.reports.formats import FORMS
 
-    made = reports.report(*runs, output=output)
+    made = reports.report(*runs, layout=layout, output=output)
     if plots is not None:
         for path in reports.write_plots(made, plots):
             say(f"wrote {path}")

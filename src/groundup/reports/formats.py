@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from groundup.reports.document import AttemptRow, Report, RunReport
 from groundup.reports.tables import print_rows, wrapped
-from groundup.reports.views import View, comparison_views, share, views_of
+from groundup.reports.views import View, comparison_views, paper_views, share, views_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -166,6 +166,14 @@ class ShownReport(Report):
 
     def _repr_html_(self) -> str:
         return html(self.views())
+
+
+class PaperReport(ShownReport):
+    """Runs as the papers of their suites show them."""
+
+    def views(self) -> Iterable[View]:
+        """Return the tables that people see."""
+        return paper_views(self)
 
 
 class ShownComparison(ShownReport):

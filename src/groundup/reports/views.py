@@ -1,6 +1,6 @@
 """A report as plain tables and notes, before it takes on a format. Owns the words that readers see."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from groundup.domain.limits import Effort
 from groundup.domain.records import Record
@@ -16,6 +16,8 @@ from groundup.trees.limits import printable
 
 UNATTEMPTED_SHOWN = 8
 REASONS_SHOWN = 8
+_PAPER_WIDTH = 12
+"""Figures beside each other in a paper's table; more are put below each other, by group."""
 
 
 class View(Record):
@@ -35,8 +37,55 @@ def views_of(report: Report) -> Iterator[View]:
     else:
         views = [_side_by_side(report), _figures(report.runs), _comparisons(report.comparisons)]
         views += [_ranks(report.ranks)] if report.ranks else []
-    views += [_summary(run, one, len(report.runs) > 1) for run in report.runs for one in run.summaries]
+    views += [
+        _summary(run, one, len(report.runs) > 1)
+        for run in report.runs
+        for one in run.summaries
+        if one.layout == "standard"
+    ]
     yield from map(_harmless, views)
+
+
+def paper_views(report: Report) -> Iterator[View]:
+    """Yield the tables of the suites' papers: a row for each run, or where too wide, for each group."""
+    headlines = dict.fromkeys(one.headline for run in report.runs for one in _paper(run))
+    yield from (_harmless(_paper_view(report, headline)) for headline in headlines)
+    if lacking := [run.run_id for run in report.runs if not any(_paper(run))]:
+        yield _harmless(View(title="Without a table as in a paper", below=tuple(lacking)))
+
+
+def _paper(run: RunReport) -> Iterator[Summary]:
+    return (one for one in run.summaries if one.layout == "paper")
+
+
+def _paper_view(report: Report, headline: str) -> View:
+    tables = [(run, one) for run in report.runs for one in _paper(run) if one.headline == headline]
+    groups = list(dict.fromkeys(name for _, one in tables for name in one.scores))
+    figures = list(dict.fromkeys(name for _, one in tables for part in one.scores.values() for name in part))
+    notes = dict.fromkeys(note for _, one in tables for note in one.notes)
+    cells = [
+        ((run.run_id, run.subject.agent, run.subject.model or "-"), one.scores.get(group), group)
+        for run, one in tables
+        for group in groups
+    ]
+    columns: tuple[str, ...] = ("run", "agent", "model")
+    if len(groups) * len(figures) > _PAPER_WIDTH:
+        columns += ("", *figures)
+        rows = [(*who, group, *_paper_cells(scores, figures)) for who, scores, group in cells if scores]
+    else:
+        columns += tuple(f"{group} {figure}" for group in groups for figure in figures)
+        rows = []
+        for place in range(0, len(cells), len(groups)):
+            row = cells[place : place + len(groups)]
+            rows.append((*row[0][0], *(cell for _, scores, _ in row for cell in _paper_cells(scores, figures))))
+    return View(title=headline, columns=columns, rows=tuple(rows), below=tuple(notes))
+
+
+def _paper_cells(scores: Mapping[str, Score] | None, figures: Sequence[str]) -> Iterator[str]:
+    """Yield figures in percent as papers print them, without the sign."""
+    for figure in figures:
+        score = (scores or {}).get(figure)
+        yield "-" if score is None or score.value is None else f"{score.value * 100:.1f}"
 
 
 def comparison_views(report: Report) -> Iterator[View]:

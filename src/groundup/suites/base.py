@@ -94,6 +94,10 @@ class Summary(Record):
         default={}, description="the same for programs: a row's name, a column's name, the score"
     )
     notes: tuple[str, ...] = ()
+    layout: Literal["standard", "paper"] = Field(
+        default="standard",
+        description="`paper`: figures of the publishers' tables, a row for each run",
+    )
 
 
 class PackageName(NamedTuple):

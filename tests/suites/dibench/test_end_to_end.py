@@ -191,12 +191,17 @@ def test_a_report_has_tables_of_its_own(groundup: Groundup) -> None:
         "By kind",
         "By number of dependencies",
         "By lines of source code",
+        "DI-Bench: methods by language",
     ]
     assert {"all", "csharp", "csharp, large", "large", "regular"} < set(table(ended.document, "Dependencies"))
     assert set(table(ended.document, "By kind")) == {"runtime"}
     assert set(table(ended.document, "By number")) == {"1-5"}
     shown = groundup("report", run_of(ended.document)["run_id"])
     assert "By number of dependencies" in shown.out
+    assert "methods by language" not in shown.out
+    paper = groundup("report", run_of(ended.document)["run_id"], "--layout", "paper", "--format", "markdown")
+    assert "| run | agent | model |  | Exec | P | R | F1 | FR |" in paper.out
+    assert "| oracle | - | csharp, large | - | 100.0 | 100.0 | 100.0 |" in paper.out
     markdown = groundup("report", run_of(ended.document)["run_id"], "--format", "markdown")
     assert "## By kind" in markdown.out
 

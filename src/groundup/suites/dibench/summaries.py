@@ -1,7 +1,7 @@
 """Tables over a run, textual and executed: by language, subset, kind, size and failure. Pure."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
@@ -61,8 +61,40 @@ def run_summaries(
         rows += _absent(absent, missing, notes)
     if left_out:
         notes.append(f"{left_out} have no counts and are left out")
-    textual = summaries(rows, notes)
+    textual = [*summaries(rows, notes), _paper(rows, verdicts, grader, notes)]
     return [*execution_tables(verdicts), *textual] if grader == ExecutionGrader.name else textual
+
+
+def _paper(
+    rows: Sequence[Row], verdicts: Mapping[AttemptKey, Verdict | None], grader: str, notes: Sequence[str]
+) -> Summary:
+    """Return the paper's figures by language and subset: Exec, micro P, R and F1 by name, rate of fakes."""
+    subsets = {row.score.subset for row in rows}
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        where = f"{row.score.language}, {row.score.subset}" if len(subsets) > 1 else row.score.language
+        groups.setdefault(where, []).append(row)
+    scores: dict[str, dict[str, Score]] = {}
+    for where in sorted(groups):
+        members = groups[where]
+        rates = _scores(aggregate(row.score.total for row in members), _existence(members))
+        tasks = {row.score.id for row in members}
+        ran = _executed(verdicts, tasks) if grader == ExecutionGrader.name else _NOTHING
+        fakes = rates.get("fake", _NOTHING)
+        scores[where] = {"Exec": ran, **{name: rates[name] for name in ("P", "R", "F1")}, "FR": fakes}
+    return Summary(headline="DI-Bench: methods by language", scores=scores, notes=tuple(notes), layout="paper")
+
+
+_NOTHING = Score(numerator=0, denominator=0)
+
+
+def _executed(verdicts: Mapping[AttemptKey, Verdict | None], tasks: Collection[str]) -> Score:
+    """Return the share of passed jobs; without a prediction it failed, and what was not executed is in none."""
+    found = [verdict for key, verdict in verdicts.items() if key.task in tasks]
+    points = [one.score for one in found if one and one.status is Status.GRADED and one.score]
+    points = [one for one in points if one.denominator]
+    failed = sum(one is None or one.status is Status.TAMPERED for one in found)
+    return Score(numerator=sum(one.numerator for one in points), denominator=len(points) + failed)
 
 
 def _absent(

@@ -8,14 +8,17 @@ from typing_extensions import override
 
 from groundup.domain.errors import TaskError
 from groundup.domain.limits import Limits
+from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
+from groundup.domain.verdicts import Verdict
 from groundup.grading.bench import Bench
 from groundup.settings import Settings
-from groundup.suites.base import Auditor, DataSource, Grader, Needs, Suite
+from groundup.suites.base import Auditor, DataSource, Grader, Needs, Suite, Summary
 from groundup.suites.nl2repobench import listing
 from groundup.suites.nl2repobench.fingerprints import shipped_fingerprint
 from groundup.suites.nl2repobench.published import PublishedData, read_published, withheld_names, write_original
 from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
+from groundup.suites.nl2repobench.summaries import by_difficulty
 from groundup.suites.pulling import PublishedRepository, data_folder
 from groundup.trees.fingerprints import Fingerprint
 
@@ -127,6 +130,12 @@ class Nl2RepoBench(Suite):
         recipe = self._recipes[task.id]
         request = recipe.environment.request()
         return Needs(python=request.python, environment=request, source=recipe.source_request())
+
+    @override
+    def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
+        """Return the paper's table by difficulty."""
+        bands = {name: recipe.summary().band for name, recipe in self._recipes.items()}
+        return (by_difficulty(verdicts, bands),)
 
     @override
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:

@@ -30,28 +30,54 @@ Figures = Callable[[Verdicts, Mapping[str, ServiceProblem]], Mapping[str, Score]
 
 
 def summaries(verdicts: Verdicts, grader: str, problems: Mapping[str, ServiceProblem]) -> Sequence[Summary]:
-    """Return a table by language for graders whose authors publish one."""
+    """Return the paper's table, and for graders whose authors publish one, a table by language."""
     if grader in PUBLISHED:
-        return (
-            _table(
-                "As the published harness averages",
-                _published,
-                verdicts,
-                problems,
-                ("left out of averages, as published: no counted test (Pass@1), no endpoint (API coverage)",),
-            ),
-        )
-    if grader == LEGACY:
-        return (
-            _table(
-                "As the older scripts average",
-                _legacy,
-                verdicts,
-                problems,
-                ("API coverage is that of all endpoints together; what was not handed in is in no average",),
-            ),
-        )
-    return ()
+        headline, figures = "As the published harness averages", _published
+        notes = ("left out of averages, as published: no counted test (Pass@1), no endpoint (API coverage)",)
+    elif grader == LEGACY:
+        headline, figures = "As the older scripts average", _legacy
+        notes = ("API coverage is that of all endpoints together; what was not handed in is in no average",)
+    else:
+        return (_paper(verdicts, _every_attempt, problems),)
+    return (_table(headline, figures, verdicts, problems, notes), _paper(verdicts, figures, problems))
+
+
+_PAPER = {"Pass@1": ("Pass@1", "pass rate"), "AC": ("API coverage",), "DSR": ("deployed",)}
+"""What the paper calls figures, and how tables here call them."""
+
+
+def _paper(verdicts: Verdicts, figures: Figures, problems: Mapping[str, ServiceProblem]) -> Summary:
+    """Return the paper's figures by language."""
+    scores = {}
+    for word, part in _by_language(verdicts, problems).items():
+        found = figures(part, problems)
+        scores[word] = {
+            name: next((found[known] for known in names if known in found), Score(numerator=0, denominator=0))
+            for name, names in _PAPER.items()
+        }
+    several = {word: row for word, row in scores.items() if word != ALL}
+    return Summary(headline="RepoGenesis: agents and models by language", scores=several, layout="paper")
+
+
+def _every_attempt(verdicts: Verdicts, problems: Mapping[str, ServiceProblem]) -> Mapping[str, Score]:
+    """Return means over all attempts: what was not handed in, or was tampered with, counts 0."""
+    judged = [one for one in verdicts.values() if one is None or one.status is not Status.INFRASTRUCTURE]
+    zero = Score(numerator=0, denominator=1)
+    graded = [one if one is not None and one.status is Status.GRADED else None for one in judged]
+    return {
+        "Pass@1": _mean([zero if one is None else one.score for one in graded]),
+        "API coverage": _mean([zero if one is None else one.scores.get("api_coverage") for one in graded]),
+        "deployed": _mean([zero if one is None else one.scores.get("deployed") for one in graded]),
+    }
+
+
+def _by_language(verdicts: Verdicts, problems: Mapping[str, ServiceProblem]) -> dict[str, Verdicts]:
+    """Return all verdicts on known tasks, and those of each language."""
+    known = {key: verdict for key, verdict in verdicts.items() if key.task in problems}
+    parts: dict[str, Verdicts] = {ALL: known}
+    for word in sorted({problems[key.task].task.language for key in known}):
+        parts[word] = {key: one for key, one in known.items() if problems[key.task].task.language == word}
+    return parts
 
 
 def _table(
@@ -61,11 +87,7 @@ def _table(
     problems: Mapping[str, ServiceProblem],
     notes: tuple[str, ...],
 ) -> Summary:
-    known = {key: verdict for key, verdict in verdicts.items() if key.task in problems}
-    parts: dict[str, Verdicts] = {ALL: known}
-    for word in sorted({problems[key.task].task.language for key in known}):
-        parts[word] = {key: one for key, one in known.items() if problems[key.task].task.language == word}
-    scores = {word: dict(figures(part, problems)) for word, part in parts.items()}
+    scores = {word: dict(figures(part, problems)) for word, part in _by_language(verdicts, problems).items()}
     columns = tuple(dict.fromkeys(name for row in scores.values() for name in row))
     rows = tuple((word, *(_cell(row.get(column)) for column in columns)) for word, row in scores.items())
     return Summary(headline=headline, columns=("", *columns), rows=rows, scores=scores, notes=notes)

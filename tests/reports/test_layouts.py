@@ -1,0 +1,56 @@
+"""The tables of papers: a row for each run, or for each of its groups."""
+
+from groundup.domain.verdicts import Score
+from groundup.reports.formats import PaperReport, ShownReport, markdown
+from groundup.reports.summary import report_run, side_by_side
+from groundup.reports.views import paper_views, views_of
+from groundup.suites.base import Summary
+from tests.reports.made import run_of
+
+
+def paper(groups: int, figures: int, passed: int) -> Summary:
+    """Return a table with as many groups and figures, each *passed* of 4."""
+    score = Score(numerator=passed, denominator=4)
+    scores = {f"g{group}": {f"f{figure}": score for figure in range(figures)} for group in range(groups)}
+    return Summary(headline="As published", scores=scores, notes=("a note",), layout="paper")
+
+
+def test_few_figures_stand_beside_each_other() -> None:
+    """One row for each run, a column for each group and figure; a group that a run lacks has no figure."""
+    runs = [
+        report_run(*run_of("a", {"t": [(1, 2)]}), [paper(2, 2, 1)]),
+        report_run(*run_of("b", {"t": [(2, 2)]}), [paper(1, 2, 3)]),
+    ]
+    (view,) = paper_views(side_by_side(runs))
+    assert view.columns == ("run", "agent", "model", "g0 f0", "g0 f1", "g1 f0", "g1 f1")
+    assert view.rows == (
+        ("a", "predictions", "m", "25.0", "25.0", "25.0", "25.0"),
+        ("b", "predictions", "m", "75.0", "75.0", "-", "-"),
+    )
+    assert view.below == ("a note",)
+
+
+def test_many_figures_stand_below_each_other() -> None:
+    """A row for each run and group, so that it fits a page."""
+    runs = [report_run(*run_of("a", {"t": [(1, 2)]}), [paper(4, 5, 1)])]
+    (view,) = paper_views(side_by_side(runs))
+    assert view.columns == ("run", "agent", "model", "", "f0", "f1", "f2", "f3", "f4")
+    assert [row[3] for row in view.rows] == ["g0", "g1", "g2", "g3"]
+
+
+def test_a_run_without_such_a_table_is_named() -> None:
+    """Nothing is left out silently."""
+    runs = [report_run(*run_of("bare", {"t": [(1, 2)]}))]
+    (view,) = paper_views(side_by_side(runs))
+    assert view.below == ("bare",)
+
+
+def test_the_standard_layout_does_not_show_them() -> None:
+    """They are for `--layout paper`; every form of file has that layout, too."""
+    report = side_by_side([report_run(*run_of("a", {"t": [(1, 2)]}), [paper(1, 1, 1)])])
+    assert "As published" not in markdown(views_of(report))
+    assert "As published" not in ShownReport.of(report).written("html").decode()
+    made = PaperReport.of(report)
+    assert "As published" in made.markdown()
+    assert "As published" in made.written("latex").decode()
+    assert "As published" in made.written("html").decode()
