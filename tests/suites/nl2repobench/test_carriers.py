@@ -28,6 +28,17 @@ def test_a_copy_inside_a_wheel_is_taken_out(tmp_path: Path) -> None:
     assert shared == len(original.prints["wrapping/core.py"])
 
 
+def test_a_package_is_taken_with_all_its_files(tmp_path: Path) -> None:
+    """Files that are too short to be known are needed, too: a vendored package is copied as a whole."""
+    with zipfile.ZipFile(tmp_path / "tool.whl", "w") as archive:
+        archive.writestr("tool/_vendor/wrapping/core.py", CODE)
+        archive.writestr("tool/_vendor/wrapping/small.py", "def one():\n    return 1\n" + "#" * 300)
+        archive.writestr("tool/_vendor/other/core.py", inspect.getsource(io))
+    original = Fingerprint.of("wrapping", {"wrapping/core.py": CODE})
+    copied, _ = _copy_in(tmp_path / "tool.whl", "tool==2.0", original)
+    assert sorted(copied) == ["wrapping/core.py", "wrapping/small.py"]
+
+
 def test_carriers_are_pinned() -> None:
     """What an audit finds tomorrow depends on no newer version."""
     assert all(pin.count("==") == 1 for pin in carriers())

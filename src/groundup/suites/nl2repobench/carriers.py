@@ -8,6 +8,7 @@ import asyncio
 import json
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -95,11 +96,22 @@ def _texts_of(path: Path, name: str) -> _Texts:
 def _copy_in(path: Path, name: str, fingerprint: Fingerprint) -> tuple[dict[str, bytes], int]:
     """Return the files of an archive that are most like each of the original's, and how many prints they share."""
     found = _texts_of(path, f"{name}.whl")
-    copied, shared = {}, 0
+    copied: dict[str, bytes] = {}
+    shared = 0
     for own, prints in fingerprint.prints.items():
         place = max(found.prints, key=lambda place: len(found.prints[place] & prints), default=None)
         common = len(found.prints[place] & prints) if place is not None else 0
         if place is not None and common >= min(LEAST, len(prints) / 2):
-            copied[own] = found.texts[place]
+            copied |= _beside(own, place, found.texts)
             shared += common
     return copied, shared
+
+
+def _beside(own: str, place: str, texts: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the file at *place* as *own*; where folder and name are the same, with all of the folder."""
+    copied = {own: texts[place]}
+    package = own.partition("/")[0]
+    if place.endswith(f"/{own}") and package != own:
+        above = place.removesuffix(own)
+        copied |= {one.removeprefix(above): texts[one] for one in texts if one.startswith(f"{above}{package}/")}
+    return copied
