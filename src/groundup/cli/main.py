@@ -41,6 +41,9 @@ COMMANDS = {
     "report": "report:report",
     "compare": "report:compare",
     "review": "report:review",
+    "leaderboard pack": "leaderboard:pack",
+    "leaderboard verify": "leaderboard:verify",
+    "leaderboard build": "leaderboard:build",
     "shell": "shell:shell",
     "show": "show:show",
     "export": "submissions:export",
@@ -76,12 +79,13 @@ GROUPS = {
     "data": "Bring benchmarks' published data onto this machine.",
     "registry": "Which packages exist.",
     "curate": "Make tasks out of repositories.",
+    "leaderboard": "Runs that others can check, ranked on a page.",
     "recipe": "Make and check recipes: what strict grading needs of a task.",
 }
 """What each group of commands is about."""
 
 JOBS = {
-    "Measure": ("evaluate", "run", "report", "compare", "show", "view", "resume", "runs", "serve"),
+    "Measure": ("evaluate", "run", "report", "compare", "show", "view", "resume", "runs", "serve", "leaderboard"),
     "Look closer": ("shell", "review", "regrade", "judge", "export", "import", "ablate"),
     "Benchmarks and their tasks": ("suites", "tasks", "data", "recipe", "curate", "audit"),
     "Dependencies of a repository": ("infer", "registry"),

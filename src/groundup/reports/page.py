@@ -15,7 +15,7 @@ from groundup.reports.plots import Plot, plots_of
 from groundup.reports.views import View, between, grader_words, share
 from groundup.trees.limits import printable
 
-_STYLE = """
+STYLE = """
 :root{color-scheme:light dark;--ink:#1a1a19;--soft:#6b6a66;--line:#dddcd6;--ground:#fcfcfb;--raised:#f3f2ee;
 --link:#2a6fbb}
 @media (prefers-color-scheme:dark){:root{--ink:#f2f1ec;--soft:#a9a8a2;--line:#3c3b38;--ground:#1a1a19;
@@ -65,7 +65,7 @@ def page(report: Report, views: Iterable[View]) -> str:
         '<html lang="en"><head><meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{_safe(title)} - groundup</title><style>{_STYLE}</style></head><body><main>",
+        f"<title>{_safe(title)} - groundup</title><style>{STYLE}</style></head><body><main>",
         f"<h1>{_safe(title)}</h1>",
         *(
             f'<p class="soft">{_safe(line)}</p>'

@@ -1,0 +1,174 @@
+"""A run as one archive for others: configuration, verdicts, and submissions by digest. Packs and opens bundles.
+
+A bundle is a stranger's: it is unpacked under limits, and nothing in it counts that its manifest does not name by
+digest. It holds neither trajectories nor logs, so no conversation with a model and no output of a host.
+"""
+
+import hashlib
+import tarfile
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from groundup.domain.errors import SubmissionError, UsageError
+from groundup.domain.plainly import plainly
+from groundup.domain.records import Record
+from groundup.domain.subjects import AttemptKey
+from groundup.store.files import write_atomically
+from groundup.store.folder import RunFolder
+from groundup.trees.archives import extract_archive
+from groundup.trees.digest import tree_digest
+from groundup.trees.limits import TreeLimits
+from groundup.trees.walking import read_regular
+from groundup.trees.writer import copy_tree, disk_errors
+
+MANIFEST = "manifest.json"
+LIMITS = TreeLimits(files=1_000_000, bytes=32 * 1024**3)
+"""Of a whole bundle: many submissions, each of which was within the limits for one."""
+_FILES = ("config.json", "lock.json", "verdicts.jsonl")
+_FILE_BYTES = 1024**3
+
+
+class Disclosure(Record):
+    """What the one who hands a run in says of it, besides what its configuration says."""
+
+    contamination: str = Field(max_length=2000, description="what the model may have seen of the tasks")
+    notes: str = Field(default="", max_length=2000)
+    languages: tuple[str, ...] = Field(default=(), max_length=20, description="of the tasks")
+
+
+class Manifest(Record):
+    """What a bundle holds: every file and every submission by its digest."""
+
+    format: int = Field(default=1, ge=1, le=1)
+    groundup: str = Field(description="version that packed it")
+    disclosure: Disclosure
+    files: dict[str, str] = Field(description="SHA-256 of each file of the run, by its path in the run's folder")
+    submissions: tuple[str, ...] = Field(description="digests of trees, as verdicts name them")
+
+
+class Bundle:
+    """An opened bundle: a run's folder without submissions, which lie beside it by digest."""
+
+    def __init__(self, folder: Path) -> None:
+        """Check what was unpacked to *folder* against its manifest. Raises `UsageError` naming what is wrong."""
+        self._submissions = folder / "submissions"
+        self.run = RunFolder(folder / "run")
+        try:
+            self.manifest = Manifest.model_validate_json(read_regular(folder / MANIFEST, _FILE_BYTES))
+        except OSError as error:
+            raise UsageError(f"this is no bundle: it has no {MANIFEST}") from error
+        except ValidationError as error:
+            raise UsageError(f"{MANIFEST} of the bundle is wrong: {plainly(error.errors()[0])}") from error
+        self._check_files()
+        self._check_submissions()
+
+    def _check_files(self) -> None:
+        found = {str(path.relative_to(self.run.path)) for path in _regular(self.run.path)}
+        if found != set(self.manifest.files):
+            differing = ", ".join(sorted(found ^ set(self.manifest.files))[:4])
+            raise UsageError(f"the bundle's files are not those of its manifest: {differing}")
+        for name, digest in self.manifest.files.items():
+            if _sha256(self.run.path / name) != digest:
+                raise UsageError(f"{name} of the bundle has another digest than its manifest says")
+
+    def _check_submissions(self) -> None:
+        wanted = {line.submission for line in self.run.latest().values() if line.submission}
+        packed = set(self.manifest.submissions)
+        if lacking := sorted(wanted - packed):
+            raise UsageError(f"the bundle lacks submissions that verdicts name, such as {lacking[0]}")
+        for digest in packed:
+            place = self._submissions / _name(digest)
+            if not place.is_dir() or tree_digest(place).digest != digest:
+                raise UsageError(f"the submission {digest} of the bundle is absent or has another digest")
+
+    def lay_out(self, keys: Collection[AttemptKey]) -> None:
+        """Put the submissions of *keys* where a run's folder has them, to be graded again."""
+        lines = self.run.latest()
+        for key in keys:
+            digest = lines[key].submission
+            if digest is not None:
+                copy_tree(self._submissions / _name(digest), self.run.attempt(key).submission)
+
+
+def pack(run: RunFolder, path: Path, disclosure: Disclosure, version: str) -> Manifest:
+    """Write *run* as a bundle to *path*, a `.tar.gz`. Raises `UsageError` for a run that is not finished."""
+    config, lines = run.config(), run.latest()
+    owed = [key for key in config.planned.keys if key not in lines or not lines[key].settles]
+    if owed:
+        raise UsageError(f"{len(owed)} attempts of {config.run_id} have no verdict; `groundup resume` it first")
+    files = {name: run.path / name for name in _FILES if (run.path / name).is_file()}
+    trees: dict[str, Path] = {}
+    for key, line in lines.items():
+        attempt = run.attempt(key)
+        record = attempt.record()
+        if line.submission is None or record is None:
+            continue
+        if record.digest != line.submission or tree_digest(attempt.submission).digest != line.submission:
+            raise UsageError(f"the submission of {key} was changed after its verdict; regrade the run first")
+        trees[line.submission] = attempt.submission
+        files[str(attempt.submission_file.relative_to(run.path))] = attempt.submission_file
+    manifest = Manifest(
+        groundup=version,
+        disclosure=disclosure,
+        files={name: _sha256(file) for name, file in sorted(files.items())},
+        submissions=tuple(sorted(trees)),
+    )
+    _write(path, manifest, files, trees)
+    return manifest
+
+
+def _write(path: Path, manifest: Manifest, files: dict[str, Path], trees: dict[str, Path]) -> None:
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        with disk_errors(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tarfile.open(partial, "w:gz", format=tarfile.PAX_FORMAT) as tar:
+                told = partial.with_name(f"{partial.name}.{MANIFEST}")
+                write_atomically(told, manifest.model_dump_json(indent=1).encode() + b"\n")
+                tar.add(told, MANIFEST, filter=_anonymous)
+                told.unlink()
+                for name, file in sorted(files.items()):
+                    tar.add(file, f"run/{name}", filter=_anonymous)
+                for digest, tree in sorted(trees.items()):
+                    tar.add(tree, f"submissions/{_name(digest)}", filter=_anonymous)
+            partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Leave out whose files they were, and when: one run makes one archive."""
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    member.mtime = 0
+    return member
+
+
+def unpack(path: Path, folder: Path) -> Bundle:
+    """Unpack the bundle at *path* to the absent or empty *folder* and check it. Raises `UsageError`."""
+    try:
+        taken = extract_archive(path, folder, LIMITS)
+    except SubmissionError as error:
+        raise UsageError(f"{path} is no bundle: {error}") from error
+    if taken.dropped:
+        raise UsageError(f"{path} holds what no bundle does: {taken.dropped[0]}")
+    return Bundle(folder)
+
+
+def _regular(folder: Path) -> Iterator[Path]:
+    """Yield what is no folder below *folder*; a link is none of a bundle's files and fails to be one."""
+    yield from (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(read_regular(path, _FILE_BYTES)).hexdigest()
+
+
+def _name(digest: str) -> str:
+    """Return a digest as the name of a folder. Raises `UsageError` for what is none, such as a path."""
+    name = digest.replace(":", "-")
+    if not name.replace("-", "").isalnum():
+        raise UsageError(f"{digest!r} is no digest")
+    return name

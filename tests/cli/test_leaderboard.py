@@ -1,0 +1,137 @@
+"""Runs handed in to a leaderboard, as people and its CI do it."""
+
+import io
+import json
+import re
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import TWO, Groundup, Predict
+
+
+@pytest.fixture
+def bundle(groundup: Groundup, predict: Predict, tmp_path: Path) -> Path:
+    """A bundle of a run with a task that is half right."""
+    groundup("evaluate", TWO, "-p", predict({"task-0000": "half", "task-0001": "good"}), "--run-id", "mine")
+    path = tmp_path / "entries" / "mine.tar.gz"
+    ended = groundup("leaderboard", "pack", "mine", "-o", path, "--contamination", "<b>none</b>")
+    assert ended.code == 0, ended.err
+    return path
+
+
+def changed(bundle: Path, change: Callable[[str, bytes], bytes | None]) -> Path:
+    """Return a copy of *bundle* whose files are what *change* makes of them; None leaves one out."""
+    target = bundle.with_name("changed.tar.gz")
+    with tarfile.open(bundle) as old, tarfile.open(target, "w:gz") as new:
+        for member in old:
+            content = old.extractfile(member)
+            data = b"" if content is None else content.read()
+            made = change(member.name, data)
+            if made is not None:
+                member.size = len(made)
+                new.addfile(member, io.BytesIO(made))
+    return target
+
+
+def test_an_honest_bundle_holds(groundup: Groundup, bundle: Path) -> None:
+    """What was drawn is graded again and agrees; the seed is told, so that others can draw the same."""
+    ended = groundup("leaderboard", "verify", bundle, "--suite", TWO, "--sample", "2", "--seed", "7", "--json")
+    found = json.loads(ended.out)
+    assert ended.code == 0
+    assert (found["holds"], found["attempts"], found["seed"]) == (True, 2, 7)
+    assert found["sandbox"] == "tests.runs.toy:create_provider"
+    assert "the numbers hold: 2 attempts at 2 of 2 tasks agree" in ended.err
+
+
+def test_numbers_that_were_made_up_do_not_hold(groundup: Groundup, bundle: Path) -> None:
+    """Verdicts that were changed with their digests are consistent, and found out by grading."""
+    import hashlib
+
+    digests: dict[bytes, bytes] = {}
+
+    def better(name: str, data: bytes) -> bytes:
+        if name != "run/verdicts.jsonl":
+            return data
+        made = re.sub(rb'"score":\{"numerator":[0-9.]+,', b'"score":{"numerator":9.0,', data)
+        assert made != data
+        digests[hashlib.sha256(data).hexdigest().encode()] = hashlib.sha256(made).hexdigest().encode()
+        return made
+
+    def told(name: str, data: bytes) -> bytes:
+        if name != "manifest.json":
+            return data
+        for old, new in digests.items():
+            data = data.replace(old, new)
+        return data
+
+    improved = changed(bundle, better)
+    refused = groundup("leaderboard", "verify", improved)
+    assert refused.code == 2
+    assert "another digest than its manifest says" in " ".join(refused.err.split())
+    lied = changed(improved.rename(improved.with_name("first.tar.gz")), told)
+    ended = groundup("leaderboard", "verify", lied, "--suite", TWO, "--sample", "2")
+    assert ended.code == 4
+    assert "the numbers do not hold: 2 of 2 attempts differ" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda name, data: None if name == "manifest.json" else data, "no bundle"),
+        (lambda name, data: None if name == "run/lock.json" else data, "not those of its manifest"),
+        (lambda name, data: data + b"#" if name.startswith("submissions/") and data else data, "another digest"),
+    ],
+)
+def test_a_bundle_that_was_changed_is_refused(
+    groundup: Groundup, bundle: Path, change: Callable[[str, bytes], bytes | None], expected: str
+) -> None:
+    """A sentence that names what is wrong, and exit code 2; nothing is graded."""
+    ended = groundup("leaderboard", "verify", changed(bundle, change))
+    assert ended.code == 2
+    assert expected in " ".join(ended.err.split())
+
+
+def test_a_bundle_names_no_code_to_load(groundup: Groundup, bundle: Path) -> None:
+    """A suite outside groundup is loaded only when the verifier names it, too."""
+    ended = groundup("leaderboard", "verify", bundle)
+    assert ended.code == 2
+    assert "says that you trust it" in " ".join(ended.err.split())
+
+
+def test_the_bundle_does_not_choose_the_sandbox(groundup: Groundup, predict: Predict, tmp_path: Path) -> None:
+    """A run without a sandbox is graded again in the verifier's."""
+    predictions = predict({"task-0000": "good"})
+    groundup("evaluate", TWO, "-p", predictions, "--run-id", "open", "--sandbox", "none", "--i-trust-this-code")
+    path = tmp_path / "open.tar.gz"
+    groundup("leaderboard", "pack", "open", "-o", path)
+    found = json.loads(groundup("leaderboard", "verify", path, "--suite", TWO, "--json").out)
+    assert found["sandbox"] == "tests.runs.toy:create_provider"
+
+
+def test_the_page_ranks_filters_and_discloses(groundup: Groundup, bundle: Path, tmp_path: Path) -> None:
+    """It loads nothing, escapes what strangers wrote, and links to a copy of each bundle."""
+    groundup("run", TWO, "-a", "oracle", "--run-id", "best")
+    groundup("leaderboard", "pack", "best", "-o", bundle.with_name("best.tar.gz"))
+    ended = groundup("leaderboard", "build", bundle.parent, "-o", tmp_path / "site")
+    assert ended.code == 0, ended.err
+    page = (tmp_path / "site" / "index.html").read_text()
+    assert "default-src 'none'" in page
+    assert "http://" not in page
+    assert "https://" not in page
+    assert "&lt;b&gt;none&lt;/b&gt;" in page
+    assert "<b>none" not in page
+    assert page.index("<td>best</td>") < page.index("<td>mine</td>")
+    assert 'data-kind="reference"' in page
+    assert (tmp_path / "site" / "evidence" / "mine.tar.gz").read_bytes() == bundle.read_bytes()
+
+
+def test_what_is_packed_holds_no_more_than_it_says(groundup: Groundup, bundle: Path) -> None:
+    """Configuration, lock, verdicts and submissions; neither logs nor trajectories nor reports."""
+    with tarfile.open(bundle) as tar:
+        names = [member.name for member in tar if member.isfile()]
+    run = {re.sub(r"attempts/[^/]+/\d+", "attempts", name) for name in names if name.startswith("run/")}
+    assert run == {"run/config.json", "run/lock.json", "run/verdicts.jsonl", "run/attempts/submission.json"}
+    assert all(name.startswith(("run/", "submissions/")) or name == "manifest.json" for name in names)
