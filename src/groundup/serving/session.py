@@ -110,7 +110,7 @@ class Session:
                     self._watch.opened(self, self._opened_at - began)
                     await self._leaving.wait()
                     await self._end_calls()
-                    episode.close(self._how, by_client=self._by_client)
+                    await episode.close(self._how, by_client=self._by_client)
         except Exception as error:  # noqa: BLE001 - the attempt boundary: a bug must not end the other sessions
             self._failure = error
         finally:

@@ -4,10 +4,11 @@ Every submission that is graded is a line of `verdicts.jsonl`, so each reward th
 episode that ended without one has a line, too: nothing handed in, or interrupted.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from pydantic import JsonValue
@@ -23,6 +24,7 @@ from groundup.episodes.records import EpisodeResult
 from groundup.runs.plan import RunPlan
 from groundup.store.folder import RunWriter
 from groundup.store.records import VerdictLine
+from groundup.trees.writer import in_thread
 
 Step = dict[str, JsonValue]
 
@@ -38,6 +40,8 @@ class Stage:
     """The number of this process among those that worked on the run."""
     prompt: Callable[[DrivenEpisode], str]
     """Says what a model is told at the beginning."""
+    writing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while a line is written."""
     room: Callable[[Task], Room] = lambda task: nullcontext
     """Where gradings wait for their turn."""
 
@@ -59,7 +63,7 @@ class Episodes:
             self._next[key.task] = max(self._next[key.task], key.index + 1)
             if key not in settled and key.task in stage.plan.tasks:
                 record = EpisodeRecord(stage, key, datetime.now(UTC))
-                record.interrupted("the server was killed before the episode had ended")
+                record.write(record.unrewarded("the server was killed before the episode had ended"))
 
     @asynccontextmanager
     async def opened(self, task: Task) -> AsyncIterator["OpenedEpisode"]:
@@ -78,11 +82,11 @@ class Episodes:
                 yield OpenedEpisode(episode, record, prompt)
         except InfrastructureError as error:
             if not record.tries:
-                record.interrupted(str(error), error)
+                await record.kept(record.unrewarded(str(error), error))
             raise
         finally:
             if not record.tries:
-                record.interrupted("the episode was not ended by its client")
+                await record.kept(record.unrewarded("the episode was not ended by its client"))
 
 
 @dataclass
@@ -94,26 +98,24 @@ class EpisodeRecord:
     began_at: datetime
     tries: int = 0
 
-    def graded(self, result: EpisodeResult) -> None:
-        """Record what a submission came to."""
-        self._write(result.outcome, result)
+    async def kept(self, result: EpisodeResult) -> None:
+        """Record what the episode, or one submission, came to. Waits for the disk, which other sessions do not."""
+        async with self.stage.writing:
+            await in_thread(lambda: self.write(result))
 
-    def not_attempted(self) -> None:
-        """Record that the client ended the episode and handed nothing in."""
-        self._write(Outcome.NOT_ATTEMPTED, EpisodeResult(outcome=Outcome.NOT_ATTEMPTED))
-
-    def interrupted(self, why: str, error: InfrastructureError | None = None) -> None:
-        """Record that it ended without a reward, and not by its client's wish."""
+    def unrewarded(self, why: str, error: InfrastructureError | None = None) -> EpisodeResult:
+        """Return the result of one that ended without a reward, and not by its client's wish."""
         task = self.stage.plan.tasks[self.key.task]
         graded, _ = self.stage.grading(task).failed(error or InfrastructureError(why), Phase.MAKING)
-        self._write(Outcome.INFRASTRUCTURE, EpisodeResult(outcome=Outcome.INFRASTRUCTURE, graded=graded))
+        return EpisodeResult(outcome=Outcome.INFRASTRUCTURE, graded=graded)
 
-    def _write(self, outcome: Outcome, result: EpisodeResult) -> None:
+    def write(self, result: EpisodeResult) -> None:
+        """Record *result*; blocks, and nobody else may write meanwhile."""
         self.tries += 1
         submission, graded = result.submission, result.graded
         line = VerdictLine(
             attempt=self.key,
-            outcome=outcome,
+            outcome=result.outcome,
             submission=submission.digest if submission else None,
             verdict=graded.verdict if graded else None,
             effort=submission.effort if submission else None,
@@ -137,19 +139,17 @@ class OpenedEpisode:
     async def submit(self, *, ends: bool) -> EpisodeResult:
         """Grade what lies in the workspace now; it is on the disk when this returns. *ends*: nothing follows."""
         result = await (self.driven.grade() if ends else self.driven.hand_in())
-        self._record.graded(result)
+        await self._record.kept(result)
         return result
 
-    def close(self, how: str, *, by_client: bool) -> None:
+    async def close(self, how: str, *, by_client: bool) -> None:
         """Note how it ended."""
         if not self.driven.has_ended:
             self.driven.note("ended", outcome="left" if by_client else "interrupted", detail=how)
         if self._record.tries:
             return
-        if by_client:
-            self._record.not_attempted()
-        else:
-            self._record.interrupted(how)
+        nothing = EpisodeResult(outcome=Outcome.NOT_ATTEMPTED)
+        await self._record.kept(nothing if by_client else self._record.unrewarded(how))
 
 
 def in_short(verdict: Verdict) -> Step:
