@@ -26,6 +26,15 @@ async def rewards(client: Client, sid: str, *words: str) -> list[tuple[float | N
     return found
 
 
+async def open_soon(client: Client, sid: str) -> None:
+    """Wait until the episode is open, however busy the machine is."""
+
+    async def is_open() -> bool:
+        return (await client.get("/prompt", sid)).status_code == 200
+
+    await until(is_open)
+
+
 async def test_every_submit_has_a_reward(tmp_path: Path) -> None:
     """As many as the server allows; each is a line of the run, and the last one counts."""
     async with opened(job_in(tmp_path, submits=3)) as house, Client(house.address) as client:
@@ -68,18 +77,14 @@ async def test_sessions_wait_for_a_slot(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("groundup.serving.ors.READY_S", 0.05)
     async with opened(job_in(tmp_path, slots=1, waiting=1)) as house, Client(house.address) as client:
         first = await client.create()
-        assert (await client.get("/prompt", first)).status_code == 200
+        await open_soon(client, first)
         second = await client.create(1)
         waiting = await client.get("/prompt", second)
         assert (waiting.status_code, waiting.headers["x-backend-state"]) == (503, "starting")
         full = await client.post("/create", {"split": "test", "index": 0}, "third")
         assert (full.status_code, full.headers["retry-after"]) == (503, "2")
         await client.call(first, "submit")  # a finished episode holds no slot
-
-        async def has_begun() -> bool:
-            return (await client.get("/prompt", second)).status_code == 200
-
-        await until(has_begun)
+        await open_soon(client, second)
         assert len(house.service.sessions.all) == 2
 
 
@@ -94,9 +99,9 @@ async def test_a_client_has_its_own_limit(tmp_path: Path, monkeypatch: pytest.Mo
         Client(house.address) as stranger,
     ):
         first = await one.create()
-        assert (await one.get("/prompt", first)).status_code == 200
+        await open_soon(one, first)
         assert (await one.get("/prompt", await one.create())).status_code == 503
-        assert (await two.get("/prompt", await two.create())).status_code == 200
+        await open_soon(two, await two.create())
         assert (await two.get("/prompt", first)).status_code == 404
         assert (await two.post("/delete", sid=first)).status_code == 200
         assert (await one.get("/prompt", first)).status_code == 200
