@@ -129,15 +129,18 @@ def test_strangers_need_a_token() -> None:
 
 async def test_a_silent_client_is_given_up(tmp_path: Path) -> None:
     """Its slot is free again and its episode is recorded without a score; a call in flight is no silence."""
-    async with opened(job_in(tmp_path, idle=0.2)) as house, Client(house.address) as client:
+    async with opened(job_in(tmp_path)) as house, Client(house.address) as client:
         silent, busy = await client.create(), await client.create(1)
         await client.bash(silent, "ls")
         running = asyncio.create_task(client.call(busy, "bash", command=FOREVER))
 
-        async def one_is_left() -> bool:
-            return len(house.service.sessions.all) == 1
+        async def is_busy() -> bool:
+            return any(session.is_busy for session in house.service.sessions.all)
 
-        await until(one_is_left)
+        await until(is_busy)
+        for session in house.service.sessions.all:
+            session.seen_at -= 2 * house.service.sessions.room.idle_s
+        await house.service.sessions.give_up_silent()
         assert house.service.sessions.all[0].name == busy
         assert (await client.post("/ping", sid=silent)).status_code == 410
         assert [(line.outcome, line.attempt.task) for line in house.lines()] == [

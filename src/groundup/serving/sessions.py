@@ -106,10 +106,14 @@ class Sessions:
         """Give up silent sessions, for ever; one with a call in flight is not silent."""
         while True:
             await asyncio.sleep(min(5.0, self.room.idle_s / 4))
-            silent_since = time.monotonic() - self.room.idle_s
-            silent = [one for one in self.all if one.seen_at < silent_since and not one.is_busy]
-            how = f"its client was silent for {self.room.idle_s:g} s"
-            await asyncio.gather(*(self.give_up(session, how, by_client=False) for session in silent))
+            await self.give_up_silent()
+
+    async def give_up_silent(self) -> None:
+        """Give up the sessions that are silent now."""
+        silent_since = time.monotonic() - self.room.idle_s
+        silent = [one for one in self.all if one.seen_at < silent_since and not one.is_busy]
+        how = f"its client was silent for {self.room.idle_s:g} s"
+        await asyncio.gather(*(self.give_up(session, how, by_client=False) for session in silent))
 
     def drain(self) -> None:
         """Begin no more sessions."""
