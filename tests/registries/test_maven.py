@@ -14,6 +14,7 @@ from groundup.registries import upstream
 from groundup.registries.cache import FetchCache
 from groundup.registries.maven.client import MavenClient
 from groundup.registries.maven.gateway import SETTINGS_PLACE, MavenGateway, settings_file
+from tests.patience import patient
 from tests.registries.files_served import served
 from tests.registries.maven_repositories import JAR, VERSIONS, put, using
 
@@ -28,7 +29,7 @@ async def guest(
         listening = socket.create_server(("127.0.0.1", 0))
         base = f"http://127.0.0.1:{listening.getsockname()[1]}/maven"
         await gateway.server.serve(listening)
-        async with httpx.AsyncClient(trust_env=False, base_url=base) as client:
+        async with httpx.AsyncClient(trust_env=False, base_url=base, timeout=patient(60)) as client:
             yield client, gateway
     await registry.close()
 
