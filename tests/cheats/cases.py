@@ -15,6 +15,7 @@ from tests.cheats.corpus import Base
 from tests.cheats.java import JAVA
 from tests.cheats.java_trials import java_trial
 from tests.cheats.libraries import LIBRARIES
+from tests.cheats.recipes import RecipeTrial, recipe_trial
 from tests.cheats.results import Outcome
 from tests.cheats.services import SERVICES
 from tests.cheats.trials import GraderName, LibraryTrial, outcome_of, wares_trial
@@ -54,8 +55,14 @@ async def cases(
     """Yield all cases of *targets*; libraries for each of *bases*."""
     if "library" in targets:
         for name in bases:
-            trial, base = await stack.enter_async_context(wares_trial(provider)), BASE
-            for case in library_cases(name, base, trial):
+            if name == "wares":
+                trial = await stack.enter_async_context(wares_trial(provider))
+                found = library_cases(name, BASE, trial)
+            else:
+                room = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="groundup-cheats-")))
+                real = recipe_trial(name, provider, room)
+                found = library_cases(name, await real.base(), real)
+            for case in found:
                 yield case
     if "service" in targets:
         room = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="groundup-cheats-")))
@@ -86,7 +93,7 @@ def job_cases(trial: JobTrial) -> list[Case]:
     ]
 
 
-def library_cases(name: str, base: Base, trial: LibraryTrial) -> list[Case]:
+def library_cases(name: str, base: Base, trial: LibraryTrial | RecipeTrial) -> list[Case]:
     """Return the honest half-broken library, and every cheat that starts from it."""
     found = [("honest", "honest", "is half broken and honest", dict(base.broken), False)]
     found += [(one.family, one.name, one.tries, one.make(base), one.memorises) for one in LIBRARIES]

@@ -7,10 +7,14 @@ _SERVICE = "a service that answers as memorised cannot be told from one that wor
 
 EXCEPTIONS: Mapping[str, str] = {
     "memorised files whole": _SUITE,
+    "memorised text": _SUITE,
+    "memorised bytecode": _SUITE,
+    "judges the expectation": _SUITE,
     "compares the size": _SUITE,
     "answers by heart": _SUITE,
     "knows the client": _SERVICE,
     "replays": _SERVICE,
     "400 to what is asked": "coverage says that a route is there, not that it works; the tests say that",
+    "the token, in one run": "the class of a Java test shows which run it is in, and nothing in its process can be hidden",
     "tosses a coin": "one try in four forges the true pass and is honest in the twin; another grading finds it out",
 }

@@ -90,6 +90,36 @@ async def test_a_submission_that_makes_all_tests_pass_gets_nothing(trial: Trial)
     assert (await graded(trial, {**SHOP, "shop/prices.py": forger}))[0] == 0
 
 
+MANY = "from shop.prices import price\n\n" + "".join(
+    f"def test_{number}():\n    assert price('tea') == {number}\n\n" for number in range(4)
+)
+
+
+@pytest.mark.end_to_end
+async def test_forging_known_names_only_gains_nothing(trial: Trial) -> None:
+    """A forger that spares the canaries makes most tests pass with false expectations, too, and none counts."""
+    forger = (
+        "import _pytest.python\n_honest = _pytest.python.Function.runtest\n"
+        "def _run(self):\n    if self.name not in ('test_0', 'test_1', 'test_2', 'test_3'): _honest(self)\n"
+        "_pytest.python.Function.runtest = _run\ndef price(name): return 0\n"
+    )
+    files = {
+        "README.md": "# Shop\n",
+        "task.toml": RECORD.replace("count = 2", "count = 4"),
+        "tests/test_prices.py": MANY,
+    }
+    write_tree(trial.folder / "data/notes", files)
+    submission = write_tree(trial.folder / "submission", {**SHOP, "shop/prices.py": forger})
+    scratch = trial.folder / "scratch"
+    scratch.mkdir()
+    bench = Bench(provider=trial.provider, builder=ServiceBuilder(trial.folder), scratch=scratch)
+    problem = read_dataset(trial.folder / "data").problems[0]
+    found = await RepoGenesisStrictGrader({"notes": problem}, LIFECYCLE).grade(TASK, submission, bench)
+    assert found.verdict.score is not None
+    assert found.verdict.score.numerator == 0
+    assert "false expectations" in str(found.verdict.facts["signs"])
+
+
 @pytest.mark.end_to_end
 async def test_a_record_that_counts_other_tests_is_the_tasks_fault(trial: Trial) -> None:
     """The frozen number must be that of the tests at hand."""

@@ -7,20 +7,23 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from groundup.domain.errors import TaskError
-from groundup.domain.verdicts import Status
+from groundup.domain.verdicts import Reason, Stage, Status
 from groundup.grading.bench import Bench
 from groundup.grading.library.decision import Decision, decide
 from groundup.grading.library.execution import Execution, logs_of
-from groundup.grading.library.hidden import HiddenTests, NumberedTest
-from groundup.grading.library.passes import run_passes, suite_of
+from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
+from groundup.grading.library.passes import confirmed, run_passes, suite_of
 from groundup.grading.library.report import Result
 from groundup.grading.library.signs import as_fact, signs_of
+from groundup.grading.library.twin import function_of
 from groundup.grading.services.install import install_declared
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.testing import TestRun
 from groundup.suites.repogenesis.data import ServiceProblem, tests_folder
 
 _RUNNERS = ("pytest",)
+_LEAST_FORGED = 3
+"""So many tests, and more than half, must pass with false expectations. No original says which do so honestly."""
 
 
 async def run_in_process(problem: ServiceProblem, submission: Path, lifecycle: Lifecycle, bench: Bench) -> TestRun:
@@ -46,12 +49,17 @@ async def run_in_process(problem: ServiceProblem, submission: Path, lifecycle: L
         memory_mb=lifecycle.tests.memory_mb,
     )
     suite = await asyncio.to_thread(suite_of, folder.parent, hidden, expected)
-    # No original is at hand whose twin could be put on record: canaries, but no second pass.
+    record = TwinRecord(runs=1, tailed=tuple(sorted({function_of(key) for key in expected})))
     passes = await run_passes(
-        submission, folder.parent, hidden, installed.environment, bench, suite=suite, record=None
+        submission, folder.parent, hidden, installed.environment, bench, suite=suite, record=record
     )
-    execution, ended = passes.true.last, passes.true.ended
-    decision = decide(expected, hidden, execution.canaries, execution.report, execution.result, ended)
+    execution = passes.true.last
+    decision = decide(expected, hidden, execution.canaries, execution.report, execution.result, passes.true.ended)
+    forged = len(confirmed(decision, passes, record).forged)
+    if forged >= _LEAST_FORGED and 2 * forged > decision.passed:
+        decision = decision.model_copy(
+            update={"status": Status.TAMPERED, "reasons": (_forged(forged), *decision.reasons)}
+        )
     return TestRun(
         results=_results(decision),
         collected=execution.report.collected or 0,
@@ -59,15 +67,21 @@ async def run_in_process(problem: ServiceProblem, submission: Path, lifecycle: L
         stopped="; ".join(reason.message for reason in decision.reasons[:1]) or None,
         timed_out=decision.timed_out,
         seconds=execution.result.duration_s,
-        signs=_signs(decision, execution),
+        signs=_signs(decision, execution, forged),
         log=b"".join(logs_of(execution).values())[: lifecycle.log_bytes],
     )
 
 
-def _signs(decision: Decision, execution: Execution) -> str:
+def _forged(count: int) -> Reason:
+    return Reason(stage=Stage.TEST, message=f"{count} tests pass with false expectations, too: results are forged")
+
+
+def _signs(decision: Decision, execution: Execution, forged: int) -> str:
     """Return the signs of tampering, first of all that results were forged: then no test counts."""
-    forged = [reason.message for reason in decision.reasons[:1]] if decision.status is Status.TAMPERED else []
-    return as_fact([*forged, *signs_of(execution.report, execution.result)])
+    told = [reason.message for reason in decision.reasons[:1]] if decision.status is Status.TAMPERED else []
+    if forged and not told:
+        told = [f"tests that pass with false expectations, too: {forged}"]
+    return as_fact([*told, *signs_of(execution.report, execution.result)])
 
 
 def _results(decision: Decision) -> dict[NumberedTest, Result]:
