@@ -70,7 +70,7 @@ class Verification(Record):
         if len(self.tasks) == self.of:
             return words
         most = 1 - math.exp(math.log(0.05) / len(self.tasks))
-        return f"{words}; with 95 % confidence fewer than {most:.0%} of all tasks differ".replace("%", " %", 1)
+        return f"{words}; with 95 % confidence fewer than {most * 100:.0f} % of all tasks differ"
 
 
 def pack(
