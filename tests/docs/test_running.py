@@ -44,6 +44,7 @@ NOT_RUN = {
     "a real sandbox": ("shell *", "curate validate *"),
     "a machine without leftovers of other runs": ("clean*",),
     "an end: it serves until it is stopped": ("serve *",),
+    "pyarrow, which is an extra": ("* --format parquet*",),
     "a trajectory": ("show *", "export * --format atif"),
     "the network, or a builder": (
         "data pull nl2repobench*",

@@ -85,7 +85,7 @@ GROUPS = {
 """What each group of commands is about."""
 
 JOBS = {
-    "Measure": ("evaluate", "run", "report", "compare", "show", "view", "resume", "runs", "serve", "leaderboard"),
+    "Measure": ("evaluate", "run", "report", "compare", "show", "resume", "view", "runs", "serve", "leaderboard"),
     "Look closer": ("shell", "review", "regrade", "judge", "export", "import", "ablate"),
     "Benchmarks and their tasks": ("suites", "tasks", "data", "recipe", "curate", "audit"),
     "Dependencies of a repository": ("infer", "registry"),
