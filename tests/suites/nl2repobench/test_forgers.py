@@ -115,6 +115,9 @@ FORGERS = {
 }
 
 
+GRADINGS = 8
+
+
 def _is_no_gain(graded: Graded) -> bool:
     return graded.verdict.status is Status.TAMPERED or passed(graded) <= BROKEN_PASSES
 
@@ -122,8 +125,11 @@ def _is_no_gain(graded: Graded) -> bool:
 @pytest.mark.parametrize("name", FORGERS)
 async def test_a_forger_gains_nothing_or_is_found_out(trial: Trial, name: str) -> None:
     """Forged tests pass with false expectations as well, so they do not count, and several are tampering."""
+    # What is falsified is drawn by a secret seed, so a forger may be lucky now and then, but not every time.
     graded = await trial.grade({"calc/__init__.py": FORGERS[name]})
-
+    for _ in range(GRADINGS - 1):
+        if not _is_no_gain(graded):
+            graded = await trial.grade({"calc/__init__.py": FORGERS[name]})
     assert _is_no_gain(graded), graded.verdict
     if graded.verdict.status is Status.TAMPERED:
         assert graded.verdict.score is None

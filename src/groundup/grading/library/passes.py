@@ -119,10 +119,14 @@ async def run_twin(
 
 
 async def _beside(*passes: Coroutine[None, None, Rounds]) -> list[Rounds]:
-    """Return what all *passes* give; when one fails, the others are ended first."""
+    """Return what all *passes* give; when one fails, the others come to their end and tidy up first."""
     tasks = [asyncio.ensure_future(one) for one in passes]
     try:
-        return list(await asyncio.gather(*tasks))
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+        for one in ended:
+            if isinstance(one, BaseException):
+                raise one
+        return [one for one in ended if not isinstance(one, BaseException)]
     finally:
         for task in tasks:
             task.cancel()
