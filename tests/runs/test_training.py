@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from groundup.domain.errors import MachineError
 from groundup.models.asking.chat import FORM
 from groundup.runs.exporting import export
-from groundup.runs.training import Chosen
+from groundup.runs.training import ChosenEpisodes
 from groundup.store.folder import RunFolder
 from tests.serving.house import Client, job_in, opened
 
@@ -28,24 +28,24 @@ async def run(tmp_path: Path) -> RunFolder:
         return RunFolder(house.job.path)
 
 
-def names(run: RunFolder, chosen: Chosen) -> list[str]:
+def names(run: RunFolder, chosen: ChosenEpisodes) -> list[str]:
     """Return the attempts that are chosen."""
     return [str(key) for key in chosen.of(run.config().planned.keys, run.latest())]
 
 
 async def test_attempts_are_chosen_by_their_rewards(run: RunFolder) -> None:
     """Without a reward an attempt passes only where nothing is asked."""
-    assert names(run, Chosen()) == ["task-0000/0", "task-0001/0", "task-0000/1"]
-    assert names(run, Chosen(min_score=0.6)) == ["task-0000/1"]
-    assert names(run, Chosen(best=1)) == ["task-0000/1"]
-    assert names(run, Chosen(failures=True)) == ["task-0000/0"]
+    assert names(run, ChosenEpisodes()) == ["task-0000/0", "task-0001/0", "task-0000/1"]
+    assert names(run, ChosenEpisodes(min_score=0.6)) == ["task-0000/1"]
+    assert names(run, ChosenEpisodes(best=1)) == ["task-0000/1"]
+    assert names(run, ChosenEpisodes(failures=True)) == ["task-0000/0"]
 
 
 async def test_rows_are_conversations_with_rewards(run: RunFolder, tmp_path: Path) -> None:
     """A client's commands are calls of tools, and their results follow; all rows have the same keys."""
     from groundup.settings import Settings
 
-    written = export(run, tmp_path / "rows", "messages", Settings(), Chosen(min_score=0))
+    written = export(run, tmp_path / "rows", "messages", Settings(), ChosenEpisodes(min_score=0))
     assert [str(key) for key in written] == ["task-0000/0", "task-0000/1"]
     rows = [json.loads(line) for line in (tmp_path / "rows" / "served.jsonl").read_text().splitlines()]
     assert [(row["reward"], row["rewards"], row["passed"], row["total"]) for row in rows] == [
@@ -67,7 +67,7 @@ async def test_other_forms_hold_the_same(run: RunFolder, tmp_path: Path) -> None
     """ShareGPT has a turn for each call; ATIF has the reward; Parquet is read back, or asks for its extra."""
     from groundup.settings import Settings
 
-    export(run, tmp_path / "sharegpt", "sharegpt", Settings(), Chosen(best=1))
+    export(run, tmp_path / "sharegpt", "sharegpt", Settings(), ChosenEpisodes(best=1))
     row = json.loads((tmp_path / "sharegpt" / "served.jsonl").read_text())
     turns = [turn["from"] for turn in row["conversations"]]
     assert turns == ["human", "function_call", "observation", "function_call", "observation"]
@@ -76,7 +76,7 @@ async def test_other_forms_hold_the_same(run: RunFolder, tmp_path: Path) -> None
     assert (document["extra"]["reward"], document["extra"]["passed"]) == (1.0, 2)
     assert [step["source"] for step in document["steps"]] == ["user", "agent", "agent"]
     try:
-        export(run, tmp_path / "parquet", "parquet", Settings(), Chosen(min_score=0))
+        export(run, tmp_path / "parquet", "parquet", Settings(), ChosenEpisodes(min_score=0))
     except MachineError as error:
         pytest.skip(str(error))
     table = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "parquet" / "served.parquet")

@@ -15,7 +15,7 @@ from groundup.api.flags import ServeFlags
 from groundup.api.serving import listening, serving
 from groundup.sandbox.fake import FakeSandbox
 from groundup.sandbox.protocol import Command, CommandResult, SandboxProvider, SandboxSpec
-from groundup.serving.http import Service
+from groundup.serving.http import ServedTasks
 from groundup.serving.metrics import Log
 from groundup.serving.server import ServeJob, application, service
 from groundup.settings import Settings
@@ -76,7 +76,7 @@ def create_builder(settings: Settings, provider: SandboxProvider) -> Builder:
 class House:
     """A running server, and what it wrote."""
 
-    def __init__(self, job: ServeJob, opened: Service, address: str, events: list[dict[str, Any]]) -> None:
+    def __init__(self, job: ServeJob, opened: ServedTasks, address: str, events: list[dict[str, Any]]) -> None:
         self.job = job
         self.service = opened
         self.address = address

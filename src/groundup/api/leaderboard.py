@@ -21,7 +21,7 @@ from groundup.domain.records import Record
 from groundup.domain.version import __version__
 from groundup.reports.leaderboard import Entry, board
 from groundup.reports.summary import report_run
-from groundup.runs.bundles import Bundle, Disclosure, Manifest, unpack
+from groundup.runs.bundles import Bundle, BundleManifest, Disclosure, unpack
 from groundup.runs.bundles import pack as pack_run
 from groundup.settings import Settings, load
 from groundup.store.files import write_atomically
@@ -81,7 +81,7 @@ def pack(
     notes: str = "",
     output: AnyPath | None = None,
     settings: Settings | None = None,
-) -> Manifest:
+) -> BundleManifest:
     """Write configuration, lock, verdicts and submissions of *run* to the file *bundle*, a `.tar.gz`.
 
     *contamination* says what the model may have seen of the tasks. Raises `UsageError`, also for a run that owes

@@ -14,7 +14,7 @@ from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.registries.names import ECOSYSTEMS, Ecosystem, Listing, names_of, read_snapshot, snapshot_lines
 from groundup.runs import exporting
-from groundup.runs.training import Chosen
+from groundup.runs.training import ChosenEpisodes
 from groundup.settings import Settings, environment, load
 from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
@@ -26,7 +26,7 @@ def export(
     destination: AnyPath,
     form: exporting.Form = "tree",
     *,
-    chosen: Chosen | None = None,
+    chosen: ChosenEpisodes | None = None,
     output: AnyPath | None = None,
     settings: Settings | None = None,
 ) -> tuple[list[AttemptKey], int]:

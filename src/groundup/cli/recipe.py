@@ -154,7 +154,7 @@ async def _build_one(task: str, target: Path, order: _Order, prefix: str) -> int
 
 async def _made(task: str, order: _Order, prefix: str) -> "Recipe":
     from groundup.suites.nl2repobench.maker import build as making
-    from groundup.suites.nl2repobench.maker.decisions import Decision, decisions
+    from groundup.suites.nl2repobench.maker.decisions import TaskDecision, decisions
     from groundup.suites.nl2repobench.recipe import parse_recipe
 
     async with _bench(order.settings) as bench, _reminding(prefix) as tell:
@@ -168,7 +168,7 @@ async def _made(task: str, order: _Order, prefix: str) -> "Recipe":
             from groundup.domain.names import unknown
 
             raise UsageError(unknown("task", task, [one.id for one in data.tasks]))
-        decision = decisions().get(task, Decision())
+        decision = decisions().get(task, TaskDecision())
         counts = {**decision.declared, **order.declared, data.version: published.declared}
         given = {name: value for name, value in order.given.items() if value}
         decision = decision.model_copy(update=given)

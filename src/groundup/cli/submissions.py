@@ -71,9 +71,9 @@ def export(
     """Write what the attempts of RUN handed in, or what their agents did, into DIR."""
     from groundup.api.submissions import export
     from groundup.cli.console import print_document, say
-    from groundup.runs.training import Chosen
+    from groundup.runs.training import ChosenEpisodes
 
-    chosen = Chosen(min_score=min_score, best=best, failures=failures)
+    chosen = ChosenEpisodes(min_score=min_score, best=best, failures=failures)
     written, total = export(run, destination, form.value, chosen=chosen, output=output)
     if json:
         print_document(

@@ -25,7 +25,7 @@ _FACTS = {
 """Facts of verdicts that are signs, and how they read."""
 
 
-class Flag(Record):
+class ReviewFlag(Record):
     """One thing that a person should look at."""
 
     kind: str = Field(description="tampered, sign, results or repeated")
@@ -40,7 +40,7 @@ class Suspect(Record):
     index: int
     standing: str
     score: float | None
-    flags: tuple[Flag, ...]
+    flags: tuple[ReviewFlag, ...]
 
 
 class Review(Record):
@@ -112,17 +112,17 @@ def signs_in(verdict: Verdict) -> list[str]:
     return found
 
 
-def _verdict_flags(key: AttemptKey, verdict: Verdict) -> list[Flag]:
+def _verdict_flags(key: AttemptKey, verdict: Verdict) -> list[ReviewFlag]:
     place = f"attempts/{key.task}/{key.index}"
     flags = []
     if verdict.status is Status.TAMPERED:
         why = "; ".join(reason.message for reason in verdict.reasons) or "no reason is given"
-        flags.append(Flag(kind="tampered", evidence=why, look=f"{place}/tests.jsonl"))
-    flags += [Flag(kind="sign", evidence=sign, look=f"{place}/submission") for sign in signs_in(verdict)]
+        flags.append(ReviewFlag(kind="tampered", evidence=why, look=f"{place}/tests.jsonl"))
+    flags += [ReviewFlag(kind="sign", evidence=sign, look=f"{place}/submission") for sign in signs_in(verdict)]
     return flags
 
 
-def _result_flags(key: AttemptKey, tests: Sequence[TestResult]) -> list[Flag]:
+def _result_flags(key: AttemptKey, tests: Sequence[TestResult]) -> list[ReviewFlag]:
     """Find results that no honest run has: passed in no time although others took some, all with one duration."""
     timed = [one.duration_s for one in tests if one.outcome == "passed" and one.duration_s is not None]
     if len(timed) < 10:
@@ -130,7 +130,7 @@ def _result_flags(key: AttemptKey, tests: Sequence[TestResult]) -> list[Flag]:
     duration, count = Counter(timed).most_common(1)[0]
     if duration > 0.0005 and count == len(timed):
         return [
-            Flag(
+            ReviewFlag(
                 kind="results",
                 evidence=f"all {count} passed tests are said to have taken exactly {duration:g} s",
                 look=f"attempts/{key.task}/{key.index}/tests.jsonl",
@@ -148,9 +148,9 @@ def _repeated(lines: Iterable[VerdictLine]) -> dict[str, list[AttemptKey]]:
     return {digest: keys for (_, digest), keys in groups.items() if len(keys) > 1}
 
 
-def _same(key: AttemptKey, keys: Sequence[AttemptKey]) -> Flag:
+def _same(key: AttemptKey, keys: Sequence[AttemptKey]) -> ReviewFlag:
     others = ", ".join(str(other) for other in keys if other != key)
-    return Flag(
+    return ReviewFlag(
         kind="repeated",
         evidence=f"byte for byte the submission of {others}: memorised, or copied",
         look=f"attempts/{key.task}/{key.index}/submission",

@@ -38,7 +38,7 @@ class Disclosure(Record):
     languages: tuple[str, ...] = Field(default=(), max_length=20, description="of the tasks")
 
 
-class Manifest(Record):
+class BundleManifest(Record):
     """What a bundle holds: every file and every submission by its digest."""
 
     format: int = Field(default=1, ge=1, le=1)
@@ -56,7 +56,7 @@ class Bundle:
         self._submissions = folder / "submissions"
         self.run = RunFolder(folder / "run")
         try:
-            self.manifest = Manifest.model_validate_json(read_regular(folder / MANIFEST, _FILE_BYTES))
+            self.manifest = BundleManifest.model_validate_json(read_regular(folder / MANIFEST, _FILE_BYTES))
         except OSError as error:
             raise UsageError(f"this is no bundle: it has no {MANIFEST}") from error
         except ValidationError as error:
@@ -92,7 +92,7 @@ class Bundle:
                 copy_tree(self._submissions / _name(digest), self.run.attempt(key).submission)
 
 
-def pack(run: RunFolder, path: Path, disclosure: Disclosure, version: str) -> Manifest:
+def pack(run: RunFolder, path: Path, disclosure: Disclosure, version: str) -> BundleManifest:
     """Write *run* as a bundle to *path*, a `.tar.gz`. Raises `UsageError` for a run that is not finished."""
     config, lines = run.config(), run.latest()
     owed = [key for key in config.planned.keys if key not in lines or not lines[key].settles]
@@ -109,7 +109,7 @@ def pack(run: RunFolder, path: Path, disclosure: Disclosure, version: str) -> Ma
             raise UsageError(f"the submission of {key} was changed after its verdict; regrade the run first")
         trees[line.submission] = attempt.submission
         files[str(attempt.submission_file.relative_to(run.path))] = attempt.submission_file
-    manifest = Manifest(
+    manifest = BundleManifest(
         groundup=version,
         disclosure=disclosure,
         files={name: _sha256(file) for name, file in sorted(files.items())},
@@ -119,7 +119,7 @@ def pack(run: RunFolder, path: Path, disclosure: Disclosure, version: str) -> Ma
     return manifest
 
 
-def _write(path: Path, manifest: Manifest, files: dict[str, Path], trees: dict[str, Path]) -> None:
+def _write(path: Path, manifest: BundleManifest, files: dict[str, Path], trees: dict[str, Path]) -> None:
     partial = path.with_name(f"{path.name}.partial")
     try:
         with disk_errors(path.parent):

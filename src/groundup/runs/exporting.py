@@ -15,7 +15,7 @@ from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.reports.document import Report
 from groundup.reports.summary import report_of
-from groundup.runs.training import Chosen, scored, write_rows
+from groundup.runs.training import ChosenEpisodes, scored, write_rows
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder, read_trajectory
 from groundup.store.folder import RunFolder
@@ -29,7 +29,7 @@ _NO_END = "\\ No newline at end of file\n"
 
 
 def export(
-    run: RunFolder, destination: Path, form: Form, settings: Settings, chosen: Chosen | None = None
+    run: RunFolder, destination: Path, form: Form, settings: Settings, chosen: ChosenEpisodes | None = None
 ) -> list[AttemptKey]:
     """Write what each *chosen* attempt of *run* has into the absent or empty folder; return which had some.
 
@@ -40,7 +40,7 @@ def export(
     if destination.exists() and any(destination.iterdir()):
         raise UsageError(f"{destination} is not empty; name another folder")
     planned, lines = run.config().planned, run.latest()
-    keys = (chosen or Chosen()).of(planned.keys, lines)
+    keys = (chosen or ChosenEpisodes()).of(planned.keys, lines)
     if form in ("messages", "sharegpt", "parquet"):
         return write_rows(run, keys, destination, form)
     tasks = _tasks(run, settings) if form == "patch" else {}

@@ -31,7 +31,7 @@ _TOOLS = {"bash": {"command": "string", "timeout_s": "number"}, "submit": {}}
 _NEEDED = {"bash": ["command"]}
 
 
-class Chosen(Record):
+class ChosenEpisodes(Record):
     """Which attempts are written."""
 
     min_score: float | None = Field(default=None, ge=0, le=1, description="only with at least this reward")
@@ -56,7 +56,7 @@ class Chosen(Record):
 
     def _fits(self, reward: float | None) -> bool:
         if reward is None:
-            return self == Chosen()
+            return self == ChosenEpisodes()
         return reward >= (self.min_score or 0.0) and not (self.failures and reward >= 1)
 
 

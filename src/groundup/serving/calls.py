@@ -36,7 +36,7 @@ class Answer(Record):
     """Numbers for the trainer: passed, total, and what the verdict says in short."""
 
 
-class Call:
+class SessionCall:
     """One call. It begins when `begin` is called: after its client knows its id."""
 
     def __init__(

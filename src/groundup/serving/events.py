@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from groundup.serving.calls import Call
+from groundup.serving.calls import SessionCall
 
 COMMENT_S = 10.0
 _CHUNK = 8 * 1024
@@ -21,7 +21,7 @@ _CHUNK = 8 * 1024
 _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 Document = Mapping[str, JsonValue]
-Told = Callable[[Call], Document]
+Told = Callable[[SessionCall], Document]
 """Returns what a call came to, as the protocol says it. Raises for an `error` event."""
 
 
@@ -50,7 +50,7 @@ class CallStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, call: Call, told: Told) -> None:
+    def __init__(self, call: SessionCall, told: Told) -> None:
         super().__init__(headers=_HEADERS)
         del self.headers["content-length"]
         self._call = call

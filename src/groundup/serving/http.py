@@ -28,7 +28,7 @@ _CLIENT = "groundup.client"
 
 
 @dataclass(frozen=True)
-class Service:
+class ServedTasks:
     """What all protocols offer."""
 
     offer: Offer

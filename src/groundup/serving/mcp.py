@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from groundup.domain.errors import GroundupError
 from groundup.domain.version import __version__
-from groundup.serving.http import Service, client_of, refusal
+from groundup.serving.http import ServedTasks, client_of, refusal
 from groundup.serving.offers import prompt_of, tools
 from groundup.serving.session import Session
 from groundup.serving.sessions import UnknownSessionError
@@ -35,7 +35,7 @@ Context = ServerRequestContext[Any, Any]
 class Mcp:
     """The routes. They answer while `running` is entered."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: ServedTasks) -> None:
         self._service = service
         server: Server[Any] = Server(
             "groundup",
@@ -121,7 +121,7 @@ def _named(request: Request) -> str:
 class _Door:
     """Lets requests of existing tasks in, and ends the episode at DELETE."""
 
-    def __init__(self, service: Service, manager: StreamableHTTPSessionManager) -> None:
+    def __init__(self, service: ServedTasks, manager: StreamableHTTPSessionManager) -> None:
         self._service = service
         self._manager = manager
 

@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Route
 from groundup.domain.errors import UsageError
 from groundup.domain.tasks import Task
 from groundup.serving.calls import Answer, CallRefusedError
-from groundup.serving.http import Service, body_of, client_of
+from groundup.serving.http import ServedTasks, body_of, client_of
 from groundup.serving.offers import prompt_of, tools
 from groundup.serving.session import BASH, FINISH, SUBMIT, Session
 
@@ -26,7 +26,7 @@ _OPEN_S = 50.0
 class NemoGym:
     """The routes."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: ServedTasks) -> None:
         self._service = service
 
     def routes(self) -> list[BaseRoute]:

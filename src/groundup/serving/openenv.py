@@ -18,8 +18,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.version import __version__
-from groundup.serving.calls import Answer, Call, CallRefusedError
-from groundup.serving.http import Service, client_of
+from groundup.serving.calls import Answer, CallRefusedError, SessionCall
+from groundup.serving.http import ServedTasks, client_of
 from groundup.serving.offers import tools
 from groundup.serving.session import EndedError, Session, StartingError
 from groundup.serving.sessions import FullError, UnknownSessionError
@@ -39,7 +39,7 @@ _CODES: tuple[tuple[tuple[type[GroundupError], ...], str], ...] = (
 class OpenEnv:
     """The routes."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: ServedTasks) -> None:
         self._service = service
 
     def routes(self) -> list[BaseRoute]:
@@ -81,12 +81,12 @@ class OpenEnv:
 class _Player:
     """What one connection does."""
 
-    def __init__(self, service: Service, client: str) -> None:
+    def __init__(self, service: ServedTasks, client: str) -> None:
         self.has_closed = False
         self._service = service
         self._client = client
         self._session: Session | None = None
-        self._call: Call | None = None
+        self._call: SessionCall | None = None
         self._steps = 0
 
     async def answered(self, text: str) -> Data:

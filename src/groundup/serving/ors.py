@@ -16,9 +16,9 @@ from starlette.routing import Route
 from groundup.domain.errors import UsageError
 from groundup.domain.tasks import Task
 from groundup.domain.version import __version__
-from groundup.serving.calls import Answer, Call, CallRefusedError
+from groundup.serving.calls import Answer, CallRefusedError, SessionCall
 from groundup.serving.events import CallStream, Document, error_event, event
-from groundup.serving.http import Service, body_of, client_of, text_of
+from groundup.serving.http import ServedTasks, body_of, client_of, text_of
 from groundup.serving.offers import TERMINAL, tools
 from groundup.serving.session import Session
 
@@ -32,7 +32,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 class Ors:
     """The routes."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: ServedTasks) -> None:
         self._service = service
         self._offer = service.offer
         self._sessions = service.sessions
@@ -196,7 +196,7 @@ def _block(text: str) -> dict[str, JsonValue]:
     return {"type": "text", "text": text, "detail": None}
 
 
-def _document(call: Call) -> Document:
+def _document(call: SessionCall) -> Document:
     """Return what a call came to. Raises for what is not the agent's fault."""
     try:
         answer: Answer = call.answer()

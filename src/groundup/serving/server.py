@@ -27,7 +27,7 @@ from groundup.runs.execution import open_writer, started
 from groundup.runs.exporting import write_report
 from groundup.runs.plan import RunPlan
 from groundup.runs.scheduler import WorkStage, machine_memory_mb
-from groundup.serving.http import Gate, Service, refused
+from groundup.serving.http import Gate, ServedTasks, refused
 from groundup.serving.metrics import Log, Metrics
 from groundup.serving.nemo_gym import NemoGym
 from groundup.serving.offers import TYPES, Offer, Split, prompt_of
@@ -35,7 +35,7 @@ from groundup.serving.openenv import OpenEnv
 from groundup.serving.ors import Ors
 from groundup.serving.session import Rules, Session
 from groundup.serving.sessions import Room, Sessions
-from groundup.serving.staging import Episodes, Stage
+from groundup.serving.staging import Episodes, EpisodeStage
 from groundup.settings import Settings
 from groundup.store.folder import RunWriter
 
@@ -108,7 +108,7 @@ def _who(session: Session) -> dict[str, str | None]:
 
 
 @asynccontextmanager
-async def service(job: ServeJob) -> AsyncIterator[Service]:
+async def service(job: ServeJob) -> AsyncIterator[ServedTasks]:
     """Open equipment and run folder, and yield what protocols need; afterwards all sessions are ended."""
     plan = job.plan
     async with equipment(plan.configuration.sandbox, job.settings) as tools:
@@ -123,11 +123,11 @@ async def service(job: ServeJob) -> AsyncIterator[Service]:
 
 
 @asynccontextmanager
-async def _open(job: ServeJob, tools: Equipment, writer: RunWriter, start: int) -> AsyncIterator[Service]:
+async def _open(job: ServeJob, tools: Equipment, writer: RunWriter, start: int) -> AsyncIterator[ServedTasks]:
     settings, metrics = job.settings, Metrics()
     gradings = WorkStage(settings.jobs, int(machine_memory_mb() * settings.memory_share))
     grader = job.plan.grader
-    stage = Stage(
+    stage = EpisodeStage(
         plan=job.plan,
         writer=writer,
         equipment=tools,
@@ -141,14 +141,14 @@ async def _open(job: ServeJob, tools: Equipment, writer: RunWriter, start: int) 
     metrics.gauge("sessions_waiting", lambda: sessions.waiting)
     reaper = asyncio.create_task(sessions.reap())
     try:
-        yield Service(job.offer(), job.rules, sessions, metrics)
+        yield ServedTasks(job.offer(), job.rules, sessions, metrics)
     finally:
         reaper.cancel()
         await sessions.close()
 
 
 @asynccontextmanager
-async def application(service: Service, tokens: Sequence[str] = ()) -> AsyncIterator[ASGIApp]:
+async def application(service: ServedTasks, tokens: Sequence[str] = ()) -> AsyncIterator[ASGIApp]:
     """Yield the protocols as one application; MCP is there where its SDK is."""
 
     async def metrics(request: Request) -> Response:
@@ -174,7 +174,7 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
-async def serve(job: ServeJob, listener: socket.socket, ready: Callable[[Service], object]) -> None:
+async def serve(job: ServeJob, listener: socket.socket, ready: Callable[[ServedTasks], object]) -> None:
     """Serve on *listener* until a signal: the first lets open episodes go on for a while, the second does not."""
     loop, stopping, hurry = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
 

@@ -14,7 +14,7 @@ from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Status, Verdict
 from groundup.episodes.records import EpisodeResult
-from groundup.serving.calls import Answer, Call, CallRefusedError
+from groundup.serving.calls import Answer, CallRefusedError, SessionCall
 from groundup.serving.staging import OpenedEpisode, in_short
 
 BASH, SUBMIT, FINISH = "bash", "submit", "finish"
@@ -47,7 +47,7 @@ Slot = Callable[[], AbstractAsyncContextManager[object]]
 Opening = Callable[[Task], AbstractAsyncContextManager[OpenedEpisode]]
 
 
-class Watch(Protocol):
+class SessionWatch(Protocol):
     """Is told what happens in sessions, for numbers and logs."""
 
     def called(self, session: "Session", tool: str, how: str, seconds: float) -> None:
@@ -70,7 +70,7 @@ class Watch(Protocol):
 class Session:
     """An episode of *task*, for one client. Begin it with `begin`, end it with `close`."""
 
-    def __init__(self, name: str, client: str, task: Task, rules: Rules, watch: "Watch") -> None:
+    def __init__(self, name: str, client: str, task: Task, rules: Rules, watch: "SessionWatch") -> None:
         self.name = name
         self.client = client
         self.task = task
@@ -82,8 +82,8 @@ class Session:
         self.finished = False
         self.graded: Answer | None = None
         """The latest answer with a verdict."""
-        self._calls: dict[str, Call] = {}
-        self._last: Call | None = None
+        self._calls: dict[str, SessionCall] = {}
+        self._last: SessionCall | None = None
         self._turn = asyncio.Lock()
         self._ready = asyncio.Event()
         self._leaving = asyncio.Event()
@@ -139,7 +139,7 @@ class Session:
         return bool(self._calls)
 
     @property
-    def last_call(self) -> Call | None:
+    def last_call(self) -> SessionCall | None:
         """The latest call."""
         return self._last
 
@@ -174,7 +174,7 @@ class Session:
             raise EndedError(f"the session {self.name} has ended")
         return self._episode
 
-    def call(self, name: str, arguments: Mapping[str, JsonValue], call_id: str | None = None) -> Call:
+    def call(self, name: str, arguments: Mapping[str, JsonValue], call_id: str | None = None) -> SessionCall:
         """Return the call with that id, or the one whose answer was lost, or a new one that has not begun.
 
         Raises `KeyError` for an id that no call of this session has.
@@ -185,7 +185,7 @@ class Session:
         if self._last is not None and self._last.is_wanted_by(name, arguments):
             self._last.found()
             return self._last
-        self._last = Call(name, arguments, lambda: self._made(name, arguments))
+        self._last = SessionCall(name, arguments, lambda: self._made(name, arguments))
         self._calls[self._last.id] = self._last
         return self._last
 

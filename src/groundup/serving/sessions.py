@@ -11,7 +11,7 @@ from pydantic import Field
 from groundup.domain.errors import GroundupError
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
-from groundup.serving.session import EndedError, Opening, Rules, Session, Watch
+from groundup.serving.session import EndedError, Opening, Rules, Session, SessionWatch
 
 _REMEMBERED = 10_000
 """Sessions that have ended, by name: their clients are told so."""
@@ -41,7 +41,7 @@ class UnknownSessionError(GroundupError):
 class Sessions:
     """Begins, finds and ends sessions."""
 
-    def __init__(self, room: Room, rules: Rules, opening: Opening, watch: Watch) -> None:
+    def __init__(self, room: Room, rules: Rules, opening: Opening, watch: SessionWatch) -> None:
         self.room = room
         self._rules = rules
         self._opening = opening

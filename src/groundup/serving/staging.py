@@ -30,7 +30,7 @@ Step = dict[str, JsonValue]
 
 
 @dataclass(frozen=True)
-class Stage:
+class EpisodeStage:
     """What all episodes of a server have in common."""
 
     plan: RunPlan
@@ -54,7 +54,7 @@ class Stage:
 class Episodes:
     """Opens one episode after the other, each as the next attempt at its task."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: EpisodeStage) -> None:
         """Take over the run's folder: what a killed server left open is recorded as interrupted."""
         self._stage = stage
         self._next: Counter[str] = Counter()
@@ -93,7 +93,7 @@ class Episodes:
 class EpisodeRecord:
     """The lines of one attempt."""
 
-    stage: Stage
+    stage: EpisodeStage
     key: AttemptKey
     began_at: datetime
     tries: int = 0

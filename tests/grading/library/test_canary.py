@@ -5,7 +5,7 @@ import ast
 from groundup.grading.library.canary import Canary, draw_canaries, own_tests, told_of
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.library.twin import Suite
+from groundup.grading.library.twin import HiddenSuite
 
 SOURCE = '''"""Tests of words."""
 import re
@@ -29,7 +29,7 @@ class TestUpper:
 '''
 FOLDER = HiddenTests(packages=("words",), arguments=("tests",), protected=("tests",))
 FILE = HiddenTests(packages=("words",), arguments=("tests/test_words.py",), protected=("tests",))
-SUITE = Suite({"tests/test_words.py": SOURCE.encode()})
+SUITE = HiddenSuite({"tests/test_words.py": SOURCE.encode()})
 WORDS = {"split", "simple", "words", "join", "every", "letter", "upper", "case"}
 
 
@@ -82,7 +82,7 @@ def test_a_file_is_named_where_files_are_named() -> None:
 
 def test_a_suite_without_tests_to_copy_has_made_up_ones() -> None:
     """There are always two, with the name that pytest collects here."""
-    for suite in (None, Suite({}), Suite({"tests/test_a.py": b"def test_a(): pass\n"})):
+    for suite in (None, HiddenSuite({}), HiddenSuite({"tests/test_a.py": b"def test_a(): pass\n"})):
         canaries = draw_canaries(FOLDER, suite)
         assert len({canary.path for canary in canaries}) == 2
         assert all(_function(canary).name in canary.key.id for canary in canaries)

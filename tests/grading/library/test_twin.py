@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
-from groundup.grading.library.twin import Suite, function_of, python_sources
+from groundup.grading.library.twin import HiddenSuite, function_of, python_sources
 
 SEEDS = [f"seed {number}" for number in range(12)]
 
@@ -85,7 +85,7 @@ def test_a_falsified_test_fails(name: str) -> None:
     """Whatever a test expects, its twin fails, with every seed, and can still be compiled."""
     source = f"def test_it():\n    {BODIES[name]}\n"
     _run(source)
-    suite = Suite({"test_it.py": source.encode()})
+    suite = HiddenSuite({"test_it.py": source.encode()})
 
     for seed in SEEDS:
         changed = suite.falsified(seed)["test_it.py"].decode()
@@ -117,7 +117,7 @@ def test_methods_of_unittest_are_falsified(name: str) -> None:
     """Its methods become their opposites, and what they compare differs."""
     head = "import unittest\nfrom unittest.mock import Mock\nclass T(unittest.TestCase):\n    def test_it(self):\n"
     source = f"{head}        {UNITTEST[name]}\ndef run():\n    T('test_it').debug()\n"
-    suite = Suite({"t.py": source.encode()})
+    suite = HiddenSuite({"t.py": source.encode()})
 
     for seed in SEEDS:
         space: dict[str, object] = {}
@@ -131,16 +131,16 @@ def test_methods_of_unittest_are_falsified(name: str) -> None:
 def test_it_is_decided_by_the_seed() -> None:
     """The same seed gives the same twin, and another one another, so nothing can be learned beforehand."""
     source = "\n".join(f"def test_{n}():\n    assert {n} == {n}\n    assert 'abc' == 'abc'" for n in range(20))
-    suite = Suite({"test_it.py": source.encode()})
+    suite = HiddenSuite({"test_it.py": source.encode()})
 
-    assert suite.falsified("a") == Suite({"test_it.py": source.encode()}).falsified("a")
+    assert suite.falsified("a") == HiddenSuite({"test_it.py": source.encode()}).falsified("a")
     assert suite.falsified("a") != suite.falsified("b")
 
 
 def test_one_expectation_of_a_test_is_falsified() -> None:
     """A submission that forges one of several expectations is found when that one is false; each has its turn."""
     source = "def test_it():\n    assert 1 == 1\n    assert 2 == 2\n    assert 3 == 3\n"
-    suite = Suite({"t.py": source.encode()})
+    suite = HiddenSuite({"t.py": source.encode()})
     changed = {
         tuple(
             number
@@ -158,7 +158,7 @@ def test_one_expectation_of_a_test_is_falsified() -> None:
 def test_what_may_not_be_reached_does_not_stand_alone() -> None:
     """Where every passing test reaches an expectation, that one is chosen; it is no chance that the twin fails."""
     source = "import os\ndef test_it():\n    if os.sep == 'x':\n        assert 5 == 5\n    assert 6 == 6\n"
-    suite = Suite({"t.py": source.encode()})
+    suite = HiddenSuite({"t.py": source.encode()})
 
     assert all(b"assert 5 == 5" in suite.falsified(seed)["t.py"] for seed in SEEDS)
 
@@ -166,7 +166,7 @@ def test_what_may_not_be_reached_does_not_stand_alone() -> None:
 def test_a_parametrised_expectation_is_false_before_the_test_begins() -> None:
     """The parameter itself has another value in the test, so that reading it from the frame gives that one."""
     source = 'def test_it(given, expected):\n    """Say."""\n    assert len(given) == expected\n'
-    changed = Suite({"t.py": source.encode()}).falsified("seed")["t.py"].decode()
+    changed = HiddenSuite({"t.py": source.encode()}).falsified("seed")["t.py"].decode()
     names = [node.name for node in ast.parse(changed).body if isinstance(node, ast.FunctionDef)]
 
     assert "assert len(given) == expected" in changed
@@ -180,7 +180,7 @@ def test_a_helper_is_falsified_for_those_that_need_it() -> None:
     tests = (
         "import helpers\ndef test_a():\n    helpers.check(1, 1)\ndef test_b():\n    assert helpers.other(1) == 1\n"
     )
-    changed = Suite({"helpers.py": helpers.encode(), "test_x.py": tests.encode()}).falsified("seed")
+    changed = HiddenSuite({"helpers.py": helpers.encode(), "test_x.py": tests.encode()}).falsified("seed")
 
     assert b"assert a == b" not in changed["helpers.py"]
     assert b"assert a == 1" in changed["helpers.py"]
@@ -190,7 +190,7 @@ def test_a_helper_is_falsified_for_those_that_need_it() -> None:
 def test_named_tests_fail_at_their_end() -> None:
     """Where an original may never reach its expectations, the last statement decides."""
     source = "def test_a():\n    if 0:\n        assert 1 == 1\ndef test_b():\n    assert 2 == 2\n"
-    suite = Suite({"t.py": source.encode()})
+    suite = HiddenSuite({"t.py": source.encode()})
     changed = suite.falsified("seed", {"test_a"})["t.py"].decode()
 
     assert changed.split("def test_b")[0].splitlines()[-1].startswith("    assert ")
@@ -208,7 +208,7 @@ def test_named_tests_fail_at_their_end() -> None:
 )
 def test_what_cannot_be_read_stays_as_it_is(source: bytes) -> None:
     """A file that is not understood has no twin, and breaks nothing."""
-    assert Suite({"t.py": source}).falsified("seed") == {}
+    assert HiddenSuite({"t.py": source}).falsified("seed") == {}
 
 
 @pytest.mark.parametrize("text", ["ä == 'ä'; assert 'ö' == 'ö'", "'\\x41' == 'A'", "1 == 1 # 'ü'"])
@@ -216,7 +216,7 @@ def test_offsets_are_bytes(text: str) -> None:
     """Letters of several bytes, escapes and comments do not move what is changed."""
     source = f"ä = 'ä'\ndef test_it():\n    assert {text}\n"
     for seed in SEEDS:
-        changed = Suite({"t.py": source.encode()}).falsified(seed)["t.py"].decode()
+        changed = HiddenSuite({"t.py": source.encode()}).falsified(seed)["t.py"].decode()
         with pytest.raises(AssertionError):
             _run(changed)
 
@@ -225,7 +225,7 @@ def test_lines_stay_where_they_are() -> None:
     """Windows' line ends and long texts survive: only what is false differs."""
     source = b'def test_it():\r\n    assert "ab\\n" == """ab\r\n"""\r\n    assert 1 == 1\r\n'
     for seed in SEEDS:
-        assert Suite({"t.py": source}).falsified(seed)["t.py"].count(b"\r\n") == source.count(b"\r\n")
+        assert HiddenSuite({"t.py": source}).falsified(seed)["t.py"].count(b"\r\n") == source.count(b"\r\n")
 
 
 @pytest.mark.parametrize(
@@ -262,10 +262,10 @@ def test_a_tail_follows_whatever_ends_a_test(body: str) -> None:
     """Edits at one place keep their order, and a tail has the indentation of its function: spaces or tabs."""
     for seed in SEEDS:
         source = f"def test_it():\n{body}\n".encode()
-        changed = Suite({"t.py": source}).falsified(seed, {"test_it"})["t.py"].decode()
+        changed = HiddenSuite({"t.py": source}).falsified(seed, {"test_it"})["t.py"].decode()
         assert len(ast.parse(changed).body[0].body) == 2  # type: ignore[attr-defined]
 
 
 def test_a_tail_stays_on_the_line_of_its_function() -> None:
     """A test on one line has its end there."""
-    assert b"pass; assert " in Suite({"t.py": b"def test_it(): pass\n"}).falsified("seed")["t.py"]
+    assert b"pass; assert " in HiddenSuite({"t.py": b"def test_it(): pass\n"}).falsified("seed")["t.py"]

@@ -2,7 +2,7 @@
 
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.suites.nl2repobench import table
-from groundup.suites.nl2repobench.maker.decisions import Decision
+from groundup.suites.nl2repobench.maker.decisions import TaskDecision
 from tests.suites.nl2repobench.trials import RECIPE
 
 
@@ -30,9 +30,9 @@ def test_a_row_says_what_the_oracles_got() -> None:
 
 def test_what_is_not_whole_is_named_with_its_reason() -> None:
     """A task without a recipe, and one that expects too little, are listed; others are not."""
-    few = Decision(declared={"781a1da": len(RECIPE.expected) * 2})
-    enough = Decision(declared={"781a1da": len(RECIPE.expected)})
-    none = Decision(declared={"781a1da": 5}, blocked="it wants a display")
+    few = TaskDecision(declared={"781a1da": len(RECIPE.expected) * 2})
+    enough = TaskDecision(declared={"781a1da": len(RECIPE.expected)})
+    none = TaskDecision(declared={"781a1da": 5}, blocked="it wants a display")
 
     assert dict(table.not_whole({RECIPE.task: RECIPE}, {RECIPE.task: enough})) == {}
     told = dict(table.not_whole({RECIPE.task: RECIPE}, {RECIPE.task: few, "other": none}))

@@ -15,10 +15,10 @@ from random import Random
 from pydantic import Field
 
 from groundup.domain.records import Record
-from groundup.grading.library.expectations import Edit
+from groundup.grading.library.expectations import SourceEdit
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.library.twin import Suite, Unit, applied
+from groundup.grading.library.twin import HiddenSuite, Unit, applied
 
 _FEWEST_WORDS = 6
 """In the names of a suite's tests; fewer give names that can be told."""
@@ -59,7 +59,7 @@ def own_tests(canaries: Sequence[Canary], results: Iterable[NumberedTest]) -> se
 
 
 def draw_canaries(
-    hidden: HiddenTests, suite: Suite | None = None, avoided: Collection[str] = ()
+    hidden: HiddenTests, suite: HiddenSuite | None = None, avoided: Collection[str] = ()
 ) -> tuple[Canary, ...]:
     """Return two canaries: copies of tests of *suite*, or made-up ones beside the first and the last tests.
 
@@ -73,7 +73,7 @@ def draw_canaries(
 class _Names:
     """Draws names that no other test or file of a suite has: of its own words, where it has enough of them."""
 
-    def __init__(self, hidden: HiddenTests, suite: Suite | None, random: Random) -> None:
+    def __init__(self, hidden: HiddenTests, suite: HiddenSuite | None, random: Random) -> None:
         self.random = random
         self._pattern = hidden.canary_name
         functions = frozenset() if suite is None else suite.names()
@@ -107,7 +107,7 @@ def _made_up(argument: str, names: _Names) -> Canary:
     return Canary(path=path, named=not in_folder, content=body.encode(), key=key)
 
 
-def _copies(hidden: HiddenTests, suite: Suite, avoided: Collection[str], names: _Names) -> list[Canary]:
+def _copies(hidden: HiddenTests, suite: HiddenSuite, avoided: Collection[str], names: _Names) -> list[Canary]:
     """Return copies of two tests; none where fewer can be copied."""
     units = [unit for unit in suite.units() if _can_be_copied(unit, suite) and unit.name not in avoided]
     placed = [(unit, place) for unit in units if (place := _place(unit.path, hidden))]
@@ -131,7 +131,7 @@ def _place(path: str, hidden: HiddenTests) -> str | None:
     return "file" if PurePosixPath(path) in arguments else None
 
 
-def _can_be_copied(unit: Unit, suite: Suite) -> bool:
+def _can_be_copied(unit: Unit, suite: HiddenSuite) -> bool:
     """Whether a copy in a file of its own is sure to fail, and does nothing else twice."""
     body = suite.body(unit.path)
     return (
@@ -148,16 +148,16 @@ def _is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def _copied(unit: Unit, suite: Suite, name: str, random: Random) -> bytes:
+def _copied(unit: Unit, suite: HiddenSuite, name: str, random: Random) -> bytes:
     """Return the module of *unit* with this test only, under another name and with a false expectation."""
     text = suite.text(unit.path)
-    edits: list[Edit] = []
+    edits: list[SourceEdit] = []
     for node in _unneeded(unit, suite.body(unit.path)):
         first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
-        edits.append(Edit(text.line(first), text.stop(node), b""))
+        edits.append(SourceEdit(text.line(first), text.stop(node), b""))
     start = text.start(unit.function)
     at = text.source.index(unit.name.encode(), start)
-    edits.append(Edit(at, at + len(unit.name.encode()), name.encode()))
+    edits.append(SourceEdit(at, at + len(unit.name.encode()), name.encode()))
     chosen = random.choice([one for one in unit.expectations if one.is_certain])
     copied = applied(text.source, [*edits, *chosen.falsified(random)])
     return re.sub(rb"\n{4,}", b"\n\n\n", copied).strip() + b"\n"

@@ -68,7 +68,7 @@ _SWALLOWING = frozenset({*_RAISING, "suppress", "subTest"})
 
 
 @dataclass(frozen=True)
-class Edit:
+class SourceEdit:
     """A place in a source, in bytes, and what stands there instead."""
 
     start: int
@@ -81,10 +81,10 @@ class Expectation:
     """One expectation of a function. *is_certain*: a test that passes has evaluated it."""
 
     is_certain: bool
-    falsified: Callable[[Random], Sequence[Edit]]
+    falsified: Callable[[Random], Sequence[SourceEdit]]
 
 
-class Text:
+class SourceText:
     """A source with the places of its syntax tree's nodes."""
 
     def __init__(self, source: bytes) -> None:
@@ -118,7 +118,7 @@ class Text:
         return self.source[self.start(node) : self.stop(node)]
 
 
-def expectations(function: Function, text: Text) -> list[Expectation]:
+def expectations(function: Function, text: SourceText) -> list[Expectation]:
     """Return what *function* expects, in the order of its source."""
     return list(_Reader(function, text).read())
 
@@ -126,7 +126,7 @@ def expectations(function: Function, text: Text) -> list[Expectation]:
 class _Reader:
     """Reads one function."""
 
-    def __init__(self, function: Function, text: Text) -> None:
+    def __init__(self, function: Function, text: SourceText) -> None:
         self._function = function
         self._text = text
         self._values, self._given = _only_expected(function)
@@ -183,7 +183,7 @@ class _Reader:
         elif name in _WARNING and arguments:
             yield Expectation(certain, lambda random: [self._other_class(arguments[0], _WARNINGS, random)])
 
-    def _falsified(self, node: ast.expr, random: Random) -> Sequence[Edit]:
+    def _falsified(self, node: ast.expr, random: Random) -> Sequence[SourceEdit]:
         match node:
             case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
                 return self._unequal(left, right, random)
@@ -192,7 +192,7 @@ class _Reader:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 start = self._text.start(node)
                 gap = re.match(rb"not\s*", self._text.source[start : self._text.start(operand)])
-                return [Edit(start, start + (gap.end() if gap else 3), b"")]
+                return [SourceEdit(start, start + (gap.end() if gap else 3), b"")]
             case ast.BoolOp(op=ast.And(), values=values):
                 chosen = [one for one in values if any(_leaves_of_sides(one))] or values
                 return self._falsified(random.choice(chosen), random)
@@ -206,13 +206,13 @@ class _Reader:
                     return [self._replaced(word, other_literal(self._text.of(word), value, random))]
         return self._negated(node)
 
-    def _negated(self, node: ast.expr) -> Sequence[Edit]:
+    def _negated(self, node: ast.expr) -> Sequence[SourceEdit]:
         start, stop = self._text.start(node), self._text.stop(node)
         if isinstance(node, ast.Call | ast.Name | ast.Attribute | ast.Subscript):
-            return [Edit(start, start, b"not ")]
-        return [Edit(start, start, b"not ("), Edit(stop, stop, b")")]
+            return [SourceEdit(start, start, b"not ")]
+        return [SourceEdit(start, start, b"not ("), SourceEdit(stop, stop, b")")]
 
-    def _unequal(self, left: ast.expr, right: ast.expr, random: Random) -> Sequence[Edit]:
+    def _unequal(self, left: ast.expr, right: ast.expr, random: Random) -> Sequence[SourceEdit]:
         """Make two sides differ that were equal: the one that is expected changes."""
         sides = [side for side in (right, left) if any(leaves(side)) or _is_display(side)]
         named = [side for side in (right, left) if isinstance(side, ast.Name) and side.id in self._values]
@@ -225,7 +225,7 @@ class _Reader:
             return [edit]
         return self._wrapped(given[0] if given else right, random)
 
-    def _other_value(self, node: ast.expr, random: Random) -> Edit:
+    def _other_value(self, node: ast.expr, random: Random) -> SourceEdit:
         found = list(leaves(node))
         if found:
             leaf = random.choice(found)
@@ -233,10 +233,12 @@ class _Reader:
         number = str(random.randint(2, 99)).encode()
         at = self._text.start(node) + 1
         if isinstance(node, ast.Dict):
-            return Edit(at, at, number + b": " + number + (b", " if node.keys else b""))
-        return Edit(at, at, number + (b", " if getattr(node, "elts", ()) or isinstance(node, ast.Tuple) else b""))
+            return SourceEdit(at, at, number + b": " + number + (b", " if node.keys else b""))
+        return SourceEdit(
+            at, at, number + (b", " if getattr(node, "elts", ()) or isinstance(node, ast.Tuple) else b"")
+        )
 
-    def _rebound(self, name: str, random: Random) -> Edit | None:
+    def _rebound(self, name: str, random: Random) -> SourceEdit | None:
         """Give a parameter another value at the function's start, so that its own value is never seen."""
         body = self._function.body
         first = body[1] if ast.get_docstring(self._function, clean=False) is not None and body[1:] else body[0]
@@ -246,14 +248,16 @@ class _Reader:
         before, after = random.choice(_HOLDERS)
         line = name.encode() + b" = " + before + name.encode() + after
         gap = b"\n" + self._text.indentation(first) if hasattr(first, "body") else b"; "
-        return Edit(start, start, line + gap)
+        return SourceEdit(start, start, line + gap)
 
-    def _wrapped(self, node: ast.expr, random: Random) -> Sequence[Edit]:
+    def _wrapped(self, node: ast.expr, random: Random) -> Sequence[SourceEdit]:
         start, stop = self._text.start(node), self._text.stop(node)
         before, after = random.choice(_HOLDERS)
-        return [Edit(start, start, before), Edit(stop, stop, after)]
+        return [SourceEdit(start, start, before), SourceEdit(stop, stop, after)]
 
-    def _compared_otherwise(self, left: ast.expr, operator: ast.cmpop, right: ast.expr, random: Random) -> Edit:
+    def _compared_otherwise(
+        self, left: ast.expr, operator: ast.cmpop, right: ast.expr, random: Random
+    ) -> SourceEdit:
         singleton = isinstance(right, ast.Constant) and (right.value is None or isinstance(right.value, bool))
         if isinstance(operator, ast.Is) and singleton:
             assert isinstance(right, ast.Constant)
@@ -266,27 +270,29 @@ class _Reader:
         start = self._text.stop(left)
         found = re.search(pattern.encode(), _without_comments(self._text.source[start : self._text.start(right)]))
         assert found is not None, "the operator stands between its sides"
-        return Edit(start + found.start(), start + found.end(), new)
+        return SourceEdit(start + found.start(), start + found.end(), new)
 
-    def _called_otherwise(self, call: ast.Call, random: Random) -> Edit:
+    def _called_otherwise(self, call: ast.Call, random: Random) -> SourceEdit:
         found = [leaf for argument in call.args for leaf in leaves(argument)]
         if found:
             leaf = random.choice(found)
             return self._replaced(leaf, other_literal(self._text.of(leaf), leaf.value, random))
         opening = self._text.stop(call.func)
         at = self._text.source.index(b"(", opening) + 1
-        return Edit(at, at, str(random.randint(2, 99)).encode() + (b", " if call.args or call.keywords else b""))
+        return SourceEdit(
+            at, at, str(random.randint(2, 99)).encode() + (b", " if call.args or call.keywords else b"")
+        )
 
-    def _other_class(self, node: ast.expr, names: Sequence[str], random: Random) -> Edit:
+    def _other_class(self, node: ast.expr, names: Sequence[str], random: Random) -> SourceEdit:
         text = self._text.of(node).decode("utf-8", "replace")
         return self._replaced(node, random.choice([name for name in names if name not in text]).encode())
 
-    def _renamed(self, call: ast.Call, name: str) -> Edit:
+    def _renamed(self, call: ast.Call, name: str) -> SourceEdit:
         stop = self._text.stop(call.func)
-        return Edit(stop - len(_name(call)), stop, name.encode())
+        return SourceEdit(stop - len(_name(call)), stop, name.encode())
 
-    def _replaced(self, node: ast.expr, new: bytes) -> Edit:
-        return Edit(self._text.start(node), self._text.stop(node), new)
+    def _replaced(self, node: ast.expr, new: bytes) -> SourceEdit:
+        return SourceEdit(self._text.start(node), self._text.stop(node), new)
 
 
 def _leaves_of_sides(node: ast.expr) -> Iterator[ast.Constant]:

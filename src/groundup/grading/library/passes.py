@@ -18,7 +18,7 @@ from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import MAX_REASONS, Decision, canary_that_lied, reason, why_unfinished
 from groundup.grading.library.execution import LeftOut, Overlay, Rounds, run_to_the_end
 from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
-from groundup.grading.library.twin import Suite, function_of, python_sources
+from groundup.grading.library.twin import HiddenSuite, function_of, python_sources
 from groundup.sandbox.protocol import Ending
 
 FORGED = "it passes with false expectations, too: something else than the test decided"
@@ -39,11 +39,11 @@ class Passes(Record):
     seed: str = ""
 
 
-def suite_of(original: Path, hidden: HiddenTests, expected: frozenset[NumberedTest]) -> Suite:
+def suite_of(original: Path, hidden: HiddenTests, expected: frozenset[NumberedTest]) -> HiddenSuite:
     """Return the Python sources of *original*'s hidden tests."""
     paths = (str(path.relative_to(original)) for path in original.rglob("*.py") if path.is_file())
     sources = {path: (original / path).read_bytes() for path in python_sources(paths, hidden)}
-    return Suite(sources, {function_of(key) for key in expected})
+    return HiddenSuite(sources, {function_of(key) for key in expected})
 
 
 async def run_passes(
@@ -53,7 +53,7 @@ async def run_passes(
     environment: PythonEnvironment,
     bench: Bench,
     *,
-    suite: Suite | None,
+    suite: HiddenSuite | None,
     record: TwinRecord | None,
 ) -> Passes:
     """Run the hidden tests and, where the original's behaviour is on *record*, their twin."""

@@ -15,7 +15,7 @@ from io import BytesIO
 from pathlib import PurePosixPath
 from random import Random
 
-from groundup.grading.library.expectations import Edit, Expectation, Function, Text, expectations
+from groundup.grading.library.expectations import Expectation, Function, SourceEdit, SourceText, expectations
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 
 _ALWAYS = frozenset({"runtest"})
@@ -36,17 +36,17 @@ class Unit:
     is_test: bool
 
 
-class Suite:
+class HiddenSuite:
     """The Python sources of a suite, by path, as bytes. *tests*: names of functions that are known as tests."""
 
     def __init__(self, sources: Mapping[str, bytes], tests: Collection[str] = ()) -> None:
-        self._texts: dict[str, Text] = {}
+        self._texts: dict[str, SourceText] = {}
         self._units: dict[str, list[Unit]] = {}
         self._bodies: dict[str, list[ast.stmt]] = {}
         for path, source in sorted(sources.items()):
             tree = _parsed(source)
             if tree is not None:
-                text = self._texts[path] = Text(source)
+                text = self._texts[path] = SourceText(source)
                 self._bodies[path] = tree.body
                 self._units[path] = [_unit(path, node, text, tests) for node in _outermost(tree.body)]
         self._helpers = self._needed_helpers()
@@ -57,7 +57,7 @@ class Suite:
         for path, units in self._units.items():
             source = self._texts[path].source
             new = source
-            edits: list[Edit] = []
+            edits: list[SourceEdit] = []
             for unit in units:
                 random = Random(f"{seed}:{path}:{unit.place}")  # noqa: S311 - the seed is the secret
                 edits += self._edits(unit, random, unit.name in tailed)
@@ -79,7 +79,7 @@ class Suite:
         """Return all functions, in the order of their paths."""
         return [unit for units in self._units.values() for unit in units]
 
-    def text(self, path: str) -> Text:
+    def text(self, path: str) -> SourceText:
         """Return a source."""
         return self._texts[path]
 
@@ -87,10 +87,10 @@ class Suite:
         """Return the statements of a source."""
         return self._bodies[path]
 
-    def _edits(self, unit: Unit, random: Random, is_tailed: bool) -> list[Edit]:
+    def _edits(self, unit: Unit, random: Random, is_tailed: bool) -> list[SourceEdit]:
         if not (unit.is_test or unit.name in self._helpers):
             return []
-        edits: list[Edit] = []
+        edits: list[SourceEdit] = []
         certain = [one for one in unit.expectations if one.is_certain]
         for one in [random.choice(certain)] if certain else unit.expectations:
             edits += one.falsified(random)
@@ -127,7 +127,7 @@ def python_sources(paths: Iterable[str], hidden: HiddenTests) -> list[str]:
     )
 
 
-def applied(source: bytes, edits: Iterable[Edit]) -> bytes:
+def applied(source: bytes, edits: Iterable[SourceEdit]) -> bytes:
     """Return *source* with *edits*; of two that overlap the first one counts."""
     parts, at = [], 0
     for edit in sorted(dict.fromkeys(edits), key=lambda one: (one.start, one.stop)):
@@ -137,7 +137,7 @@ def applied(source: bytes, edits: Iterable[Edit]) -> bytes:
     return b"".join([*parts, source[at:]])
 
 
-def _unit(path: str, function: Function, text: Text, tests: Collection[str]) -> Unit:
+def _unit(path: str, function: Function, text: SourceText, tests: Collection[str]) -> Unit:
     return Unit(
         path=path,
         name=function.name,
@@ -179,17 +179,17 @@ def _reachable(names: Iterable[str], by_name: Mapping[str, Collection[str]]) -> 
     return found
 
 
-def _tail(function: Function, text: Text, random: Random) -> Edit:
+def _tail(function: Function, text: SourceText, random: Random) -> SourceEdit:
     """Make a test fail at its end, or before it returns."""
     last = function.body[-1]
     word = f"{random.randint(2, 99)} == {random.randint(100, 999)}"
     statement = f"assert {word}".encode()
     if isinstance(last, ast.Return | ast.Raise):
-        return Edit(text.start(last), text.start(last), statement + b"; ")
+        return SourceEdit(text.start(last), text.start(last), statement + b"; ")
     is_beside = not hasattr(last, "body") and _follows_on_its_line(last, function)
     gap = b"; " if is_beside else b"\n" + text.indentation(function.body[0])
     stop = text.stop(last)
-    return Edit(stop, stop, gap + statement)
+    return SourceEdit(stop, stop, gap + statement)
 
 
 def _follows_on_its_line(last: ast.stmt, function: Function) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Verdict
-from groundup.suites.nl2repobench.maker.decisions import Decision
+from groundup.suites.nl2repobench.maker.decisions import TaskDecision
 from groundup.suites.nl2repobench.recipe import Recipe, Why
 
 COLUMNS = (
@@ -30,7 +30,7 @@ WHOLE = 0.95
 _COUNTED = "781a1da"
 
 
-class Seen(Record):
+class SeenResults(Record):
     """What runs of oracles said of one task."""
 
     strict: str = "-"
@@ -39,16 +39,16 @@ class Seen(Record):
     seconds: float | None = None
 
 
-def seen(verdicts: Iterable[tuple[str, Verdict]]) -> dict[str, Seen]:
+def seen(verdicts: Iterable[tuple[str, Verdict]]) -> dict[str, SeenResults]:
     """Return what the oracles' *verdicts*, by task, come to."""
-    found: dict[str, Seen] = {}
+    found: dict[str, SeenResults] = {}
     groups: dict[tuple[str, str], list[Verdict]] = {}
     for task, verdict in verdicts:
         groups.setdefault((task, verdict.grader.name), []).append(verdict)
     for (task, grader), several in groups.items():
         counts = [int(one.score.numerator) if one.score else 0 for one in several]
         told = f"{counts[0]} x{len(counts)}" if len(set(counts)) == 1 else " ".join(map(str, counts))
-        known = found.get(task, Seen())
+        known = found.get(task, SeenResults())
         if grader == "official":
             found[task] = known.model_copy(update={"official": str(max(counts))})
         else:
@@ -58,12 +58,12 @@ def seen(verdicts: Iterable[tuple[str, Verdict]]) -> dict[str, Seen]:
     return found
 
 
-def rows(recipes: Mapping[str, Recipe], runs: Mapping[str, Seen]) -> list[tuple[str, ...]]:
+def rows(recipes: Mapping[str, Recipe], runs: Mapping[str, SeenResults]) -> list[tuple[str, ...]]:
     """Return a row for each recipe."""
-    return [_row(recipe, runs.get(task, Seen())) for task, recipe in sorted(recipes.items())]
+    return [_row(recipe, runs.get(task, SeenResults())) for task, recipe in sorted(recipes.items())]
 
 
-def _row(recipe: Recipe, run: Seen) -> tuple[str, ...]:
+def _row(recipe: Recipe, run: SeenResults) -> tuple[str, ...]:
     frozen = recipe.frozen
     seconds = run.seconds if run.seconds is not None else frozen.duration_s if frozen else None
     return (
@@ -92,7 +92,7 @@ def differences(recipe: Recipe) -> str:
     return "; ".join(told) or "-"
 
 
-def not_whole(recipes: Mapping[str, Recipe], decided: Mapping[str, Decision]) -> Iterator[tuple[str, str]]:
+def not_whole(recipes: Mapping[str, Recipe], decided: Mapping[str, TaskDecision]) -> Iterator[tuple[str, str]]:
     """Yield the tasks without a recipe, or with one that expects too few tests, and why."""
     for task, decision in sorted(decided.items()):
         recipe = recipes.get(task)
@@ -108,7 +108,7 @@ def not_whole(recipes: Mapping[str, Recipe], decided: Mapping[str, Decision]) ->
 _ALWAYS = frozenset({Why.SKIPPED, Why.EXPECTED_FAILURE})
 
 
-def standing(recipes: Mapping[str, Recipe], decided: Mapping[str, Decision]) -> str:
+def standing(recipes: Mapping[str, Recipe], decided: Mapping[str, TaskDecision]) -> str:
     """Say in one sentence how many tasks are graded, and how many of them whole."""
     lacking = dict(not_whole(recipes, decided))
     whole = sum(task not in lacking for task in recipes)

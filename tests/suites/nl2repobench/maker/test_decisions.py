@@ -4,7 +4,7 @@ import pytest
 
 from groundup.domain.errors import TaskError
 from groundup.suites.nl2repobench.maker.candidates import parse_source
-from groundup.suites.nl2repobench.maker.decisions import Decision, decisions
+from groundup.suites.nl2repobench.maker.decisions import TaskDecision, decisions
 from groundup.suites.nl2repobench.recipe import RecipeSource, Why, shipped_recipes
 from tests.suites.nl2repobench.trials import RECIPE
 
@@ -35,7 +35,7 @@ def test_a_shipped_recipe_is_of_the_source_that_was_decided() -> None:
 
 def test_what_was_decided_takes_the_place_of_what_was_guessed() -> None:
     """Keys of the tests, reasons and a version come from the decision; everything else stays."""
-    decided = Decision(tests={"writable": ("tests",)}, reasons={"tests/a.py::*": Why.NETWORK}, version="9.9")
+    decided = TaskDecision(tests={"writable": ("tests",)}, reasons={"tests/a.py::*": Why.NETWORK}, version="9.9")
     made = decided.applied(RECIPE)
 
     assert made.tests.writable == ("tests",)
@@ -43,4 +43,4 @@ def test_what_was_decided_takes_the_place_of_what_was_guessed() -> None:
     assert made.reasons["tests/a.py::*"] is Why.NETWORK
     assert made.source.version == "9.9"
     with pytest.raises(TaskError, match="mend the decision"):
-        Decision(tests={"memory_mb": "much"}).applied(RECIPE)
+        TaskDecision(tests={"memory_mb": "much"}).applied(RECIPE)

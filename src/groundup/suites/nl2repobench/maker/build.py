@@ -19,7 +19,7 @@ from groundup.suites.nl2repobench.maker.candidates import (
     parse_source,
 )
 from groundup.suites.nl2repobench.maker.controls import prove
-from groundup.suites.nl2repobench.maker.decisions import Decision
+from groundup.suites.nl2repobench.maker.decisions import TaskDecision
 from groundup.suites.nl2repobench.maker.differences import reason_of
 from groundup.suites.nl2repobench.maker.layout import protect_what_tests_read, read_layout
 from groundup.suites.nl2repobench.maker.pinning import choose, newest_pin
@@ -42,7 +42,7 @@ class Making:
     task: PublishedTask
     declared: Mapping[str, int]
     specification: Specification
-    decision: Decision
+    decision: TaskDecision
     bench: Bench
     registry: PyPIClient
     say: Say
@@ -140,7 +140,12 @@ class UnfinishedError(TaskError):
 
 
 async def build(
-    task: PublishedTask, declared: dict[str, int], decision: Decision, bench: Bench, settings: Settings, say: Say
+    task: PublishedTask,
+    declared: dict[str, int],
+    decision: TaskDecision,
+    bench: Bench,
+    settings: Settings,
+    say: Say,
 ) -> Recipe:
     """Return a frozen recipe of *task*. Raises `UnfinishedError` with the draft, or by who is to blame."""
     if decision.blocked:

@@ -20,7 +20,7 @@ from groundup.suites.nl2repobench.recipe import Difference, Recipe, Why
 _NAME = "decisions.toml"
 
 
-class Decision(Record):
+class TaskDecision(Record):
     """What a person decided for one task; the maker finds the rest."""
 
     source: str | None = Field(default=None, description="sdist:NAME[==VERSION] or git:REPOSITORY[@COMMIT]")
@@ -69,10 +69,10 @@ class Decision(Record):
 
 
 @cache
-def decisions() -> Mapping[str, Decision]:
+def decisions() -> Mapping[str, TaskDecision]:
     """Return what was decided, by task."""
     text = (files("groundup.suites.nl2repobench") / _NAME).read_text(encoding="utf-8")
     try:
-        return {task: Decision.model_validate(table) for task, table in tomllib.loads(text).items()}
+        return {task: TaskDecision.model_validate(table) for task, table in tomllib.loads(text).items()}
     except ValidationError as error:
         raise TaskError(f"{_NAME}: {plainly(error.errors()[0])}; mend it") from error

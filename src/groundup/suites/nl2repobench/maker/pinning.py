@@ -10,7 +10,7 @@ from groundup.domain.records import Record
 from groundup.registries.pypi.client import PyPIClient
 from groundup.sources.names import words
 from groundup.suites.nl2repobench.maker.candidates import MINORS, IndexRelease, fetched, releases
-from groundup.suites.nl2repobench.maker.decisions import Decision
+from groundup.suites.nl2repobench.maker.decisions import TaskDecision
 from groundup.suites.nl2repobench.maker.project import OriginalProject
 from groundup.suites.nl2repobench.maker.specification import Specification
 from groundup.suites.nl2repobench.recipe import RecipeEnvironment
@@ -54,7 +54,7 @@ async def choose(
     project: OriginalProject,
     own: Iterable[str],
     registry: PyPIClient,
-    decision: Decision,
+    decision: TaskDecision,
 ) -> EnvironmentRequest:
     """Return what to install. *own*: names of the library itself; *decision*: what a person decided."""
     names = {str(canonicalize_name(name)) for name in own}
