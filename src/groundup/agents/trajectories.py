@@ -56,6 +56,16 @@ def reply_of(step: Step) -> ChatReply | None:
         return None
 
 
+def call_text(text: str) -> str:
+    """Return what people see of a call's arguments: a command as it was meant, any other as it was written."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    command = document.get("command") if isinstance(document, dict) else None
+    return command if isinstance(command, str) else text
+
+
 def paid_for(steps: Iterable[Step]) -> Paid:
     """Return what the replies among *steps* cost."""
     paid = Paid()

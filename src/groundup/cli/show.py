@@ -91,7 +91,7 @@ def _print_step(step: Mapping[str, object], *, full: bool) -> None:
 
 
 def _print_reply(step: Mapping[str, object], *, full: bool) -> None:
-    from groundup.agents.trajectories import reply_of
+    from groundup.agents.trajectories import call_text, reply_of
 
     reply = reply_of(step)  # type: ignore[arg-type] # what JSON gave
     if reply is None:
@@ -105,17 +105,7 @@ def _print_reply(step: Mapping[str, object], *, full: bool) -> None:
         _text(reply.message.reasoning, full=full, style="dim italic")
     _text(reply.message.content, full=full)
     for call in reply.message.tool_calls:
-        _text(f"{call.name}: {_arguments(call.arguments)}", full=full, style="magenta")
-
-
-def _arguments(text: str) -> str:
-    """Return a command as it was meant, any other call as it was written."""
-    try:
-        document = json_module.loads(text)
-    except ValueError:
-        return text
-    command = document.get("command") if isinstance(document, dict) else None
-    return command if isinstance(command, str) else text
+        _text(f"{call.name}: {call_text(call.arguments)}", full=full, style="magenta")
 
 
 def _print_end(attempt: "AttemptFolder", line: "VerdictLine | None") -> None:

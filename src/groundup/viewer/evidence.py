@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from groundup.agents.trajectories import reply_of
+from groundup.agents.trajectories import call_text, reply_of
 from groundup.domain.records import Record
 from groundup.store.attempts import AttemptFolder
 from groundup.trees.walking import open_regular
@@ -126,7 +126,7 @@ def _step(number: int, step: dict[str, Any]) -> TurnStep:
         usage = reply.usage
         cost = f", ${reply.cost_usd:.4f}" if reply.cost_usd is not None else ""
         heading = f"turn {step.get('turn')}: model, {usage.input_tokens} + {usage.output_tokens} tokens{cost}"
-        calls = [_part("call", f"{call.name}: {_arguments(call.arguments)}") for call in reply.message.tool_calls]
+        calls = [_part("call", f"{call.name}: {call_text(call.arguments)}") for call in reply.message.tool_calls]
         parts = [_part("reasoning", reply.message.reasoning), _part("text", reply.message.content), *calls]
     shown = tuple(part for part in parts if part.text.strip())
     return TurnStep(number=number, kind=kind, at=str(step.get("at", ""))[11:19], heading=heading, parts=shown)
@@ -140,16 +140,6 @@ def _part(kind: str, text: object) -> Part:
 def _fields(step: dict[str, Any]) -> str:
     rest = {name: value for name, value in step.items() if name not in ("kind", "at")}
     return json.dumps(rest, ensure_ascii=False, indent=1) if rest else ""
-
-
-def _arguments(text: str) -> str:
-    """Return a command as it was meant, any other call as it was written."""
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    command = document.get("command") if isinstance(document, dict) else None
-    return command if isinstance(command, str) else text
 
 
 def files(attempt: AttemptFolder) -> tuple[list[FileName], bool]:
