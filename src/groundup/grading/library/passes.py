@@ -122,11 +122,8 @@ async def _beside(*passes: Coroutine[None, None, Rounds]) -> list[Rounds]:
     """Return what all *passes* give; when one fails, the others come to their end and tidy up first."""
     tasks = [asyncio.ensure_future(one) for one in passes]
     try:
-        ended = await asyncio.gather(*tasks, return_exceptions=True)
-        for one in ended:
-            if isinstance(one, BaseException):
-                raise one
-        return [one for one in ended if not isinstance(one, BaseException)]
+        await asyncio.wait(tasks)
+        return [task.result() for task in tasks]
     finally:
         for task in tasks:
             task.cancel()
