@@ -130,6 +130,15 @@ def test_every_part_of_an_attempt_is_text(client: TestClient, tab: str) -> None:
         assert EVIL in words(page)
 
 
+def test_a_task_names_the_other_runs_that_have_it(client: TestClient, runs: Path) -> None:
+    """With the mean of what counts there; a run without a score for it is left out."""
+    write_run(runs, "several", {"one": [(0, 1), (1, 1)], "four": [(1, 1), (1, 1)]})
+    page = words(client.get("/run/several/task/one").text)
+    assert "base: 50.0 %" in page
+    assert "other: 100.0 %" in page
+    assert "base:" not in words(client.get("/run/several/task/four").text)
+
+
 def test_a_trajectory_has_pages_and_kinds(client: TestClient) -> None:
     """A torn last line counts as never written; calls show the command."""
     page = client.get("/run/base/attempt/one/0?tab=trajectory").text
@@ -200,7 +209,7 @@ def test_the_index_follows_the_files(runs: Path) -> None:
     assert index.task_count("base") == 4
     write_run(runs, "third", {"one": [(1, 1)]})
     index.refresh()
-    assert index.means("third") == {"one": 1.0}
+    assert [(one.task, one.counted) for one in index.tasks("third")] == [("one", 1.0)]
     (runs / "third" / "verdicts.jsonl").write_text("damaged\n")
     index.refresh()
     third = index.run("third")

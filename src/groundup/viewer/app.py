@@ -166,14 +166,7 @@ class Viewer:
             return self.missing("There is no such task in this run.")
         if len(rows) == 1:
             return RedirectResponse(f"/run/{quote(run)}/attempt/{quote(task)}/{rows[0].index}", status_code=303)
-        others = [
-            (one.name, mean)
-            for one in self.index.runs()
-            if one.name != run
-            and task in (means := self.index.means(one.name))
-            and (mean := means[task]) is not None
-        ]
-        return self._html("task.html", run=run, task=task, rows=rows, others=others)
+        return self._html("task.html", run=run, task=task, rows=rows, others=self.index.elsewhere(run, task))
 
     def _attempt(self, request: Request) -> Response:
         run, task, number = (request.path_params[name] for name in ("run", "task", "number"))

@@ -128,9 +128,13 @@ class RunIndex:
         query = "SELECT row FROM attempts WHERE run = ? AND task = ? ORDER BY number"
         return [AttemptRow.model_validate_json(row) for (row,) in self._rows(query, (run, task))]
 
-    def means(self, run: str) -> dict[str, float | None]:
-        """Return for each task of *run* the mean of what counts."""
-        return dict(self._rows("SELECT task, avg(counted) FROM attempts WHERE run = ? GROUP BY task", (run,)))
+    def elsewhere(self, run: str, task: str) -> list[tuple[str, float]]:
+        """Return the other runs that have a score for *task*, the newest first, with the mean of what counts."""
+        query = (
+            "SELECT name, (SELECT avg(counted) FROM attempts WHERE attempts.run = name AND task = ?) AS mean "
+            "FROM runs WHERE name != ? AND mean IS NOT NULL ORDER BY began DESC, name"
+        )
+        return self._rows(query, (task, run))
 
     def neighbours(self, run: str, task: str) -> tuple[str | None, str | None]:
         """Return the task before and the one after, by name."""
