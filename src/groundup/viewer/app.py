@@ -130,9 +130,6 @@ class Viewer:
 
     def _runs(self, request: Request) -> Response:
         runs = self.index.runs()
-        chosen = [name for name in request.query_params.getlist("run") if name]
-        if len(chosen) > 1:
-            return RedirectResponse(f"/compare?{urlencode([('run', name) for name in chosen])}", status_code=303)
         return self._html("runs.html", runs=runs, folder=str(self.settings.output.absolute()))
 
     def _run(self, request: Request) -> Response:
@@ -280,7 +277,7 @@ def _logs(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
 def _number(text: str | None, least: int = 0) -> int:
     """Return a whole number from an address; *least* or 0 for what is none."""
     try:
-        return max(int(text or "0"[:20]), least)
+        return max(int(text or 0), least)
     except ValueError:
         return 0
 
