@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 _SUITE = "it has the public suite by heart; only inputs that are not public decide"
-_SERVICE = "a service that answers as memorised cannot be told from one that works; only fresh inputs decide"
+_SERVICE = "a service that answers as memorised looks like one that works; only fresh inputs decide"
 
 EXCEPTIONS: Mapping[str, str] = {
     "memorised files whole": _SUITE,
