@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from groundup.api.reports import report_async as report_async
     from groundup.api.reports import review as review
     from groundup.api.reports import review_async as review_async
+    from groundup.api.runs import LiveRun as LiveRun
+    from groundup.api.runs import Run as Run
+    from groundup.api.runs import StoppedError as StoppedError
     from groundup.api.runs import evaluate as evaluate
     from groundup.api.runs import evaluate_async as evaluate_async
     from groundup.api.runs import regrade as regrade
@@ -40,9 +43,6 @@ if TYPE_CHECKING:
     from groundup.api.runs import resume_async as resume_async
     from groundup.api.runs import run as run
     from groundup.api.runs import run_async as run_async
-    from groundup.api.working import LiveRun as LiveRun
-    from groundup.api.working import Run as Run
-    from groundup.api.working import StoppedError as StoppedError
     from groundup.domain.errors import GroundupError as GroundupError
     from groundup.domain.errors import InfrastructureError as InfrastructureError
     from groundup.domain.errors import SubmissionError as SubmissionError
@@ -58,14 +58,14 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "groundup.api.audit": "audit",
-    "groundup.api.runs": "evaluate evaluate_async run run_async resume resume_async regrade regrade_async",
+    "groundup.api.runs": "evaluate evaluate_async run run_async resume resume_async regrade regrade_async "
+    "Run LiveRun StoppedError",
     "groundup.api.matrix": "run_matrix",
     "groundup.api.reports": "report report_async compare compare_async review review_async",
     "groundup.api.listings": "tasks tasks_async list_suites list_suites_async list_runs list_runs_async "
     "RecordList",
     "groundup.api.episodes": "open_episode open_episode_async OpenEpisode",
     "groundup.api.judging": "judge judge_async",
-    "groundup.api.working": "Run LiveRun StoppedError",
     "groundup.domain.errors": "GroundupError UsageError SubmissionError TaskError InfrastructureError",
     "groundup.domain.subjects": "AttemptKey",
     "groundup.domain.verdicts": "Verdict",

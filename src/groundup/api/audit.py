@@ -12,7 +12,7 @@ from pathlib import Path
 
 from groundup.api import requests
 from groundup.api.flags import AnyPath, Names, names
-from groundup.api.working import finished
+from groundup.api.runs import finished
 from groundup.curation.audit import NOP, ORACLE, Audit, GradedAttempt, TaskAudit, TaskFacts, judged, page
 from groundup.curation.hidden_tests import read_hidden_tests
 from groundup.domain.errors import InfrastructureError, TaskError, UsageError

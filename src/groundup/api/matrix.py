@@ -23,7 +23,7 @@ from groundup.api.flags import (
     WorkFlags,
 )
 from groundup.api.requests import NewRun, Resumption, checked, running
-from groundup.api.working import Run, Work, finished
+from groundup.api.runs import Run, Work, finished
 from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name, unknown
 from groundup.runs.progress import Progress

@@ -1,16 +1,243 @@
-"""Evaluate, run, resume and regrade: the functions that make verdicts, and their twins for event loops.
+"""Evaluate, run, resume and regrade: the functions that make verdicts, and how a run is worked on.
 
 Each blocks until the run is done and returns a `Run`. The twin, `<name>_async`, begins the run at once and returns
-a `LiveRun`: `await` it, or follow its events. Both work inside a running event loop, such as a notebook's.
+a `LiveRun`: `await` it, or follow its events. Both work inside a running event loop, such as a notebook's;
+callbacks are called in the caller's thread.
 """
 
-from typing import Unpack
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, Unpack
 
 from groundup.api import requests
 from groundup.api.flags import AnyPath, EvaluateFlags, RegradeFlags, ResumeFlags, RunFlags
-from groundup.api.working import LiveRun, Run, finished
-from groundup.runs.progress import Progress
+from groundup.api.reports import read_report
+from groundup.domain.errors import GroundupError
+from groundup.domain.subjects import AttemptKey
+from groundup.domain.verdicts import Verdict
+from groundup.reports.formats import ShownReport
+from groundup.runs.api import RunResult
+from groundup.runs.interrupts import StopSignal
+from groundup.runs.progress import Event, Progress, silent
 from groundup.settings import Settings
+from groundup.store.folder import RunFolder
+
+Work = Callable[[Progress, StopSignal | None], RunResult]
+
+
+class StoppedError(GroundupError):
+    """The run was stopped before it had begun. Nothing was recorded."""
+
+
+class Run:
+    """A run after a start of it ended: its folder, its verdicts, and its report, as they are on the disk now."""
+
+    def __init__(self, result: RunResult) -> None:
+        self._result = result
+
+    @property
+    def folder(self) -> Path:
+        """Where everything of the run lies. `groundup.resume(run.folder)` finishes what it owes."""
+        return self._result.folder
+
+    @property
+    def id(self) -> str:
+        """The name of the run."""
+        return self.folder.name
+
+    @property
+    def verdicts(self) -> dict[AttemptKey, Verdict | None]:
+        """The verdict on each settled attempt, by task and index; None where nothing was handed in."""
+        return {key: line.verdict for key, line in RunFolder(self.folder).latest().items() if line.settles}
+
+    @property
+    def report(self) -> ShownReport:
+        """What the run says: scores with denominators and intervals. `run.report.rows()` is a row per attempt."""
+        return read_report([self.folder])
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether somebody stopped this start of the run."""
+        return self._result.interrupted
+
+    @property
+    def owed(self) -> int:
+        """Attempts without a verdict: interrupted, or failed because of the infrastructure."""
+        return self._result.owed
+
+    @property
+    def ungraded(self) -> int:
+        """Submissions that are made and not graded, because the run only makes them."""
+        return self._result.standing.made
+
+    @property
+    def exit_code(self) -> int:
+        """What the command line would end with: 0, 3 when attempts are owed, 130 when interrupted."""
+        return self._result.exit_code
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id}: {', '.join(self.report.headlines())}; {self.owed} attempts owed>"
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
+
+
+class LiveRun(Coroutine[Any, Any, Run]):
+    """A run that goes on in a thread of its own, begun already.
+
+    `for event in live` and `async for event in live` follow it to its end; `live.result()` waits for it and `await
+    live` does so inside an event loop. It can be given to `asyncio.run`, `create_task` and `gather`. Leaving the
+    loop early stops nothing; `live.stop()` does. Every event goes to one reader only.
+    """
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._stop = StopSignal()
+        self._events: SimpleQueue[Event | None] = SimpleQueue()
+        self._wakers: list[Callable[[], None]] = []
+        """What wakes the event loops that wait."""
+        self._ended = threading.Event()
+        self._run: Run | None = None
+        self._error: BaseException | None = None
+        self._awaited: Coroutine[Any, Any, Run] | None = None
+        # A program that ends does not wait for it: a run folder survives any ending.
+        threading.Thread(target=self._go, name="groundup-run", daemon=True).start()
+
+    def _go(self) -> None:
+        try:
+            self._run = Run(self._work(self._tell, self._stop))
+        except KeyboardInterrupt:
+            self._error = StoppedError("the run was stopped before it had begun")
+        except BaseException as error:  # noqa: BLE001  # it is raised again where somebody waits for the result
+            self._error = error
+        finally:
+            self._ended.set()
+            self._tell(None)
+
+    def _tell(self, event: Event | None) -> None:
+        self._events.put(event)
+        for wake in tuple(self._wakers):
+            wake()
+
+    def stop(self) -> None:
+        """Stop the run: the first time cleanly, the second time faster. What was recorded stays."""
+        self._stop.stop()
+
+    def result(self) -> Run:
+        """Wait for the end and return the run. Raises what made the run fail. Blocks: not for event loops."""
+        self.join()
+        return self._outcome()
+
+    def join(self) -> None:
+        """Wait for the end, whatever it is."""
+        self._ended.wait()
+
+    def _outcome(self) -> Run:
+        if self._run is None:
+            assert self._error is not None
+            raise self._error
+        return self._run
+
+    def __iter__(self) -> Iterator[Event]:
+        while (event := self._events.get()) is not None:
+            yield event
+        self._events.put(None)  # for a reader that follows it again
+        self._outcome()
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        while (event := await self._heard()) is not None:
+            yield event
+        self._events.put(None)
+        self._outcome()
+
+    async def _heard(self) -> Event | None:
+        await self._until(lambda: not self._events.empty())
+        return self._events.get()
+
+    async def _wait(self) -> Run:
+        try:
+            await self._until(self._ended.is_set)
+        except asyncio.CancelledError:
+            self.stop()
+            await self._until(self._ended.is_set)  # the run's folder is held until then
+            raise
+        return self._outcome()
+
+    async def _until(self, ready: Callable[[], bool]) -> None:
+        """Wait in this event loop for what the run's thread does; no further thread is needed."""
+        loop, woken = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake() -> None:
+            with suppress(RuntimeError):  # the loop is closed: there is nothing left to wake
+                loop.call_soon_threadsafe(woken.set)
+
+        self._wakers.append(wake)
+        try:
+            while not ready():
+                await woken.wait()
+                woken.clear()
+        finally:
+            self._wakers.remove(wake)
+
+    def __await__(self) -> Any:
+        return self._wait().__await__()
+
+    # What `asyncio.run` and `create_task` need: they take coroutines alone, not everything that can be awaited.
+    def send(self, value: Any) -> Any:
+        """Go on with waiting, as event loops do with coroutines."""
+        if self._awaited is None:
+            self._awaited = self._wait()
+        return self._awaited.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        """Tell what waits of an error, such as a cancellation."""
+        if self._awaited is None:
+            self._awaited = self._wait()
+        return self._awaited.throw(*error)
+
+    def close(self) -> None:
+        """Wait no longer."""
+        if self._awaited is not None:
+            self._awaited.close()
+
+
+def finished(work: Work, progress: Progress | None = None) -> Run:
+    """Work on a run and wait for its end; ^C stops it cleanly, and then the run says `interrupted`.
+
+    *progress* is called in this thread.
+    """
+    if _owns_signals():
+        return Run(work(progress or silent, None))
+    live = LiveRun(work)
+    stops = 0
+    while True:
+        try:
+            for event in live:
+                if progress is not None:
+                    progress(event)
+            return live.result()
+        except KeyboardInterrupt:
+            live.stop()
+            stops += 1
+            if stops > 2:  # even closing it takes too long for somebody
+                raise
+        except BaseException:
+            live.stop()
+            live.join()
+            raise
+
+
+def _owns_signals() -> bool:
+    """Whether this is the main thread, and no event loop runs in it."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return threading.current_thread() is threading.main_thread()
+    return False
 
 
 def evaluate(

@@ -1,4 +1,4 @@
-"""Serving a suite's tasks as environments: from flags to a server."""
+"""Servers on this machine: a suite's tasks as environments, and runs in a browser."""
 
 import asyncio
 import ipaddress
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Unpack
 
-from groundup.api.flags import ServeFlags, names
+from groundup.api.flags import AnyPath, ServeFlags, names
 from groundup.api.requests import checked, settings_for
 from groundup.configuration import PREFIX, environment
 from groundup.domain.errors import MachineError, UsageError
@@ -16,7 +16,7 @@ from groundup.domain.limits import EpisodeLimits
 from groundup.domain.names import checked_name
 from groundup.episodes.equipment import check_trust
 from groundup.runs.plan import make_plan
-from groundup.settings import Settings
+from groundup.settings import Settings, load
 from groundup.store.records import RunConfiguration, Served
 
 if TYPE_CHECKING:
@@ -127,3 +127,39 @@ def _configuration(suite: str, served: Served, given: ServeFlags, settings: Sett
         timeout_s=given.get("timeout"),
         sandbox=settings.sandbox,
     )
+
+
+def view(
+    folder: AnyPath | None = None,
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    token: str | None = None,
+    ready: Callable[[str], None] | None = None,
+    settings: Settings | None = None,
+) -> None:
+    """Serve pages over the runs in *folder* until the process is interrupted; *ready* gets the address.
+
+    Without a *token* only this machine is served. Raises `UsageError` for a folder that is not there, and
+    `MachineError` where the extra is not installed.
+    """
+    if any(find_spec(name) is None for name in ("starlette", "uvicorn", "jinja2")):
+        raise MachineError("the viewer needs more packages; install them with pip install 'groundup[view]'")
+    import uvicorn
+
+    from groundup.viewer.app import Viewer
+
+    found = (settings or load()) if folder is None else load({"output": str(folder)})
+    if not found.output.is_dir():
+        raise UsageError(f"there is no folder {found.output}; name one with runs")
+    viewer = Viewer(found)
+    with listening(host, port, has_token=token is not None) as listener:
+        name, number = listener.getsockname()[:2]
+        # Pages of other sites must not read runs through a name of theirs that leads to this machine.
+        hosts = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"}) if token is None else None
+        if ready is not None:
+            shown = f"[{name}]" if ":" in name else name
+            ready(f"http://{shown}:{number}/" + (f"?token={token}" if token else ""))
+        server = uvicorn.Server(uvicorn.Config(viewer.app(token, hosts), log_level="warning", access_log=False))
+        server.run(sockets=[listener])
+    viewer.index.close()

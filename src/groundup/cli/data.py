@@ -1,4 +1,4 @@
-"""`groundup data` and `registry snapshot`: published data and lists of packages, brought onto this machine."""
+"""`groundup data`, `registry snapshot` and `warm`: what is fetched or built ahead for this machine."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,8 +9,8 @@ from groundup.cli.options import Examples, Json, Suite
 
 if TYPE_CHECKING:
     from groundup.api.machine import SuiteData
+    from groundup.api.warming import Warmed
     from groundup.suites.pulling import DataOrigin
-
 
 EXAMPLES: dict[str, Examples] = {
     "data pull": (
@@ -32,6 +32,10 @@ EXAMPLES: dict[str, Examples] = {
             "groundup registry snapshot --names-from dibench -o names.jsonl",
         ),
         ("And what a run's submissions name", "groundup registry snapshot --names-from my-run -o names.jsonl"),
+    ),
+    "warm": (
+        ("Everything, before the network goes", "groundup warm nl2repobench"),
+        ("Two tasks, for one grader", "groundup warm nl2repobench --task retrying --task schema --grader strict"),
     ),
 }
 
@@ -143,3 +147,44 @@ def snapshot(
         )
         return 3
     return 0
+
+
+_MEGABYTE = 1024 * 1024
+
+
+def warm(
+    suite: Suite,
+    task: Annotated[list[str] | None, typer.Option(help="Only this task; can be repeated.")] = None,
+    grader: Annotated[str | None, typer.Option(help="Only what this grader needs (default: all graders).")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Tasks at once.")] = 2,
+    json: Json = False,
+) -> int:
+    """Build the environments of SUITE's tasks and fetch their originals; later runs need no network.
+
+    What is there already is not built again. One line per task says how long it took and how large its layers are.
+    """
+    import asyncio
+
+    from groundup.api import warming
+    from groundup.cli.console import print_document, say
+    from groundup.settings import load
+
+    settings = load()
+    done = 0
+
+    def report(one: "Warmed") -> None:
+        nonlocal done
+        done += 1
+        told = one.error or f"{one.seconds:.1f} s, {one.bytes / _MEGABYTE:.0f} MB"
+        say(f"{done}: {one.task}: {told}")
+
+    found = asyncio.run(warming.warm(suite, task or (), settings, jobs=jobs, grader=grader, report=report))
+    failed = [one for one in found if one.error is not None]
+    size = warming.size_on_disk(settings.cache_dir / "layers")
+    if json:
+        print_document({"tasks": [one.model_dump(mode="json") for one in found], "layers_bytes": size})
+    say(
+        f"groundup: {len(found) - len(failed)} of {len(found)} tasks are ready; "
+        f"all layers of this machine take {size / _MEGABYTE:.0f} MB"
+    )
+    return 3 if failed else 0

@@ -96,7 +96,7 @@ def _judge(library: Library, here: Path) -> int:
 
 def _worked(request: "NewRun") -> int:
     """Work on a run and show every attempt; its report waits for the last one."""
-    from groundup.api.working import finished
+    from groundup.api.runs import finished
     from groundup.cli.console import say
     from groundup.cli.options import Talk
     from groundup.cli.progress import shown_progress

@@ -11,7 +11,7 @@ from groundup.cli.options import DryRun, Examples, Run, Suite, Talk
 
 if TYPE_CHECKING:
     from groundup.api.requests import NewRun, Regrading, Request
-    from groundup.api.working import Run as EndedRun
+    from groundup.api.runs import Run as EndedRun
     from groundup.reports.formats import ShownReport
     from groundup.runs.plan import RunOptions, RunPlan
 
@@ -226,7 +226,7 @@ def new_run(request: "NewRun | Regrading", talk: Talk, *, dry_run: bool) -> int:
 
 def worked(request: "Request", talk: Talk) -> int:
     """Work on a run; print its report and return the exit code."""
-    from groundup.api.working import finished
+    from groundup.api.runs import finished
     from groundup.cli.console import say
     from groundup.cli.progress import shown_progress
 

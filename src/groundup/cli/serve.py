@@ -1,4 +1,9 @@
-"""`groundup serve`: tasks as environments over HTTP."""
+"""`groundup serve` and `view`: tasks as environments over HTTP, and runs in a browser."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from groundup.api.flags import ServeFlags
 from groundup.cli.options import DryRun, Examples, Suite
@@ -13,6 +18,11 @@ EXAMPLES: dict[str, Examples] = {
         ("For other machines, with a token", "groundup serve dibench --host 0.0.0.0 --token $TOKEN"),
         ("Several submits, each with a reward", "groundup serve nl2repobench --submits 3"),
         ("Go on with the folder of an earlier server", "groundup serve nl2repobench --run-id monday"),
+    ),
+    "view": (
+        ("The runs of this project", "groundup view"),
+        ("Those of another folder", "groundup view .demo/runs"),
+        ("From another machine", "groundup view --host 0.0.0.0 --token $TOKEN"),
     ),
 }
 
@@ -36,4 +46,25 @@ def serve(suite: Suite, flags: ServeFlags, dry_run: DryRun = False) -> int:
     with listener:
         serving.serve(job, listener, lambda address: say(f"groundup: serving {job.plan.suite.name} at {address}"))
     say(f"groundup: stopped; `groundup report {job.path}` shows what came of it")
+    return 0
+
+
+def view(
+    folder: Annotated[Path | None, typer.Argument(help="A folder of runs; default: the output folder.")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="The address to listen at; others than loopback need --token.")
+    ] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Default 8080; 0 takes a free one.")] = None,
+    token: Annotated[
+        str | None, typer.Option(help="What browsers must know, as ?token=... in the address.")
+    ] = None,
+) -> int:
+    """Show runs in a browser: scores, tasks, trajectories, files, tests and logs, and two runs compared.
+
+    Works without a network. Ends with ^C.
+    """
+    from groundup.api.serving import view as serve
+    from groundup.cli.console import say
+
+    serve(folder, host=host, port=port, token=token, ready=lambda address: say(f"groundup: runs are at {address}"))
     return 0

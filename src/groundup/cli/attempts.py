@@ -1,0 +1,317 @@
+"""`groundup show` and `shell`: one attempt, to read what its agent did or to look around in its sandbox."""
+
+import asyncio
+import json as json_module
+import socket
+import sys
+import termios
+import tty
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from groundup.cli.options import Examples, Json, Output, Run, Trust
+
+if TYPE_CHECKING:
+    from groundup.domain.subjects import AttemptKey
+    from groundup.runs.place import AttemptSandbox
+    from groundup.store.attempts import AttemptFolder
+    from groundup.store.records import VerdictLine
+
+EXAMPLES: dict[str, Examples] = {
+    "show": (
+        ("What did it do?", "groundup show my-run sqlparse"),
+        ("The third attempt, with nothing left out", "groundup show my-run sqlparse/2 --full"),
+    ),
+    "shell": (
+        ("Why does it fail?", "groundup shell my-run sqlparse"),
+        ("The third attempt", "groundup shell my-run sqlparse/2"),
+        ("One command", "groundup shell my-run sqlparse -c 'python -c \"import sqlparse\"'"),
+    ),
+}
+
+_LINES = 12
+
+
+def show(
+    run: Run,
+    task: Annotated[str, typer.Argument(metavar="TASK", help="A task of the run, or TASK/ATTEMPT.")],
+    full: Annotated[bool, typer.Option("--full", help="Shorten nothing.")] = False,
+    json: Json = False,
+    output: Output = None,
+) -> int:
+    """Print the trajectory of an attempt of RUN: the prompts, replies and actions, and how it ended."""
+    from groundup.api.reports import run_folder
+    from groundup.cli.console import print_document
+    from groundup.domain.errors import UsageError
+    from groundup.domain.names import unknown
+    from groundup.settings import load
+    from groundup.store.attempts import read_trajectory
+    from groundup.store.folder import RunFolder
+
+    settings = load({"output": output})
+    folder = RunFolder(run_folder(run, settings))
+    key = attempt_key(task)
+    planned = folder.config().planned
+    if not planned.holds(key):
+        raise UsageError(unknown("attempt", str(key), map(str, planned.keys)))
+    attempt = folder.attempt(key)
+    steps = [dict(step) for step in read_trajectory(attempt.trajectory_file)]
+    if json:
+        record = attempt.record()
+        print_document(
+            {
+                "attempt": str(key),
+                "submission": None if record is None else record.model_dump(mode="json"),
+                "steps": steps,
+            }
+        )
+        return 0
+    if not steps:
+        raise UsageError(f"{key} has no trajectory: no agent worked on it in this run")
+    for step in steps:
+        _print_step(step, full=full)
+    _print_end(attempt, folder.latest().get(key))
+    return 0
+
+
+def _print_step(step: Mapping[str, object], *, full: bool) -> None:
+    kind = str(step.get("kind"))
+    match kind:
+        case "began":
+            _heading(
+                f"{step.get('agent')} {step.get('version')}, model {step.get('model') or 'none'}", step, "bold"
+            )
+        case "message":
+            _heading(f"{step.get('role')}", step, "bold blue")
+            _text(str(step.get("content", "")), full=full)
+        case "reply":
+            _print_reply(step, full=full)
+        case "result":
+            _heading(
+                f"turn {step.get('turn')}: {step.get('name')} did, in {step.get('seconds')} s", step, "bold cyan"
+            )
+            _text(str(step.get("content", "")), full=full)
+        case "ended":
+            detail = f": {step['detail']}" if step.get("detail") else ""
+            _heading(f"ended: {step.get('outcome')}{detail}", step, "bold")
+        case _:
+            _heading(kind, step, "bold yellow")
+            fields = {name: value for name, value in step.items() if name not in ("kind", "at")}
+            _text(json_module.dumps(fields, ensure_ascii=False, indent=1), full=full)
+
+
+def _print_reply(step: Mapping[str, object], *, full: bool) -> None:
+    from groundup.agents.trajectories import call_text, reply_of
+
+    reply = reply_of(step)  # type: ignore[arg-type] # what JSON gave
+    if reply is None:
+        return
+    usage = reply.usage
+    cost = f", ${reply.cost_usd:.4f}" if reply.cost_usd is not None else ""
+    cached = ", from the response cache" if reply.cached else ""
+    numbers = f"{usage.input_tokens} + {usage.output_tokens} tokens{cost}, {reply.latency_s:.1f} s{cached}"
+    _heading(f"turn {step.get('turn')}: the model, {numbers}", step, "bold green")
+    if reply.message.reasoning:
+        _text(reply.message.reasoning, full=full, style="dim italic")
+    _text(reply.message.content, full=full)
+    for call in reply.message.tool_calls:
+        _text(f"{call.name}: {call_text(call.arguments)}", full=full, style="magenta")
+
+
+def _print_end(attempt: "AttemptFolder", line: "VerdictLine | None") -> None:
+    from groundup.cli.console import say
+
+    record = attempt.record()
+    if record is None:
+        say("groundup: nothing was handed in yet")
+        return
+    effort = record.effort
+    took = (
+        f", {effort.turns} turns, {effort.usage.input_tokens} + {effort.usage.output_tokens} tokens"
+        if effort
+        else ""
+    )
+    took += f", ${effort.cost_usd:.4f}" if effort and effort.cost_usd is not None else ""
+    say(f"groundup: handed in {record.files} files, {record.bytes} bytes{took}")
+    verdict = None if line is None else line.verdict
+    if verdict is not None and verdict.score is not None:
+        say(f"groundup: {verdict.status.value} {verdict.score.numerator:g}/{verdict.score.denominator:g}")
+
+
+def _heading(text: str, step: Mapping[str, object], style: str) -> None:
+    from rich.text import Text
+
+    from groundup.cli.console import tables
+    from groundup.trees.limits import printable
+
+    at = str(step.get("at", ""))[11:19]
+    tables().print(Text(f"\n── {at} {printable(text)}", style=style))
+
+
+def _text(text: str, *, full: bool, style: str = "") -> None:
+    """Print lines of a stranger: without their control characters, and not too many of them."""
+    from rich.text import Text
+
+    from groundup.cli.console import tables
+    from groundup.trees.limits import printable
+
+    if not text.strip():
+        return
+    lines = [printable(line.expandtabs(4)) for line in text.splitlines()]
+    if not full and len(lines) > 2 * _LINES + 1:
+        lines = [
+            *lines[:_LINES],
+            f"[... {len(lines) - 2 * _LINES} lines; --full shows them ...]",
+            *lines[-_LINES:],
+        ]
+    tables().print(Text("\n".join(lines), style=style), soft_wrap=True)
+
+
+def shell(
+    run: Run,
+    task: Annotated[str, typer.Argument(metavar="TASK", help="A task of the run, or TASK/ATTEMPT.")],
+    command: Annotated[
+        str | None,
+        typer.Option("--command", "-c", help="Run this, with our standard input, and return its exit code."),
+    ] = None,
+    output: Output = None,
+    trusted: Trust = False,
+) -> int:
+    """Open a copy of what an attempt of RUN handed in, in the environment that graded it.
+
+    Nothing that is done there changes the run. Without a terminal, lines from standard input are run.
+    """
+    import asyncio
+
+    from groundup.api.reports import run_folder
+    from groundup.runs.place import place_of
+    from groundup.settings import load
+
+    settings = load({"output": output})
+    folder = run_folder(run, settings)
+    attempt = attempt_key(task)
+
+    async def visit() -> int:
+        async with place_of(folder, attempt, settings, trusted=trusted) as place:
+            if command is None and sys.stdin.isatty():
+                return await _interactive(place)
+            given = _standard_input()
+            if command is None:
+                return await _script(place, given.decode(errors="surrogateescape"), b"")
+            return await _script(place, command, given)
+
+    return asyncio.run(visit())
+
+
+def attempt_key(text: str) -> "AttemptKey":
+    """Read TASK or TASK/NUMBER. Raises `UsageError`."""
+    from groundup.domain.errors import UsageError
+    from groundup.domain.subjects import AttemptKey
+
+    task, _, index = text.partition("/")
+    if index and not index.isdecimal():
+        raise UsageError(f"{text!r} is no attempt; write TASK or TASK/NUMBER, such as sqlparse/0")
+    return AttemptKey(task=task, index=int(index or 0))
+
+
+def _standard_input() -> bytes:
+    """Return all that is piped to us; nothing where people type. Raises `UsageError`."""
+    from groundup.domain.errors import UsageError
+    from groundup.trees.walking import LARGE
+
+    if sys.stdin is None or sys.stdin.isatty():
+        return b""
+    content = sys.stdin.buffer.read(LARGE + 1)
+    if len(content) > LARGE:
+        raise UsageError(f"standard input is larger than {LARGE // 1024**2} MiB; put it into a submission instead")
+    return content
+
+
+async def _script(place: "AttemptSandbox", text: str, given: bytes) -> int:
+    """Run *text* by a shell that reads *given*; pass on what it writes and return its exit code."""
+    from groundup.sandbox.protocol import Command
+
+    async with await place.provider.open(place.spec) as sandbox:
+        result = await sandbox.run(Command(argv=("/bin/sh", "-c", text), stdin=given))
+    sys.stdout.flush()
+    sys.stdout.buffer.write(result.stdout)
+    sys.stdout.buffer.flush()
+    sys.stderr.buffer.write(result.stderr)
+    sys.stderr.buffer.flush()
+    if result.exit_code is None:
+        from groundup.cli.console import say
+
+        say(f"groundup: the command was ended: {result.ending.value.replace('_', ' ')}")
+        return 124
+    return result.exit_code if result.exit_code >= 0 else 128 - result.exit_code
+
+
+async def _interactive(place: "AttemptSandbox") -> int:
+    """Connect this terminal to a shell inside, over the sandbox's own loopback."""
+    import shutil
+
+    from groundup.sandbox.protocol import Command
+
+    columns, lines = shutil.get_terminal_size()
+    async with await place.provider.open(place.spec) as sandbox:
+        with await sandbox.listen(0) as listener:
+            port = listener.getsockname()[1]
+            # `script` gives the shell a terminal of its own; without it there is no job control, and it works.
+            inside = f"stty rows {lines} columns {columns}; exec bash -i"
+            start = (
+                f"exec 3<>/dev/tcp/127.0.0.1/{port}; "
+                f'if command -v script >/dev/null; then exec script -qfc "{inside}" /dev/null <&3 >&3 2>&3; '
+                "else exec bash -i <&3 >&3 2>&3; fi"
+            )
+            service = await sandbox.start(
+                Command(argv=("/bin/bash", "-c", start), environment={"TERM": "xterm-256color"})
+            )
+            await connected(listener)
+            return await service.wait(5) or 0
+
+
+_PATIENCE_S = 20
+_CHUNK = 65_536
+
+
+async def connected(listener: socket.socket) -> None:
+    """Wait for the other side to connect, then pass bytes both ways until it hangs up."""
+    loop = asyncio.get_running_loop()
+    listener.setblocking(False)
+    other, _ = await asyncio.wait_for(loop.sock_accept(listener), _PATIENCE_S)
+    with other, _raw(sys.stdin.fileno()):
+        other.setblocking(False)
+        keys = asyncio.create_task(_send_keys(other))
+        try:
+            while shown := await loop.sock_recv(other, _CHUNK):
+                sys.stdout.buffer.write(shown)
+                sys.stdout.buffer.flush()
+        except ConnectionError:  # the shell ended in the middle of a word
+            return
+        finally:
+            keys.cancel()
+            loop.remove_reader(sys.stdin.fileno())
+
+
+async def _send_keys(other: socket.socket) -> None:
+    import os
+
+    loop = asyncio.get_running_loop()
+    keys: asyncio.Queue[bytes] = asyncio.Queue()
+    loop.add_reader(sys.stdin.fileno(), lambda: keys.put_nowait(os.read(sys.stdin.fileno(), _CHUNK)))
+    while pressed := await keys.get():
+        await loop.sock_sendall(other, pressed)
+    other.shutdown(socket.SHUT_WR)
+
+
+@contextmanager
+def _raw(descriptor: int) -> Iterator[None]:
+    before = termios.tcgetattr(descriptor)
+    tty.setraw(descriptor)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
