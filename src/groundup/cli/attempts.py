@@ -1,13 +1,8 @@
 """`groundup show` and `shell`: one attempt, to read what its agent did or to look around in its sandbox."""
 
-import asyncio
 import json as json_module
-import socket
 import sys
-import termios
-import tty
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -253,6 +248,7 @@ async def _interactive(place: "AttemptSandbox") -> int:
     """Connect this terminal to a shell inside, over the sandbox's own loopback."""
     import shutil
 
+    from groundup.cli.terminal import connected
     from groundup.sandbox.protocol import Command
 
     columns, lines = shutil.get_terminal_size()
@@ -271,47 +267,3 @@ async def _interactive(place: "AttemptSandbox") -> int:
             )
             await connected(listener)
             return await service.wait(5) or 0
-
-
-_PATIENCE_S = 20
-_CHUNK = 65_536
-
-
-async def connected(listener: socket.socket) -> None:
-    """Wait for the other side to connect, then pass bytes both ways until it hangs up."""
-    loop = asyncio.get_running_loop()
-    listener.setblocking(False)
-    other, _ = await asyncio.wait_for(loop.sock_accept(listener), _PATIENCE_S)
-    with other, _raw(sys.stdin.fileno()):
-        other.setblocking(False)
-        keys = asyncio.create_task(_send_keys(other))
-        try:
-            while shown := await loop.sock_recv(other, _CHUNK):
-                sys.stdout.buffer.write(shown)
-                sys.stdout.buffer.flush()
-        except ConnectionError:  # the shell ended in the middle of a word
-            return
-        finally:
-            keys.cancel()
-            loop.remove_reader(sys.stdin.fileno())
-
-
-async def _send_keys(other: socket.socket) -> None:
-    import os
-
-    loop = asyncio.get_running_loop()
-    keys: asyncio.Queue[bytes] = asyncio.Queue()
-    loop.add_reader(sys.stdin.fileno(), lambda: keys.put_nowait(os.read(sys.stdin.fileno(), _CHUNK)))
-    while pressed := await keys.get():
-        await loop.sock_sendall(other, pressed)
-    other.shutdown(socket.SHUT_WR)
-
-
-@contextmanager
-def _raw(descriptor: int) -> Iterator[None]:
-    before = termios.tcgetattr(descriptor)
-    tty.setraw(descriptor)
-    try:
-        yield
-    finally:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
