@@ -81,7 +81,69 @@ def test_numbers_that_were_made_up_do_not_hold(groundup: Groundup, bundle: Path)
     lied = changed(improved.rename(improved.with_name("first.tar.gz")), told)
     ended = groundup("leaderboard", "verify", lied, "--suite", TWO, "--sample", "2")
     assert ended.code == 4
-    assert "the numbers do not hold: 2 of 2 attempts differ" in ended.err
+    assert "the numbers do not hold: 2 of 2 attempts differ in each of 3 gradings" in " ".join(ended.err.split())
+
+
+def packed(groundup: Groundup, predictions: Path, path: Path, *flags: str) -> Path:
+    """Grade *predictions* with *flags* and return the bundle of that run."""
+    groundup("evaluate", TWO, "-p", predictions, "--run-id", path.name.split(".")[0], *flags)
+    assert groundup("leaderboard", "pack", path.name.split(".")[0], "-o", path).code == 0
+    return path
+
+
+def test_a_task_that_varies_holds_where_the_claim_is_among_its_scores(
+    groundup: Groundup, predict: Predict, tmp_path: Path
+) -> None:
+    """It is graded several times, and both means are told; asked for one grading, it does not hold."""
+    turns = tmp_path / "turns"
+    bundle = packed(groundup, predict({"task-0000": f"varies {turns}"}), tmp_path / "unsteady.tar.gz")
+    verify = ("leaderboard", "verify", bundle, "--suite", TWO, "--json")
+
+    turns.write_text("x")  # next: one test of two
+    once = groundup(*verify, "--times", "1")
+    assert once.code == 4
+    turns.write_text("x")
+    ended = groundup(*verify)
+    assert ended.code == 0
+    found = json.loads(ended.out)
+    assert [(one["claimed"], one["found"]) for one in found["unsteady"]] == [
+        ("graded 2/2", ["graded 1/2", "graded 2/2", "graded 1/2"])
+    ]
+    assert found["claimed"] == 1.0
+    assert found["found"] == pytest.approx(2 / 3)
+    assert "1 vary between gradings; the sample claims 100.0 % and was graded 66.7 %" in " ".join(
+        ended.err.split()
+    )
+    turns.write_text("x")
+    assert groundup(*verify, "--times", "1", "--tolerance", "0.5").code == 0
+
+
+def test_the_bundle_does_not_choose_how_long_tests_may_take(
+    groundup: Groundup, predict: Predict, tmp_path: Path
+) -> None:
+    """What passed only because its tests had more time than their recipe gives does not hold, and it says so."""
+    bundle = packed(groundup, predict({"task-0000": "slow 500"}), tmp_path / "slow.tar.gz", "--timeout", "900")
+    ended = groundup("leaderboard", "verify", bundle, "--suite", TWO)
+    assert ended.code == 4
+    told = "tests had another time: 900 s (--timeout) in the bundle, what their recipes say here"
+    assert told in " ".join(ended.err.split())
+    assert groundup("leaderboard", "verify", bundle, "--suite", TWO, "--timeout", "900").code == 0
+
+
+def test_a_bundle_names_no_folder_of_the_machine_that_made_it(
+    groundup: Groundup, predict: Predict, tmp_path: Path
+) -> None:
+    """Of the path of predictions, and of the run that was graded again, only the last name is packed."""
+    first = packed(groundup, predict({"task-0000": "good"}), tmp_path / "first.tar.gz")
+    groundup("regrade", "first", "--run-id", "second")
+    second = tmp_path / "second.tar.gz"
+    groundup("leaderboard", "pack", "second", "-o", second)
+    for bundle, name in ((first, '"path": "predictions"'), (second, '"path": "first"')):
+        with tarfile.open(bundle) as tar:
+            texts = [file.read().decode() for member in tar if (file := tar.extractfile(member))]
+        assert not [text for text in texts if str(tmp_path) in text]
+        assert any(name in text for text in texts)
+    assert groundup("leaderboard", "verify", second, "--suite", TWO).code == 0
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,16 @@ def test_intervals_hold_the_true_ranks(means: tuple[float, ...]) -> None:
     assert (held / samples).min() >= 0.9
 
 
+def test_few_tasks_tell_no_places_apart() -> None:
+    """One run is better at each of nine tasks: its mean is first, and no place is claimed. With ten it is."""
+    better, worse = ({str(task): value for task in range(9)} for value in (1.0, 0.0))
+    found = ranks([("best", better), ("worst", worse)])
+    assert [(one.run, one.rank, one.low, one.high) for one in found] == [("best", 1, 1, 2), ("worst", 2, 1, 2)]
+    assert "fewer than 10" in found[0].method
+    found = ranks([("best", {**better, "9": 1.0}), ("worst", {**worse, "9": 0.0})])
+    assert [(one.low, one.high) for one in found] == [(1, 1), (2, 2)]
+
+
 def test_what_surely_differs_has_one_place_and_what_does_not_has_several() -> None:
     """A run that is better at every task by the same is first for certain; equal runs share their places."""
     generator = np.random.default_rng(4)

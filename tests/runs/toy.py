@@ -48,6 +48,15 @@ class Unreached(PyPIGateway):
         return (Trouble(kind="network", name="flask", message="the index answers with HTTP 503"),)
 
 
+def _passing(word: str, argument: str, bench: Bench) -> int:
+    """Return how many tests pass: `slow` needs so many seconds; every second `varies`, by its file, loses one."""
+    if word == "slow":
+        return 2 if (bench.timeout_s or 60) >= float(argument) else 0
+    turns = len(Path(argument).read_text()) if Path(argument).exists() else 0
+    Path(argument).write_text("x" * (turns + 1))
+    return 2 - turns % 2
+
+
 class ToyGrader(Grader):
     """Obeys the submission. Every grading leaves a file in *journal*, when the suite has one."""
 
@@ -115,6 +124,8 @@ class ToyGrader(Grader):
             case "unreached":  # its own installer met a registry that failed; so many of its tests pass
                 bench.lent.append(Unreached())
                 return self._graded(int(argument))
+            case "varies" | "slow":
+                return self._graded(_passing(word, argument, bench))
             case "crash":
                 raise ZeroDivisionError("a bug of the grader")
             case "full":

@@ -54,6 +54,7 @@ EXAMPLES: dict[str, Examples] = {
     "leaderboard verify": (
         ("Grade a sample of ten tasks again", "groundup leaderboard verify entries/my-run.tar.gz"),
         ("The same sample as before", "groundup leaderboard verify entries/my-run.tar.gz --sample 5 --seed 7"),
+        ("With the time that its tests had", "groundup leaderboard verify entries/my-run.tar.gz --timeout 3600"),
     ),
     "leaderboard build": (("A page of all entries", "groundup leaderboard build entries -o site"),),
 }
@@ -260,10 +261,17 @@ def pack(
     return 0
 
 
-def verify(
+def verify(  # noqa: PLR0913, PLR0917 - a command has a parameter for each flag
     bundle: _Bundle,
     sample: Annotated[int, typer.Option(min=1, help="How many tasks to grade again.")] = 10,
     seed: Annotated[int | None, typer.Option(help="Draws the sample (default: at random, and shown).")] = None,
+    times: Annotated[int, typer.Option(min=1, help="How often to grade what differs, at most.")] = 3,
+    tolerance: Annotated[
+        float, typer.Option(min=0, max=1, help="A share of 1 by which scores may differ, such as 0.01.")
+    ] = 0.0,
+    timeout: Annotated[
+        float | None, typer.Option(min=1, help="Seconds for a task's tests (default: what its recipe says).")
+    ] = None,
     suite: Annotated[
         str | None, typer.Option(help="A suite of your own, package.module:attribute, that the bundle may name.")
     ] = None,
@@ -273,14 +281,26 @@ def verify(
     """Grade a random sample of BUNDLE again: exit code 0 when its numbers hold, else 4; 3 when not checked."""
     from groundup.api import leaderboard
     from groundup.cli.console import print_document, print_table, say
+    from groundup.settings import load
 
-    found = leaderboard.verify(bundle, sample=sample, seed=seed, suite=suite, jobs=jobs)
+    found = leaderboard.verify(
+        bundle,
+        sample=sample,
+        seed=seed,
+        times=times,
+        tolerance=tolerance,
+        timeout=timeout,
+        suite=suite,
+        settings=load({"jobs": jobs}),
+    )
     if json:
         told = {"holds": found.holds, "conclusion": found.conclusion}
         print_document({**found.model_dump(mode="json"), **told})
-    elif found.differing:
-        rows = [(one.attempt, one.claimed, one.found) for one in found.differing]
+    elif found.differing or found.unsteady:
+        rows = [(one.attempt, one.claimed, ", ".join(one.found)) for one in (*found.differing, *found.unsteady)]
         print_table(f"What differs in {found.run}", ("attempt", "bundle", "graded again"), rows)
+    for note in found.notes:
+        say(f"groundup: {note}")
     say(f"groundup: {found.conclusion} (seed {found.seed})")
     return DIFFERS if found.differing else 0 if found.holds else 3
 

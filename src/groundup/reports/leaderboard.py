@@ -15,7 +15,7 @@ from groundup.domain.records import Record
 from groundup.reports.comparison import task_means
 from groundup.reports.document import RunReport
 from groundup.reports.page import STYLE
-from groundup.reports.ranking import RANKS, Rank, ranks
+from groundup.reports.ranking import FEW, RANKS, SURE_FROM, Rank, ranks
 from groundup.reports.views import between, grader_words, share
 from groundup.trees.limits import printable
 
@@ -71,8 +71,8 @@ def board(entries: Sequence[Entry]) -> str:
         f'</p><div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>',
         *(_row(entry, rank) for entry, rank in placed),
         "</tbody></table></div>",
-        f'<p class="soft">Ranks are among runs of one suite and grader, over the tasks that all have: {RANKS}. '
-        "Each bundle can be checked: <code>groundup leaderboard verify BUNDLE</code>.</p>",
+        f'<p class="soft">Ranks are among runs of one suite and grader, over the tasks that all have: {RANKS}; '
+        f"{FEW}. Each bundle can be checked: <code>groundup leaderboard verify BUNDLE</code>.</p>",
         f"</main><script>{_SCRIPT}</script></body></html>",
     ]
     return "\n".join(parts) + "\n"
@@ -117,10 +117,9 @@ def _row(entry: Entry, rank: Rank | None) -> str:
     run = entry.run
     data = " ".join(f'data-{name}="{_safe("|".join(_values(name, entry)))}"' for name in _FILTERS)
     figure, cost = run.headline, run.effort.cost_usd if run.effort else None
-    interval = "" if rank is None else str(rank.low) if rank.low == rank.high else f"{rank.low} to {rank.high}"
     cells = (
-        "-" if rank is None else str(rank.rank),
-        interval,
+        "-" if rank is None or rank.tasks < SURE_FROM else str(rank.rank),
+        _interval(rank),
         run.run_id,
         run.subject.agent,
         run.subject.model or "-",
@@ -131,6 +130,13 @@ def _row(entry: Entry, rank: Rank | None) -> str:
     shown = "".join(f"<td>{_safe(cell)}</td>" for cell in cells)
     link = f'<a href="{_safe(entry.evidence)}">bundle</a><br><code>{_safe(entry.digest[:12])}</code>'
     return f"<tr {data}>{shown}<td>{_disclosed(entry)}</td><td>{link}</td></tr>"
+
+
+def _interval(rank: Rank | None) -> str:
+    if rank is None:
+        return ""
+    words = str(rank.low) if rank.low == rank.high else f"{rank.low} to {rank.high}"
+    return f"{words}: too few tasks ({rank.tasks})" if rank.tasks < SURE_FROM else words
 
 
 def _disclosed(entry: Entry) -> str:

@@ -5,11 +5,13 @@ digest. It holds neither trajectories nor logs, so no conversation with a model 
 """
 
 import hashlib
+import re
 import tarfile
+import tempfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import Field, JsonValue, ValidationError
 
 from groundup.domain.errors import SubmissionError, UsageError
 from groundup.domain.plainly import plainly
@@ -17,6 +19,7 @@ from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
+from groundup.store.records import ConfigFile, LockFile, RunConfiguration
 from groundup.trees.archives import extract_archive
 from groundup.trees.digest import tree_digest
 from groundup.trees.limits import TreeLimits
@@ -28,6 +31,8 @@ LIMITS = TreeLimits(files=1_000_000, bytes=32 * 1024**3)
 """Of a whole bundle: many submissions, each of which was within the limits for one."""
 _FILES = ("config.json", "lock.json", "verdicts.jsonl")
 _FILE_BYTES = 1024**3
+_PLACE = re.compile(r"(?P<kind>[\w-]+/)?/(?:.*/)?(?P<name>[^/]+)/?")
+"""An absolute path, maybe behind a provider: `scripted//a/b`."""
 
 
 class Disclosure(Record):
@@ -91,6 +96,12 @@ class Bundle:
             if digest is not None:
                 copy_tree(self._submissions / _name(digest), self.run.attempt(key).submission)
 
+    def give(self, timeout_s: float | None) -> None:
+        """Let tests have *timeout_s* (None: what their recipes say), whatever the run gave them."""
+        config = self.run.config()
+        asked = config.configuration.model_copy(update={"timeout_s": timeout_s})
+        _write_config(self.run.config_file, config, asked)
+
 
 def pack(run: RunFolder, path: Path, disclosure: Disclosure, version: str) -> BundleManifest:
     """Write *run* as a bundle to *path*, a `.tar.gz`. Raises `UsageError` for a run that is not finished."""
@@ -109,14 +120,43 @@ def pack(run: RunFolder, path: Path, disclosure: Disclosure, version: str) -> Bu
             raise UsageError(f"the submission of {key} was changed after its verdict; regrade the run first")
         trees[line.submission] = attempt.submission
         files[str(attempt.submission_file.relative_to(run.path))] = attempt.submission_file
-    manifest = BundleManifest(
-        groundup=version,
-        disclosure=disclosure,
-        files={name: _sha256(file) for name, file in sorted(files.items())},
-        submissions=tuple(sorted(trees)),
-    )
-    _write(path, manifest, files, trees)
+    with tempfile.TemporaryDirectory(prefix="groundup-pack-") as room:
+        files |= _without_places(run, Path(room))
+        manifest = BundleManifest(
+            groundup=version,
+            disclosure=disclosure,
+            files={name: _sha256(file) for name, file in sorted(files.items())},
+            submissions=tuple(sorted(trees)),
+        )
+        _write(path, manifest, files, trees)
     return manifest
+
+
+def _without_places(run: RunFolder, room: Path) -> dict[str, Path]:
+    """Write configuration and lock of *run* to *room*, of paths here only the last name; return both."""
+    made = {name: room / name for name in ("config.json", "lock.json")}
+    config = run.config()
+    told = _last_names(config.configuration.model_dump(mode="json"))
+    _write_config(made["config.json"], config, RunConfiguration.model_validate(told))
+    lock = LockFile.model_validate(_last_names(run.lock().model_dump(mode="json")))
+    write_atomically(made["lock.json"], lock.model_dump_json(indent=1).encode() + b"\n")
+    return made
+
+
+def _write_config(path: Path, config: ConfigFile, configuration: RunConfiguration) -> None:
+    digest = ConfigFile.digest_for(configuration, config.planned, config.pinned)
+    made = config.model_copy(update={"configuration": configuration, "digest": digest})
+    write_atomically(path, made.model_dump_json(indent=1).encode() + b"\n")
+
+
+def _last_names(value: JsonValue) -> JsonValue:
+    """Return *value* with the last name of each absolute path."""
+    if isinstance(value, dict):
+        return {name: _last_names(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_last_names(one) for one in value]
+    found = _PLACE.fullmatch(value) if isinstance(value, str) else None
+    return value if found is None else f"{found['kind'] or ''}{found['name']}"
 
 
 def _write(path: Path, manifest: BundleManifest, files: dict[str, Path], trees: dict[str, Path]) -> None:
