@@ -4,6 +4,7 @@ Every text is one sentence on what happened and what to do next. `cli/main.py` i
 maps them to exit codes.
 """
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -24,17 +25,23 @@ class SubmissionError(GroundupError):
     """What was handed in is at fault; it is graded as such, never as an infrastructure failure."""
 
 
+_OF_NAMES = frozenset({errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EILSEQ})
+"""What the system says of names that somebody chose; other errors are those of the disk."""
+
+
 @contextmanager
 def reading_submission(what: str) -> Iterator[None]:
     """Blame the submission for whatever fails while *what* of it is read, recursion and memory included.
 
-    Errors that name who is to blame pass, and so do those of the disk.
+    Errors that name who is to blame pass, and so do those of the disk; not those of names that no disk takes.
     """
     try:
         yield
-    except (GroundupError, OSError):
+    except GroundupError:
         raise
     except Exception as error:  # parsers raise anything for what nobody would write by hand
+        if isinstance(error, OSError) and error.errno not in _OF_NAMES:
+            raise
         reason = str(error).partition("\n")[0][:120]
         raise SubmissionError(f"{what} cannot be read: {type(error).__name__}: {reason}; mend it") from error
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from groundup.domain.errors import SubmissionError, UsageError
+from groundup.domain.errors import SubmissionError, UsageError, reading_submission
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.environments.failures import TRIES, BuildFailure, BuildFailureKind, as_error, out_of_time
@@ -146,17 +146,33 @@ def java_tools(bench: Bench, major: int = JAVA) -> dict[str, str]:
 
 
 def project_files(tree: Path) -> dict[str, bytes]:
-    """Return the files of a project that decide what Maven resolves; links are not followed."""
+    """Return the files of a project that decide what Maven resolves; links are not followed.
+
+    Names that are not UTF-8 are left out. Raises `SubmissionError` for what cannot be read.
+    """
+    with reading_submission("the project"):
+        return _project_files(tree)
+
+
+def _project_files(tree: Path) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for path in sorted(tree.rglob("*"), key=lambda item: len(item.parts)):
         place = path.relative_to(tree)
-        if not is_project_file(str(place)) or {"src", "target", ".git"} & set(place.parts):
+        if (
+            not _is_utf8(str(place))
+            or not is_project_file(str(place))
+            or {"src", "target", ".git"} & set(place.parts)
+        ):
             continue
         if path.is_file() and not path.is_symlink() and path.stat().st_size <= _MAX_BYTES:
             found[str(place)] = path.read_bytes()
         if len(found) >= _MAX_FILES:
             break
     return found
+
+
+def _is_utf8(name: str) -> bool:
+    return not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
 def _without_tests(tree: Path) -> None:

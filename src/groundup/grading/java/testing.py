@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 from groundup.domain.digests import digest_bytes
-from groundup.domain.errors import TaskError
+from groundup.domain.errors import TaskError, reading_submission
 from groundup.environments.requests import MavenRepository
 from groundup.grading.bench import Bench
 from groundup.grading.java.hidden import named_tests, sources
@@ -213,6 +213,11 @@ def _nothing(named: tuple[str, ...], why: str, began: float) -> TestRun:
 
 def _lay_out(tree: Path, repository: MavenRepository, project: Path) -> tuple[str, ...]:
     """Write the project as tests see it: without tests, build output and classes but those that may be shown."""
+    with reading_submission("the compiled project"):
+        return _laid_out(tree, repository, project)
+
+
+def _laid_out(tree: Path, repository: MavenRepository, project: Path) -> tuple[str, ...]:
     copy_tree(tree, project)
     classes = tree / "target/classes"
     target = project / "target"

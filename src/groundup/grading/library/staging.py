@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
-from groundup.domain.errors import InfrastructureError, TaskError
+from groundup.domain.errors import InfrastructureError, TaskError, reading_submission
 from groundup.domain.records import Record
 from groundup.grading.library import runner_source
 from groundup.grading.library.canary import Canary
@@ -83,6 +83,20 @@ def stage(
 
     Raises `SubmissionError` for too large a tree, `TaskError` for a wrong recipe.
     """
+    with reading_submission("the submission"):
+        return _staged(submission, original, hidden, canaries, scratch, occupied, executable, changed)
+
+
+def _staged(
+    submission: Path,
+    original: Path,
+    hidden: HiddenTests,
+    canaries: Sequence[Canary],
+    scratch: Path,
+    occupied: frozenset[str],
+    executable: str,
+    changed: Mapping[str, bytes],
+) -> Staged:
     composed = plan(_listing(submission), _listing(original), hidden, occupied)
     workspace, restored, trusted = scratch / "workspace", scratch / "restored", scratch / "trusted"
     writable = _writable_roots(hidden)

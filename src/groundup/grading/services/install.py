@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from packaging.requirements import InvalidRequirement, Requirement
 from pydantic import Field
 
-from groundup.domain.errors import SubmissionError
+from groundup.domain.errors import SubmissionError, reading_submission
 from groundup.domain.records import Record
 from groundup.environments.requests import PythonEnvironment, PythonRequest, ResolvedRequest
 from groundup.environments.work_time import OutOfTimeError
@@ -42,8 +42,14 @@ def find_start(tree: Path, port: int) -> StartCommand | None:
     """Return the command that starts the service in *tree*; None when there is nothing to start.
 
     Order: start.sh in the root, in scripts/, in bin/, elsewhere down to the third level (the shallowest, then the
-    first by name); app.py, main.py, run.py, manage.py, server.py; uvicorn with main, app, server, api.
+    first by name); app.py, main.py, run.py, manage.py, server.py; uvicorn with main, app, server, api. Raises
+    `SubmissionError` for what cannot be read.
     """
+    with reading_submission("what starts the service"):
+        return _find_start(tree, port)
+
+
+def _find_start(tree: Path, port: int) -> StartCommand | None:
     script = start_script(tree)
     if script is not None:
         installs = speaks_of(_INSTALLERS, tree / script)
@@ -104,7 +110,13 @@ def find_java_start(tree: Path) -> StartCommand | None:
     """Return the command that starts the service in *tree*; None when there is nothing to start.
 
     A start script where Python's is looked for, else Maven runs what pom.xml says is a Spring Boot application.
+    Raises `SubmissionError` for what cannot be read.
     """
+    with reading_submission("what starts the service"):
+        return _find_java_start(tree)
+
+
+def _find_java_start(tree: Path) -> StartCommand | None:
     script = start_script(tree)
     if script is not None:
         found = speaks_of(_MAVEN, tree / script)
@@ -139,17 +151,18 @@ class Declared(Record):
 
 def read_declared(tree: Path, name: str = FILE) -> Declared | None:
     """Return what the file *name* of *tree* declares; None when there is no such file."""
-    if not (tree / name).is_file():
-        return None
     reading = _Reading(tree)
     try:
-        reading.file(PurePosixPath(name))
-    except _ProblemError as problem:
-        return Declared(problem=str(problem))
+        with reading_submission(name):
+            if not (tree / name).is_file():
+                return None
+            reading.file(PurePosixPath(name))
+    except SubmissionError as problem:
+        return Declared(problem=printable(str(problem))[:300])
     return Declared(requirements=tuple(reading.requirements), notes=tuple(reading.notes))
 
 
-class _ProblemError(Exception):
+class _ProblemError(SubmissionError):
     """A line that pip could not, or groundup does not, install."""
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from groundup.domain.digests import digest_of
-from groundup.domain.errors import TaskError
+from groundup.domain.errors import TaskError, reading_submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.environments.requests import PythonEnvironment
@@ -90,7 +90,8 @@ class NL2RepoOfficialGrader(Grader):
         environment = await bench.builder.python(environment_request(recipe))
         original = await bench.builder.source(recipe.source_request())
         prepared = time.monotonic()
-        laid = await asyncio.to_thread(lay_out, submission, original.path, recipe.tests, run, bench.scratch)
+        with reading_submission("the submission"):
+            laid = await asyncio.to_thread(lay_out, submission, original.path, recipe.tests, run, bench.scratch)
         ran: tuple[Ran, ...] = ()
         if laid.refused is None:
             spec = await asyncio.to_thread(

@@ -11,6 +11,7 @@ routes that its source code declares do.
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from groundup.domain.errors import SubmissionError, reading_submission
 from groundup.domain.records import Record
 from groundup.grading.services.probing import Presence, Probed
 from groundup.sources.routes.extraction import read_routes
@@ -110,5 +111,9 @@ def covered(problem: ServiceProblem, submission: Path, probed: Sequence[Probed])
 
 
 def declared_endpoints(problem: ServiceProblem, submission: Path) -> frozenset[str]:
-    """Return the specified endpoints that routes in the source code serve."""
-    return frozenset(map(str, declared_in(problem.task.endpoints, submission)))
+    """Return the specified endpoints that routes in the source code serve; none where it cannot be read."""
+    try:
+        with reading_submission("the source code"):
+            return frozenset(map(str, declared_in(problem.task.endpoints, submission)))
+    except SubmissionError:
+        return frozenset()

@@ -17,6 +17,7 @@ from pydantic import Field, ValidationError
 from typing_extensions import override
 
 from groundup.domain.digests import digest_bytes, digest_of
+from groundup.domain.errors import reading_submission
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
@@ -137,8 +138,9 @@ class LegacyGrader(Grader):
         outcome = await self._test(repository, installed, problem, bench)
         tests = read_output(outcome.output)
         tested = time.monotonic()
-        metrics = await asyncio.to_thread(_metrics, submission, problem, counted)
-        coverage = await asyncio.to_thread(_coverage, submission, problem)
+        with reading_submission("the source code"):
+            metrics = await asyncio.to_thread(_metrics, submission, problem, counted)
+            coverage = await asyncio.to_thread(_coverage, submission, problem)
         parsed = count_tests(problem.hidden_tests(), "python")
         verdict = _verdict(task, started, tests, parsed, coverage, metrics)
         timings = {"build": built - began, "deployment": deployed - built, "tests": tested - deployed}
@@ -160,8 +162,9 @@ class LegacyGrader(Grader):
         deployed = time.monotonic()
         tests, output, ended = await scripts.test(self._waits["java"])
         tested = time.monotonic()
-        parsed, metrics = await asyncio.to_thread(scripts.count, bench.scratch / "counted")
-        coverage = await asyncio.to_thread(_coverage, submission, problem)
+        with reading_submission("the source code"):
+            parsed, metrics = await asyncio.to_thread(scripts.count, bench.scratch / "counted")
+            coverage = await asyncio.to_thread(_coverage, submission, problem)
         verdict = _verdict(task, started, tests, parsed, coverage, metrics)
         timings = {"deployment": deployed - began, "tests": tested - deployed, "total": time.monotonic() - began}
         texts = {"deployment.txt": printed, "maven.txt": output}

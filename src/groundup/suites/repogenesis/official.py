@@ -14,7 +14,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from groundup.domain.digests import digest_bytes, digest_of
-from groundup.domain.errors import TaskError
+from groundup.domain.errors import TaskError, reading_submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.bench import Bench
@@ -100,7 +100,8 @@ class RepoGenesisOfficialGrader(Grader):
         exit_code, log, cut = _BUILD_FAILED, "", False
         if image.refused is None:
             exit_code, log, cut = _container_log(await self._run(problem, image, lifecycle, bench), lifecycle)
-        coverage = await asyncio.to_thread(official_coverage, problem.readme or "", submission)
+        with reading_submission("the source code"):
+            coverage = await asyncio.to_thread(official_coverage, problem.readme or "", submission)
         read = read_surefire_counts if problem.task.language == "java" else read_counts
         verdict = _with_coverage(_verdict(task, image, exit_code, log, read(log)), coverage)
         timings = {"build": round(built - began, 3), "total": round(time.monotonic() - began, 3)}

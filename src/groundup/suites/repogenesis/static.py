@@ -11,7 +11,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from groundup.domain.digests import digest_of
-from groundup.domain.errors import TaskError
+from groundup.domain.errors import TaskError, reading_submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.bench import Bench
@@ -53,7 +53,8 @@ class StaticGrader(Grader):
     @override
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Compare the sources with the specification."""
-        return await asyncio.to_thread(self._grade, task, submission)
+        with reading_submission("the source code"):
+            return await asyncio.to_thread(self._grade, task, submission)
 
     @override
     def zero(self, task: Task, reason: Reason) -> Graded:
