@@ -12,7 +12,7 @@ from groundup.agents.loop import create
 from groundup.domain.conversations import ChatReply, ChatRequest, TokenUsage
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import Outcome
-from groundup.models.counting import estimated_tokens
+from groundup.models.prices import estimated_tokens
 from groundup.models.protocol import BudgetSpentError, ContextOverflowError, ModelError, RefusedError
 from groundup.sandbox.fake import FakeProvider, answer
 from groundup.sandbox.protocol import Command, CommandResult, Ending, SandboxSpec

@@ -9,8 +9,7 @@ from groundup.api.matrix import read_matrix
 from groundup.runs import api
 from groundup.runs.generation import model_settings
 from groundup.runs.plan import RunOptions
-from groundup.runs.subjects import read_assignments
-from groundup.runs.submissions import GeneratedSource
+from groundup.runs.submissions import GeneratedSource, read_assignments
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import Generated

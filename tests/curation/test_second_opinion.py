@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from groundup.curation.locating import JobOpinion, locate
-from groundup.curation.second_opinion import ask_model
-from groundup.models.opening import open_model
+from groundup.curation.locating import JobOpinion, ask_model, locate
+from groundup.models.client import open_model
 from tests.workflows.made import MadeTree
 
 FILES = {

@@ -9,8 +9,7 @@ from groundup.domain.errors import NetworkError, TaskError
 from groundup.environments.local import LocalBuilder
 from groundup.environments.requests import PythonRequest, ResolvedRequest, SourceRequest
 from groundup.registries.cache import FetchCache
-from groundup.registries.pypi.client import PyPIClient
-from groundup.registries.pypi.settings import pypi_settings
+from groundup.registries.pypi.client import PyPIClient, pypi_settings
 from groundup.registries.settings import RegistrySettings
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings, environment

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from groundup.judging.questions import JudgeQuestion, material_of, shortened_task
-from groundup.models.counting import estimated_text_tokens
+from groundup.models.prices import estimated_text_tokens
 
 FILES = {
     "README.md": "# Shop\nStart it with ./start.sh\n",

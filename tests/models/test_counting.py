@@ -1,4 +1,4 @@
-"""Tests of groundup.models.counting: servers are asked in their own way, the estimate is from above."""
+"""Tests of groundup.models.prices: servers are asked in their own way, the estimate is from above."""
 
 import json
 import socket
@@ -9,8 +9,8 @@ import pytest
 from pydantic import JsonValue
 
 from groundup.domain.conversations import ChatRequest, Tool
-from groundup.models.counting import estimated_text_tokens, estimated_tokens
-from groundup.models.opening import open_model
+from groundup.models.client import open_model
+from groundup.models.prices import estimated_text_tokens, estimated_tokens
 from groundup.models.settings import ModelSettings
 from groundup.registries.server import GatewayServer, Request, Response
 from tests.models.conftest import saying

@@ -1,4 +1,4 @@
-"""Tests of groundup.models.opening: a name becomes a model, and the model speaks real HTTP."""
+"""Tests of groundup.models.client: a name becomes a model, and the model speaks real HTTP."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ import pytest
 
 from groundup.domain.conversations import ChatRequest, Tool
 from groundup.domain.errors import UsageError
-from groundup.models.opening import open_model
+from groundup.models.client import open_model
 from groundup.models.protocol import (
     BudgetSpentError,
     ContextOverflowError,

@@ -1,4 +1,4 @@
-"""Tests of groundup.registries.pypi.settings and groundup.registries.uv: the user's own configuration counts."""
+"""Tests of groundup.registries.pypi.client and groundup.registries.uv: the user's own configuration counts."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundup.domain.errors import UsageError
-from groundup.registries.pypi.settings import pypi_settings
+from groundup.registries.pypi.client import pypi_settings
 from groundup.registries.settings import parse_index
 from groundup.registries.uv import default_index_url, uv_version
 

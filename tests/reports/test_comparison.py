@@ -5,7 +5,7 @@ import pytest
 from groundup.domain.verdicts import GraderIdentity
 from groundup.reports.comparison import compare
 from groundup.reports.formats import markdown
-from groundup.reports.intervals import sign_flips
+from groundup.reports.statistics import sign_flips
 from groundup.reports.summary import report_of, report_run
 from groundup.reports.views import comparison_views
 from tests.reports.made import GRADER, Word, run_of

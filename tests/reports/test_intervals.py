@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundup.reports import intervals
-from groundup.reports.intervals import bootstrap, sign_flips, wilson
+from groundup.reports import statistics
+from groundup.reports.statistics import bootstrap, sign_flips, wilson
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_many_tasks_have_the_same_interval_by_a_quicker_way(monkeypatch: pytest.
     """Drawing how often each distinct result comes up changes how long it takes, not what is found."""
     groups = [[number % 11 / 10, float(number % 3 == 0)] for number in range(400)]
     slow = bootstrap(groups)
-    monkeypatch.setattr(intervals, "MANY_TASKS", 10)
+    monkeypatch.setattr(statistics, "MANY_TASKS", 10)
     quick = bootstrap(groups)
     assert slow is not None
     assert quick is not None

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from groundup.reports.formats import ShownComparison
-from groundup.reports.power import power
+from groundup.reports.statistics import power
 from groundup.reports.summary import report_run, side_by_side
 from tests.reports.made import Word, run_of
 

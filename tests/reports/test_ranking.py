@@ -7,7 +7,7 @@ import pytest
 
 from groundup.reports.comparison import task_means
 from groundup.reports.formats import ShownComparison, ShownReport
-from groundup.reports.ranking import ranks
+from groundup.reports.statistics import ranks
 from groundup.reports.summary import report_of
 from tests.reports.made import Word, run_of
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundup.reports.repetition import all_of, best_of, one_of, spread, within_variance
+from groundup.reports.statistics import all_of, best_of, one_of, spread, within_variance
 
 
 @given(scores=st.lists(st.floats(0, 1), min_size=1, max_size=7), data=st.data())

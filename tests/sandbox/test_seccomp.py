@@ -6,8 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.sandbox.bpf import NUMBER, Code, Comparison, among, argument, assembled, load, ranges, ret, when
-from groundup.sandbox.seccomp import ALLOW, ARCHITECTURES, ERRNO, KILL_PROCESS, LAST_KNOWN, guest_filter
+from groundup.sandbox.seccomp import (
+    ALLOW,
+    ARCHITECTURES,
+    ERRNO,
+    KILL_PROCESS,
+    LAST_KNOWN,
+    NUMBER,
+    Code,
+    Comparison,
+    among,
+    argument,
+    assembled,
+    guest_filter,
+    load,
+    ranges,
+    ret,
+    when,
+)
 from tests.sandbox.bpf_machine import answer
 
 _WORDS = st.integers(0, 2**32 - 1)

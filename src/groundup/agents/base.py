@@ -19,7 +19,7 @@ from groundup.domain.records import Extension, Record
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Score
-from groundup.environments.builder import EnvironmentBuilder
+from groundup.environments.requests import EnvironmentBuilder
 from groundup.models.protocol import ChatModel
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.trees.fingerprints import Fingerprint

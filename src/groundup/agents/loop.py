@@ -23,7 +23,7 @@ from groundup.domain.digests import digest_of
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
-from groundup.models.counting import estimated_text_tokens, estimated_tokens
+from groundup.models.prices import estimated_text_tokens, estimated_tokens
 from groundup.models.protocol import ContextOverflowError, RefusedError
 
 _RULES = """You are a software engineer who works alone, in a Linux sandbox, on one task.

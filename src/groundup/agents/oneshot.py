@@ -14,7 +14,7 @@ from groundup.domain.errors import SubmissionError
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
-from groundup.models.counting import estimated_text_tokens
+from groundup.models.prices import estimated_text_tokens
 
 _RULES = f"""You are a software engineer. You get a task and answer once, with everything that is to be handed in;
 nothing that you write is run before it is tested. Write complete, working files, without placeholders.

@@ -10,9 +10,8 @@ from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.records import Record
 from groundup.environments.toolchains import find_maven, jdks
 from groundup.registries.cache import FetchCache
-from groundup.registries.maven.settings import maven_settings
-from groundup.registries.pypi.client import PyPIClient
-from groundup.registries.pypi.settings import pypi_settings
+from groundup.registries.maven.client import maven_settings
+from groundup.registries.pypi.client import PyPIClient, pypi_settings
 from groundup.registries.uv import uv_program, uv_version
 from groundup.runs.gradable import Gradable, git_advice, gradable, python_advice
 from groundup.runs.scheduler import machine_memory_mb

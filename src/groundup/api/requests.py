@@ -40,7 +40,7 @@ from groundup.runs.interrupts import StopSignal
 from groundup.runs.plan import RunOptions, RunPlan
 from groundup.runs.predictions import model_named_in
 from groundup.runs.progress import Progress
-from groundup.runs.subjects import Named, read_assignments, submissions_of
+from groundup.runs.submissions import Named, read_assignments, submissions_of
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.records import Predictions, RunConfiguration, SubmissionsFrom

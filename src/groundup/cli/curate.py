@@ -77,7 +77,7 @@ def locate(
     import asyncio
 
     from groundup.cli.console import print_document, say
-    from groundup.curation.second_opinion import located
+    from groundup.curation.locating import located
     from groundup.domain.errors import UsageError
     from groundup.workflows.tree import FolderTree
 
@@ -238,7 +238,7 @@ def validate(
     from collections import Counter
 
     from groundup.cli.console import print_document, say
-    from groundup.curation.validation import validate as validated
+    from groundup.curation.instances import validate as validated
     from groundup.settings import load
 
     def tell(one: "Validation") -> None:

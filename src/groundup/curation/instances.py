@@ -1,4 +1,4 @@
-"""Making DI-Bench instances of repositories: check out, locate, mask, write the patch that restores the answer.
+"""Making DI-Bench instances of repositories, and validating them: originals must pass, empty submissions fail.
 
 The named repository is never written to: what is needed of it is fetched into a repository of our own.
 
@@ -6,29 +6,34 @@ Only line feeds end lines, as diffs count them; carriage returns stay in the lin
 
 Knows nothing of how a job is found (`locating`) or executed (`grading`).
 
-<folder>/<subset>.jsonl                   one line per instance, sorted by id; the folder's name is the subset's
-<folder>/<subset>/<language>/<id>/        the masked repository
+    <folder>/<subset>.jsonl                   one line per instance, sorted by id
+    <folder>/<subset>/<language>/<id>/        the masked repository
 """
 
+import asyncio
 import difflib
+import itertools
 import re
 import shlex
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from groundup.curation.locating import locate
 from groundup.domain.errors import TaskError, UsageError
-from groundup.domain.names import checked_name
+from groundup.domain.names import checked_name, unknown
 from groundup.domain.records import Record
 from groundup.environments.git import GitRepository, address_of
+from groundup.episodes.equipment import equipment
+from groundup.grading.bench import Bench
 from groundup.languages import LANGUAGES
 from groundup.manifests.leaks import MaskedFile, MaskReport, mask_repository
 from groundup.manifests.records import DependencyKind, Language
 from groundup.settings import Settings
 from groundup.store.files import write_atomically
+from groundup.suites.base import Validation, open_suite
 from groundup.suites.dibench.instances import Instance, InstanceMetadata, as_lines, read_instances
 from groundup.suites.dibench.patches import PatchError, apply_to_file, parse_patch
 from groundup.trees.removal import remove_tree
@@ -314,3 +319,46 @@ def _write(file: Path, instance: Instance) -> None:
     key = (instance.language, instance.instance_id)
     others = [one for one in kept if (one.language, one.instance_id) != key]
     write_atomically(file, as_lines(sorted([*others, instance], key=lambda one: (one.language, one.instance_id))))
+
+
+async def validate(
+    suite_name: str,
+    wanted: Sequence[str],
+    settings: Settings,
+    *,
+    times: int = 3,
+    again: bool = False,
+    progress: Callable[[Validation], None],
+) -> list[Validation]:
+    """Execute originals and empty submissions of the tasks or groups *wanted* (none: all), *times* each.
+
+    *progress* is called with each result. What is known is found again only with *again*. Raises `UsageError`.
+    """
+    suite = open_suite(suite_name, settings)
+    validator = suite.validator()
+    if validator is None:
+        raise UsageError(f"{suite_name} has nothing to validate; only suites that execute tasks of others have")
+    every = {task.id: task for task in suite.tasks()}
+    groups = suite.groups()
+    for part in wanted:
+        if part not in every and part not in groups:
+            raise UsageError(unknown("task", part, [*every, *groups]))
+    chosen = sorted({task for part in wanted for task in groups.get(part, (part,))} or every)
+    turn = asyncio.Semaphore(settings.jobs)
+    numbers = itertools.count()
+
+    async with equipment(settings.sandbox, settings) as tools:
+        with tempfile.TemporaryDirectory(prefix="groundup-validate-", ignore_cleanup_errors=True) as folder:
+
+            def bench() -> Bench:
+                scratch = Path(folder) / str(next(numbers))
+                scratch.mkdir()
+                return tools.bench(scratch, None)
+
+            async def one(task: str) -> Validation:
+                async with turn:
+                    found = await validator.validate(every[task], times, bench, again=again)
+                progress(found)
+                return found
+
+            return list(await asyncio.gather(*map(one, chosen)))

@@ -39,9 +39,8 @@ from groundup.environments.toolchains import find_jdk, find_maven
 from groundup.environments.work_time import BUILDS_AT_ONCE, OutOfTimeError, WorkTime
 from groundup.registries.client import FileFound
 from groundup.registries.lending import RegistryLending
-from groundup.registries.maven.client import is_metadata
+from groundup.registries.maven.client import is_metadata, maven_settings
 from groundup.registries.maven.gateway import MavenGateway
-from groundup.registries.maven.settings import maven_settings
 from groundup.registries.settings import RegistrySettings
 from groundup.registries.shared_work import SharedWork
 from groundup.sandbox.protocol import Mount, SandboxProvider

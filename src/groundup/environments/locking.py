@@ -24,7 +24,7 @@ from groundup.domain.records import Record
 from groundup.environments.interpreters import Interpreter
 from groundup.environments.requests import Resolution, ResolvedRequest
 from groundup.registries.dates import cutoff_instant
-from groundup.registries.pypi.settings import pypi_settings
+from groundup.registries.pypi.client import pypi_settings
 from groundup.registries.settings import Index, RegistrySettings
 from groundup.registries.uv import uv_program, uv_version
 from groundup.sandbox.programs import run_program

@@ -22,7 +22,7 @@ from groundup.domain.digests import digest_of
 from groundup.domain.plainly import plainly
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
-from groundup.models.counting import estimated_text_tokens
+from groundup.models.prices import estimated_text_tokens
 from groundup.store.judgements import Criterion, Judgement, Matter, Opinion
 from groundup.trees.limits import printable
 

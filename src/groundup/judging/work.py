@@ -23,7 +23,7 @@ from groundup.judging.questions import (
     shortened_task,
 )
 from groundup.models.cache import for_attempt
-from groundup.models.counting import estimated_text_tokens
+from groundup.models.prices import estimated_text_tokens
 from groundup.models.protocol import BudgetSpentError, ChatModel
 from groundup.store.folder import RunFolder
 from groundup.store.judgements import Judgement, JudgementsFile, Matter, read_judgements

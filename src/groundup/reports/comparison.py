@@ -4,8 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 
 from groundup.reports.document import AttemptRow, PairedFigure, RunComparison, RunReport, TaskPair, Unpaired
-from groundup.reports.intervals import bootstrap, sign_flips
-from groundup.reports.power import Power, power
+from groundup.reports.statistics import Power, bootstrap, power, sign_flips
 from groundup.reports.views import percent
 
 Value = Callable[[AttemptRow], float | None]

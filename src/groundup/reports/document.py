@@ -9,10 +9,7 @@ from groundup.domain.limits import Effort
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome, Subject
 from groundup.domain.verdicts import GraderIdentity, Reason, Score
-from groundup.reports.intervals import Interval
-from groundup.reports.power import Power
-from groundup.reports.ranking import Rank
-from groundup.reports.repetition import Spread
+from groundup.reports.statistics import Interval, Power, Rank, Spread
 from groundup.suites.base import Summary
 
 Standing = Literal["graded", "tampered", "infrastructure", "not_attempted", "made", "owed"]

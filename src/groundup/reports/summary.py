@@ -12,10 +12,8 @@ from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.domain.version import __version__
 from groundup.reports.comparison import compare, task_means
 from groundup.reports.document import ATTEMPTED, AttemptCounts, AttemptRow, Figure, Report, RunReport
-from groundup.reports.intervals import bootstrap, wilson
-from groundup.reports.ranking import ranks
-from groundup.reports.repetition import Spread, all_of, best_of, one_of, spread
 from groundup.reports.review import is_flagged, is_looked_at
+from groundup.reports.statistics import Spread, all_of, best_of, bootstrap, one_of, ranks, spread, wilson
 from groundup.store.records import ConfigFile, VerdictLine
 from groundup.suites.base import Results, Summary
 

@@ -7,10 +7,8 @@ from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import GraderIdentity, Score
 from groundup.reports.document import ATTEMPTED, AttemptRow, Figure, Report, RunComparison, RunReport
-from groundup.reports.intervals import SIGN_FLIPS, Interval
-from groundup.reports.power import Power
-from groundup.reports.ranking import Rank
 from groundup.reports.review import CLEAN
+from groundup.reports.statistics import SIGN_FLIPS, Interval, Power, Rank
 from groundup.suites.base import Summary
 from groundup.trees.limits import printable
 

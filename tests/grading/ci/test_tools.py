@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import pytest
 from pydantic import JsonValue
 
+from groundup.grading.ci.plan import DEFAULT_PYTHON, python_asked_by_file, python_minors, substitute, tools_of
 from groundup.grading.ci.records import Obstacle
-from groundup.grading.ci.tools import DEFAULT_PYTHON, python_asked_by_file, python_minors, substitute, tools_of
 from groundup.workflows.expressions import Contexts
 from groundup.workflows.steps import PlacedStep, placed_steps
 from groundup.workflows.workflow import read_workflow

@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
-from groundup.environments.builder import EnvironmentBuilder
-from groundup.environments.requests import JavaToolchain
+from groundup.environments.requests import EnvironmentBuilder, JavaToolchain
 from groundup.grading.bench import Bench, Turns
 from groundup.grading.services.deployment import ServicePod, deployed
 from groundup.grading.services.install import StartCommand

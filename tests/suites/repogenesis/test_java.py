@@ -12,8 +12,7 @@ from groundup.environments.toolchains import find_jdk, find_maven
 from groundup.grading.bench import Bench
 from groundup.grading.services.records import Lifecycle
 from groundup.registries.cache import FetchCache
-from groundup.registries.maven.client import MavenClient
-from groundup.registries.maven.settings import maven_settings
+from groundup.registries.maven.client import MavenClient, maven_settings
 from groundup.sandbox.bubblewrap import create
 from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
 from groundup.settings import Settings, environment

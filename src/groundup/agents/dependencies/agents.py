@@ -19,7 +19,7 @@ from groundup.domain.errors import SubmissionError
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
-from groundup.models.counting import estimated_text_tokens, estimated_tokens
+from groundup.models.prices import estimated_text_tokens, estimated_tokens
 from groundup.sources.files import SourceFile
 
 _LONGEST_REPLY = 8000

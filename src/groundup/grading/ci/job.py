@@ -12,7 +12,7 @@ from groundup.domain.errors import InfrastructureError
 from groundup.domain.records import Record
 from groundup.grading.bench import Bench
 from groundup.grading.ci.act_sandbox import ActSandbox
-from groundup.grading.ci.plan import PlannedJob
+from groundup.grading.ci.plan import PlannedJob, Tool
 from groundup.grading.ci.records import (
     JobOutcome,
     JobRequest,
@@ -24,7 +24,6 @@ from groundup.grading.ci.records import (
 )
 from groundup.grading.ci.relay import Relay
 from groundup.grading.ci.step_sandboxes import StepEquipment, StepSandboxes, prepare
-from groundup.grading.ci.tools import Tool
 from groundup.sandbox.protocol import CommandResult, Ending
 from groundup.workflows.matrix import Leg
 from groundup.workflows.workflow import Job

@@ -1,14 +1,153 @@
-"""A CI job with what it takes to run it here: read once, before anything runs."""
+"""A CI job with what it takes to run it here: its steps, interpreters, toolchains and registries. Pure."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
 
-from groundup.grading.ci.actions import JobNeeds, needs_of
-from groundup.grading.ci.records import JobRequest, UnsupportedJobError
-from groundup.grading.ci.tools import Tool, tools_of
+from groundup.domain.records import Record
+from groundup.grading.ci.actions import JobNeeds, needs_of, parse_uses, stub_of
+from groundup.grading.ci.records import JobRequest, Obstacle, UnsupportedJobError
 from groundup.workflows.jobs import JobReader
 from groundup.workflows.matrix import Leg, pinned
+from groundup.workflows.steps import PlacedStep, SetupKind, setup_of
 from groundup.workflows.tree import FolderTree
 from groundup.workflows.workflow import Job, Workflow, WorkflowError, read_workflow
+
+_VERSION = r"""["']?(\$\{\{[^}]*\}\}|[\w./*-]+)"""
+Tool = SetupKind
+_KIND_OF_STUB: Mapping[str, Tool] = {
+    "python": "python", "pdm": "python", "uv": "python", "poetry": "python", "hatch": "python",
+    "node": "node", "pnpm": "node", "npm_install": "node",
+    "rust": "rust", "cargo": "rust", "cargo_tool": "rust", "wasmtime": "rust", "dotnet": "dotnet",
+    "ruff": "python",
+}  # fmt: skip
+_WORDS: Mapping[Tool, re.Pattern[str]] = {
+    "python": re.compile(r"\b(?:python3?|pip3?|pipx|tox|nox|poetry|pdm|hatch|uv|uvx|pytest|pipenv)\b"),
+    "node": re.compile(r"\b(?:node|npm|npx|yarn|pnpm|corepack|nvm)\b"),
+    "rust": re.compile(r"\b(?:cargo|rustc|rustup|maturin)\b"),
+    "dotnet": re.compile(r"\bdotnet\b"),
+}
+_ASKING: Mapping[Tool, re.Pattern[str]] = {
+    "node": re.compile(rf"\bnvm\s+(?:install|use)\s+(?:-\S+\s+)*{_VERSION}"),
+    "rust": re.compile(
+        rf"\b(?:rustup\s+(?:toolchain\s+install|install|default|override\s+set|run)\s+(?:--profile\s+\S+\s+|-\S+\s+)*|cargo\s+\+){_VERSION}"
+    ),
+}
+"""Versions that programs are asked for; there is one of each here, and the report names what it stands for."""
+DEFAULT_PYTHON = "3.12"
+MINORS = tuple(f"3.{minor}" for minor in range(14, 6, -1))
+"""Newest first."""
+
+
+class Tools(Record):
+    """What must lie ready."""
+
+    kinds: tuple[Tool, ...] = ()
+    asked: dict[Tool, tuple[str, ...]] = {}
+    """Versions as the steps name them, in their order."""
+    python_files: tuple[str, ...] = ()
+    """Files that name versions of Python, as `setup-python` takes them."""
+
+
+def tools_of(steps: Iterable[PlacedStep], languages: Iterable[Tool]) -> Tools:
+    """Return what *steps* need; *languages* are needed in any case."""
+    kinds: dict[Tool, None] = dict.fromkeys(languages)
+    asked: dict[Tool, list[str]] = {}
+    python_files: list[str] = []
+    for placed in steps:
+        step, contexts = placed.step, placed.contexts
+        for kind, words in _WORDS.items():
+            if step.run is not None and words.search(step.run):
+                kinds[kind] = None
+        for kind, asking in _ASKING.items():
+            versions = [contexts.text(one) or "" for one in asking.findall(step.run or "")]
+            if versions:
+                asked.setdefault(kind, []).extend(versions)
+        action = parse_uses(step.uses or "")
+        stub = stub_of(action) if action else None
+        if stub is None or stub not in _KIND_OF_STUB:
+            continue
+        kinds[_KIND_OF_STUB[stub]] = None
+        setup = setup_of(placed)
+        lines = setup.versions if setup else ()
+        asked.setdefault(_KIND_OF_STUB[stub], []).extend(lines)
+        if stub == "python" and not lines:
+            python_files.append(contexts.text(step.inputs.get("python-version-file", "")) or "")
+    return Tools(
+        kinds=tuple(kinds),
+        asked={kind: tuple(dict.fromkeys(lines)) for kind, lines in asked.items()},
+        python_files=tuple(dict.fromkeys(file for file in python_files if file)),
+    )
+
+
+def python_minors(asked: str) -> tuple[str, ...] | Obstacle:
+    """Return the minor versions that satisfy *asked*, best first, or why none can.
+
+    `3.11`, `3.11.4`, `3.x`, `3`, `>=3.8`, `~3.9`, `3.13-dev`.
+    """
+    text = asked.strip().lower().removeprefix("cpython").lstrip("-@ ").removeprefix("python").strip()
+    if text.startswith(("pypy", "graalpy")) or re.search(r"3\.\d+t\b", text):
+        return Obstacle(kind="Python", what=f"{asked} is no CPython with its lock")
+    exact = re.match(r"(\d+)\.(\d+)(?:$|[.-])", text)
+    if exact:
+        minor = f"{exact[1]}.{exact[2]}"
+        return (minor,) if exact[1] == "3" else Obstacle(kind="Python", what=asked)
+    if text in ("3", "3.x", "3.*", "x", "*", "latest", ""):
+        return (DEFAULT_PYTHON, *(minor for minor in MINORS if minor != DEFAULT_PYTHON))
+    fitting = tuple(minor for minor in MINORS if _in_range(minor, text))
+    return fitting or Obstacle(kind="Python", what=asked)
+
+
+def _in_range(minor: str, text: str) -> bool:
+    """Whether any micro version of *minor* fits a range as npm or as Python writes it."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    parts = [part for part in re.split(r"[\s,]+", re.sub(r"([<>=~^!]+)\s+", r"\1", text)) if part]
+    try:
+        wanted = SpecifierSet(",".join(_as_specifier(part) for part in parts))
+    except InvalidSpecifier:
+        return False
+    return any(wanted.contains(f"{minor}.{micro}") for micro in (0, 9, 99))
+
+
+def _as_specifier(part: str) -> str:
+    match = re.fullmatch(r"[\^~](\d+)(?:\.(\d+|x))?.*", part)
+    if match is None:
+        return part if part[0] in "<>=!~" else f"=={part.replace('x', '*')}"
+    major, minor = match[1], match[2]
+    if part[0] == "~" and minor not in (None, "x"):
+        return f"=={major}.{minor}.*"
+    return f">={major}.{minor if minor not in (None, 'x') else 0},=={major}.*"
+
+
+def python_asked_by_file(path: str, read: Callable[[str], bytes | None]) -> str:
+    """Return the version of Python that a file asks for; "" where it asks for none."""
+    data = read(path)
+    if data is None:
+        return ""
+    text = data.decode(errors="replace")
+    name = PurePosixPath(path).name
+    if name == "pyproject.toml":
+        match = re.search(r"""^\s*(?:requires-python|python)\s*=\s*["']([^"']+)["']""", text, re.MULTILINE)
+    elif name == ".tool-versions":
+        match = re.search(r"^\s*python\s+(\S+)", text, re.MULTILINE)
+    else:
+        match = re.search(r"^\s*([^\s#]+)", text, re.MULTILINE)
+    return match[1] if match else ""
+
+
+def substitute(kind: str, asked: Sequence[str], have: str) -> str | None:
+    """Return what the report says when the machine's version is not what was asked for; None when it is."""
+    wanted = [one for one in asked if one.strip() and not _matches(kind, one.strip().lower(), have)]
+    return f"{kind} {have} for {', '.join(wanted)[:80]}" if wanted else None
+
+
+def _matches(kind: str, asked: str, have: str) -> bool:
+    text = re.sub(r"^[v=]", "", asked)
+    if text in ("*", "x", "latest", "current", "node", "stable", "master", "main", "v1", "1"):
+        return kind != "rust" or text != "master"
+    text = re.sub(r"(?:\.(?:x|\*))+$", "", text)
+    return have == text or have.startswith(f"{text}.")
 
 
 class PlannedJob:

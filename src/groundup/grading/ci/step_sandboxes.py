@@ -11,12 +11,18 @@ from pathlib import Path
 
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.records import Record
-from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.interpreters import BUNDLED
-from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET, PythonEnvironment, PythonRequest
+from groundup.environments.requests import (
+    ENVIRONMENT_TARGET,
+    PYTHON_TARGET,
+    EnvironmentBuilder,
+    PythonEnvironment,
+    PythonRequest,
+)
 from groundup.environments.toolchains import Toolchain
 from groundup.grading.bench import Bench
 from groundup.grading.ci.actions import write_programs
+from groundup.grading.ci.plan import DEFAULT_PYTHON, MINORS, Tools, python_asked_by_file, python_minors, substitute
 from groundup.grading.ci.records import (
     SUPPLIES,
     TEMPORARY,
@@ -27,14 +33,6 @@ from groundup.grading.ci.records import (
     checkout,
 )
 from groundup.grading.ci.relay import StepPlace
-from groundup.grading.ci.tools import (
-    DEFAULT_PYTHON,
-    MINORS,
-    Tools,
-    python_asked_by_file,
-    python_minors,
-    substitute,
-)
 from groundup.languages import TOOLCHAINS, RegistryKind
 from groundup.registries.ledger import Trouble
 from groundup.registries.lending import LendingRules, RegistrySet

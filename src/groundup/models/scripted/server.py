@@ -22,9 +22,8 @@ from groundup.domain.errors import InfrastructureError
 from groundup.models.answering import chat, messages
 from groundup.models.answering.forms import Asked, BadRequestError, Document, parsed_json
 from groundup.models.client import EndpointModel
-from groundup.models.counting import estimated_text_tokens, estimated_tokens
 from groundup.models.endpoint import ModelEndpoint, Patience
-from groundup.models.prices import CostLedger, Price
+from groundup.models.prices import CostLedger, Price, estimated_text_tokens, estimated_tokens
 from groundup.models.scripted.script import FailureName, Script, Turn
 from groundup.models.scripted.strict import (
     THOUGHT_OUT,

@@ -1,4 +1,8 @@
-"""Maven repositories seen from the host: files by path, verified against their checksums, cached.
+"""Maven repositories seen from the host: which ones the user's Maven is configured for, and files by path.
+
+Reads what Maven reads (settings.xml of the user and of the installation, its options in the environment). The
+address of the central repository is Maven's own: it stands in the super POM inside the installed Maven. What a
+record holds here never leaves the host.
 
 A released file never changes, so one that was fetched is not asked for again. Lists of versions
 (`maven-metadata.xml`) and snapshots are asked for anew after ten minutes; without an answer, older ones count.
@@ -8,19 +12,222 @@ import asyncio
 import hashlib
 import re
 import time
-from collections.abc import Iterable, Mapping
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
+from urllib.parse import quote, urlsplit
+from xml.etree import ElementTree
 
-from groundup.domain.errors import NetworkError
+from pydantic import SecretStr
+
+from groundup.domain.errors import NetworkError, UsageError
 from groundup.domain.records import Record
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import FRESH_S, MAX_FILE_BYTES, FileFound, RegistryClient
 from groundup.registries.ledger import UnknownPackageError
-from groundup.registries.maven.settings import maven_settings
-from groundup.registries.settings import Index, RegistrySettings
+from groundup.registries.settings import Credentials, Index, RegistrySettings, certificates, home_of, parse_index
 from groundup.registries.shared_work import SharedWork
 from groundup.registries.upstream import shown
+
+CENTRAL = "central"
+_SUPER_POM = "org/apache/maven/model/pom-4.0.0.xml"
+_VARIABLE = re.compile(r"\$\{env\.([^}]+)\}")
+_OPTION = re.compile(r"-D(https?)\.(proxyHost|proxyPort|nonProxyHosts)=(\S+)")
+_LOOPBACK = ("localhost", "127.0.0.1")
+
+
+class MavenRepositorySettings(Record):
+    """One repository by its id."""
+
+    id: str
+    url: str
+
+
+class Mirror(Record):
+    """What stands in for which repositories."""
+
+    id: str
+    url: str
+    mirror_of: str
+
+    def stands_for(self, repository: MavenRepositorySettings) -> bool:
+        """Whether it matches as Maven's own matching says; a leading `!` excludes and wins."""
+        patterns = [pattern.strip() for pattern in self.mirror_of.split(",")]
+        if f"!{repository.id}" in patterns:
+            return False
+        return any(_matches(pattern, repository) for pattern in patterns)
+
+
+def _matches(pattern: str, repository: MavenRepositorySettings) -> bool:
+    parts = urlsplit(repository.url)
+    is_external = parts.hostname not in _LOOPBACK and parts.scheme != "file"
+    if pattern == "external:http:*":
+        return is_external and parts.scheme == "http"
+    return pattern in ("*", repository.id) or (pattern == "external:*" and is_external)
+
+
+def maven_settings(environment: Mapping[str, str], maven_home: Path | None) -> RegistrySettings:
+    """Return the repositories of whose *environment* this is, in the order to ask. Raises `UsageError`."""
+    documents = [_parsed(path, environment) for path in _settings_files(environment, maven_home)]
+    trees = [tree for tree in documents if tree is not None]
+    mirrors = [mirror for tree in trees for mirror in _mirrors(tree)]
+    known = [repository for tree in trees for repository in _active_repositories(tree)]
+    if all(repository.id != CENTRAL for repository in known):
+        known.append(_central(maven_home, mirrors))
+    servers = {id_: found for tree in reversed(trees) for id_, found in _servers(tree)}
+    indexes: dict[str, Index] = {}
+    for repository in known:
+        mirror = next((one for one in mirrors if one.stands_for(repository)), None)
+        used = MavenRepositorySettings(id=mirror.id, url=mirror.url) if mirror else repository
+        index = parse_index(used.url)
+        credentials = servers.get(used.id) or index.credentials
+        indexes.setdefault(index.url, index.model_copy(update={"credentials": credentials}))
+    return RegistrySettings(
+        indexes=tuple(indexes.values()),
+        ca_bundle=certificates(environment),
+        proxy=_proxy(trees, environment, tuple(indexes)),
+        origin="Maven's configuration" if mirrors or len(known) > 1 else "Maven's default",
+    )
+
+
+def _central(maven_home: Path | None, mirrors: Sequence[Mirror]) -> MavenRepositorySettings:
+    for jar in sorted(maven_home.glob("lib/maven-model-builder-*.jar")) if maven_home else ():
+        try:
+            with zipfile.ZipFile(jar) as archive:
+                root = ElementTree.fromstring(archive.read(_SUPER_POM))  # noqa: S314 - Maven's own
+        except (OSError, KeyError, zipfile.BadZipFile, ElementTree.ParseError):
+            continue
+        url = _strip(root).findtext("repositories/repository/url")
+        if url:
+            return MavenRepositorySettings(id=CENTRAL, url=url.strip())
+    for mirror in mirrors:
+        if mirror.stands_for(unnamed := MavenRepositorySettings(id=CENTRAL, url="https://central.invalid")):
+            return unnamed
+    raise UsageError(
+        "no Maven repository is known: neither an installed Maven nor a settings.xml names one; install Maven "
+        "(its `mvn` on PATH, or MAVEN_HOME), or name a mirror in ~/.m2/settings.xml"
+    )
+
+
+# --- settings.xml
+
+
+def _settings_files(environment: Mapping[str, str], maven_home: Path | None) -> Iterator[Path]:
+    """Yield the user's settings, then the installation's: the first is stronger."""
+    words = environment.get("MAVEN_ARGS", "").split()
+    user, system = _option(words, "-s", "--settings"), _option(words, "-gs", "--global-settings")
+    yield Path(user) if user else home_of(environment) / ".m2/settings.xml"
+    if system:
+        yield Path(system)
+    elif maven_home is not None:
+        yield maven_home / "conf/settings.xml"
+
+
+def _option(words: Sequence[str], *names: str) -> str | None:
+    for number, word in enumerate(words):
+        if word in names and number + 1 < len(words):
+            return words[number + 1]
+        name, equals, value = word.partition("=")
+        if equals and name in names:
+            return value
+    return None
+
+
+def _parsed(path: Path, environment: Mapping[str, str]) -> ElementTree.Element | None:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: Maven's settings are not UTF-8; mend the file") from error
+    try:
+        root = _strip(ElementTree.fromstring(text))  # noqa: S314 - the user's own configuration
+    except ElementTree.ParseError as error:
+        raise UsageError(f"{path}: Maven's settings are not valid XML: {error}") from error
+    for element in root.iter():
+        if element.text and "${env." in element.text:
+            element.text = _VARIABLE.sub(lambda found: environment.get(found[1], found[0]), element.text)
+    return root
+
+
+def _strip(root: ElementTree.Element) -> ElementTree.Element:
+    """Drop namespaces from names."""
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+    return root
+
+
+def _text(element: ElementTree.Element, name: str) -> str:
+    return (element.findtext(name) or "").strip()
+
+
+def _mirrors(settings: ElementTree.Element) -> Iterator[Mirror]:
+    for element in settings.iterfind("mirrors/mirror"):
+        if _text(element, "blocked") == "true":  # Maven's own, against plain http of others
+            continue
+        yield Mirror(id=_text(element, "id"), url=_text(element, "url"), mirror_of=_text(element, "mirrorOf"))
+
+
+def _active_repositories(settings: ElementTree.Element) -> Iterator[MavenRepositorySettings]:
+    active = {(element.text or "").strip() for element in settings.iterfind("activeProfiles/activeProfile")}
+    for profile in settings.iterfind("profiles/profile"):
+        by_default = (profile.findtext("activation/activeByDefault") or "").strip() == "true"
+        if _text(profile, "id") not in active and not by_default:
+            continue
+        for kind in ("repositories/repository", "pluginRepositories/pluginRepository"):
+            for element in profile.iterfind(kind):
+                if url := _text(element, "url"):
+                    yield MavenRepositorySettings(id=_text(element, "id"), url=url)
+
+
+def _servers(settings: ElementTree.Element) -> Iterator[tuple[str, Credentials]]:
+    for element in settings.iterfind("servers/server"):
+        user, password = _text(element, "username"), _text(element, "password")
+        if not user:
+            continue
+        if password.startswith("{") and password.endswith("}"):
+            raise UsageError(
+                f"Maven's settings hold an encrypted password for {_text(element, 'id')!r}, which groundup cannot "
+                "read; take it from the environment there, as ${env.NAME}"
+            )
+        yield _text(element, "id"), Credentials(username=user, password=SecretStr(password))
+
+
+# --- proxies
+
+
+def _proxy(
+    trees: Sequence[ElementTree.Element], environment: Mapping[str, str], urls: Sequence[str]
+) -> SecretStr | None:
+    """Return the proxy of settings, else of Java's properties; None: the usual variables count."""
+    for tree in trees:
+        for element in tree.iterfind("proxies/proxy"):
+            if _text(element, "active") in ("", "true") and _text(element, "host"):
+                return _unless_excepted(_address(element), _text(element, "nonProxyHosts"), urls)
+    options = " ".join(environment.get(name, "") for name in ("MAVEN_OPTS", "MAVEN_ARGS", "JAVA_TOOL_OPTIONS"))
+    options_set = {(scheme, name): value for scheme, name, value in _OPTION.findall(options)}
+    for scheme, port in (("https", "443"), ("http", "80")):
+        if host := options_set.get((scheme, "proxyHost")):
+            address = f"http://{host}:{options_set.get((scheme, 'proxyPort'), port)}"
+            return _unless_excepted(address, options_set.get(("http", "nonProxyHosts"), ""), urls)
+    return None
+
+
+def _address(element: ElementTree.Element) -> str:
+    user, password = _text(element, "username"), _text(element, "password")
+    login = f"{quote(user, safe='')}:{quote(password, safe='')}@" if user else ""
+    return f"http://{login}{_text(element, 'host')}:{_text(element, 'port') or '8080'}"
+
+
+def _unless_excepted(address: str, exceptions: str, urls: Sequence[str]) -> SecretStr | None:
+    """Return the proxy unless every repository is one that goes without."""
+    patterns = [re.escape(word).replace(r"\*", ".*") for word in re.split(r"[|,\s]+", exceptions) if word]
+    hosts = [urlsplit(url).hostname or "" for url in urls]
+    if patterns and all(any(re.fullmatch(pattern, host) for pattern in patterns) for host in hosts):
+        return None
+    return SecretStr(address)
+
 
 CHECKSUMS = {"sha1": 40, "sha256": 64, "sha512": 128, "md5": 32}
 """Kinds of checksums beside files, in the order in which a repository is asked for one, with their lengths."""

@@ -19,9 +19,8 @@ from groundup.environments.git import Commit, GitRepository, addresses_of
 from groundup.environments.requests import AnySource, GitSource, SourceRequest
 from groundup.registries.cache import FetchCache
 from groundup.registries.ledger import UnknownPackageError
-from groundup.registries.pypi.client import PyPIClient
+from groundup.registries.pypi.client import PyPIClient, pypi_settings
 from groundup.registries.pypi.pages import ProjectFile
-from groundup.registries.pypi.settings import pypi_settings
 from groundup.settings import Settings, environment
 
 MINORS = ("3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")

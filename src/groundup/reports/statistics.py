@@ -1,0 +1,343 @@
+"""Statistics of scores: intervals, repeated attempts, ranks, and how much data a comparison needs. Pure.
+
+The best and the worst of k attempts: estimates draw k of a task's n attempts without replacement, so they have no
+bias (Hoeffding (1948), "A class of statistics with asymptotically normal distribution").
+
+How much data a comparison needs: normal approximation of the paired test, two-sided at 5 %, with a chance of 80 %
+to see the difference. Miller (2024), "Adding Error Bars to Evals: A Statistical Approach to Language Model
+Evaluations", 5: the mean of n paired tasks has the variance (w + a/k + b/m) / n, where w is the variance of the
+tasks' true differences, and a and b are the variances between the k and m attempts at one task.
+"""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from statistics import NormalDist, fmean, variance
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from groundup.domain.records import Record
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+LEVEL = 0.95
+RESAMPLES = 10_000
+SEED = 20261121
+MANY_TASKS = 2000
+"""From here on tasks are drawn by how often each distinct result comes up."""
+WILSON = "Wilson"
+EXACT_FLIPS = 12
+"""Up to so many pairs that differ, all their signs are tried."""
+SIGN_FLIPS = f"sign flips: all of them up to {EXACT_FLIPS} pairs that differ, else {RESAMPLES}, seed {SEED}"
+BOOTSTRAP = f"percentile bootstrap over tasks, {RESAMPLES} resamples, seed {SEED}"
+
+
+class Interval(Record):
+    """Where the true figure lies with 95 % confidence, if the tasks are a sample of such tasks."""
+
+    low: float
+    high: float
+    level: float = LEVEL
+    method: str = Field(description="how it was computed")
+
+
+def wilson(successes: int, trials: int) -> Interval | None:
+    """Return Wilson's score interval of a share; None for fewer than two trials, of which it says nothing.
+
+    Wilson, E. B. (1927), "Probable inference, the law of succession, and statistical inference".
+    """
+    if trials < 2:
+        return None
+    z = 1.959963984540054  # the normal distribution's 97.5 % quantile
+    share = successes / trials
+    centre = share + z * z / (2 * trials)
+    spread = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
+    scale = 1 + z * z / trials
+    # At 0 and at all, one end is exact; rounding must not push it over.
+    low = 0.0 if successes == 0 else (centre - spread) / scale
+    high = 1.0 if successes == trials else (centre + spread) / scale
+    return Interval(low=low, high=high, method=WILSON)
+
+
+def bootstrap(groups: Sequence[Sequence[float]]) -> Interval | None:
+    """Return the interval of the mean of all values, drawing whole groups (a task's attempts) with replacement.
+
+    None for fewer than two groups, and when all groups are alike: resampling then says nothing.
+    """
+    groups = [group for group in groups if group]
+    if len(groups) < 2 or len({(sum(group), len(group)) for group in groups}) == 1:
+        return None
+    import numpy as np
+
+    pairs = [(math.fsum(group), len(group)) for group in groups]
+    generator = np.random.default_rng(SEED)
+    distinct, often = np.array(pairs), None
+    if len(groups) > MANY_TASKS:
+        # How often each distinct task is drawn has the same distribution, and few of so many are distinct.
+        distinct, often = np.unique(distinct, axis=0, return_counts=True)
+    means = np.empty(RESAMPLES)
+    for start in range(0, RESAMPLES, 1000):  # in pieces: 600 tasks would need 50 MB at once
+        if often is None:
+            picks = generator.integers(0, len(groups), size=(1000, len(groups)))
+            sums, counts = distinct[picks, 0].sum(axis=1), distinct[picks, 1].sum(axis=1)
+        else:
+            times = generator.multinomial(len(groups), often / len(groups), size=1000)
+            sums, counts = times @ distinct[:, 0], times @ distinct[:, 1]
+        means[start : start + 1000] = sums / counts
+    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Interval(low=float(low), high=float(high), method=BOOTSTRAP)
+
+
+def sign_flips(differences: Sequence[float]) -> float | None:
+    """Return how often chance alone makes a mean difference at least as large: a two-sided permutation test.
+
+    Without an effect, each pair's difference is as likely as its opposite. None when no pair differs, and for one
+    pair alone, of which it says nothing.
+    """
+    differing = [value for value in differences if value]
+    if not differing or len(differences) < 2:
+        return None
+    import numpy as np
+
+    values = np.array(differing)
+    seen = abs(values.sum()) * (1 - 1e-12)  # sums in another order differ by rounding
+    if len(differing) <= EXACT_FLIPS:
+        numbers = np.arange(2 ** len(differing))[:, None]
+        signs = 1 - 2 * ((numbers >> np.arange(len(differing))) & 1)
+        return float((np.abs(signs @ values) >= seen).mean())
+    signs = np.random.default_rng(SEED).choice((-1, 1), size=(RESAMPLES, len(differing)))
+    return float((1 + (np.abs(signs @ values) >= seen).sum()) / (1 + RESAMPLES))
+
+
+def one_of(successes: int, attempts: int, k: int) -> float:
+    """Return the chance that one of *k* attempts succeeds, of which *successes* of *attempts* did: pass@k.
+
+    Chen et al. (2021), "Evaluating Large Language Models Trained on Code": 1 - C(n-c, k) / C(n, k).
+    """
+    return 1 - math.comb(attempts - successes, k) / math.comb(attempts, k)
+
+
+def all_of(successes: int, attempts: int, k: int) -> float:
+    """Return the chance that all of *k* attempts succeed, of which *successes* of *attempts* did: pass^k.
+
+    Yao et al. (2024), "tau-bench: A Benchmark for Tool-Agent-User Interaction in Real-World Domains":
+    C(c, k) / C(n, k).
+    """
+    return math.comb(successes, k) / math.comb(attempts, k)
+
+
+def best_of(scores: Sequence[float], k: int) -> float:
+    """Return the expected best score of *k* attempts: the mean of the maximum over all draws of *k* from *scores*.
+
+    With scores in ascending order, the i-th of n is the best of C(i-1, k-1) draws out of C(n, k). For scores of 0
+    and 1 it is pass@k. Dodge et al. (2019), "Show Your Work", estimate the same with replacement, which is biased
+    (Tang et al. (2020), "Showing Your Work Doesn't Always Work").
+    """
+    draws = math.comb(len(scores), k)
+    best = (math.comb(place, k - 1) * score for place, score in enumerate(sorted(scores)))
+    return math.fsum(best) / draws
+
+
+class Spread(Record):
+    """How much attempts at one task differ, beside how much tasks do. Shares of 1."""
+
+    tasks: int = Field(description="with two known attempts or more")
+    within: float = Field(description="standard deviation between attempts at one task")
+    between: float = Field(description="standard deviation between tasks, without that between attempts")
+    agreement: float | None = Field(
+        description="share of the variance that lies between tasks: 1 where attempts always agree; None: all alike"
+    )
+
+
+def spread(groups: Collection[Sequence[float]]) -> Spread | None:
+    """Return the variance components of scores by task; None without two tasks of two attempts.
+
+    One-way random effects, from the means of squares, for groups of different size: Searle, Casella and McCulloch
+    (1992), "Variance Components", 3.6. The agreement is ICC(1) of Shrout and Fleiss (1979), "Intraclass
+    correlations". A variance between tasks that comes out negative is 0.
+    """
+    several = [group for group in groups if len(group) > 1]
+    if len(several) < 2:
+        return None
+    counts = [len(group) for group in several]
+    total = sum(counts)
+    grand = math.fsum(value for group in several for value in group) / total
+    means = [math.fsum(group) / len(group) for group in several]
+    within = _within(several)
+    assert within is not None
+    squares = math.fsum(count * (mean - grand) ** 2 for count, mean in zip(counts, means, strict=True))
+    size = (total - sum(count * count for count in counts) / total) / (len(several) - 1)
+    between = max((squares / (len(several) - 1) - within) / size, 0.0)
+    whole = within + between
+    return Spread(
+        tasks=len(several),
+        within=math.sqrt(within),
+        between=math.sqrt(between),
+        agreement=between / whole if whole else None,
+    )
+
+
+def within_variance(groups: Collection[Sequence[float]]) -> float | None:
+    """Return the variance between attempts at one task, pooled; None where no task has two attempts."""
+    return _within([group for group in groups if len(group) > 1])
+
+
+def _within(groups: Sequence[Sequence[float]]) -> float | None:
+    if not groups:
+        return None
+    means = [math.fsum(group) / len(group) for group in groups]
+    squares = ((value - mean) ** 2 for group, mean in zip(groups, means, strict=True) for value in group)
+    return math.fsum(squares) / sum(len(group) - 1 for group in groups)
+
+
+RANKS = f"studentised bootstrap over shared tasks, {RESAMPLES} resamples, seed {SEED}"
+_LEAST_TASKS = 2
+SURE_FROM = 10
+"""Over fewer, an interval spans all places: with 2 tasks, they held the true place in 73 % of samples."""
+FEW = f"fewer than {SURE_FROM} shared tasks tell no places apart"
+_PIECE = 500
+"""Resamples at once: 1,000 tasks need 4 MB."""
+
+
+class Rank(Record):
+    """A run's place among several, 1 being the best, by the mean over the tasks that all have a score for."""
+
+    run: str
+    tasks: int
+    score: float = Field(description="mean over the shared tasks, a share of 1")
+    rank: int = Field(description="1 + runs with a higher mean")
+    low: int = Field(description="the best place that the data allows with 95 % confidence")
+    high: int = Field(description="the worst such place")
+    level: float = LEVEL
+    method: str = RANKS
+
+
+def ranks(runs: Sequence[tuple[str, Mapping[str, float]]], resamples: int = RESAMPLES) -> tuple[Rank, ...]:
+    """Rank *runs*, each a name with its score by task, over the tasks that all have; nothing for fewer than two.
+
+    Over fewer than `SURE_FROM` tasks, means order the runs and every interval spans all places.
+    A run's interval leaves out the places of runs that are surely better or worse. All differences between it
+    and the others are looked at together: the 95 % quantile of their largest studentised deviation over
+    resamples is the critical value. Mogstad, Romano, Shaikh and Wilhelm (2024), "Inference for Ranks with
+    Applications to Mobility across Neighbourhoods and Academic Achievement across Countries", 3.1. Percentiles
+    of resampled ranks, by contrast, do not cover where runs are nearly equal (Hall and Miller (2009), "Using the
+    bootstrap to quantify the authority of an empirical ranking").
+    """
+    shared = [task for task in runs[0][1] if all(task in scores for _, scores in runs)] if runs else []
+    if len(runs) < 2 or len(shared) < _LEAST_TASKS:
+        return ()
+    import numpy as np
+
+    values = np.array([[scores[task] for task in shared] for _, scores in runs])  # runs x tasks
+    means = values.mean(axis=1)
+    resampled = _resampled_means(values, resamples)
+    few = len(shared) < SURE_FROM
+    made = []
+    for place, (name, _) in enumerate(runs):
+        others = np.delete(np.arange(len(runs)), place)
+        differences = means[others] - means[place]
+        deviations = resampled[:, others] - resampled[:, [place]] - differences
+        errors = deviations.std(axis=0)
+        moving = errors > 1e-12  # a difference that is the same for every task is certain
+        largest = np.abs(deviations[:, moving] / errors[moving]).max(axis=1, initial=0.0)
+        reach = np.quantile(largest, LEVEL) * errors + 1e-12
+        made.append(
+            Rank(
+                run=name,
+                tasks=len(shared),
+                score=float(means[place]),
+                rank=1 + int((differences > 1e-12).sum()),
+                low=1 if few else 1 + int((differences > reach).sum()),
+                high=len(runs) if few else len(runs) - int((differences < -reach).sum()),
+                method=FEW if few else RANKS,
+            )
+        )
+    return tuple(sorted(made, key=lambda one: (one.rank, one.low, one.high)))
+
+
+def _resampled_means(values: "NDArray[np.float64]", resamples: int) -> "NDArray[np.float64]":
+    """Return the mean of each run over tasks drawn with replacement, the same tasks for all: resamples x runs."""
+    import numpy as np
+
+    tasks = values.shape[1]
+    generator = np.random.default_rng(SEED)
+    pieces = []
+    for _ in range(resamples // _PIECE):
+        drawn = generator.multinomial(tasks, np.full(tasks, 1 / tasks), size=_PIECE)
+        pieces.append(drawn @ values.T / tasks)
+    return np.concatenate(pieces)
+
+
+CHANCE = 0.8
+_BOUND = NormalDist().inv_cdf((1 + LEVEL) / 2)
+_FACTOR = _BOUND + NormalDist().inv_cdf(CHANCE)
+METHOD = f"paired, two-sided at {1 - LEVEL:.0%}, seen with a chance of {CHANCE:.0%}".replace("%", " %")
+
+
+class Power(Record):
+    """What it takes until a difference shows. Scores are shares of 1."""
+
+    difference: float = Field(description="the one that should show")
+    deviation: float = Field(description="standard deviation of the differences between paired tasks")
+    tasks: int = Field(description="pairs at hand")
+    detectable: float = Field(description="the smallest difference that shows with the tasks at hand")
+    tasks_needed: int = Field(description="with as many attempts as there are")
+    attempts: float = Field(description="at a task in each run, on average, at hand")
+    attempts_needed: int | None = Field(
+        description="at each task in both runs, with the tasks at hand; None: no number is enough, or unknown"
+    )
+    attempts_known: bool = Field(description="whether some task has several attempts, to tell how they differ")
+    method: str = METHOD
+
+
+def power(pairs: Sequence[tuple[Sequence[float], Sequence[float]]], difference: float) -> Power | None:
+    """Return what it takes to see *difference*, a share of 1, by tasks with their attempts' scores in both runs.
+
+    None where fewer than two tasks are paired or all differences are alike: nothing is known of their variance.
+    """
+    differences = [fmean(other) - fmean(base) for base, other in pairs]
+    if len(differences) < 2 or len(set(differences)) == 1:
+        return None
+    seen = variance(differences)
+    sizes = [len(scores) for pair in pairs for scores in pair]
+    needed = _tasks(seen, difference)
+    return Power(
+        difference=difference,
+        deviation=math.sqrt(seen),
+        tasks=len(pairs),
+        detectable=_detectable(seen, len(pairs)),
+        tasks_needed=needed,
+        attempts=fmean(sizes),
+        attempts_needed=_attempts(pairs, seen, difference),
+        attempts_known=any(size > 1 for size in sizes),
+    )
+
+
+def _tasks(seen: float, difference: float) -> int:
+    """Return how many pairs are enough.
+
+    Half the squared bound more makes up for the variance's being estimated: Guenther (1981), "Sample size formulas
+    for normal theory T tests".
+    """
+    return max(math.ceil(_FACTOR**2 * seen / difference**2 + _BOUND**2 / 2), 2)
+
+
+def _detectable(seen: float, tasks: int) -> float:
+    """Return the difference for which *tasks* pairs are enough: `_tasks`, solved for it."""
+    return _FACTOR * math.sqrt(seen / max(tasks - _BOUND**2 / 2, 1))
+
+
+def _attempts(
+    pairs: Sequence[tuple[Sequence[float], Sequence[float]]], seen: float, difference: float
+) -> int | None:
+    """Return how many attempts at each task of both runs are enough with these tasks."""
+    base = within_variance([scores for scores, _ in pairs])
+    other = within_variance([scores for _, scores in pairs])
+    if base is None or other is None:
+        return None
+    noise = fmean(base / len(left) + other / len(right) for left, right in pairs)
+    steady = max(seen - noise, 0.0)
+    left = max(len(pairs) - _BOUND**2 / 2, 1) * difference**2 / _FACTOR**2 - steady
+    return max(math.ceil((base + other) / left), 1) if left > 0 else None
