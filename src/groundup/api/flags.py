@@ -11,11 +11,11 @@ from typing import Annotated, TypedDict
 
 from groundup.domain.errors import UsageError
 
-WHICH = "Which tasks"
-HOW = "How it is graded"
-WORK = "How it is worked on"
-MODEL = "The model"
-EPISODE = "The attempts"
+WHICH = "Tasks"
+HOW = "Grading"
+WORK = "Work and folders"
+MODEL = "Model"
+EPISODE = "Attempts"
 """Panels of the command line's help."""
 
 Names = str | Sequence[str] | None
@@ -48,22 +48,28 @@ class SelectionFlags(TypedDict, total=False):
             metavar="NAMES",
         ),
     ]
-    exclude: Annotated[Names, FlagHelp("All but these; can be repeated.", WHICH, metavar="NAMES")]
-    lang: Annotated[str | None, FlagHelp("Only those in this language, where a suite has several.", WHICH)]
-    attempts: Annotated[int | None, FlagHelp("Attempts per task (default: all there are).", WHICH, "-k", least=1)]
-    limit: Annotated[
-        int | None, FlagHelp("Only so many of them: a sample, always the same for a --seed.", WHICH, least=1)
+    exclude: Annotated[Names, FlagHelp("All tasks but these; can be repeated.", WHICH, metavar="NAMES")]
+    lang: Annotated[str | None, FlagHelp("Only tasks in this language, such as `python`.", WHICH)]
+    attempts: Annotated[
+        int | None,
+        FlagHelp("Attempts per task (default: 1, or as many as there are predictions).", WHICH, "-k", least=1),
     ]
-    seed: Annotated[int | None, FlagHelp("Which sample --limit takes (default: 0).", WHICH)]
+    limit: Annotated[
+        int | None, FlagHelp("A random sample of so many tasks, the same for the same --seed.", WHICH, least=1)
+    ]
+    seed: Annotated[int | None, FlagHelp("Seed of the sample of --limit (default: 0).", WHICH)]
 
 
 class GradingFlags(TypedDict, total=False):
     """What decides verdicts besides the submission."""
 
-    grader: Annotated[str | None, FlagHelp("A grader of the suite (default: the suite's).", HOW)]
-    no_exec: Annotated[bool, FlagHelp("Read submissions and run nothing: the grader `static`.", HOW)]
+    grader: Annotated[
+        str | None,
+        FlagHelp("Such as `strict` or `official`; see `groundup suites` (default: the suite's first).", HOW),
+    ]
+    no_exec: Annotated[bool, FlagHelp("Only read the sources and run nothing: the grader `static`.", HOW)]
     timeout: Annotated[
-        float | None, FlagHelp("Seconds for a task's tests, instead of its recipe's.", HOW, least=0.1)
+        float | None, FlagHelp("Seconds for the tests of one task (default: as its recipe says).", HOW, least=0.1)
     ]
     sandbox: Annotated[
         str | None, FlagHelp("bubblewrap, none or fake (setting: sandbox, default: bubblewrap).", HOW)
@@ -74,20 +80,25 @@ class WorkFlags(TypedDict, total=False):
     """How a run is worked on. Changes no verdict."""
 
     jobs: Annotated[
-        int | None, FlagHelp("Attempts at once (setting: jobs, default: processors).", WORK, "-j", least=1)
+        int | None,
+        FlagHelp("Attempts graded at once (setting: jobs, default: number of processors).", WORK, "-j", least=1),
     ]
-    no_cache: Annotated[bool, FlagHelp("Look no verdict up, grade everything.", WORK)]
+    no_cache: Annotated[bool, FlagHelp("Grade everything: neither read nor write the verdict cache.", WORK)]
     keep: Annotated[bool, FlagHelp("Keep the graders' scratch folders.", WORK)]
     output: Annotated[
-        AnyPath | None, FlagHelp("Folder of run folders (setting: output, default: runs).", WORK, "-o")
+        AnyPath | None, FlagHelp("Folder that holds the runs (setting: output, default: runs).", WORK, "-o")
     ]
-    i_trust_this_code: Annotated[bool, FlagHelp("With --sandbox none: let it run with all your rights.", HOW)]
+    i_trust_this_code: Annotated[
+        bool, FlagHelp("Needed for --sandbox none: submissions then run with all your rights.", HOW)
+    ]
 
 
 class NamingFlags(TypedDict, total=False):
     """What a new run is called."""
 
-    run_id: Annotated[str | None, FlagHelp("Name of the run's folder (default: made up).", WORK)]
+    run_id: Annotated[
+        str | None, FlagHelp("Name of the run's folder (default: from suite, subject and time).", WORK)
+    ]
 
 
 class SubjectFlags(TypedDict, total=False):
@@ -95,37 +106,45 @@ class SubjectFlags(TypedDict, total=False):
 
     model: Annotated[str | None, FlagHelp("PROVIDER/MODEL; its key comes from the environment.", "Options", "-m")]
     base_url: Annotated[str | None, FlagHelp("The model's endpoint (default: its provider's).", MODEL)]
-    temperature: Annotated[float | None, FlagHelp("Default: the agent's, else the endpoint's.", MODEL, least=0)]
-    max_output_tokens: Annotated[int | None, FlagHelp("Of one reply.", MODEL, least=1)]
-    context_tokens: Annotated[int | None, FlagHelp("The model's window, if it is known.", MODEL, least=1)]
+    temperature: Annotated[
+        float | None, FlagHelp("Sampling temperature (default: the agent's, else the endpoint's).", MODEL, least=0)
+    ]
+    max_output_tokens: Annotated[int | None, FlagHelp("Largest number of tokens in one reply.", MODEL, least=1)]
+    context_tokens: Annotated[int | None, FlagHelp("Size of the model's context window.", MODEL, least=1)]
     model_option: Annotated[
         Assignments,
         FlagHelp("NAME=VALUE: a further setting of the model, such as timeout_s=1200 (docs/models.md).", MODEL),
     ]
     agent_option: Annotated[Assignments, FlagHelp("NAME=VALUE: a setting of the agent (docs/agents.md).", EPISODE)]
-    max_turns: Annotated[int | None, FlagHelp("Replies in one attempt.", EPISODE, least=1)]
-    max_tokens: Annotated[int | None, FlagHelp("Input and output of one attempt.", EPISODE, least=1)]
-    max_attempt_cost: Annotated[float | None, FlagHelp("USD for one attempt.", EPISODE)]
-    max_seconds: Annotated[float | None, FlagHelp("Wall clock of one attempt.", EPISODE, least=1)]
-    hide_scores: Annotated[bool, FlagHelp("`submit` shows no score.", EPISODE)]
+    max_turns: Annotated[int | None, FlagHelp("Largest number of model replies in one attempt.", EPISODE, least=1)]
+    max_tokens: Annotated[
+        int | None, FlagHelp("Largest number of tokens, input and output, in one attempt.", EPISODE, least=1)
+    ]
+    max_attempt_cost: Annotated[float | None, FlagHelp("Most that one attempt may cost, in USD.", EPISODE)]
+    max_seconds: Annotated[float | None, FlagHelp("Longest time of one attempt, in seconds.", EPISODE, least=1)]
+    hide_scores: Annotated[bool, FlagHelp("Do not show the score to the agent after `submit`.", EPISODE)]
     end_at_submit: Annotated[bool, FlagHelp("The first `submit` ends the attempt.", EPISODE)]
 
 
 class MakingFlags(TypedDict, total=False):
     """How submissions are made. Changes none of them."""
 
-    generate_only: Annotated[bool, FlagHelp("Make submissions and grade none; `resume` grades.", WORK)]
+    generate_only: Annotated[
+        bool, FlagHelp("Make submissions without grading them; `groundup resume` grades.", WORK)
+    ]
     agent_jobs: Annotated[
         int | None,
-        FlagHelp("Attempts at making submissions at once (setting: agent_jobs, default: --jobs).", WORK, least=1),
+        FlagHelp("Attempts that agents make at once (setting: agent_jobs, default: as --jobs).", WORK, least=1),
     ]
     max_cost: Annotated[
-        float | None, FlagHelp("USD for the whole run, earlier starts included; needs prices.", WORK)
+        float | None, FlagHelp("Most that the run may cost in all, in USD; needs --price or --prices.", WORK)
     ]
-    prices: Annotated[AnyPath | None, FlagHelp("Price file (docs/models.md).", MODEL)]
-    price: Annotated[str | None, FlagHelp("USD per million tokens, INPUT:OUTPUT.", MODEL)]
+    prices: Annotated[AnyPath | None, FlagHelp("TOML file with prices of models (docs/models.md).", MODEL)]
+    price: Annotated[str | None, FlagHelp("USD per million tokens, as INPUT:OUTPUT, such as 2:8.", MODEL)]
     model_jobs: Annotated[int | None, FlagHelp("Calls to the model at once (default: 64).", MODEL, least=1)]
-    reuse_replies: Annotated[bool, FlagHelp("Look replies up in the response cache.", MODEL)]
+    reuse_replies: Annotated[
+        bool, FlagHelp("Reuse replies from disk when the request is exactly the same.", MODEL)
+    ]
 
 
 class RegradeFlags(SelectionFlags, GradingFlags, WorkFlags, NamingFlags, total=False):
@@ -136,8 +155,8 @@ class ProvenanceFlags(TypedDict, total=False):
     """Whose predictions are evaluated."""
 
     task: Annotated[str | None, FlagHelp("The predictions are one repository, for this task.", WHICH)]
-    model_name: Annotated[str | None, FlagHelp("Model that made them.", "Options")]
-    agent_name: Annotated[str | None, FlagHelp("Agent that made them.", "Options")]
+    model_name: Annotated[str | None, FlagHelp("Model that made the predictions.", "Options")]
+    agent_name: Annotated[str | None, FlagHelp("Agent that made the predictions.", "Options")]
 
 
 class EvaluateFlags(ProvenanceFlags, RegradeFlags, total=False):
@@ -170,20 +189,25 @@ class EpisodeFlags(TypedDict, total=False):
     """What `open_episode` takes."""
 
     index: Annotated[int | None, FlagHelp("Which of the attempts at the task (default: 0).", WHICH, least=0)]
-    grader: Annotated[str | None, FlagHelp("A grader of the suite (default: the suite's).", HOW)]
+    grader: Annotated[
+        str | None,
+        FlagHelp("Such as `strict` or `official`; see `groundup suites` (default: the suite's first).", HOW),
+    ]
     timeout: Annotated[
-        float | None, FlagHelp("Seconds for a task's tests, instead of its recipe's.", HOW, least=0.1)
+        float | None, FlagHelp("Seconds for the tests of one task (default: as its recipe says).", HOW, least=0.1)
     ]
     sandbox: Annotated[str | None, FlagHelp("bubblewrap, none or fake.", HOW)]
-    i_trust_this_code: Annotated[bool, FlagHelp("With the sandbox none: let it run with all your rights.", HOW)]
-    hide_scores: Annotated[bool, FlagHelp("`submit` shows no score.", EPISODE)]
+    i_trust_this_code: Annotated[
+        bool, FlagHelp("Needed for the sandbox `none`: submissions then run with all your rights.", HOW)
+    ]
+    hide_scores: Annotated[bool, FlagHelp("Do not show the score to the agent after `submit`.", EPISODE)]
     end_at_submit: Annotated[bool, FlagHelp("The first `submit` ends the attempt.", EPISODE)]
-    agent_name: Annotated[str | None, FlagHelp("Who plays (default: somebody).", EPISODE)]
-    model_name: Annotated[str | None, FlagHelp("The model that plays.", EPISODE)]
+    agent_name: Annotated[str | None, FlagHelp("Name of the agent, for reports (default: somebody).", EPISODE)]
+    model_name: Annotated[str | None, FlagHelp("Name of the model, for reports.", EPISODE)]
     keep_in: Annotated[AnyPath | None, FlagHelp("A new folder in which the submission stays.", WORK)]
 
 
-SERVER = "The server"
+SERVER = "Server"
 
 
 class ServeFlags(TypedDict, total=False):
@@ -192,81 +216,96 @@ class ServeFlags(TypedDict, total=False):
     tasks: Annotated[
         Names, FlagHelp("Only these tasks or groups of them; can be repeated.", WHICH, metavar="NAMES")
     ]
-    exclude: Annotated[Names, FlagHelp("All but these; can be repeated.", WHICH, metavar="NAMES")]
-    lang: Annotated[str | None, FlagHelp("Only those in this language, where a suite has several.", WHICH)]
+    exclude: Annotated[Names, FlagHelp("All tasks but these; can be repeated.", WHICH, metavar="NAMES")]
+    lang: Annotated[str | None, FlagHelp("Only tasks in this language, such as `python`.", WHICH)]
     split: Annotated[
         Names,
-        FlagHelp("Name of the split that holds them; can be repeated (default: test).", WHICH, metavar="NAMES"),
+        FlagHelp(
+            "Name of the split that the tasks form; can be repeated (default: test).", WHICH, metavar="NAMES"
+        ),
     ]
-    seed: Annotated[int | None, FlagHelp("Shuffle them, always the same way (default: by name).", WHICH)]
-    grader: Annotated[str | None, FlagHelp("Whose scores are the rewards (default: the suite's grader).", HOW)]
+    seed: Annotated[int | None, FlagHelp("Shuffle the tasks with this seed (default: ordered by name).", WHICH)]
+    grader: Annotated[
+        str | None, FlagHelp("Grader whose scores are the rewards (default: the suite's first).", HOW)
+    ]
     timeout: Annotated[
-        float | None, FlagHelp("Seconds for a task's tests, instead of its recipe's.", HOW, least=0.1)
+        float | None, FlagHelp("Seconds for the tests of one task (default: as its recipe says).", HOW, least=0.1)
     ]
     sandbox: Annotated[str | None, FlagHelp("bubblewrap, none or fake.", HOW)]
-    i_trust_this_code: Annotated[bool, FlagHelp("With --sandbox none: let it run with all your rights.", HOW)]
+    i_trust_this_code: Annotated[
+        bool, FlagHelp("Needed for --sandbox none: submissions then run with all your rights.", HOW)
+    ]
     submits: Annotated[
         int | None,
-        FlagHelp("How many an episode has; the last one ends it (default: 1; 0: any number).", EPISODE, least=0),
+        FlagHelp("Submits per episode; the last one ends it (default: 1; 0: any number).", EPISODE, least=0),
     ]
-    reward_at_end: Annotated[bool, FlagHelp("Grade the last submit only; others have no reward.", EPISODE)]
-    hide_scores: Annotated[bool, FlagHelp("The model reads no score; the trainer gets its reward.", EPISODE)]
-    max_turns: Annotated[int | None, FlagHelp("Commands in one episode.", EPISODE, least=1)]
-    max_seconds: Annotated[float | None, FlagHelp("Wall clock of one episode.", EPISODE, least=1)]
-    agent_name: Annotated[str | None, FlagHelp("Who plays, for reports (default: client).", EPISODE)]
-    model_name: Annotated[str | None, FlagHelp("The model that plays, for reports.", EPISODE)]
+    reward_at_end: Annotated[bool, FlagHelp("Grade only the last submit; the others give no reward.", EPISODE)]
+    hide_scores: Annotated[
+        bool, FlagHelp("Do not show the score to the model; the trainer still gets the reward.", EPISODE)
+    ]
+    max_turns: Annotated[int | None, FlagHelp("Largest number of commands in one episode.", EPISODE, least=1)]
+    max_seconds: Annotated[float | None, FlagHelp("Longest time of one episode, in seconds.", EPISODE, least=1)]
+    agent_name: Annotated[str | None, FlagHelp("Name of the agent, for reports (default: client).", EPISODE)]
+    model_name: Annotated[str | None, FlagHelp("Name of the model, for reports.", EPISODE)]
     slots: Annotated[int | None, FlagHelp("Episodes that are open at once (default: 8).", SERVER, least=1)]
     waiting: Annotated[int | None, FlagHelp("Sessions that may wait for a slot (default: 256).", SERVER, least=0)]
-    client_slots: Annotated[int | None, FlagHelp("Slots of one client (default: all).", SERVER, least=1)]
+    client_slots: Annotated[
+        int | None, FlagHelp("Largest number of slots for one client (default: all).", SERVER, least=1)
+    ]
     idle: Annotated[
         float | None,
         FlagHelp("Seconds until a silent client's session is given up (default: 900).", SERVER, least=0.1),
     ]
     drain: Annotated[
         float | None,
-        FlagHelp("Seconds that open episodes have when it is stopped (default: 60).", SERVER, least=0),
+        FlagHelp(
+            "Seconds that open episodes may still take when the server stops (default: 60).", SERVER, least=0
+        ),
     ]
-    host: Annotated[str | None, FlagHelp("Address to listen on; others than this machine's need a token.", SERVER)]
+    host: Annotated[
+        str | None, FlagHelp("Address to listen on (default: 127.0.0.1); any other needs --token.", SERVER)
+    ]
     port: Annotated[int | None, FlagHelp("Port (default: 8080; 0: a free one).", SERVER, least=0)]
     token: Annotated[
         Names,
         FlagHelp(
-            "What clients send as bearer token; one for each client. Better in GROUNDUP_TOKEN, with commas.",
+            "Bearer token of a client; one for each client. Safer in GROUNDUP_TOKEN, separated by commas.",
             SERVER,
             metavar="TOKENS",
         ),
     ]
     jobs: Annotated[
-        int | None, FlagHelp("Gradings at once (setting: jobs, default: processors).", WORK, "-j", least=1)
+        int | None,
+        FlagHelp("Attempts graded at once (setting: jobs, default: number of processors).", WORK, "-j", least=1),
     ]
     output: Annotated[
-        AnyPath | None, FlagHelp("Folder of run folders (setting: output, default: runs).", WORK, "-o")
+        AnyPath | None, FlagHelp("Folder that holds the runs (setting: output, default: runs).", WORK, "-o")
     ]
-    run_id: Annotated[str | None, FlagHelp("Name of the run's folder; an earlier one of `serve` goes on.", WORK)]
+    run_id: Annotated[str | None, FlagHelp("Name of the run's folder; an existing one is continued.", WORK)]
 
 
 class JudgeFlags(TypedDict, total=False):
     """What `judge` takes: who judges what, and for how much."""
 
-    model: Annotated[Names, FlagHelp("A judge, PROVIDER/NAME; may be repeated.", "Options", "-m")]
+    model: Annotated[Names, FlagHelp("A judge, as PROVIDER/MODEL; can be repeated.", "Options", "-m")]
     base_url: Annotated[
         Names, FlagHelp("Address of the judges' endpoint: one for all, or one for each -m in order.", "Options")
     ]
     context_tokens: Annotated[
-        int | None, FlagHelp("What a judge can read at once (default: 32768).", "Options", least=6000)
+        int | None, FlagHelp("Size of a judge's context window (default: 32768).", "Options", least=6000)
     ]
     own_temperature: Annotated[
-        bool, FlagHelp("Leave the temperature to the endpoint: some models refuse our 0.", "Options")
+        bool, FlagHelp("Leave the temperature to the endpoint; some models refuse 0.", "Options")
     ]
-    price: Annotated[str | None, FlagHelp("USD per million tokens, INPUT:OUTPUT.", "Options")]
-    prices: Annotated[AnyPath | None, FlagHelp("Price file (docs/models.md).", "Options")]
-    max_cost: Annotated[float | None, FlagHelp("USD, for all judges together, this time.", "Options")]
+    price: Annotated[str | None, FlagHelp("USD per million tokens, as INPUT:OUTPUT, such as 2:8.", "Options")]
+    prices: Annotated[AnyPath | None, FlagHelp("TOML file with prices of models (docs/models.md).", "Options")]
+    max_cost: Annotated[float | None, FlagHelp("Most that all judges may cost together, in USD.", "Options")]
     jobs: Annotated[int | None, FlagHelp("Questions at once (default: 8).", "Options", "-j", least=1)]
     of: Annotated[
         Names,
-        FlagHelp("What is judged, of repository,readme,tests (default: all three).", "Options", metavar="MATTERS"),
+        FlagHelp("What to judge: repository, readme, tests (default: all three).", "Options", metavar="MATTERS"),
     ]
     tasks: Annotated[Names, FlagHelp("Only these tasks; can be repeated.", "Options", metavar="NAMES")]
     output: Annotated[
-        AnyPath | None, FlagHelp("Folder of run folders (setting: output, default: runs).", WORK, "-o")
+        AnyPath | None, FlagHelp("Folder that holds the runs (setting: output, default: runs).", WORK, "-o")
     ]

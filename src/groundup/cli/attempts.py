@@ -170,14 +170,14 @@ def shell(
     task: Annotated[str, typer.Argument(metavar="TASK", help="A task of the run, or TASK/ATTEMPT.")],
     command: Annotated[
         str | None,
-        typer.Option("--command", "-c", help="Run this, with our standard input, and return its exit code."),
+        typer.Option("--command", "-c", help="Run this command instead of a shell, and return its exit code."),
     ] = None,
     output: Output = None,
     trusted: Trust = False,
 ) -> int:
-    """Open a copy of what an attempt of RUN handed in, in the environment that graded it.
+    """Open a shell in a copy of a submission of RUN, in the environment that graded it.
 
-    Nothing that is done there changes the run. Without a terminal, lines from standard input are run.
+    What you do there does not change the run. Without a terminal, the shell runs standard input.
     """
     import asyncio
 

@@ -37,10 +37,10 @@ EXAMPLES: dict[str, Examples] = {
         ("Then run those that can", "groundup run dibench -a static --grader execution --tasks valid"),
     ),
     "audit": (
-        ("Are three tasks fit to measure with?", "groundup audit nl2repobench --tasks six,sqlparse,tenacity"),
+        ("Do three tasks measure well?", "groundup audit nl2repobench --tasks six,sqlparse,tenacity"),
         ("All of a suite, into a folder of your own", "groundup audit repogenesis -o audits/repogenesis"),
         (
-            "With submissions of your own that deserve nothing",
+            "With worthless submissions of your own",
             "groundup audit nl2repobench --tasks six --submissions my-cheats",
         ),
     ),
@@ -73,7 +73,7 @@ def locate(
     base_url: Annotated[str | None, typer.Option(help="The model's endpoint (default: its provider's).")] = None,
     json: Json = False,
 ) -> int:
-    """Say which workflow file and job run the tests of PATH, in which leg of its matrix, and why. Runs nothing."""
+    """Find the workflow file and the job that run the tests of PATH, and the leg of its matrix. Runs nothing."""
     import asyncio
 
     from groundup.cli.console import print_document, say
@@ -147,8 +147,7 @@ def instance(
 ) -> int:
     """Make a DI-Bench instance of REPOSITORY: dependencies masked, the patch that restores them, and its CI job.
 
-    FOLDER gets a line in its JSONL file and a folder of the masked repository; `groundup data pull dibench --from
-    FOLDER` takes it in.
+    FOLDER gets the masked repository and a line in a JSONL file, for `groundup data pull dibench --from FOLDER`.
     """
     import asyncio
 
@@ -224,15 +223,17 @@ def validate(
     tasks: Annotated[
         list[str] | None, typer.Option("--tasks", metavar="NAMES", help="Tasks or groups; can be repeated.")
     ] = None,
-    times: Annotated[int, typer.Option("--times", "-k", min=1, help="Tries of each submission.")] = 3,
+    times: Annotated[
+        int, typer.Option("--times", "-k", min=1, help="Times that each submission is executed.")
+    ] = 3,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Tasks at once.")] = None,
-    again: Annotated[bool, typer.Option("--again", help="Also what is known.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Also tasks that were validated before.")] = False,
     json: Json = False,
 ) -> int:
     """Execute each task's original, which must pass, and its empty submission, which must fail.
 
-    What is found is kept, and is the group `valid` of the suite's tasks. A failure of the machine or of the
-    network says nothing of a task: exit code 3, and the next call tries again.
+    Tasks that pass this form the group `valid`. A failure of the machine or the network proves nothing about a
+    task: the exit code is 3, and the next call tries again.
     """
     import asyncio
     from collections import Counter
@@ -258,7 +259,7 @@ def audit(
     tasks: Annotated[
         list[str] | None, typer.Option("--tasks", metavar="NAMES", help="Tasks or groups; can be repeated.")
     ] = None,
-    runs: Annotated[int, typer.Option("--runs", "-n", min=1, help="How often the oracle is graded.")] = 3,
+    runs: Annotated[int, typer.Option("--runs", "-n", min=1, help="Times that the oracle is graded.")] = 3,
     submissions: Annotated[
         Path | None,
         typer.Option(
@@ -266,15 +267,16 @@ def audit(
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FOLDER", help="Default: runs/audit-SUITE.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the audit (default: runs/audit-SUITE)."),
     ] = None,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Attempts at once.")] = None,
     json: Json = False,
 ) -> int:
-    """Find tasks that measure badly: grade the oracle, nothing, and what deserves nothing; read the hidden tests.
+    """Check how well tasks measure: grade the oracle and worthless submissions, and read the hidden tests.
 
-    The folder holds a run for each, `audit.json`, and `audit.md` for people. An audit that was interrupted goes on
-    where it was. Exit code 4: a task is invalid; 3: some could not be audited.
+    The folder holds `audit.md` to read, `audit.json`, and a run for each part. The same command continues an
+    interrupted audit. Exit code 4: a task is invalid; 3: some could not be audited.
     """
     from groundup.api.audit import PAGE
     from groundup.api.audit import audit as audited

@@ -72,11 +72,9 @@ def pull(
 def convert(
     suite: Suite,
     old: Annotated[Path, typer.Argument(metavar="OLD", help="A file of instances in the older form.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="NEW", help="Where to write the present form.")
-    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="NEW", help="File for the converted data.")],
 ) -> int:
-    """Convert data of SUITE that is in an older form; it is never read in that form otherwise."""
+    """Convert data of SUITE from an older form."""
     from groundup.api import machine
     from groundup.cli.console import say
 
@@ -86,7 +84,7 @@ def convert(
 
 
 def list_data(json: Json = False) -> int:
-    """List which suites have published data, and what of it is at hand."""
+    """List which suites have published data, and what of it this machine has."""
     from groundup.api import machine
     from groundup.cli.console import print_document, print_table
     from groundup.settings import load
@@ -121,15 +119,18 @@ def _version(origin: "DataOrigin") -> str:
 
 def snapshot(
     names_from: Annotated[
-        list[str], typer.Option("--names-from", metavar="RUN|SUITE", help="Whose packages to ask for; repeatable.")
+        list[str],
+        typer.Option("--names-from", metavar="RUN|SUITE", help="Whose packages to look up; can be repeated."),
     ],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FILE", help="The snapshot; what is in it is not asked again."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="File of the snapshot; names that it has are not asked again."
+        ),
     ],
     json: Json = False,
 ) -> int:
-    """Ask the registries that your own package managers use, and write their answers down.
+    """Ask the registries of your own package managers which packages exist, and record the answers.
 
     Grade with it by the setting `registry = "FILE"` in groundup.toml, or GROUNDUP_REGISTRY=FILE.
     """
@@ -161,7 +162,7 @@ def warm(
 ) -> int:
     """Build the environments of SUITE's tasks and fetch their originals; later runs need no network.
 
-    What is there already is not built again. One line per task says how long it took and how large its layers are.
+    Finished environments are not built again. One line per task shows how long it took and how large it is.
     """
     import asyncio
 

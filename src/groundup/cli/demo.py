@@ -49,7 +49,7 @@ LIBRARIES = (
 
 
 def demo(
-    folder: Annotated[Path, typer.Option(help="Where everything of the demo lies.")] = Path(".demo"),
+    folder: Annotated[Path, typer.Option(help="Folder for everything that the demo writes.")] = Path(".demo"),
 ) -> int:
     """Judge a real library and a broken variant of it by the library's own tests, side by side."""
     import asyncio

@@ -38,9 +38,9 @@ def infer(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Say which packages PATH needs, and why. Declarations are not read; nothing is run.
+    """Find which packages PATH needs, from its source code alone, and why.
 
-    With --write it ends with 2 when something that is missing could not be written.
+    It does not read declarations and runs nothing. Exit code 2 with --write: something could not be written.
     """
     from groundup.api import inference
     from groundup.cli.console import print_document, print_table, say

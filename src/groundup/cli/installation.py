@@ -30,9 +30,9 @@ EXAMPLES: dict[str, Examples] = {
 
 
 def doctor(json: Json = False) -> int:
-    """Say what this machine can do, and what to do where something is missing.
+    """Show what this machine can do, and how to get what is missing.
 
-    Ends with 3 when submissions cannot be graded here as it is.
+    Exit code 3: this machine cannot grade submissions as it is.
     """
     from groundup.api.machine import examine_machine
     from groundup.cli.console import print_document, print_table, say
@@ -156,7 +156,8 @@ def _folder() -> Path:
 
 def init(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Where it goes; commands that are called there read it.")
+        Path,
+        typer.Argument(metavar="FOLDER", help="Folder for groundup.toml; commands that you call in it read it."),
     ] = Path(),
 ) -> int:
     """Write a commented groundup.toml into FOLDER; nothing changes until you take a comment sign away."""

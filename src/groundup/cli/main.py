@@ -76,11 +76,11 @@ def declared(name: str) -> tuple[Callable[..., int], Examples]:
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 GROUPS = {
-    "data": "Bring benchmarks' published data onto this machine.",
-    "registry": "Which packages exist.",
+    "data": "Fetch the published data of benchmarks.",
+    "registry": "Record which packages exist in registries.",
     "curate": "Make tasks out of repositories.",
-    "leaderboard": "Runs that others can check, ranked on a page.",
-    "recipe": "Make and check recipes: what strict grading needs of a task.",
+    "leaderboard": "Pack runs so that others can check them, and rank them on a page.",
+    "recipe": "Make and check recipes, which hold what strict grading needs.",
 }
 """What each group of commands is about."""
 

@@ -9,6 +9,7 @@ does.
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
@@ -32,23 +33,30 @@ Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's folder, or its 
 Output = Annotated[
     Path | None,
     typer.Option(
-        "--output", "-o", help="Folder of run folders (setting: output, default: runs).", rich_help_panel=WORK
+        "--output", "-o", help="Folder that holds the runs (setting: output, default: runs).", rich_help_panel=WORK
     ),
 ]
 Trust = Annotated[
     bool,
     typer.Option(
-        "--i-trust-this-code", help="With --sandbox none: let it run with all your rights.", rich_help_panel=HOW
+        "--i-trust-this-code",
+        help="Needed for --sandbox none: submissions then run with all your rights.",
+        rich_help_panel=HOW,
     ),
 ]
 ReportFormat = Annotated[
-    Format, typer.Option("--format", help="The report on standard output.", rich_help_panel=TALK)
+    Format, typer.Option("--format", help="Form of the report on standard output.", rich_help_panel=TALK)
 ]
 FailUnder = Annotated[
     float | None,
-    typer.Option(min=0, max=1, help="Exit with 4 when the mean score is below this share.", rich_help_panel=TALK),
+    typer.Option(
+        min=0,
+        max=1,
+        help="Exit with 4 when the mean score is below this share, such as 0.9.",
+        rich_help_panel=TALK,
+    ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")]
 
 
 @dataclass(frozen=True)
@@ -66,7 +74,7 @@ class Talk:
         typer.Option("--quiet", "-q", help="Show only the score, warnings and errors.", rich_help_panel=TALK),
     ] = False
     log_file: Annotated[
-        Path | None, typer.Option(help="Also write what happens here, with times.", rich_help_panel=TALK)
+        Path | None, typer.Option(help="Also write events with times to this file.", rich_help_panel=TALK)
     ] = None
 
     @property
@@ -124,9 +132,15 @@ def command(function: Callable[..., int], examples: Examples) -> Callable[..., N
         parameters += groups[one.name][1] if one.name in groups else plain
     run.__signature__ = signature.replace(parameters=parameters, return_annotation=None)  # type: ignore[attr-defined]
     run.__annotations__ = {}
-    lines = "\n".join(f"{what}:\n  [bold]{line}[/bold]" for what, line in examples)
-    run.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n\b\n{lines}"
+    lines = "\n".join(f"{_heading(what)}\n  [bold]{line}[/bold]" for what, line in examples)
+    text = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(function.__doc__ or ""))  # typer keeps line breaks
+    run.__doc__ = f"{text}\n\n\b\n{lines}"
     return run
+
+
+def _heading(what: str) -> str:
+    """Return what an example is for as a heading: a question has its mark already."""
+    return what if what.endswith("?") else f"{what}:"
 
 
 def _said(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,11 +24,11 @@ EXAMPLES: dict[str, Examples] = {
         ("With more installed", "groundup recipe build schedule-master --with pytz --with freezegun"),
         ("From the best commit of a repository", "groundup recipe build funcy --source git:github.com/Suor/funcy"),
         ("Several, and again after an interruption", "groundup recipe build pss pylama -o made/ --jobs 2"),
-        ("From a draft that somebody edited", "groundup recipe build funcy --draft funcy.toml -o funcy.toml"),
+        ("From a draft that you edited", "groundup recipe build funcy --draft funcy.toml -o funcy.toml"),
     ),
     "recipe table": (
-        ("All recipes and what is not whole", "groundup recipe table"),
-        ("With what two runs of the oracles got", "groundup recipe table runs/strict runs/official"),
+        ("All recipes", "groundup recipe table"),
+        ("With the scores of two runs of the oracle", "groundup recipe table runs/strict runs/official"),
     ),
     "recipe check": (
         ("Is a recipe still right?", "groundup recipe check sqlparse"),
@@ -36,7 +36,7 @@ EXAMPLES: dict[str, Examples] = {
         ("All of them, every month", "groundup recipe check --all"),
     ),
     "recipe fingerprint": (
-        ("By what are copies of an original known?", "groundup recipe fingerprint six tenacity -o fingerprints"),
+        ("Fingerprints of two recipes", "groundup recipe fingerprint six tenacity -o fingerprints"),
     ),
 }
 NOT_AS_IT_WAS = 4
@@ -53,7 +53,9 @@ class Decided:
             help="sdist:NAME[==VERSION] or git:REPOSITORY[@COMMIT] (default: what was decided for TASK)."
         ),
     ] = None
-    python: Annotated[str | None, typer.Option(help="Its minor version, when the specification is wrong.")] = None
+    python: Annotated[
+        str | None, typer.Option(help="Python version, such as 3.10 (default: as the specification says).")
+    ] = None
     add: Annotated[list[str] | None, typer.Option("--with", help="A requirement to install; can be repeated.")] = (
         None
     )
@@ -65,18 +67,18 @@ class Decided:
 def build(
     tasks: Annotated[list[str], typer.Argument(metavar="TASK...", help="Tasks of nl2repobench.")],
     decided: Decided,
-    draft: Annotated[Path | None, typer.Option(help="Go on from this edited file instead.")] = None,
+    draft: Annotated[Path | None, typer.Option(help="Continue from this edited draft instead.")] = None,
     from_data: Annotated[Path | None, typer.Option(help="Published data (default: what was pulled).")] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File (default: TASK.toml); the folder of several."),
+        typer.Option("--output", "-o", help="Recipe file (default: TASK.toml); for several tasks, a folder."),
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Of several tasks, how many at once.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Tasks at once.")] = 1,
 ) -> int:
     """Make the recipes of TASKs for review: source, environment, layout, expected tests, controls.
 
-    What cannot be decided from the data ends with a draft to edit and a sentence on what is missing. Of several
-    tasks, those whose finished recipe lies in the folder already are left alone, so an interrupted build goes on.
+    If the data leaves something open, the command writes a draft to edit, and a sentence on what is missing. It
+    skips tasks whose finished recipe is in the folder already, so it can be called again after an interruption.
     """
     import asyncio
 
@@ -180,12 +182,12 @@ def check(
         list[str] | None, typer.Argument(metavar="RECIPE...", help="Tasks with recipes, or files.")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All recipes that come with groundup.")] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="How many at once.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Recipes at once.")] = 1,
 ) -> int:
-    """Make recipes again from their own decisions, and print what is not as it was.
+    """Make recipes again from their own decisions, and print what changed.
 
-    The lock is resolved anew, the oracle runs three times, and so do the controls: what was yanked, deleted or
-    became something else is said. Meant to be run every month.
+    It resolves the lock again, and runs the oracle and the controls three times. It reports what was yanked,
+    deleted or replaced. Run it every month.
     """
     import asyncio
 
@@ -232,9 +234,9 @@ def fingerprint(
     recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Tasks with recipes, or files.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the files.")] = Path(),
 ) -> int:
-    """Write by what copies of an original are known, a file for each recipe: numbers, nothing of its text.
+    """Write the fingerprints of originals, by which copies are recognised: hashes, one file for each recipe.
 
-    Registries and sandboxes use those that lie beside the shipped recipes.
+    Registries and sandboxes use the files beside the shipped recipes.
     """
     import asyncio
 
@@ -264,7 +266,7 @@ def table(
         list[Path] | None, typer.Argument(metavar="RUN...", help="Run folders of oracles, strict or official.")
     ] = None,
 ) -> int:
-    """Print all recipes in Markdown: counts, reasons, and what the runs' oracles got; then what is not whole."""
+    """Print all recipes in Markdown: counts, reasons, oracle scores, and what is missing."""
     from groundup.store.folder import RunFolder
     from groundup.suites.nl2repobench import table as tables
     from groundup.suites.nl2repobench.maker.decisions import decisions

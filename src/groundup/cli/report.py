@@ -69,7 +69,7 @@ def report(
         list[str],
         typer.Argument(
             metavar="RUNS...",
-            help="Folders or ids of runs, or report files; the first is what others are compared to.",
+            help="Folders or ids of runs, or report files; the first is the base of comparisons.",
         ),
     ],
     report_format: Annotated[
@@ -100,7 +100,7 @@ def report(
     output: Output = None,
     fail_under: FailUnder = None,
 ) -> int:
-    """Print what RUNS say: scores with denominators and intervals, and what has no score and why."""
+    """Print a report of RUNS: scores with denominators and intervals, and what has no score and why."""
     from groundup.api import reports
     from groundup.cli.console import print_report, say
     from groundup.domain.errors import UsageError
@@ -168,7 +168,7 @@ def compare(
     power: Annotated[
         float | None,
         typer.Option(
-            help="Also tell how many tasks or attempts it takes until this difference shows, such as 0.05.",
+            help="Also print how many tasks or attempts it takes to detect this difference, such as 0.05.",
             rich_help_panel=TALK,
         ),
     ] = None,
@@ -176,7 +176,7 @@ def compare(
     json: Json = False,
     output: Output = None,
 ) -> int:
-    """Compare runs by the tasks that both have: differences with intervals, and what has no pair and why."""
+    """Compare runs by the tasks that both have a score for: differences with intervals."""
     from groundup.api import reports
     from groundup.cli.console import print_report
     from groundup.domain.errors import UsageError
@@ -189,7 +189,7 @@ def compare(
 
 
 def review(run: Run, json: Json = False, output: Output = None) -> int:
-    """List the attempts of RUN with signs of tampering: evidence, and where to look. Changes no verdict."""
+    """List the attempts of RUN with signs of tampering, and where to look. Changes no verdict."""
     from groundup.api import reports
     from groundup.cli.console import print_document, print_table, say
     from groundup.trees.limits import printable
@@ -247,12 +247,12 @@ def pack(
     run: Run,
     bundle: Annotated[Path, typer.Option("--to", "-o", help="The file to write, a .tar.gz.")],
     contamination: Annotated[
-        str, typer.Option(help="What the model may have seen of the tasks, in words.")
+        str, typer.Option(help="What the model may have seen of the tasks, in your words.")
     ] = "not stated",
     notes: Annotated[str, typer.Option(help="Anything else that readers should know.")] = "",
     output: Annotated[Path | None, typer.Option("--output", help="Folder of run folders.")] = None,
 ) -> int:
-    """Write configuration, lock, verdicts and submissions of RUN to one file; no trajectories, logs or keys."""
+    """Pack RUN into one file: configuration, lock, verdicts and submissions; no trajectories, logs or keys."""
     from groundup.api import leaderboard
     from groundup.cli.console import say
 
@@ -264,7 +264,9 @@ def pack(
 def verify(  # noqa: PLR0913, PLR0917 - a command has a parameter for each flag
     bundle: _Bundle,
     sample: Annotated[int, typer.Option(min=1, help="How many tasks to grade again.")] = 10,
-    seed: Annotated[int | None, typer.Option(help="Draws the sample (default: at random, and shown).")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the sample (default: a random one, which is printed).")
+    ] = None,
     times: Annotated[int, typer.Option(min=1, help="How often to grade what differs, at most.")] = 3,
     tolerance: Annotated[
         float, typer.Option(min=0, max=1, help="A share of 1 by which scores may differ, such as 0.01.")
@@ -278,7 +280,7 @@ def verify(  # noqa: PLR0913, PLR0917 - a command has a parameter for each flag
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Attempts at once.")] = None,
     json: Json = False,
 ) -> int:
-    """Grade a random sample of BUNDLE again: exit code 0 when its numbers hold, else 4; 3 when not checked."""
+    """Grade a random sample of BUNDLE again. Exit code 0: its numbers hold; 4: they do not; 3: not checked."""
     from groundup.api import leaderboard
     from groundup.cli.console import print_document, print_table, say
     from groundup.settings import load
@@ -309,7 +311,7 @@ def build(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of bundles.")],
     site: Annotated[Path, typer.Option("--to", "-o", help="The folder to write the page to.")],
 ) -> int:
-    """Write a static page that ranks the bundles in DIR, with filters, disclosures and links to the bundles."""
+    """Write a static page that ranks the bundles in DIR, with filters and links to the bundles."""
     from groundup.api import leaderboard
     from groundup.cli.console import say
 

@@ -53,7 +53,7 @@ EXAMPLES: dict[str, Examples] = {
             "groundup import repogenesis --from out/ --agent cursor --model claude-sonnet",
         ),
         (
-            "Take them in now, grade later",
+            "What would be graded?",
             "groundup import nl2repobench --from out/ --agent trae --run-id trae --dry-run",
         ),
     ),
@@ -95,9 +95,9 @@ def run(
     config: Annotated[Path | None, typer.Option(help="A file of runs, instead of suite and agent.")] = None,
     dry_run: DryRun = False,
 ) -> int:
-    """Let a subject do the tasks of SUITE and grade what it hands in.
+    """Let an agent do the tasks of SUITE, and grade what it hands in.
 
-    With --config, do the runs that a file describes (docs/runs.md); the same command finishes what is left.
+    With --config, do all runs that a file describes (docs/runs.md); the same command continues them.
     """
     from groundup.api.requests import running
     from groundup.domain.errors import UsageError
@@ -158,7 +158,7 @@ def evaluate(
 ) -> int:
     """Grade repositories that you already have.
 
-    Predictions are `<task>/`, `<task>/<attempt>/`, `<task>/submission.tar.gz`, or lines of JSON.
+    Predictions are folders `<task>/` or `<task>/<attempt>/`, archives `<task>/submission.tar.gz`, or a JSONL file.
     Tasks without a prediction count as not attempted, unless --tasks leaves them out.
     """
     from groundup.api.requests import evaluation
@@ -171,15 +171,15 @@ def import_run(
     source: Annotated[
         Path, typer.Option("--from", help="A folder with one repository per task, or a JSONL file of them.")
     ],
-    agent: Annotated[str, typer.Option("--agent", "-a", help="What made them, such as `cursor`.")],
+    agent: Annotated[str, typer.Option("--agent", "-a", help="What made the repositories, such as `cursor`.")],
     flags: RegradeFlags,
     talk: Talk,
     model: Annotated[str | None, typer.Option("--model", "-m", help="The model that it used.")] = None,
     dry_run: DryRun = False,
 ) -> int:
-    """Make a run out of repositories that lie in a folder, and grade them.
+    """Grade repositories that another tool made, and record which agent and model made them.
 
-    Their provenance says that they were imported, from where, and what made them. Layouts: docs/predictions.md.
+    docs/predictions.md shows the layouts.
     """
     from groundup.api.requests import importing
 
@@ -187,11 +187,10 @@ def import_run(
 
 
 def resume(run: Run, flags: ResumeFlags, talk: Talk, dry_run: DryRun = False) -> int:
-    """Finish what RUN owes.
+    """Finish RUN: make and grade what is still missing.
 
-    That is what was interrupted, was only generated, never began, or failed because of the infrastructure;
-    verdicts stay.
-    A run whose configuration, tasks, graders or predictions changed is refused.
+    That is what was interrupted, was never begun or not graded, or failed because of the infrastructure.
+    Verdicts stay. A run whose configuration, tasks, graders or predictions changed is refused.
     """
     from groundup.api.requests import resumption
     from groundup.cli.console import print_document, say
@@ -210,7 +209,7 @@ def resume(run: Run, flags: ResumeFlags, talk: Talk, dry_run: DryRun = False) ->
 def regrade(run: Run, flags: RegradeFlags, talk: Talk, dry_run: DryRun = False) -> int:
     """Grade the submissions of RUN again, in a new run; the earlier one stays as it is.
 
-    The verdict cache is not asked.
+    The verdict cache is not used.
     """
     from groundup.api.requests import regrading
 

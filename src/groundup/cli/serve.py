@@ -50,18 +50,22 @@ def serve(suite: Suite, flags: ServeFlags, dry_run: DryRun = False) -> int:
 
 
 def view(
-    folder: Annotated[Path | None, typer.Argument(help="A folder of runs; default: the output folder.")] = None,
-    host: Annotated[
-        str | None, typer.Option(help="The address to listen at; others than loopback need --token.")
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="FOLDER", help="A folder of runs (default: the setting output).")
     ] = None,
-    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Default 8080; 0 takes a free one.")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on (default: 127.0.0.1); any other needs --token.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port (default: 8080; 0: a free one).")
+    ] = None,
     token: Annotated[
-        str | None, typer.Option(help="What browsers must know, as ?token=... in the address.")
+        str | None, typer.Option(help="Secret that browsers must give as ?token=... in the address.")
     ] = None,
 ) -> int:
-    """Show runs in a browser: scores, tasks, trajectories, files, tests and logs, and two runs compared.
+    """Show and compare runs in a browser: scores, tasks, trajectories, files, tests and logs.
 
-    Works without a network. Ends with ^C.
+    Works without network; stop it with ^C. Needs an extra (docs/guide-compare.md).
     """
     from groundup.api.serving import view as serve
     from groundup.cli.console import say

@@ -54,7 +54,7 @@ class ExportForm(StrEnum):
 
 def export(
     run: Run,
-    destination: Annotated[Path, typer.Argument(metavar="DIR", help="An absent or empty folder.")],
+    destination: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
     form: Annotated[
         ExportForm,
         typer.Option(
@@ -62,13 +62,17 @@ def export(
             help="tree: repositories; patch: diffs; atif: trajectories; others: conversations with rewards.",
         ),
     ] = ExportForm.TREE,
-    min_score: Annotated[float | None, typer.Option(min=0, max=1, help="Only with at least this score.")] = None,
-    best: Annotated[int | None, typer.Option(min=1, help="Only the best so many of each task.")] = None,
-    failures: Annotated[bool, typer.Option("--failures", help="Only with a score below 1.")] = False,
+    min_score: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Only attempts with at least this score.")
+    ] = None,
+    best: Annotated[
+        int | None, typer.Option(min=1, help="Only this many of the best attempts of each task.")
+    ] = None,
+    failures: Annotated[bool, typer.Option("--failures", help="Only attempts with a score below 1.")] = False,
     json: Json = False,
     output: Output = None,
 ) -> int:
-    """Write what the attempts of RUN handed in, or what their agents did, into DIR."""
+    """Write the submissions or the trajectories of RUN into DIR."""
     from groundup.api.submissions import export
     from groundup.cli.console import print_document, say
     from groundup.runs.training import ChosenEpisodes
@@ -85,14 +89,16 @@ def export(
 
 def ablate(
     run: Run,
-    ablation: Annotated[str, typer.Argument(metavar="ABLATION", help="Of the run's suite (dibench: see docs).")],
+    ablation: Annotated[
+        str, typer.Argument(metavar="ABLATION", help="Name of an ablation of the run's suite (docs/dibench.md).")
+    ],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FOLDER", help="Where the changed predictions go; a new folder."),
+        typer.Option("--output", "-o", metavar="FOLDER", help="New folder for the changed predictions."),
     ],
     json: Json = False,
 ) -> int:
-    """Write the submissions of RUN with one kind of mistake taken out, for `groundup evaluate -p FOLDER`."""
+    """Write the submissions of RUN with one kind of mistake corrected, to evaluate them again."""
     from groundup.api.submissions import ablate
     from groundup.cli.console import print_document, say
 
@@ -106,10 +112,10 @@ def ablate(
 
 
 def judge(run: Run, flags: JudgeFlags, dry_run: DryRun = False, json: Json = False) -> int:
-    """Let models score what the attempts of RUN handed in: repository, README and tests, by five criteria.
+    """Let models score the submissions of RUN: repository, README and tests, by five criteria.
 
-    Judgements lie in the run's folder and change no verdict. Those that are there already are not asked for again;
-    without -m they are only shown.
+    Judgements are kept in the run's folder and change no verdict. None is asked for twice; without -m they
+    are only shown.
     """
     from groundup.api import judging
     from groundup.cli.console import say

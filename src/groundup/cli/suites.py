@@ -47,7 +47,7 @@ def tasks(
     output: Output = None,
     json: Json = False,
 ) -> int:
-    """List the tasks of SUITE: what is at hand of each, and what the newest run of its oracle said."""
+    """List the tasks of SUITE: what this machine has of each, and what its reference scored last."""
     from groundup.cli.console import print_document, print_table
 
     if statistics:
