@@ -44,9 +44,7 @@ from groundup.runs.submissions import Named, read_assignments, submissions_of
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.records import Predictions, RunConfiguration, SubmissionsFrom
-
-STATIC = "static"
-"""The grader that suites name so reads submissions and runs nothing."""
+from groundup.suites.base import STATIC
 
 
 @dataclass(frozen=True)

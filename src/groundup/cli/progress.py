@@ -49,7 +49,7 @@ def words(event: Event) -> str:
     match event:
         case RunBegan(run_id=run, standing=now):
             done = f", {now.settled} of them done before" if now.settled else ""
-            return f"run {run}: {now.total} attempts{done}"
+            return f"run {run}: {now.total} attempt{'s' if now.total != 1 else ''}{done}"
         case AttemptBegan(attempt=attempt):
             return f"{attempt} began"
         case AttemptMade():

@@ -336,7 +336,8 @@ def _published(from_data: Path | None, settings: "Settings") -> "PublishedData":
     folder = from_data or data_folder("nl2repobench", settings)
     if folder is None:
         raise UsageError(
-            "there is no published data; `groundup data pull nl2repobench`, or name it by --from-data"
+            "this machine has no published data of nl2repobench; run `groundup data pull nl2repobench`, or name a "
+            "folder with --from-data"
         )
     return read_published(folder)
 

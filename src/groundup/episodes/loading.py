@@ -11,7 +11,7 @@ from groundup.episodes.equipment import Equipment
 from groundup.episodes.grading import Grading
 from groundup.episodes.records import EpisodeSpec
 from groundup.settings import Settings
-from groundup.suites.base import Grader, Suite, open_suite
+from groundup.suites.base import STATIC, Grader, Suite, open_suite
 
 
 def load_grading(spec: EpisodeSpec, equipment: Equipment, settings: Settings) -> Grading:
@@ -37,6 +37,11 @@ def find_grader(suite: Suite, name: str | None) -> Grader:
     try:
         return graders[name or suite.default_grader]
     except KeyError as error:
+        if name == STATIC:
+            raise UsageError(
+                f"{suite.name} has no grader that only reads submissions; leave out --no-exec, or choose from: "
+                f"{', '.join(sorted(graders))}"
+            ) from error
         raise UsageError(unknown("grader", name or suite.default_grader, graders)) from error
 
 

@@ -214,7 +214,9 @@ def _selected(
 ) -> list[str]:
     for name in (*(configuration.tasks or ()), *configuration.exclude):
         if name not in every and name.removeprefix("!") not in groups:
-            raise UsageError(unknown("task", name.removeprefix("!"), [*every, *groups]))
+            if name.startswith("!"):
+                raise UsageError(f"{configuration.suite} has no {unknown('group', name[1:], groups)}")
+            raise UsageError(unknown("task", name, [*every, *groups]))
     wanted = _members(_named(configuration) or usual, every, groups)
     selected = sorted(wanted - _members(configuration.exclude, every, groups))
     gone = [name for name in selected if name not in every]

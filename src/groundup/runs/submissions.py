@@ -184,8 +184,8 @@ def check_instructions(suite: str, tasks: Mapping[str, Task]) -> None:
     lacking = [name for name, task in tasks.items() if task.instruction is None]
     if lacking:
         raise UsageError(
-            f"the specification of {lacking[0]} is not at hand, so no agent can do it; "
-            f"`groundup data pull {suite}` brings it"
+            f"this machine has no specification of {lacking[0]}, which an agent needs; "
+            f"fetch it with `groundup data pull {suite}`"
         )
 
 
@@ -212,11 +212,15 @@ def submissions_of(suite_name: str, named: Named, settings: Settings) -> Referen
     references = open_suite(suite_name, settings).subjects
     if named.agent in references:
         if named != Named(agent=named.agent):
-            raise UsageError(f"{named.agent} is played by the suite: it takes no model, options or limits")
+            raise UsageError(f"{named.agent} is made by the suite itself and takes no model, options or limits")
         return References(which=named.agent)
     agents = catalog.names("agent")
     if ":" not in named.agent and named.agent not in agents:
         raise UsageError(unknown("agent", named.agent, [*references, *agents]))
+    if named.model is not None:
+        from groundup.models.settings import parse_name
+
+        parse_name(named.model)
     return Generated(
         agent=named.agent,
         options=named.agent_options,

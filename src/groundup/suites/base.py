@@ -25,6 +25,8 @@ from groundup.settings import Settings
 from groundup.suites.pulling import PublishedRelease, PublishedRepository
 from groundup.trees.fingerprints import Fingerprint
 
+STATIC = "static"
+"""The grader that suites name so reads submissions and runs nothing."""
 PATCH_FILE = "patch.diff"
 """The only file of a submission that was handed in as a unified diff."""
 
