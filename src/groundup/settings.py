@@ -10,8 +10,7 @@ from pydantic import Field, ValidationError
 from groundup.configuration import CONFIG_FILE, PREFIX, default_cache, environment, gathered
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
-from groundup.domain.plainly import plainly
-from groundup.domain.records import Record
+from groundup.domain.records import Record, plainly
 
 __all__ = ["CONFIG_FILE", "PREFIX", "Settings", "environment", "load"]
 

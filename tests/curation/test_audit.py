@@ -1,7 +1,6 @@
 """What the verdicts of an audit's runs say of a task."""
 
-from groundup.curation.audit import Audit, GradedAttempt, TaskAudit, TaskFacts, judged, page
-from groundup.curation.hidden_tests import Readings
+from groundup.curation.audit import Audit, GradedAttempt, Readings, TaskAudit, TaskFacts, judged, page
 from groundup.domain.verdicts import GraderIdentity, Score, Status, TestResult, Verdict
 
 

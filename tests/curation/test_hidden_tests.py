@@ -1,6 +1,6 @@
 """What can be read in hidden tests: those without a check, and names that the specification keeps to itself."""
 
-from groundup.curation.hidden_tests import read_hidden_tests
+from groundup.curation.audit import read_hidden_tests
 from groundup.suites.base import HiddenCode
 
 TESTS = """

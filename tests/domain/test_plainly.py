@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import Field, TypeAdapter, ValidationError
 
-from groundup.domain.plainly import plainly
-from groundup.domain.records import Record
+from groundup.domain.records import Record, plainly
 
 
 class Everything(Record):

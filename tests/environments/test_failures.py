@@ -13,13 +13,14 @@ from groundup.environments.failures import (
     BuildFailure,
     BuildFailureKind,
     LostConnectionError,
+    OutOfTimeError,
+    WorkTime,
     as_error,
     classify,
     condensed,
     out_of_time,
     repeated,
 )
-from groundup.environments.work_time import OutOfTimeError, WorkTime
 from groundup.registries.ledger import Trouble
 from groundup.sandbox.protocol import CommandResult, Ending
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import SubmissionError
+from groundup.environments.failures import OutOfTimeError, WorkTime
 from groundup.environments.local import LocalBuilder
 from groundup.environments.locking import Resolutions
 from groundup.environments.requests import Resolution, ResolvedRequest
-from groundup.environments.work_time import OutOfTimeError, WorkTime
 from groundup.sandbox.fake import FakeProvider
 from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
 from groundup.settings import Settings

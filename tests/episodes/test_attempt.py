@@ -12,7 +12,7 @@ from groundup.domain.verdicts import Score
 from groundup.episodes.attempt import AttemptTry
 from groundup.episodes.episode import Playing
 from groundup.episodes.loading import load_grading, suite_pins, task_pins
-from groundup.episodes.sinks import MemorySink
+from groundup.episodes.records import MemorySink
 from tests.episodes.theatre import Theatre, an_episode
 from tests.runs.toy_agent import ToyAgent
 

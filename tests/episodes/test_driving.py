@@ -11,8 +11,7 @@ from groundup.domain.limits import EpisodeLimits, Feedback
 from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import Score, Status
 from groundup.episodes.driving import DrivenEpisode, open_episode
-from groundup.episodes.records import EpisodeResult
-from groundup.episodes.sinks import MemorySink
+from groundup.episodes.records import EpisodeResult, MemorySink
 from tests.episodes.theatre import FOREVER, Theatre, an_episode
 from tests.runs.toy import BEHAVIOUR
 

@@ -1,10 +1,10 @@
-"""Tests of groundup.episodes.grading: what a busy machine may have decided is graded once more."""
+"""Tests of groundup.episodes.attempt: what a busy machine may have decided is graded once more."""
 
 import pytest
 
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
-from groundup.episodes.grading import fairly_graded
+from groundup.episodes.attempt import fairly_graded
 from groundup.sandbox.deadlines import note
 from groundup.sandbox.stopwatch import Reading, Stopwatch
 from groundup.suites.base import Graded

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from groundup.domain.tasks import Task
-from groundup.episodes.workspaces import Workspace
+from groundup.episodes.episode import Workspace
 from tests.runs.toy import ToySuite
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from groundup.domain.subjects import Subject
 from groundup.environments.requests import PythonEnvironment, PythonRequest
+from groundup.episodes.attempt import Grading
 from groundup.episodes.equipment import Equipment
-from groundup.episodes.grading import Grading
 from groundup.episodes.loading import load_grading
 from groundup.episodes.records import EpisodeSpec
 from groundup.sandbox.fake import FakeProvider, FakeSandbox, answer

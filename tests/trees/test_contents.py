@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.trees.contents import contents_of_archive, contents_of_folder
-from groundup.trees.fingerprints import prints_of
+from groundup.trees.fingerprints import contents_of_archive, contents_of_folder, prints_of
 
 CODE = inspect.getsource(textwrap).encode()
 

@@ -4,7 +4,7 @@ import pytest
 
 from groundup.grading.ci.actions import STAND_INS, inputs_of
 from groundup.workflows.expressions import Contexts
-from groundup.workflows.steps import PlacedStep, Setup, setup_of
+from groundup.workflows.jobs import PlacedStep, Setup, setup_of
 from groundup.workflows.workflow import Step
 
 VERSIONS = {"python-version", "node-version", "toolchain", "rust-version", "channel", "dotnet-version"}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from groundup.workflows.expressions import Contexts
-from groundup.workflows.steps import PlacedStep, contexts_of, placed_steps
+from groundup.workflows.jobs import PlacedStep, contexts_of, placed_steps
 from groundup.workflows.workflow import Workflow, read_workflow
 from tests.workflows.made import MadeTree
 

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from groundup.sandbox.composition import masked_folders
 from groundup.sandbox.protocol import Mount
-from groundup.trees.contents import Contents, contents_of_folder
-from groundup.trees.fingerprints import Fingerprint
+from groundup.trees.fingerprints import Contents, Fingerprint, contents_of_folder
 
 _SYSTEM = Path("/usr")
 _STANDARD_LIBRARY = re.compile(r"/lib(64)?/python3(\.\d+)?(?=/|$)")

@@ -14,8 +14,7 @@ from groundup.domain.conversations import TokenUsage
 from groundup.domain.errors import UsageError
 from groundup.domain.limits import EpisodeLimits as EpisodeLimits  # noqa: PLC0414 - part of this protocol
 from groundup.domain.names import unknown
-from groundup.domain.plainly import plainly
-from groundup.domain.records import Extension, Record
+from groundup.domain.records import Extension, Record, plainly
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Score

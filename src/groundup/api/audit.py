@@ -13,8 +13,17 @@ from pathlib import Path
 from groundup.api import requests
 from groundup.api.flags import AnyPath, Names, names
 from groundup.api.runs import finished
-from groundup.curation.audit import NOP, ORACLE, Audit, GradedAttempt, TaskAudit, TaskFacts, judged, page
-from groundup.curation.hidden_tests import read_hidden_tests
+from groundup.curation.audit import (
+    NOP,
+    ORACLE,
+    Audit,
+    GradedAttempt,
+    TaskAudit,
+    TaskFacts,
+    judged,
+    page,
+    read_hidden_tests,
+)
 from groundup.domain.errors import InfrastructureError, TaskError, UsageError
 from groundup.domain.names import unknown
 from groundup.domain.tasks import Task

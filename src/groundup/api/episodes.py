@@ -29,8 +29,7 @@ from groundup.episodes import driving
 from groundup.episodes.driving import DrivenEpisode, Observation
 from groundup.episodes.equipment import check_trust, equipment
 from groundup.episodes.loading import load_grading
-from groundup.episodes.records import EpisodeResult, EpisodeSpec
-from groundup.episodes.sinks import MemorySink
+from groundup.episodes.records import EpisodeResult, EpisodeSpec, MemorySink
 from groundup.settings import Settings
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import in_thread

@@ -32,7 +32,7 @@ from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import UsageError
 from groundup.domain.limits import EpisodeLimits, Feedback
 from groundup.domain.names import unknown
-from groundup.domain.plainly import plainly
+from groundup.domain.records import plainly
 from groundup.domain.subjects import AttemptKey
 from groundup.runs import api
 from groundup.runs.api import RunResult

@@ -183,7 +183,7 @@ def instance(
 def _language(text: str) -> "Language":
     from groundup.domain.errors import UsageError
     from groundup.domain.names import unknown
-    from groundup.suites.dibench.instances import LANGUAGES
+    from groundup.suites.dibench.dataset import LANGUAGES
 
     for known in LANGUAGES:
         if text.lower() == known:

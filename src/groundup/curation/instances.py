@@ -34,7 +34,7 @@ from groundup.manifests.records import DependencyKind, Language
 from groundup.settings import Settings
 from groundup.store.files import write_atomically
 from groundup.suites.base import Validation, open_suite
-from groundup.suites.dibench.instances import Instance, InstanceMetadata, as_lines, read_instances
+from groundup.suites.dibench.dataset import Instance, InstanceMetadata, as_lines, read_instances
 from groundup.suites.dibench.patches import PatchError, apply_to_file, parse_patch
 from groundup.trees.removal import remove_tree
 from groundup.workflows.matrix import flat, pinned

@@ -1,8 +1,13 @@
-"""The base of every record (frozen, and strict about unknown fields), and the base of what users may add."""
+"""The bases of records and of what users may add, and what is wrong with a value, in plain words."""
 
 from abc import ABC
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 
 class Record(BaseModel):
@@ -24,3 +29,68 @@ class Extension(ABC):  # noqa: B024 - what is abstract is up to the bases that d
             marked = getattr(found, "fget", found) if isinstance(found, property) else found
             if getattr(marked, "__override__", False) and not any(hasattr(base, name) for base in cls.__bases__):
                 raise TypeError(f"{cls.__name__}.{name} is marked @override, but no base class has {name!r}")
+
+
+_WORDS = {
+    "missing": "it is missing",
+    "extra_forbidden": "nothing is known by this name",
+    "int": "must be a whole number",
+    "float": "must be a number",
+    "decimal": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool": "must be true or false",
+    "string": "must be text",
+    "bytes": "must be text",
+    "path": "must be a path",
+    "dict": "must be a table of keys and values",
+    "mapping": "must be a table of keys and values",
+    "model": "must be a table of keys and values",
+    "dataclass": "must be a table of keys and values",
+    "list": "must be a list",
+    "tuple": "must be a list",
+    "set": "must be a list",
+    "frozen_set": "must be a list",
+    "datetime": "must be a date with a time",
+    "date": "must be a date",
+    "json": "is not valid JSON",
+    "none": "must be left out",
+    "url": "must be an address",
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "multiple_of": "must be a multiple of {multiple_of}",
+    "literal_error": "must be {expected}",
+    "enum": "must be {expected}",
+    "string_pattern_mismatch": "does not match {pattern}",
+    "string_too_short": "must not be empty",
+    "too_short": "has too few items",
+    "string_too_long": "is too long",
+    "too_long": "has too many items",
+    "union_tag_invalid": "must be of a known kind: {expected_tags}",
+    "union_tag_not_found": "must name its kind",
+    "value_error": "{error}",
+    "assertion_error": "{error}",
+}
+"""By the type of error, or by the first words of it."""
+
+
+def plainly(error: "ErrorDetails") -> str:
+    """Say what is wrong with a value that a check refused."""
+    kind, context = error["type"], error.get("ctx") or {}
+    words = _WORDS.get(kind) or _WORDS.get(_family(kind))
+    return _filled(words, context) if words else "is not what is expected here"
+
+
+def _family(kind: str) -> str:
+    """Return `int` for `int_parsing` and `int_type`, and so on: the longest beginning that is known."""
+    parts = kind.split("_")
+    starts = ("_".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((start for start in starts if start in _WORDS), "")
+
+
+def _filled(words: str, context: Mapping[str, object]) -> str:
+    try:
+        return words.format_map(context)
+    except (KeyError, ValueError):
+        return "is not what is expected here"

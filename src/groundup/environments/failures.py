@@ -1,4 +1,4 @@
-"""Why an environment could not be built, and who is to blame: the task, the submission or the infrastructure.
+"""Trying to build: within the time for it, again where that may help, and who is to blame for a failure.
 
 Reads what the build printed, how it ended and what the gateway could not give. The gateway's own record comes
 first: nothing inside can write to it. Where only the build's words say that a connection was lost, and code of a
@@ -6,8 +6,10 @@ submission could have written them, the build is done again: what a machine did 
 and a submission that forges such words is graded in the end.
 """
 
+import os
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -24,10 +26,46 @@ from groundup.domain.errors import (
 )
 from groundup.domain.records import Record
 from groundup.environments.requests import Layer
-from groundup.environments.work_time import OutOfTimeError, WorkTime
 from groundup.registries.ledger import Trouble
 from groundup.registries.shared_work import SharedWork
-from groundup.sandbox.protocol import CommandResult, Ending
+from groundup.sandbox.deadlines import limited
+from groundup.sandbox.protocol import CommandResult, Ending, Sandbox
+
+BUILDS_AT_ONCE = max(2, os.cpu_count() or 1)
+"""How many builds of a kind work; further ones wait for a turn."""
+
+
+class OutOfTimeError(SubmissionError):
+    """What a submission wants installed takes longer than it may."""
+
+
+class WorkTime:
+    """Seconds for one piece of work that may be done in several parts."""
+
+    def __init__(self, limit_s: float | None = None, what: str = "work") -> None:
+        self._limit_s = limit_s
+        self._what = what
+        self._spent_s = 0.0
+
+    def restart(self) -> None:
+        """Give the work its whole time again: what it has done is lost through no fault of its own."""
+        self._spent_s = 0.0
+
+    @asynccontextmanager
+    async def running(self, sandbox: Sandbox) -> AsyncIterator[None]:
+        """Let the clock of *sandbox* run, where it is done; raises `OutOfTimeError` where the limit is reached."""
+        stopwatch = sandbox.stopwatch()
+        left_s = None if self._limit_s is None else max(0.0, self._limit_s - self._spent_s)
+        try:
+            async with limited(stopwatch, left_s) as scope:
+                yield
+        except TimeoutError as error:
+            if not scope.expired():
+                raise
+            raise OutOfTimeError(f"{self._what}: not done within {self._limit_s:.0f} s") from error
+        finally:
+            self._spent_s += stopwatch.passed_s()
+
 
 Asker = Literal["recipe", "submission", "agent"]
 """`agent`: a program that the user named, to be installed as an agent."""

@@ -10,7 +10,15 @@ from pathlib import Path
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.limits import Limits
-from groundup.environments.failures import Builds, as_error, out_of_time, repeated
+from groundup.environments.failures import (
+    BUILDS_AT_ONCE,
+    Builds,
+    OutOfTimeError,
+    WorkTime,
+    as_error,
+    out_of_time,
+    repeated,
+)
 from groundup.environments.layers import Built, LayerStore
 from groundup.environments.maven_layers import (
     BUILD_LIMITS,
@@ -36,7 +44,6 @@ from groundup.environments.requests import (
     MavenRequest,
 )
 from groundup.environments.toolchains import find_jdk, find_maven
-from groundup.environments.work_time import BUILDS_AT_ONCE, OutOfTimeError, WorkTime
 from groundup.registries.client import FileFound
 from groundup.registries.lending import RegistryLending
 from groundup.registries.maven.client import is_metadata, maven_settings

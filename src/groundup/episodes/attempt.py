@@ -1,16 +1,237 @@
-"""One try at an attempt: make or take in the submission, grade it, and say what came of it. Records no verdict."""
+"""One try at an attempt: a submission is made or taken in, graded whatever fails on the way, and reported.
 
+Limits leave out what the machine kept from a guest, but tests have limits of their own, by the clock on the wall.
+"""
+
+import errno
+import platform
+import re
+import traceback
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
+from groundup.domain.digests import digest_of
+from groundup.domain.errors import (
+    DiskFullError,
+    InfrastructureError,
+    MachineError,
+    NetworkError,
+    SubmissionError,
+    TaskError,
+    UsageError,
+)
 from groundup.domain.subjects import Outcome, Submission
-from groundup.domain.verdicts import Status
-from groundup.episodes.grading import Grading, Phase, full_disk_named
-from groundup.episodes.records import EpisodeResult
-from groundup.episodes.sinks import EpisodeSink
+from groundup.domain.tasks import Task
+from groundup.domain.verdicts import GraderIdentity, Reason, Stage, Status, Verdict
+from groundup.episodes.equipment import Equipment
+from groundup.episodes.records import EpisodeResult, EpisodeSink
+from groundup.grading.bench import Bench
+from groundup.grading.deciding import code_digest
+from groundup.models.protocol import BudgetSpentError, RequestRejectedError, UnusableModelError
+from groundup.sandbox.deadlines import starvation_noted
 from groundup.store.verdict_cache import VerdictCache
-from groundup.suites.base import Graded
+from groundup.suites.base import Graded, Grader, Suite
+
+_NOTICED = 0.1
+"""Of what ran in sandboxes, the share that was waiting for processors; less is no reason to doubt a limit."""
+_HEAVY = 2 / 3
+"""Everything took three times as long as it would alone: tests' own limits may have been passed."""
+_OF_TIME = re.compile(r"time[sd]?[ _-]?out|deadline|too (?:slow|long)|longer than|within \d", re.IGNORECASE)
+
+
+async def fairly_graded(grade: Callable[[str], Awaitable[Graded]]) -> Graded:
+    """Return what *grade* makes of a submission, in a place of the given name; asked twice where load may decide.
+
+    Raises `InfrastructureError` when the second time was no quieter and had another result, or one of time.
+    """
+    first, starved = await _noted(grade, "grading")
+    if not _is_doubtful(first.verdict, starved):
+        return first
+    again, starved = await _noted(grade, "grading-again")
+    if not _is_doubtful(again.verdict, starved):
+        return again
+    is_fair = (first.verdict.by_time and again.verdict.by_time) or not _mentions_time(again)
+    if is_fair and _lost(first) == _lost(again):
+        return again.model_copy(update={"verdict": again.verdict.model_copy(update={"cacheable": False})})
+    raise InfrastructureError(
+        f"the machine was too busy to tell: {_in_figures(first.verdict)}, then {_in_figures(again.verdict)}; "
+        "resume the run when it is quieter, or with fewer `--jobs`"
+    )
+
+
+async def _noted(grade: Callable[[str], Awaitable[Graded]], place: str) -> tuple[Graded, float]:
+    with starvation_noted() as noted:
+        graded = await grade(place)
+    share = round(noted.share, 3)
+    if share < _NOTICED:
+        return graded, share
+    verdict = graded.verdict.model_copy(update={"facts": {**graded.verdict.facts, "starved": share}})
+    return graded.model_copy(update={"verdict": verdict}), share
+
+
+def _is_doubtful(verdict: Verdict, starved: float) -> bool:
+    if verdict.status is not Status.GRADED or verdict.score is None or verdict.score.value is None:
+        return False
+    if verdict.by_time:
+        return starved >= _NOTICED
+    return verdict.score.value < 1 and starved >= _HEAVY
+
+
+def _lost(graded: Graded) -> Mapping[str, object]:
+    """Return what was lost, in a form that can be compared."""
+    missed = sorted(test.id for test in graded.tests if test.expected and test.outcome != "passed")
+    return {"score": graded.verdict.score, "tests": missed}
+
+
+def _mentions_time(graded: Graded) -> bool:
+    messages = [test.message for test in graded.tests if test.expected and test.outcome != "passed"]
+    messages += [reason.message for reason in graded.verdict.reasons]
+    return any(_OF_TIME.search(message) for message in messages)
+
+
+def _in_figures(verdict: Verdict) -> str:
+    score = verdict.score
+    return f"{score.numerator:g} of {score.denominator:g}" if score else verdict.status.value
+
+
+Room = Callable[[], AbstractAsyncContextManager[None]]
+"""What is entered before heavy work begins; a scheduler waits there for its turn."""
+
+
+class Phase(Enum):
+    """How far an attempt is: it decides whose fault an error is."""
+
+    INTAKE = "intake"
+    MAKING = "making"
+    GRADING = "grading"
+
+
+@dataclass(frozen=True)
+class Grading:
+    """How submissions of one task are graded: by what, with what, and when."""
+
+    suite: Suite
+    task: Task
+    grader: Grader
+    equipment: Equipment
+    timeout_s: float | None = None
+    """Overrides the recipe's test timeout."""
+    room: Room = nullcontext
+
+    def bench(self, scratch: Path) -> Bench:
+        """Return a grader's tools around a new folder *scratch*."""
+        scratch.mkdir()
+        return self.equipment.bench(scratch, self.timeout_s)
+
+    async def grade(self, tree: Path, scratch: Path) -> Graded:
+        """Grade *tree* with workings in the folder *scratch*, again where a busy machine may have decided.
+
+        Raises what `failed` turns into verdicts.
+        """
+
+        async def grade(place: str) -> Graded:
+            bench = self.bench(scratch / place)
+            graded = await self.grader.grade(self.task, tree, bench)
+            _check_reached(graded.verdict, bench)
+            return graded
+
+        return await fairly_graded(grade)
+
+    async def key(self, submission: Submission, index: int, scratch: Path) -> Mapping[str, object]:
+        """Return everything that decides the verdict. Limits are part of the task."""
+        grader = self.grader
+        bench = self.bench(scratch)
+        layers = await grader.layers(self.task, bench)
+        return {
+            "submission": submission.digest,
+            "task": self.task.graded_digest,
+            "suite": [self.suite.name, self.suite.version],
+            "grader": [grader.name, grader.version, digest_of(grader.identity(self.task))],
+            "code": code_digest(type(grader).__module__),
+            "layers": dict(layers),
+            "timeout_s": self.timeout_s,
+            "sandbox": dict(self.equipment.provider.identity()),
+            "architecture": platform.machine(),
+            "repetition": index,
+        }
+
+    def failed(self, error: Exception, phase: Phase) -> tuple[Graded, bool]:
+        """Return the verdict on an attempt that ended by *error*, and whether trying again soon may help.
+
+        Raises *error* where it stops more than this attempt: a full disk, spent money, a model that cannot be
+        used, and an agent that the user named and that cannot work.
+        """
+        match error:
+            case DiskFullError() | BudgetSpentError() | UnusableModelError():
+                raise error
+            case UsageError() if phase is Phase.MAKING:
+                raise error
+            case SubmissionError():
+                stage = Stage.INSTALL if phase is Phase.GRADING else Stage.INTAKE
+                return self.zero(stage, error)
+            case TaskError():
+                return self._infrastructure(f"the task is at fault: {error}", error), False
+            case InfrastructureError():
+                lasting = isinstance(error, MachineError | RequestRejectedError)
+                return self._infrastructure(str(error), error), not lasting
+            case _:
+                who = "agent" if phase is Phase.MAKING else "grader"
+                message = f"the {who} crashed: {type(error).__name__}: {error}"
+                return self._infrastructure(message, error), False
+
+    def zero(self, stage: Stage, error: SubmissionError) -> tuple[Graded, bool]:
+        """Return a verdict of 0 for a submission that is at fault; a zero needs the task's denominator."""
+        try:
+            return self.grader.zero(self.task, Reason(stage=stage, message=_sentence(error))), True
+        except TaskError as fault:
+            return self.failed(fault, Phase.GRADING)
+
+    def _infrastructure(self, message: str, error: Exception) -> Graded:
+        verdict = Verdict(
+            status=Status.INFRASTRUCTURE,
+            score=None,
+            reasons=(Reason(stage=Stage.ENVIRONMENT, message=_sentence(message)),),
+            grader=GraderIdentity(
+                name=self.grader.name,
+                version=self.grader.version,
+                data_version=self.task.data_version,
+                environment="none",
+            ),
+            cacheable=False,
+        )
+        trace = "".join(traceback.format_exception(error)).encode(errors="backslashreplace")
+        return Graded(verdict=verdict, logs={"infrastructure.log": trace})
+
+
+def _check_reached(verdict: Verdict, bench: Bench) -> None:
+    """Raise `NetworkError` where points were lost and a registry did not give what the submission asked for."""
+    trouble = bench.unreached()
+    if trouble is not None and verdict.score is not None and verdict.score.value != 1:
+        raise NetworkError(
+            f"points were lost while {trouble.name or 'a package'} could not be fetched: {trouble.message}"
+        )
+
+
+def _sentence(error: object) -> str:
+    text = " ".join(str(error).encode(errors="backslashreplace").decode().split())
+    return text if len(text) <= 400 else text[:397] + "..."
+
+
+@contextmanager
+def full_disk_named() -> Iterator[None]:
+    """Raise a full disk, wherever it was met, as `DiskFullError`."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise DiskFullError(
+            f"no room left on the disk ({error.filename or 'unknown place'}); free some"
+        ) from error
 
 
 class SubmissionMaker(Protocol):

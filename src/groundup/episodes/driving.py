@@ -24,11 +24,9 @@ from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome, Submission
 from groundup.domain.tasks import Task
-from groundup.episodes.attempt import AttemptTry
+from groundup.episodes.attempt import AttemptTry, Grading, Phase
 from groundup.episodes.episode import Episode
-from groundup.episodes.grading import Grading, Phase
-from groundup.episodes.records import EpisodeResult, EpisodeSpec
-from groundup.episodes.sinks import EpisodeSink, MemorySink
+from groundup.episodes.records import EpisodeResult, EpisodeSink, EpisodeSpec, MemorySink
 from groundup.sandbox.protocol import WORKSPACE
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import in_thread

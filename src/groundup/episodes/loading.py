@@ -6,9 +6,9 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.tasks import Task
+from groundup.episodes.attempt import Grading
 from groundup.episodes.episode import withheld_from
 from groundup.episodes.equipment import Equipment
-from groundup.episodes.grading import Grading
 from groundup.episodes.records import EpisodeSpec
 from groundup.settings import Settings
 from groundup.suites.base import STATIC, Grader, Suite, open_suite

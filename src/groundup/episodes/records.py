@@ -1,13 +1,20 @@
-"""What an attempt is decided by, and what comes of it."""
+"""What an attempt is decided by, what comes of it, and where it leaves things as they arise."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Protocol
 
 from pydantic import Field, JsonValue
 
+from groundup.agents.base import Trajectory
 from groundup.domain.digests import digest_of
 from groundup.domain.limits import EpisodeLimits, Feedback
 from groundup.domain.names import Name
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey, Outcome, Subject, Submission
 from groundup.suites.base import Graded
+from groundup.trees.removal import remove_tree
 
 
 class EpisodeSpec(Record):
@@ -49,3 +56,82 @@ class EpisodeResult(Record):
     """Whether the verdict was found in the verdict cache."""
     repeatable: bool = True
     """Whether trying again soon may help where the verdict does not settle the attempt."""
+
+
+class EpisodeSink(Protocol):
+    """Where one attempt leaves things as they arise; a later try finds there what an earlier one left."""
+
+    submission: Path
+    """The tree that was handed in, once `incoming` has been left."""
+
+    def made(self) -> Submission | None:
+        """Return the record of a submission that is there in full; None where it must be made again."""
+        ...
+
+    def incoming(self) -> AbstractContextManager[Path]:
+        """Give an empty folder to fill; on success it becomes `submission`, otherwise it is removed."""
+        ...
+
+    def write_record(self, submission: Submission) -> None:
+        """Record that `submission` is complete."""
+        ...
+
+    def trajectory(self) -> AbstractContextManager[Trajectory]:
+        """Open the record of what is done, to append to it."""
+        ...
+
+    def keep_agent_log(self, name: str, content: bytes) -> None:
+        """Keep what an agent printed or logged itself."""
+        ...
+
+
+class MemorySink:
+    """Keeps everything in memory but the tree, which lies at *submission*. For one attempt, tried once or more."""
+
+    def __init__(self, submission: Path) -> None:
+        self.submission = submission
+        self.steps: list[dict[str, JsonValue]] = []
+        self.logs: dict[str, bytes] = {}
+        self._record: Submission | None = None
+
+    def made(self) -> Submission | None:
+        """Return what was handed in."""
+        return self._record
+
+    @contextmanager
+    def incoming(self) -> Iterator[Path]:
+        """Give the empty folder; it is removed again after an error."""
+        remove_tree(self.submission)
+        self.submission.mkdir(parents=True)
+        try:
+            yield self.submission
+        except BaseException:
+            remove_tree(self.submission)
+            raise
+
+    def write_record(self, submission: Submission) -> None:
+        """Remember it."""
+        self._record = submission
+
+    @contextmanager
+    def trajectory(self) -> Iterator[Trajectory]:
+        """Give the steps of this try."""
+        yield _Steps(self.steps)
+
+    def keep_agent_log(self, name: str, content: bytes) -> None:
+        """Remember it."""
+        self.logs[name] = content
+
+
+class _Steps:
+    """Appends to a list; what was in it at the beginning is of earlier tries."""
+
+    def __init__(self, steps: list[dict[str, JsonValue]]) -> None:
+        self._steps = steps
+        self._earlier = tuple(steps)
+
+    def append(self, kind: str, **fields: JsonValue) -> None:
+        self._steps.append({"kind": kind, **fields})
+
+    def recorded(self) -> tuple[Mapping[str, JsonValue], ...]:
+        return self._earlier

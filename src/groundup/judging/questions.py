@@ -19,8 +19,7 @@ from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr, Valida
 
 from groundup.domain.conversations import ChatRequest, Message
 from groundup.domain.digests import digest_of
-from groundup.domain.plainly import plainly
-from groundup.domain.records import Record
+from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import AttemptKey
 from groundup.models.prices import estimated_text_tokens
 from groundup.store.judgements import Criterion, Judgement, Matter, Opinion

@@ -28,8 +28,7 @@ from pydantic import Field, JsonValue, ValidationError
 
 from groundup.domain.conversations import ChatRequest, Message, TokenUsage
 from groundup.domain.errors import UsageError
-from groundup.domain.plainly import plainly
-from groundup.domain.records import Record
+from groundup.domain.records import Record, plainly
 from groundup.models.asking.chat import message_document, request_document
 from groundup.models.endpoint import ModelEndpoint
 from groundup.models.protocol import BudgetSpentError

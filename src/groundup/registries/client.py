@@ -20,8 +20,7 @@ from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.settings import RegistrySettings
 from groundup.registries.shared_work import SharedWork
 from groundup.registries.upstream import PAGE_BYTES, Upstream, UpstreamReply, shown
-from groundup.trees.contents import Contents, contents_of_archive
-from groundup.trees.fingerprints import packed, unpacked
+from groundup.trees.fingerprints import Contents, contents_of_archive, packed, unpacked
 
 P = TypeVar("P")
 S = TypeVar("S", bound=RegistrySettings)

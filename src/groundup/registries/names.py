@@ -16,8 +16,7 @@ from pydantic import Field, ValidationError
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, NetworkError, UsageError
-from groundup.domain.plainly import plainly
-from groundup.domain.records import Record
+from groundup.domain.records import Record, plainly
 from groundup.languages import LANGUAGES
 from groundup.registries.cache import FetchCache
 from groundup.trees.walking import LARGE, read_regular

@@ -15,8 +15,7 @@ from pydantic import ValidationError
 
 from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name, unknown
-from groundup.domain.plainly import plainly
-from groundup.domain.records import Record
+from groundup.domain.records import Record, plainly
 from groundup.episodes.equipment import check_trust
 from groundup.runs.execution import RunJob, execute, refuse
 from groundup.runs.interrupts import EXIT_CODE, StopSignal

@@ -14,8 +14,7 @@ from pathlib import Path
 from pydantic import Field, JsonValue, ValidationError
 
 from groundup.domain.errors import SubmissionError, UsageError
-from groundup.domain.plainly import plainly
-from groundup.domain.records import Record
+from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import AttemptKey
 from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder

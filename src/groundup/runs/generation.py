@@ -13,10 +13,9 @@ from pydantic import ValidationError
 from groundup.agents.trajectories import paid_for
 from groundup.domain.conversations import TokenUsage
 from groundup.domain.errors import TaskError, UsageError
-from groundup.domain.plainly import plainly
-from groundup.domain.records import Record
+from groundup.domain.records import Record, plainly
 from groundup.domain.tasks import Task
-from groundup.episodes.workspaces import Workspace
+from groundup.episodes.episode import Workspace
 from groundup.models.protocol import ChatModel
 from groundup.runs.plan import RunOptions, RunPlan
 from groundup.runs.submissions import GeneratedSource, SubmissionOrigin

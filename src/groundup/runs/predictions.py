@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 from groundup.domain.digests import digest_bytes, digest_of
 from groundup.domain.errors import SubmissionError, UsageError
 from groundup.domain.names import unknown
-from groundup.domain.plainly import plainly
+from groundup.domain.records import plainly
 from groundup.domain.subjects import AttemptKey, Provenance, Submission
 from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench

@@ -9,10 +9,9 @@ from pathlib import Path
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.limits import Effort
 from groundup.domain.subjects import AttemptKey, Outcome, Submission
-from groundup.episodes.attempt import AttemptTry, SubmissionMaker
+from groundup.episodes.attempt import AttemptTry, Grading, Phase, SubmissionMaker
 from groundup.episodes.episode import Playing
 from groundup.episodes.equipment import Equipment
-from groundup.episodes.grading import Grading, Phase
 from groundup.episodes.records import EpisodeResult
 from groundup.runs.generation import Generation
 from groundup.runs.plan import RunOptions, RunPlan

@@ -14,8 +14,7 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, SubmissionError, UsageError
 from groundup.domain.limits import EpisodeLimits, Feedback
 from groundup.domain.names import unknown
-from groundup.domain.plainly import plainly
-from groundup.domain.records import Record
+from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import AttemptKey, Outcome, Provenance, Submission
 from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench

@@ -17,9 +17,9 @@ from groundup.domain.errors import InfrastructureError
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
+from groundup.episodes.attempt import Grading, Phase, Room
 from groundup.episodes.driving import DrivenEpisode, open_episode
 from groundup.episodes.equipment import Equipment
-from groundup.episodes.grading import Grading, Phase, Room
 from groundup.episodes.records import EpisodeResult
 from groundup.runs.plan import RunPlan
 from groundup.store.folder import RunWriter

@@ -15,8 +15,7 @@ from typing import Self, TypeVar
 from pydantic import JsonValue, ValidationError
 
 from groundup.domain.errors import InfrastructureError, UsageError
-from groundup.domain.plainly import plainly
-from groundup.domain.records import Record
+from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import TestResult, Verdict
 from groundup.store.attempts import AttemptFolder, AttemptWriter

@@ -14,8 +14,8 @@ from groundup.curation.locating import locate, read_workflows
 from groundup.domain.errors import TaskError
 from groundup.grading.ci.plan import PlannedJob
 from groundup.grading.ci.records import JobRequest, UnsupportedJobError
+from groundup.suites.dibench.dataset import Instance, InstanceMetadata
 from groundup.suites.dibench.execution_files import job_command
-from groundup.suites.dibench.instances import Instance, InstanceMetadata
 from groundup.workflows.jobs import JobReader
 from groundup.workflows.matrix import flat, legs
 from groundup.workflows.runners import Purpose

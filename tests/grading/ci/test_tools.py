@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from groundup.grading.ci.plan import DEFAULT_PYTHON, python_asked_by_file, python_minors, substitute, tools_of
 from groundup.grading.ci.records import Obstacle
 from groundup.workflows.expressions import Contexts
-from groundup.workflows.steps import PlacedStep, placed_steps
+from groundup.workflows.jobs import PlacedStep, placed_steps
 from groundup.workflows.workflow import read_workflow
 from tests.workflows.made import MadeTree
 

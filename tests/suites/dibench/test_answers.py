@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from groundup.suites.dibench.answers import answer, submitted
-from groundup.suites.dibench.dataset import InstanceProblem, InstanceSet, read_dataset
-from groundup.suites.dibench.instances import Instance
+from groundup.suites.dibench.dataset import Instance, InstanceProblem, InstanceSet, read_dataset
 from groundup.suites.dibench.metrics import MatchCounts, score_instance
 from tests.suites.dibench.made import PYTHON_ORIGINAL, diff, instance, write_tree
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from groundup.suites.dibench.dataset import Instance, InstanceMetadata
 from groundup.suites.dibench.execution import ExecutionGrader
-from groundup.suites.dibench.instances import Instance, InstanceMetadata
 
 DAY = "2024-03-01"
 

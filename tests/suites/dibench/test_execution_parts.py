@@ -11,7 +11,7 @@ from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Statu
 from groundup.sandbox.deadlines import note
 from groundup.sandbox.stopwatch import Reading, Stopwatch
 from groundup.suites.dibench.answers import Edited, original, submitted
-from groundup.suites.dibench.dataset import InstanceProblem, InstanceSet, read_dataset
+from groundup.suites.dibench.dataset import Instance, InstanceProblem, InstanceSet, read_dataset
 from groundup.suites.dibench.execution_files import executed_files, job_command
 from groundup.suites.dibench.execution_validity import (
     Which,
@@ -21,7 +21,6 @@ from groundup.suites.dibench.execution_validity import (
     read_validity,
     valid_ids,
 )
-from groundup.suites.dibench.instances import Instance
 from tests.suites.dibench.made import INSTANCES, diff, instance, write_dataset, write_tree
 
 

@@ -6,7 +6,7 @@ import textwrap
 import zipfile
 from pathlib import Path
 
-from groundup.suites.nl2repobench.carriers import _copy_in, carriers
+from groundup.suites.nl2repobench.auditing import _copy_in, carriers
 from groundup.trees.fingerprints import Fingerprint
 
 CODE = inspect.getsource(textwrap).encode()

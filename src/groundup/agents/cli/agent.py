@@ -13,16 +13,22 @@ from typing_extensions import override
 
 from groundup.agents.absence import brought_along
 from groundup.agents.base import Agent, AgentResult, Assignment
-from groundup.agents.cli.exchanges import Exchanges, open_gateway, watched, with_paid
 from groundup.agents.cli.preset import Chosen, choose, fill
-from groundup.agents.cli.results import Finished, kept_files, outcome_of
+from groundup.agents.cli.results import (
+    Exchanges,
+    Finished,
+    kept_files,
+    open_gateway,
+    outcome_of,
+    watched,
+    with_paid,
+)
 from groundup.agents.resuming import Clock
 from groundup.agents.workplace import HOME, Furnishing, LanguageTools, home_of, open_workplace
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.limits import Limits
-from groundup.domain.plainly import plainly
-from groundup.domain.records import Record
+from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
 from groundup.environments.requests import EnvironmentBuilder, InstalledProgram

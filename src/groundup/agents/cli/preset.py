@@ -16,8 +16,7 @@ from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
-from groundup.domain.plainly import plainly
-from groundup.domain.records import Record
+from groundup.domain.records import Record, plainly
 from groundup.environments.requests import ProgramRequest
 from groundup.trees.walking import read_regular
 

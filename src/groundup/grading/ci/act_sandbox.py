@@ -31,8 +31,8 @@ from groundup.grading.ci.relay import Relay
 from groundup.grading.ci.shim import PORT
 from groundup.sandbox.composition import INSIDE, PYTHON
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Mount, Sandbox, SandboxSpec
+from groundup.workflows.jobs import PlacedStep, contexts_of
 from groundup.workflows.matrix import Leg
-from groundup.workflows.steps import PlacedStep, contexts_of
 from groundup.workflows.workflow import Job, Workflow, WorkflowError, read_yaml, steps_of
 
 RUNNER = "ubuntu-latest"

@@ -15,8 +15,8 @@ from groundup.domain.records import Record
 from groundup.grading.ci.records import Obstacle
 from groundup.workflows.commands import program_of, simple_commands
 from groundup.workflows.expressions import Contexts
+from groundup.workflows.jobs import PlacedStep, contexts_of, placed_steps
 from groundup.workflows.matrix import Leg
-from groundup.workflows.steps import PlacedStep, contexts_of, placed_steps
 from groundup.workflows.tree import RepositoryTree
 from groundup.workflows.workflow import Job, Step, Workflow, read_yaml
 

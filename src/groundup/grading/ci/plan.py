@@ -7,9 +7,8 @@ from pathlib import PurePosixPath
 from groundup.domain.records import Record
 from groundup.grading.ci.actions import JobNeeds, needs_of, parse_uses, stub_of
 from groundup.grading.ci.records import JobRequest, Obstacle, UnsupportedJobError
-from groundup.workflows.jobs import JobReader
+from groundup.workflows.jobs import JobReader, PlacedStep, SetupKind, setup_of
 from groundup.workflows.matrix import Leg, pinned
-from groundup.workflows.steps import PlacedStep, SetupKind, setup_of
 from groundup.workflows.tree import FolderTree
 from groundup.workflows.workflow import Job, Workflow, WorkflowError, read_workflow
 

@@ -13,11 +13,18 @@ from pydantic import Field
 from groundup.domain.errors import SubmissionError, UsageError, reading_submission
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
-from groundup.environments.failures import TRIES, BuildFailure, BuildFailureKind, as_error, out_of_time
+from groundup.environments.failures import (
+    TRIES,
+    BuildFailure,
+    BuildFailureKind,
+    OutOfTimeError,
+    WorkTime,
+    as_error,
+    out_of_time,
+)
 from groundup.environments.java_builder import JavaBuilder
 from groundup.environments.maven_layers import MavenSandbox, memory_options
 from groundup.environments.requests import JavaToolchain, MavenRepository, MavenRequest, is_project_file
-from groundup.environments.work_time import OutOfTimeError, WorkTime
 from groundup.grading.bench import Bench
 from groundup.grading.services.records import InstallOutcome, Lifecycle
 from groundup.trees.limits import printable

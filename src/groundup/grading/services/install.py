@@ -16,8 +16,8 @@ from pydantic import Field
 
 from groundup.domain.errors import SubmissionError, reading_submission
 from groundup.domain.records import Record
+from groundup.environments.failures import OutOfTimeError
 from groundup.environments.requests import PythonEnvironment, PythonRequest, ResolvedRequest
-from groundup.environments.work_time import OutOfTimeError
 from groundup.grading.bench import Bench
 from groundup.grading.services.records import InstallOutcome, Lifecycle
 from groundup.trees.limits import printable

@@ -10,8 +10,17 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from groundup.manifests.csharp.containers import Container, declaring_comments, new_element
-from groundup.manifests.csharp.xml_tree import Attribute, Element, escaped, parse, readable, unescaped
+from groundup.manifests.csharp.xml_tree import (
+    Attribute,
+    Container,
+    Element,
+    declaring_comments,
+    escaped,
+    new_element,
+    parse,
+    readable,
+    unescaped,
+)
 from groundup.manifests.editing import Edit, Span, Text
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, Note, SectionKey
 from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section

@@ -4,8 +4,15 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from groundup.manifests.csharp.containers import Container, declaring_comments, new_element
-from groundup.manifests.csharp.xml_tree import Element, escaped, parse, readable
+from groundup.manifests.csharp.xml_tree import (
+    Container,
+    Element,
+    declaring_comments,
+    escaped,
+    new_element,
+    parse,
+    readable,
+)
 from groundup.manifests.editing import Edit, Text
 from groundup.manifests.records import Dependency, DependencyKind, Language, SectionKey
 from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from groundup.domain.conversations import ChatRequest
-from groundup.domain.plainly import plainly
-from groundup.domain.records import Record
+from groundup.domain.records import Record, plainly
 from groundup.models.asking.forms import parse_json
 
 Document = dict[str, JsonValue]

@@ -14,8 +14,7 @@ from pydantic import AfterValidator, Field, JsonValue, ValidationError
 
 from groundup.domain.conversations import ChatRequest
 from groundup.domain.errors import UsageError
-from groundup.domain.plainly import plainly
-from groundup.domain.records import Record
+from groundup.domain.records import Record, plainly
 from groundup.trees.walking import LARGE, read_regular
 
 FailureName = Literal[

@@ -25,8 +25,7 @@ from groundup.sandbox.launcher.limits import (
     processes_below,
     take_census,
 )
-from groundup.sandbox.launcher.placing import Placer
-from groundup.sandbox.launcher.spawning import Identity, Spawn, become_sandbox, fork, make_network
+from groundup.sandbox.launcher.spawning import Identity, Placer, Spawn, become_sandbox, fork, make_network
 from groundup.sandbox.launcher.workspaces import take_back
 from groundup.sandbox.stopwatch import PATIENCE
 

@@ -21,9 +21,8 @@ from groundup.grading.ci.records import JOB_LIMITS, JobRequest, JobResult, Unsup
 from groundup.languages import LANGUAGES
 from groundup.suites.base import Graded, Grader
 from groundup.suites.dibench.answers import Edited, answer, submitted
-from groundup.suites.dibench.dataset import InstanceProblem
+from groundup.suites.dibench.dataset import Instance, InstanceProblem
 from groundup.suites.dibench.execution_files import executed_files, job_command
-from groundup.suites.dibench.instances import Instance
 from groundup.suites.dibench.metrics import InstanceScore, score_instance
 from groundup.suites.dibench.sizes import source_lines
 from groundup.suites.dibench.verdict_facts import Facts, facts_of, scores_of

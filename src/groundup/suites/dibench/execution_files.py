@@ -17,8 +17,7 @@ from groundup.domain.records import Record
 from groundup.manifests.records import Dependency, DependencyKind, Manifest, ManifestError
 from groundup.manifests.sections import ManifestFormat
 from groundup.suites.dibench.answers import Edited, manifest_format, original
-from groundup.suites.dibench.dataset import InstanceProblem
-from groundup.suites.dibench.instances import Instance
+from groundup.suites.dibench.dataset import Instance, InstanceProblem
 
 _EMPTY_ARGUMENT = re.compile(
     r"(?:install_requires|extras_require|tests_require|setup_requires)=(?:\[\]|\{\}|\(\)|None|\"\"|'')"

@@ -16,8 +16,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from groundup.domain.errors import TaskError
 from groundup.domain.names import Name
-from groundup.domain.plainly import plainly
-from groundup.domain.records import Record
+from groundup.domain.records import Record, plainly
 from groundup.environments.requests import AnySource, GitSource, PythonRequest, SourceRequest
 from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
 from groundup.suites.nl2repobench.listing import SUFFIX, RecipeHead, label

@@ -20,9 +20,9 @@ from pydantic import Field, ValidationError
 
 from groundup.domain.errors import SubmissionError
 from groundup.domain.records import Record
+from groundup.environments.failures import OutOfTimeError
 from groundup.environments.maven_layers import memory_options
 from groundup.environments.requests import REPOSITORY_TARGET, PythonEnvironment, ResolvedRequest
-from groundup.environments.work_time import OutOfTimeError
 from groundup.grading.bench import Bench
 from groundup.grading.java.installing import JAVA, POM, java_builder
 from groundup.grading.services.deployment import lend_maven

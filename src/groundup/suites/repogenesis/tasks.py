@@ -14,8 +14,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from groundup.domain.errors import TaskError
 from groundup.domain.names import Name
-from groundup.domain.plainly import plainly
-from groundup.domain.records import Record
+from groundup.domain.records import Record, plainly
 from groundup.suites.repogenesis.endpoints import Endpoint, parse_endpoint
 
 FlagKind = Literal[

@@ -13,8 +13,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from groundup.domain.errors import TaskError
-from groundup.domain.plainly import plainly
-from groundup.domain.records import Record
+from groundup.domain.records import Record, plainly
 from groundup.suites.nl2repobench.recipe import Difference, Recipe, Why
 
 _NAME = "decisions.toml"
