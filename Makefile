@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: setup demo test clients check docs lock clean
+.PHONY: setup demo test test-containers clients check docs lock clean
 
 setup: $(STAMP)
 
@@ -27,6 +27,13 @@ test: setup
 # Clients of others against the server, each in an environment of its own; needs a package index and NL2RepoBench's data.
 clients: setup
 	CLIENTS=1 $(BIN)/python -m pytest tests/serving/test_clients.py
+
+# Docker's and Podman's containers against all that sandboxes promise; what is not here, Debian's packages bring.
+test-containers: setup
+	@for tool in dockerd:docker.io podman:podman; do \
+	    command -v $${tool%%:*} > /dev/null || apt-get install --yes --no-install-recommends $${tool##*:} || true; \
+	done
+	CONTAINERS=1 $(BIN)/python -m pytest -n 2 tests/sandbox/test_containers.py
 
 check: setup
 	$(BIN)/ruff check .

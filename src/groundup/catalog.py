@@ -21,6 +21,8 @@ BUILT_IN: dict[str, dict[str, str]] = {
     },
     "sandbox": {
         "bubblewrap": "groundup.sandbox.bubblewrap:create",
+        "docker": "groundup.sandbox.containers.provider:create_docker",
+        "podman": "groundup.sandbox.containers.provider:create_podman",
         "none": "groundup.sandbox.none:create",
         "fake": "groundup.sandbox.fake:create",
     },

@@ -25,7 +25,13 @@ class Settings(Record):
     agent_jobs: int | None = Field(
         default=None, ge=1, description="attempts at making submissions at once; None: as many as jobs"
     )
-    sandbox: str = Field(default="bubblewrap", description="bubblewrap, none or fake")
+    sandbox: str = Field(
+        default="bubblewrap",
+        description="bubblewrap, docker or podman (with an image: docker@NAME), none or fake",
+    )
+    image: str | None = Field(
+        default=None, description="what containers are made from; None: this machine's programs"
+    )
     trust_code: bool = Field(default=False, description="let submitted code run without a sandbox")
     builder: str = Field(default="local", description="who builds environments")
     memory_share: float = Field(

@@ -72,7 +72,17 @@ class GradingFlags(TypedDict, total=False):
         float | None, FlagHelp("Seconds for the tests of one task (default: as its recipe says).", HOW, least=0.1)
     ]
     sandbox: Annotated[
-        str | None, FlagHelp("bubblewrap, none or fake (setting: sandbox, default: bubblewrap).", HOW)
+        str | None,
+        FlagHelp("bubblewrap, docker, podman, none or fake (setting: sandbox, default: bubblewrap).", HOW),
+    ]
+    image: Annotated[
+        str | None,
+        FlagHelp(
+            "With --sandbox docker or podman: the image that sandboxes are made from (default: this machine's "
+            "programs).",
+            HOW,
+            metavar="NAME",
+        ),
     ]
 
 
@@ -196,7 +206,7 @@ class EpisodeFlags(TypedDict, total=False):
     timeout: Annotated[
         float | None, FlagHelp("Seconds for the tests of one task (default: as its recipe says).", HOW, least=0.1)
     ]
-    sandbox: Annotated[str | None, FlagHelp("bubblewrap, none or fake.", HOW)]
+    sandbox: Annotated[str | None, FlagHelp("bubblewrap, docker, podman, none or fake.", HOW)]
     i_trust_this_code: Annotated[
         bool, FlagHelp("Needed for the sandbox `none`: submissions then run with all your rights.", HOW)
     ]
@@ -231,7 +241,7 @@ class ServeFlags(TypedDict, total=False):
     timeout: Annotated[
         float | None, FlagHelp("Seconds for the tests of one task (default: as its recipe says).", HOW, least=0.1)
     ]
-    sandbox: Annotated[str | None, FlagHelp("bubblewrap, none or fake.", HOW)]
+    sandbox: Annotated[str | None, FlagHelp("bubblewrap, docker, podman, none or fake.", HOW)]
     i_trust_this_code: Annotated[
         bool, FlagHelp("Needed for --sandbox none: submissions then run with all your rights.", HOW)
     ]

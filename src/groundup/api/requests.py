@@ -205,7 +205,7 @@ def checked(kind: Any, flags: Mapping[str, object]) -> Any:
 
 def settings_for(flags: WorkFlags | GradingFlags | Mapping[str, object], base: Settings | None) -> Settings:
     """Return *base* (None: as file and environment say) with those flags on top that are settings, too."""
-    given = {name: flags.get(name) for name in ("output", "sandbox", "jobs")}
+    given = {name: flags.get(name) for name in ("output", "sandbox", "image", "jobs")}
     if base is None:
         return load(given)
     update = {name: value for name, value in given.items() if value is not None}
@@ -233,7 +233,7 @@ def _new_run(
         exclude=_excluded(given) or (),
         attempts=given.get("attempts"),
         timeout_s=given.get("timeout"),
-        sandbox=settings.sandbox,
+        sandbox=_sandbox(settings.sandbox, settings.image) or settings.sandbox,
     )
     limit = given.get("limit")
     if limit is not None:
@@ -279,9 +279,18 @@ def _named_again(given: RegradeFlags | ResumeFlags) -> dict[str, object]:
         "attempts": given.get("attempts"),
         "grader": _grader(given),
         "timeout_s": given.get("timeout"),
-        "sandbox": given.get("sandbox"),
+        "sandbox": _sandbox(given.get("sandbox"), given.get("image")),
     }
     return {name: value for name, value in changes.items() if value is not None}
+
+
+def _sandbox(name: str | None, image: str | None) -> str | None:
+    """Return how a run's configuration names a sandbox that is made from *image*; None: the user named neither."""
+    if image is None:
+        return name
+    if name is None:
+        raise UsageError("--image says what containers are made from; say `--sandbox docker` or `podman`, too")
+    return f"{name.partition('@')[0]}@{image}"
 
 
 def _without_sandbox(given: WorkFlags, base: Settings | None) -> Settings:

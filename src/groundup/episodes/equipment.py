@@ -14,6 +14,7 @@ from groundup.settings import Settings
 
 UNTRUSTING = "none"
 """The sandbox that is none."""
+_WITHOUT_IMAGES = ("bubblewrap", "none", "fake")
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,15 @@ class Equipment:
         )
 
 
+def named(sandbox: str) -> tuple[str, str | None]:
+    """Return the provider and the image that *sandbox* (`docker`, `docker@python:3.10-slim`) names."""
+    name, _, image = sandbox.partition("@")
+    return name, image or None
+
+
 def check_trust(sandbox: str, *, trusted: bool) -> None:
     """Raise `UsageError` when code would run without a sandbox and the user did not ask for that."""
-    if sandbox == UNTRUSTING and not trusted:
+    if named(sandbox)[0] == UNTRUSTING and not trusted:
         raise UsageError(
             "`--sandbox none` runs submitted code with all your rights; add --i-trust-this-code if you mean it"
         )
@@ -47,6 +54,10 @@ def check_trust(sandbox: str, *, trusted: bool) -> None:
 async def equipment(sandbox: str, settings: Settings) -> AsyncIterator[Equipment]:
     """Yield the equipment; every sandbox that is still open is closed afterwards."""
     checked = settings.model_copy(update={"trust_code": True})  # by `check_trust`, before anything else
-    provider: SandboxProvider = catalog.find("sandbox", sandbox)(checked)
+    name, image = named(sandbox)
+    image = image or settings.image
+    if image and name in _WITHOUT_IMAGES:
+        raise UsageError(f"`--sandbox {name}` has no images; say `--sandbox docker`, or leave --image out")
+    provider: SandboxProvider = catalog.find("sandbox", name)(checked.model_copy(update={"image": image}))
     async with provider:
         yield Equipment(provider, catalog.find("builder", settings.builder)(settings, provider))

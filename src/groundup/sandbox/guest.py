@@ -1,4 +1,4 @@
-"""A bubblewrap sandbox as its callers see it: talks to the supervisor inside and hears from the launcher."""
+"""A sandbox with a supervisor, as its callers see it: talks to the supervisor and hears from the launcher."""
 
 import asyncio
 import contextlib
@@ -42,7 +42,7 @@ _FORBIDDEN = re.compile(
 """What bubblewrap prints where namespaces are forbidden."""
 
 
-class BubblewrapSandbox:
+class SupervisedSandbox:
     """Serves one guest. Made by the provider."""
 
     def __init__(self, spec: SandboxSpec, link: LauncherLink, key: str, control: socket.socket) -> None:
@@ -60,7 +60,9 @@ class BubblewrapSandbox:
         self._ended: asyncio.Future[Event] = loop.create_future()
         self._closed: asyncio.Future[None] = loop.create_future()
         self._group = SandboxGroups(0, {})
-        self.neighbours: list[BubblewrapSandbox] = [self]
+        self.environment = base_environment(spec)
+        """Of every command, before its own."""
+        self.neighbours: list[SupervisedSandbox] = [self]
         """All of its pod, itself included: what they use is not the machine's fault."""
         self._meter = Meter(self._own_s, lambda: max(one.spec.limits.cpus for one in self.neighbours))
         self._life: asyncio.TimerHandle | None = None
@@ -153,13 +155,13 @@ class BubblewrapSandbox:
             starved_s=stopwatch.starved_s(),
         )
 
-    async def start(self, command: Command) -> "BubblewrapService":
+    async def start(self, command: Command) -> "SupervisedService":
         """Start a program and return at once."""
         limit = self.spec.limits.output_bytes if command.output_bytes is None else command.output_bytes
         drain, end = drained_pipe(limit)
         self._drains.add(drain)
         key, exited = await self._execute(command, {1: end, 2: end})
-        return BubblewrapService(self, key, exited, drain)
+        return SupervisedService(self, key, exited, drain)
 
     async def listen(self, port: int) -> socket.socket:
         """Return a socket that listens inside and is served by the caller."""
@@ -277,7 +279,7 @@ class BubblewrapSandbox:
         Nothing else may be handed over: the guest becomes its owner, so that it can open /dev/stdout and the like,
         and could change its mode. A command without standard input gets the sandbox's own /dev/null.
         """
-        variables = {**base_environment(self.spec), **command.environment}
+        variables = {**self.environment, **command.environment}
         fields = [command.cwd, ",".join(map(str, ends)), str(len(command.argv)), *command.argv]
         fields += [f"{name}={value}" for name, value in variables.items()]
         try:
@@ -453,11 +455,11 @@ def _drop(answer: "asyncio.Future[object]") -> None:
         result.close()
 
 
-class BubblewrapService:
+class SupervisedService:
     """A program that goes on in a sandbox."""
 
     def __init__(
-        self, sandbox: BubblewrapSandbox, key: str, exited: "asyncio.Future[object]", drain: Drain
+        self, sandbox: SupervisedSandbox, key: str, exited: "asyncio.Future[object]", drain: Drain
     ) -> None:
         self._sandbox = sandbox
         self._key = key

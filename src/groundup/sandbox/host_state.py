@@ -55,6 +55,11 @@ def stale_state() -> list[Path]:
     return list(_abandoned())
 
 
+def is_abandoned(state: Path) -> bool:
+    """Whether *state*, by its path, is a state folder of this user that no program holds, or is gone already."""
+    return state.parent == _root() and (not state.exists() or state in _abandoned())
+
+
 def clean_stale_state() -> int:
     """Undo what killed programs left: give folders back, remove control groups and state. Return how many."""
     cleaned = 0

@@ -30,7 +30,7 @@ TOO_LARGE = 255
 NOT_FOUND, NOT_RUNNABLE = 127, 126
 _CHUNK = 256 * 1024
 _PACKET = 128 * 1024
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _FILTER_MODE = 1, 4, 22, 2
 _ROUNDS, _PAUSE_S = 2000, 0.002
 
 
@@ -49,19 +49,19 @@ def unpack(data: bytes) -> "list[bytes]":
     return fields
 
 
-def hide_from_tracers() -> None:
-    """Make this process not dumpable, and let it die with bubblewrap."""
+def hide_from_tracers(parent_signal: int) -> None:
+    """Make this process not dumpable, and have it get *parent_signal* (0: none) when its parent dies."""
     try:
         from _ctypes import call_function, dlopen, dlsym  # a third of the time that ctypes takes
 
         ours = dlopen(None, 0)  # type: ignore[arg-type]  # the stubs do not know it: what is loaded already
         prctl = dlsym(ours, "prctl")
-        call_function(prctl, (_PR_SET_PDEATHSIG, _signal.SIGKILL, 0, 0, 0))
+        call_function(prctl, (_PR_SET_PDEATHSIG, parent_signal, 0, 0, 0))
         result = call_function(prctl, (_PR_SET_DUMPABLE, 0, 0, 0, 0))
     except ImportError:
         import ctypes
 
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _signal.SIGKILL, 0, 0, 0)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, parent_signal, 0, 0, 0)
         result = ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     if result != 0:
         sys.exit("prctl(PR_SET_DUMPABLE) was refused")
@@ -358,6 +358,28 @@ def _write_file(path: bytes, mode: int, source: int, limits: "dict[int, int]") -
     return 0
 
 
+def _connected(path: str) -> int:
+    """Return a connection to groundup's end of the control socket, for sandboxes that inherit no descriptor."""
+    control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET | _socket.SOCK_CLOEXEC)
+    control.connect(path)
+    return control.detach()
+
+
+def _filter_calls(path: str) -> None:
+    """Have the kernel filter the system calls of this process and all that it starts, by the program in *path*."""
+    import ctypes
+
+    with open(path, "rb", buffering=0) as file:
+        program = file.read()
+
+    class Program(ctypes.Structure):
+        _fields_ = [("count", ctypes.c_ushort), ("steps", ctypes.c_char_p)]
+
+    given = Program(len(program) // 8, program)
+    if ctypes.CDLL(None).prctl(_PR_SET_SECCOMP, _FILTER_MODE, ctypes.byref(given), 0, 0) != 0:
+        sys.exit("prctl(PR_SET_SECCOMP) was refused")
+
+
 def _copy_folder(source: str, target: str) -> None:
     """Copy a small folder of ours, so that the guest may change it."""
     os.makedirs(target, exist_ok=True)
@@ -374,15 +396,21 @@ def _copy_folder(source: str, target: str) -> None:
 
 
 def main(argv: "list[str]") -> None:
-    """Arguments: the control descriptor, then limits as `kind=value` and folders to copy as `from=to`."""
-    hide_from_tracers()
+    """Serve. Arguments: the control descriptor, then limits as `kind=value` and folders to copy as `from=to`.
+
+    In a container, the path of a control socket is there instead of the descriptor, and `filter=PATH`.
+    """
+    inherited = argv[0].isdigit()
+    hide_from_tracers(_signal.SIGKILL if inherited else 0)  # a container's parent is a thread that comes and goes
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # ignored for process 1; Python would raise KeyboardInterrupt
     given = dict(text.split("=") for text in argv[1:])
+    calls = given.pop("filter", "")
     limits = {int(kind): int(value) for kind, value in given.items() if kind.isdigit()}
+    channel = int(argv[0]) if inherited else _connected(argv[0])
     null = os.dup2(os.open(os.devnull, os.O_RDWR), FIRST_FREE_DESCRIPTOR, inheritable=False)
     for target in (0, 1):
         os.dup2(null, target)
-    number = os.dup2(int(argv[0]), FIRST_FREE_DESCRIPTOR + 1, inheritable=False)
+    number = os.dup2(channel, FIRST_FREE_DESCRIPTOR + 1, inheritable=False)
     for target in range(3, FIRST_FREE_DESCRIPTOR):
         os.dup2(null, target, inheritable=False)
     wake, waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -392,6 +420,8 @@ def main(argv: "list[str]") -> None:
     for source, place in given.items():
         if not source.isdigit():
             _copy_folder(source, place)
+    if calls:
+        _filter_calls(calls)
     supervisor = Supervisor(_socket.socket(fileno=number), limits)
     supervisor._send([b"ready", b""])
     supervisor.serve(wake)

@@ -11,7 +11,7 @@ from pathlib import Path
 _PERIOD_US = 100_000
 _LOOK_S = 0.25
 _BOMB_LOOKS, _BOMB_REFUSALS = 4, 100
-_CONTROLLERS = ("memory", "pids", "cpu", "cpuacct")
+CONTROLLERS = ("memory", "pids", "cpu", "cpuacct")
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,15 @@ class CgroupFolders:
 def find_places() -> CgroupFolders:
     """Return where this process can make groups; makes and removes an empty one to be sure."""
     own = _own_groups()
-    mounts = _mounts()
+    mounts = mounted_groups()
     if "cgroup2" in mounts and "" in own:
         top = mounts["cgroup2"][1]
         place = _usable_unified(_inside(mounts["cgroup2"], own[""]), top)
         if place:
             available = _words(place / "cgroup.subtree_control")
-            return CgroupFolders(2, {name: place for name in _CONTROLLERS if name in available})
+            return CgroupFolders(2, {name: place for name in CONTROLLERS if name in available})
     folders = {}
-    for name in _CONTROLLERS:
+    for name in CONTROLLERS:
         if name in own and name in mounts:
             folder = _inside(mounts[name], own[name])
             if _can_make_groups(folder):
@@ -192,7 +192,7 @@ class Quota:
 @functools.cache
 def cpu_quota() -> Quota | None:
     """Return the narrowest quota of our control group and those around it, as containers have one."""
-    own, mounts = _own_groups(), _mounts()
+    own, mounts = _own_groups(), mounted_groups()
     found = []
     if "cgroup2" in mounts and "" in own:
         top = mounts["cgroup2"][1]
@@ -231,7 +231,7 @@ def _own_groups() -> dict[str, str]:
     return found
 
 
-def _mounts() -> dict[str, tuple[str, Path]]:
+def mounted_groups() -> dict[str, tuple[str, Path]]:
     """Return controller (or `cgroup2`) -> (path within the hierarchy that is mounted, mount point)."""
     found: dict[str, tuple[str, Path]] = {}
     with contextlib.suppress(OSError):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from groundup.sandbox.launcher import kernel, spawning, wire
+from groundup.sandbox.launcher.adoption import groups_of, host_number, lending, root_layer
 from groundup.sandbox.launcher.disks import FREE_FLOOR_BYTES, DiskWatch, FullDisk
 from groundup.sandbox.launcher.limits import (
     TICK_S,
@@ -56,6 +57,10 @@ class Box:
     init: int | None = None
     cause: str | None = None
     start_report: bytes = b""
+    handle: int = -1
+    """Of an engine's container, which is no child of ours: tells of its end, and ends it."""
+    root: int = -1
+    """The folder to which it writes beside its mounts, where that can be seen."""
     peak_bytes: int = 0
     cpu_s: float = 0.0
 
@@ -78,6 +83,7 @@ class Launcher:
     def __post_init__(self) -> None:
         self.poller = select.poll()
         self.starting: dict[int, Box] = {}
+        self.adopted: dict[int, Box] = {}
         self.placer = Placer()
         self.staging = spawning.can_stage()
         self.users = spawning.Users()
@@ -96,6 +102,8 @@ class Launcher:
                     os.read(wake, 4096)
                 elif descriptor in self.starting:
                     self._read_info(descriptor)
+                elif descriptor in self.adopted:
+                    self._ended(self.adopted[descriptor])
                 elif descriptor == self.placer.channel.fileno():
                     self._placed()
                 elif not self._receive():
@@ -197,6 +205,44 @@ class Launcher:
             return
         self._place(box, box.outer)
 
+    def _on_adopt(self, request: dict[str, Any], given: list[int]) -> None:
+        """Watch a container whose supervisor is *pid* and waits; lend its folders to *number*, its guest."""
+        key, limits, pid = request["key"], request["limits"], request["pid"]
+        handle, errors, *folders = given
+        uid, gid = (host_number(pid, kind, request["number"]) for kind in ("uid", "gid"))
+        box = Box(
+            key=key,
+            outer=0,
+            info=-1,
+            errors=os.dup(errors),
+            group=groups_of(pid),
+            lent=tuple(os.dup(folder) for folder in folders),
+            processors=frozenset(),
+            memory_bytes=limits["memory_mb"] * 2**20,
+            processes=limits["processes"],
+            deadline=time.monotonic() + PATIENCE * limits["wall_clock_s"],
+            init=pid,
+            handle=os.dup(handle),
+        )
+        box.root = root_layer(pid)
+        watched = (*box.lent, *(root for root in (box.root,) if root >= 0))
+        box.disk = DiskWatch(watched, limits["disk_mb"] * 2**20, lambda: processes_below(pid))
+        self._lend(box.lent)
+        self.boxes[key] = self.adopted[box.handle] = box
+        self._record(box)
+        self.poller.register(box.handle, select.POLLIN)
+        _prefer(pid, -20)
+        groups = {controller: str(path) for controller, path in box.group.paths.items()}
+        self.tell("opening", key=key, version=box.group.version, groups=groups, uid=uid)
+
+        def finished(status: int) -> None:
+            if status:
+                self._kill(box, "placing")
+            else:
+                self.tell("placed", key=key)
+
+        self.finishing[fork(lending(box.lent, uid, gid), box.errors)] = finished
+
     def _on_close(self, request: dict[str, Any], given: list[int]) -> None:
         box = self.boxes.get(request["key"])
         if box:
@@ -252,7 +298,8 @@ class Launcher:
         for folder in box.lent:
             status = os.fstat(folder)
             folders.append([os.readlink(f"/proc/self/fd/{folder}"), *self.loans[status.st_dev, status.st_ino][1:]])
-        text = json.dumps({"folders": folders, "groups": _folders(box.group)})
+        groups = _folders(box.group) if box.handle < 0 else []  # an engine removes its own
+        text = json.dumps({"folders": folders, "groups": groups})
         (self.state / "sandboxes" / box.key).write_text(text)
 
     def _processors(self, cpus: float) -> frozenset[int]:
@@ -310,7 +357,11 @@ class Launcher:
         Bubblewrap itself is not killed: before it has set up its child, that child would stay for ever.
         """
         box.cause = box.cause or cause
-        if box.init:
+        if box.handle >= 0:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                signal.pidfd_send_signal(box.handle, signal.SIGKILL)
+            box.group.hasten()
+        elif box.init:
             _kill(box.init)
             box.group.hasten()
 
@@ -338,6 +389,9 @@ class Launcher:
         del self.boxes[box.key]
         self._end_strays()
         self._forget_info(box)
+        if box.handle >= 0:
+            self.poller.unregister(box.handle)
+            del self.adopted[box.handle]
         message = os.pread(box.errors, 4096, 0).decode(errors="replace").strip()
         self.tell(
             "ended",
@@ -353,11 +407,13 @@ class Launcher:
         def clean() -> None:
             for folder, uid, gid in returned:
                 take_back(folder, uid, gid)
-            box.group.remove()
+            if box.handle < 0:
+                box.group.remove()
 
         def finished(_: int) -> None:
-            for descriptor in (*box.lent, box.errors):
-                os.close(descriptor)
+            for descriptor in (*box.lent, box.errors, box.handle, box.root):
+                if descriptor >= 0:
+                    os.close(descriptor)
             (self.state / "sandboxes" / box.key).unlink(missing_ok=True)
             self.tell("closed", key=box.key)
 

@@ -1,0 +1,1 @@
+"""Sandboxes that Docker or Podman makes: see `provider`."""

@@ -1,0 +1,252 @@
+"""Talking to Docker, or to Podman by its socket that speaks Docker's language: images, containers, and errors.
+
+One library, docker-py, serves both. It blocks, so every call runs in a thread.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import platform
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from groundup.configuration import environment
+from groundup.domain.errors import NoSandboxesError, SandboxError, UsageError
+
+_T = TypeVar("_T")
+_CALL_S, _LAST_WORDS_S = 300, 20
+_AT_ONCE = 8
+"""Calls to the engine at a time: more only wait for one another there."""
+_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
+LABEL = "groundup.state"
+"""Of every container of ours: the state folder of the program that made it."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """An engine and how its users reach it."""
+
+    name: str
+    title: str
+    variable: str
+    sockets: tuple[str, ...]
+    start: str
+
+    def address(self) -> str:
+        """Return where the engine answers: as the environment says, else the first usual socket that is there."""
+        given = environment().get(self.variable)
+        if given:
+            return given
+        own = environment().get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}"
+        places = [place.replace("{own}", own) for place in self.sockets]
+        return f"unix://{next((place for place in places if Path(place).exists()), places[0])}"
+
+
+DOCKER = Kind(
+    "docker",
+    "Docker",
+    "DOCKER_HOST",
+    ("/var/run/docker.sock", "{own}/docker.sock"),
+    "start it (`systemctl start docker`)",
+)
+PODMAN = Kind(
+    "podman",
+    "Podman",
+    "CONTAINER_HOST",
+    ("{own}/podman/podman.sock", "/run/podman/podman.sock"),
+    "start its service (`systemctl --user start podman.socket`, or `podman system service --time=0 &`)",
+)
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image that the engine has."""
+
+    name: str
+    id: str
+    environment: Mapping[str, str]
+
+
+class Engine:
+    """An engine that answers. Raises `SandboxError` from everything when it fails."""
+
+    def __init__(self, kind: Kind, address: str, client: Any) -> None:
+        self.kind = kind
+        self.address = address
+        self._client = client
+        self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=kind.name)
+        self.version = str(client.version().get("Version", "unknown"))
+        options = client.info().get("SecurityOptions") or []
+        self.is_rootless = any("rootless" in option for option in options)
+
+    @classmethod
+    def reach(cls, kind: Kind) -> "Engine":
+        """Connect. Raises `NoSandboxesError` with what to do."""
+        try:
+            import docker
+        except ImportError as error:
+            raise NoSandboxesError(
+                f"`--sandbox {kind.name}` needs the client library of engines; "
+                "install it with `pip install 'groundup[containers]'`"
+            ) from error
+        address = kind.address()
+        try:
+            return cls(kind, address, docker.APIClient(base_url=address, version="auto", timeout=_CALL_S))
+        except docker.errors.DockerException as error:
+            reason = str(error)
+            if "Permission denied" in reason or "PermissionError" in reason:
+                what = "does not let you in: become a member of its group, or run it rootless"
+                raise NoSandboxesError(f"{kind.title} at {address} {what}") from error
+            raise NoSandboxesError(
+                f"{kind.title} does not answer at {address}: {kind.start}, name its address in {kind.variable}, "
+                "or use `--sandbox bubblewrap`, which needs no engine"
+            ) from error
+
+    async def ask(self, what: Callable[[Any], _T]) -> _T:
+        """Call *what* with the client, in a thread. Raises `SandboxError`."""
+        import docker
+        import requests
+
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, what, self._client)
+        except docker.errors.APIError as error:
+            reason = " ".join(str(error.explanation or error).split())
+            raise SandboxError(f"{self.kind.title} refused: {reason}") from error
+        except (docker.errors.DockerException, requests.RequestException) as error:
+            reason = " ".join(str(error).split())
+            raise SandboxError(f"{self.kind.title} at {self.address} failed: {reason}; is it running?") from error
+
+    async def start(self, request: dict[str, Any]) -> str:
+        """Make and start a container; return its id. One that does not start is removed."""
+
+        def work(client: Any) -> str:
+            made: str = client.create_container_from_config(request)["Id"]
+            try:
+                client.start(made)
+            except BaseException:
+                _remove(client, made)
+                raise
+            return made
+
+        return await self.ask(work)
+
+    async def is_running(self, container: str) -> bool:
+        """Whether a container has not ended."""
+        return bool(await self.ask(lambda client: client.containers(filters={"id": container})))
+
+    async def remove(self, container: str) -> None:
+        """Remove a container, running or not; one that is gone already is no error."""
+        await self.ask(lambda client: _remove(client, container))
+
+    async def last_words(self, request: dict[str, Any]) -> str:
+        """Start a container like one that failed once more, and return what it says."""
+
+        def work(client: Any) -> str:
+            host = {**request["HostConfig"], "AutoRemove": False}
+            host.pop("LogConfig")
+            made: str = client.create_container_from_config({**request, "HostConfig": host})["Id"]
+            try:
+                client.start(made)
+                client.wait(made, timeout=_LAST_WORDS_S)
+                return str(client.logs(made, tail=5).decode(errors="replace")).strip().replace("\n", "; ")
+            finally:
+                _remove(client, made)
+
+        try:
+            return await self.ask(work)
+        except SandboxError as error:
+            return str(error)
+
+    async def ours(self) -> dict[str, str]:
+        """Return id -> state folder of every container that a program like this one made."""
+        found = await self.ask(lambda client: client.containers(all=True, filters={"label": LABEL}))
+        return {one["Id"]: one["Labels"][LABEL] for one in found}
+
+    @classmethod
+    def here(cls) -> "Iterator[Engine]":
+        """Yield the engines that answer on this machine."""
+        for kind in (DOCKER, PODMAN):
+            if Path(kind.address().removeprefix("unix://")).exists():
+                with contextlib.suppress(NoSandboxesError):
+                    yield cls.reach(kind)
+
+    async def have(self, name: str, archive: Callable[[], bytes]) -> str:
+        """Return the id of one of our own images; it is made of the files in *archive* when it is not there."""
+        import docker
+
+        def work(client: Any) -> str:
+            try:
+                return str(client.inspect_image(name)["Id"])
+            except docker.errors.ImageNotFound:
+                repository, _, tag = name.partition(":")
+                answer = client.import_image_from_data(archive(), repository=repository, tag=tag)
+                made = json.loads(answer.strip().splitlines()[-1])
+                if "error" in made:
+                    raise SandboxError(f"{self.kind.title} did not take the image {name}: {made}") from None
+                return str(made["status"]).strip()
+
+        return await self.ask(work)
+
+    async def image(self, name: str, progress: Callable[[str], None]) -> Image:
+        """Return the user's image; it is pulled when it is not there. Raises `UsageError` and `SandboxError`."""
+        import docker
+
+        def work(client: Any) -> dict[str, Any]:
+            try:
+                found: dict[str, Any] = client.inspect_image(name)
+            except docker.errors.ImageNotFound:
+                self._pull(client, name, progress)
+                found = client.inspect_image(name)
+            return found
+
+        found = await self.ask(work)
+        wanted = _MACHINES.get(platform.machine(), platform.machine())
+        if (found.get("Os"), found.get("Architecture")) != ("linux", wanted):
+            has = f"{found.get('Os')}/{found.get('Architecture')}"
+            raise UsageError(f"the image {name} is for {has}, this machine is linux/{wanted}; name one for it")
+        variables = (found.get("Config") or {}).get("Env") or []
+        digests = found.get("RepoDigests") or [found["Id"]]
+        return Image(digests[0], found["Id"], dict(text.split("=", 1) for text in variables))
+
+    def _pull(self, client: Any, name: str, progress: Callable[[str], None]) -> None:
+        import docker
+
+        repository, tag = docker.utils.parse_repository_tag(name)
+        try:
+            layers: dict[str, tuple[int, int]] = {}
+            for event in client.pull(repository, tag=tag or "latest", stream=True, decode=True):
+                if "error" in event:
+                    raise SandboxError(_not_there(name, event["error"]))
+                detail = event.get("progressDetail") or {}
+                if detail.get("total"):
+                    layers[event.get("id", "")] = (detail["current"], detail["total"])
+                    done, total = (sum(part) for part in zip(*layers.values(), strict=True))
+                    progress(f"pulling {name}: {done >> 20} of {total >> 20} MB")
+        except docker.errors.APIError as error:
+            raise SandboxError(_not_there(name, str(error.explanation or error))) from error
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._threads.shutdown(wait=False)
+        self._client.close()
+
+
+def _remove(client: Any, container: str) -> None:
+    import docker
+
+    try:
+        client.remove_container(container, force=True, v=True)
+    except docker.errors.NotFound:
+        return
+    except docker.errors.APIError as error:
+        if error.status_code != 409:  # it is being removed: it has just ended by itself
+            raise
+
+
+def _not_there(name: str, reason: object) -> str:
+    text = " ".join(str(reason).split())
+    return f"the image {name} is not here and cannot be pulled ({text}); check its name, or load it from a file"

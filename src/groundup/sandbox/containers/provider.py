@@ -1,0 +1,327 @@
+"""Sandboxes in containers of Docker or Podman: the engine confines, the supervisor inside serves.
+
+The engine makes the container (image, mounts, user, limits, no network) and starts groundup's own supervisor in it
+as process 1, which connects to a socket that is mounted. From there on it is a sandbox like those of bubblewrap:
+the same supervisor, and the same launcher, which watches its limits and ends it when groundup is gone. What ends
+is removed by the engine itself.
+"""
+
+import asyncio
+import contextlib
+import functools
+import itertools
+import os
+import socket
+import struct
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from groundup.domain.errors import SandboxError
+from groundup.domain.limits import Limits
+from groundup.sandbox.bubblewrap import found_bubblewrap, memory_file, open_folder
+from groundup.sandbox.composition import base_environment, write_etc
+from groundup.sandbox.containers.engine import DOCKER, LABEL, PODMAN, Engine, Image, Kind
+from groundup.sandbox.containers.layout import EMPTY, THROW_AWAY, Base, Guest, compose, own_image, prepare
+from groundup.sandbox.deadlines import Meter
+from groundup.sandbox.guest import SupervisedSandbox
+from groundup.sandbox.host_state import HostState, clean_stale_state, systems
+from groundup.sandbox.launcher_link import LauncherLink
+from groundup.sandbox.protocol import Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
+from groundup.sandbox.system import LIST_VERSION, GuestSystem, guest_system, missing_programs
+from groundup.settings import Settings
+
+_START_S, _LOOK_S = 120.0, 1.0
+_HOSTNAME = "groundup"
+_HOLDER = Limits(memory_mb=16, processes=8, disk_mb=1, wall_clock_s=1e9)
+"""Of the container that holds a pod's network."""
+
+
+def create_docker(settings: Settings) -> SandboxProvider:
+    """Return the provider; the engine is reached when its context is entered."""
+    return ContainerProvider(DOCKER, settings.image)
+
+
+def create_podman(settings: Settings) -> SandboxProvider:
+    """Return the provider; the engine is reached when its context is entered."""
+    return ContainerProvider(PODMAN, settings.image)
+
+
+class ContainerProvider:
+    """Opens sandboxes in containers of one engine, from the user's image or from this machine's programs."""
+
+    def __init__(self, kind: Kind, image: str | None = None) -> None:
+        self.name = kind.name
+        self._kind = kind
+        self._wanted = image
+        self._image: Image | None = None
+        self._own: dict[bool, Base] = {}
+        """Our own images, by whether the root can be written."""
+        self._engine: Engine | None = None
+        self._link: LauncherLink | None = None
+        self._system: GuestSystem | None = None
+        self._starting = asyncio.Lock()
+        self._numbers = itertools.count(1)
+        self._open: set[SupervisedSandbox] = set()
+
+    @property
+    def guests_are_others(self) -> bool:
+        """Whether groundup is root: its guests then are not, or have none of root's rights."""
+        return os.geteuid() == 0
+
+    async def open(self, spec: SandboxSpec) -> Sandbox:
+        """Open a sandbox."""
+        sandbox, _ = await self.open_in(spec, None)
+        return sandbox
+
+    async def pod(self) -> Pod:
+        """Open an empty pod: a container that does nothing but hold the network."""
+        _, link = await self._ready()
+        folder = link.state.path / f"pod-{next(self._numbers)}"
+        folder.mkdir(mode=0o755)
+        spec = SandboxSpec(workspace=folder, limits=_HOLDER, label="network of a pod")
+        return ContainerPod(self, *await self.open_in(spec, None))
+
+    async def open_in(self, spec: SandboxSpec, holder: str | None) -> tuple[SupervisedSandbox, str]:
+        """Open a sandbox, in the network of the container *holder* if one is named; return its container, too."""
+        engine, link = await self._ready()
+        key = str(next(self._numbers))
+        place = link.state.path / f"control-{key}"
+        guest = _guest(engine, spec)
+        system = await self._listed_system() if spec.system == "listed" and not self._image else None
+        request = compose(spec, self._base(spec), guest, link.state.path, system, place)
+        request["Labels"] = {LABEL: str(link.state.path), "groundup.sandbox": spec.label}
+        if holder:
+            request["HostConfig"]["NetworkMode"] = f"container:{holder}"
+        else:
+            request["Hostname"] = _HOSTNAME
+            request["HostConfig"] |= {"NetworkMode": "none", "ExtraHosts": [f"{_HOSTNAME}:127.0.0.1"]}
+        with contextlib.ExitStack() as stack:
+            descriptors = [_kept(stack, open_folder(spec.workspace))]
+            descriptors += [_kept(stack, open_folder(mount.source)) for mount in spec.mounts if mount.writable]
+            container, control = await _started(engine, request, place)
+            sandbox = SupervisedSandbox(spec, link, key, control)
+            self._open = {other for other in self._open if not other.closed}
+            self._open.add(sandbox)
+            if self._image:
+                sandbox.environment = _with_image(spec, self._image)
+            try:
+                pid = _peer(control)
+                descriptors = [_kept(stack, os.pidfd_open(pid)), _kept(stack, memory_file(b"")), *descriptors]
+                order = {"op": "adopt", "key": key, "pid": pid, "number": guest.number}
+                await link.ask({**order, "limits": spec.limits.model_dump()}, tuple(descriptors))
+            except BaseException:
+                sandbox.abandon()
+                raise
+        try:
+            await sandbox.opened()
+        except asyncio.CancelledError:
+            await asyncio.shield(sandbox.close())
+            raise
+        return sandbox, container
+
+    def enforcement(self) -> Enforcement:
+        """Say what enforces the limits."""
+        title = self._kind.title
+        return Enforcement(
+            cpus=f"{title}, quota",
+            memory=f"{title}, without swap",
+            processes=title,
+            disk="a watcher, about once a second; sizes of tmpfs; RLIMIT_FSIZE; a floor of free space",
+            network=f"{title}, a network namespace with loopback only",
+        )
+
+    def identity(self) -> Mapping[str, str]:
+        """Name and version of the engine, and what the guests' programs are."""
+        version = self._engine.version if self._engine else "not reached"
+        known = {"sandbox": self.name, self.name: version}
+        if self._image:
+            return {**known, "image": self._image.name, "image id": self._image.id}
+        missing = [name for names in missing_programs().values() for name in names]
+        return {**known, "system": LIST_VERSION, **({"missing programs": " ".join(missing)} if missing else {})}
+
+    async def close(self) -> None:
+        """Close every sandbox that is still open, and wait until the engine has removed what is ours."""
+        await asyncio.gather(*(sandbox.close() for sandbox in self._open))
+        self._open.clear()
+        link, self._link = self._link, None
+        engine, self._engine = self._engine, None
+        if link and engine:
+            mine = [one for one, state in (await engine.ours()).items() if state == str(link.state.path)]
+            await asyncio.gather(*(engine.remove(one) for one in mine))
+        if link:
+            await link.close()
+        if engine:
+            engine.close()
+
+    async def __aenter__(self) -> Self:
+        await self._reach()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    async def _reach(self) -> Engine:
+        if self._engine is None:
+            engine = await asyncio.to_thread(Engine.reach, self._kind)
+            if self._wanted:
+                self._image = await engine.image(self._wanted, _tell)
+            else:
+                for throw_away, name in ((False, EMPTY), (True, THROW_AWAY)):
+                    made = await engine.have(name, functools.partial(own_image, throw_away=throw_away))
+                    self._own[throw_away] = Base(made, {}, is_ours=True)
+            self._engine = engine
+        return self._engine
+
+    async def _ready(self) -> tuple[Engine, LauncherLink]:
+        async with self._starting:
+            engine = await self._reach()
+            if self._link and not self._link.alive:
+                await self._link.close()
+                self._link = None
+            if self._link is None:
+                clean_stale_state()
+                link = LauncherLink(HostState())
+                await link.start()
+                await asyncio.to_thread(prepare, link.state.path)
+                self._link = link
+            return engine, self._link
+
+    def _base(self, spec: SandboxSpec) -> Base:
+        if self._image:
+            return Base(self._image.id, self._image.environment, is_ours=False)
+        return self._own[spec.throw_away_root]
+
+    async def _listed_system(self) -> GuestSystem:
+        async with self._starting:
+            if self._system is None:
+                self._system = await asyncio.to_thread(guest_system, systems(), write_etc, found_bubblewrap())
+            return self._system
+
+
+class ContainerPod:
+    """Containers that share the network of one that holds it."""
+
+    def __init__(self, provider: ContainerProvider, holder: SupervisedSandbox, container: str) -> None:
+        self._provider = provider
+        self._holder = holder
+        self._container = container
+        self._members: list[SupervisedSandbox] = []
+
+    async def open(self, spec: SandboxSpec) -> Sandbox:
+        """Open a sandbox inside the pod."""
+        if self._holder.closed:
+            raise SandboxError("the pod is closed; open another one")
+        member, _ = await self._provider.open_in(spec, self._container)
+        self._members.append(member)
+        member.neighbours = self._members
+        return member
+
+    async def close(self) -> None:
+        """Close all its sandboxes and the network."""
+        await asyncio.gather(*(member.close() for member in self._members))
+        await self._holder.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+
+def _guest(engine: Engine, spec: SandboxSpec) -> Guest:
+    """Say who the guest is inside.
+
+    Whose files are its own outside matters: for a rootless engine, its root is who runs it; an ordinary user of an
+    engine that runs as root stays who he is, for nobody but root could remove the files of another.
+    """
+    numbers = (os.geteuid(), os.getegid())
+    if engine.is_rootless:
+        numbers = (0, 0)
+    elif numbers[0] == 0:
+        numbers = (0, 0) if spec.user == "root" else (1000, 1000)
+    if engine.kind is PODMAN:
+        return Guest(*numbers, owns_tmpfs=False, options=("mask=/sys",))
+    return Guest(*numbers)
+
+
+async def _started(engine: Engine, request: dict[str, Any], place: Path) -> tuple[str, socket.socket]:
+    """Start a container whose supervisor connects to *place*; return it and the connection.
+
+    The first to connect is the supervisor, for nothing else runs yet; after it, no one can.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.setblocking(False)
+        try:
+            listener.bind(str(place))
+        except OSError as error:
+            raise SandboxError(f"cannot make the socket {place}: {error}; set TMPDIR to a shorter path") from error
+        try:
+            place.chmod(0o666)
+            listener.listen(1)
+            starting = asyncio.ensure_future(engine.start(request))
+            try:
+                container = await asyncio.shield(starting)
+            except asyncio.CancelledError:
+                starting.add_done_callback(_forget)  # nobody accepts its supervisor, so it ends by itself
+                raise
+            return container, await _accepted(engine, container, listener, request)
+        finally:
+            place.unlink(missing_ok=True)
+
+
+def _forget(task: "asyncio.Future[str]") -> None:
+    """Have an error of *task* not reported as lost."""
+    if not task.cancelled():
+        task.exception()
+
+
+async def _accepted(
+    engine: Engine, container: str, listener: socket.socket, request: dict[str, Any]
+) -> socket.socket:
+    accepting = asyncio.ensure_future(asyncio.get_running_loop().sock_accept(listener))
+    stopwatch = Meter().stopwatch()
+    try:
+        while not accepting.done():
+            await asyncio.wait([accepting], timeout=_LOOK_S)
+            if accepting.done():
+                break
+            if stopwatch.left_s(_START_S) <= 0 or not await engine.is_running(container):
+                await engine.remove(container)
+                words = await engine.last_words(request)
+                raise SandboxError(
+                    f"a container did not start: {words or 'it said nothing'}; try `groundup doctor`"
+                )
+        control, _ = accepting.result()
+    finally:
+        accepting.cancel()
+    return control
+
+
+def _peer(control: socket.socket) -> int:
+    """Return the process at the other end."""
+    pid, _, _ = struct.unpack("3i", control.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    if pid <= 0:
+        raise SandboxError("the engine's containers cannot be seen from here: run groundup beside the engine")
+    return int(pid)
+
+
+def _with_image(spec: SandboxSpec, image: Image) -> dict[str, str]:
+    """Return the variables of every command in a container of the user's image."""
+    path = image.environment.get("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+    return {
+        **image.environment,
+        **base_environment(spec),
+        "PATH": ":".join((*spec.path, path)),
+        **spec.environment,
+    }
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write(f"\r{text}\033[K" if sys.stderr.isatty() else f"{text}\n")
+
+
+def _kept(stack: contextlib.ExitStack, descriptor: int) -> int:
+    stack.callback(os.close, descriptor)
+    return descriptor
