@@ -24,6 +24,7 @@ from tests.suites.repogenesis.trials import Trial as ServiceTrial
 
 TARGETS = ("library", "service", "java", "ci")
 GRADERS: tuple[GraderName, ...] = ("official", "strict")
+OF_LIBRARIES: tuple[GraderName, ...] = (*GRADERS, "trace")
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def library_cases(name: str, base: Base, trial: LibraryTrial | RecipeTrial) -> l
             partial(trial.grade, files, grader),
             memorises,
         )
-        for grader in GRADERS
+        for grader in OF_LIBRARIES
         for family, cheat, tries, files, memorises in found
     ]
 

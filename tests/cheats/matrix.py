@@ -13,7 +13,7 @@ from pathlib import Path
 
 from groundup.sandbox.bubblewrap import create
 from groundup.settings import load
-from tests.cheats.cases import TARGETS, Case, cases
+from tests.cheats.cases import OF_LIBRARIES, TARGETS, Case, cases
 from tests.cheats.results import Line, read_lines
 from tests.cheats.table import markdown
 
@@ -32,7 +32,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="a part of the name of a family or a cheat")
     parser.add_argument("--target", action="append", choices=TARGETS, help="may be given several times; all")
     parser.add_argument("--base", action="append", help="libraries: wares, or a recipe such as jsonlines; wares")
-    parser.add_argument("--grader", action="append", choices=("official", "strict"), help="both")
+    parser.add_argument("--grader", action="append", choices=OF_LIBRARIES, help="all")
     parser.add_argument("--label", default="now", help="which code judges, for example a commit")
     parser.add_argument("--out", type=Path, default=Path("cheats.jsonl"))
     parser.add_argument("--table", action="store_true", help="print the table of what is known, and try nothing")
@@ -59,7 +59,7 @@ async def _try(chosen: argparse.Namespace) -> None:
 
 
 async def _wanted(chosen: argparse.Namespace, found: AsyncIterator[Case]) -> AsyncIterator[Case]:
-    graders: Sequence[str] = chosen.grader or ("official", "strict")
+    graders: Sequence[str] = chosen.grader or OF_LIBRARIES
     async for case in found:
         named = chosen.only.lower() in f"{case.family} {case.cheat}".lower() or case.family == "honest"
         if named and case.grader in graders:

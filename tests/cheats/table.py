@@ -33,12 +33,15 @@ def gains(line: Line, deserved: float) -> bool:
 def _rows(lines: Sequence[Line], before: str, now: str) -> list[str]:
     latest = {(line.cheat, line.grader, line.label): line for line in lines}
     of = max(line.outcome.of for line in lines)
-    rows = [f"| of {of:g} | tries | deserves | official | before | now |", "|---|---|---|---|---|---|"]
+    has_trace = any(line.grader == "trace" for line in lines)
+    titles = ["tries", "deserves", "official", "before", "now", *(["trace"] if has_trace else [])]
+    rows = [f"| of {of:g} | {' | '.join(titles)} |", "|---" * (len(titles) + 1) + "|"]
     found: Counter[str] = Counter()
     for line in {line.cheat: line for line in lines if line.family != "honest"}.values():
         deserved = line.deserves if line.deserves is not None else _honest(latest, now, before)
         official = latest.get((line.cheat, "official", now)) or latest.get((line.cheat, "official", before))
-        tried = (official, latest.get((line.cheat, "strict", before)), latest.get((line.cheat, "strict", now)))
+        tried = [official, latest.get((line.cheat, "strict", before)), latest.get((line.cheat, "strict", now))]
+        tried += [latest.get((line.cheat, "trace", now))] if has_trace else []
         cells = " | ".join(_cell(one, deserved) for one in tried)
         note = " (exception)" if line.cheat in EXCEPTIONS else ""
         rows.append(f"| {line.cheat}{note} | {line.tries} | {deserved:g} | {cells} |")

@@ -14,7 +14,7 @@ from tests.cheats.results import Outcome
 from tests.cheats.wares import IDS, ORIGINAL
 from tests.suites.nl2repobench.images import Laboratory, Published, write_environment
 
-GraderName = Literal["official", "strict"]
+GraderName = Literal["official", "strict", "trace"]
 PUBLISHED = Published(
     original=ORIGINAL,
     hidden=HiddenTests(
@@ -50,7 +50,8 @@ class LibraryTrial:
         try:
             if grader == "official":
                 return outcome_of(await self._laboratory.official(PUBLISHED, submission))
-            return outcome_of(await self._laboratory.strict(PUBLISHED, submission))
+            judge = self._laboratory.traced if grader == "trace" else self._laboratory.strict
+            return outcome_of(await judge(PUBLISHED, submission))
         finally:
             remove_tree(submission)
 

@@ -7,7 +7,7 @@ They are the keyword arguments of the API, the options of the command line (with
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Annotated, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from groundup.domain.errors import UsageError
 
@@ -66,6 +66,13 @@ class GradingFlags(TypedDict, total=False):
     grader: Annotated[
         str | None,
         FlagHelp("Such as `strict` or `official`; see `groundup suites` (default: the suite's first).", HOW),
+    ]
+    integrity: Annotated[
+        Literal["twin", "trace"] | None,
+        FlagHelp(
+            "`trace`: the grader `trace`, which also compares outside what tests compare (default: twin).",
+            HOW,
+        ),
     ]
     no_exec: Annotated[bool, FlagHelp("Only read the sources and run nothing: the grader `static`.", HOW)]
     timeout: Annotated[

@@ -46,6 +46,9 @@ from groundup.store.folder import RunFolder
 from groundup.store.records import Predictions, RunConfiguration, SubmissionsFrom
 from groundup.suites.base import STATIC
 
+_OF_INTEGRITY = {"twin": "strict", "trace": "trace"}
+"""The grader that goes so far."""
+
 
 @dataclass(frozen=True)
 class NewRun:
@@ -306,12 +309,15 @@ def _excluded(given: SelectionFlags) -> tuple[str, ...] | None:
 
 def _grader(given: GradingFlags) -> str | None:
     """Return the grader that the user names; None for the suite's own choice."""
-    grader = given.get("grader")
-    if not given.get("no_exec"):
-        return grader
-    if grader not in (None, STATIC):
-        raise UsageError(f"--no-exec means the grader {STATIC}; leave --grader {grader} out")
-    return STATIC
+    grader, integrity = given.get("grader"), given.get("integrity")
+    said = f"--grader {grader}"
+    meant = [("--no-exec", STATIC)] if given.get("no_exec") else []
+    meant += [(f"--integrity {integrity}", _OF_INTEGRITY[integrity])] if integrity else []
+    for flag, name in meant:
+        if grader not in (None, name):
+            raise UsageError(f"{flag} means the grader {name}; leave {said} out")
+        grader, said = name, flag
+    return grader
 
 
 def _subject(agent: str, given: SubjectFlags) -> Named:

@@ -54,6 +54,7 @@ COMMANDS = {
     "recipe check": "recipe:check",
     "recipe fingerprint": "recipe:fingerprint",
     "recipe table": "recipe:table",
+    "recipe trace": "recipe:trace",
     "curate locate": "curate:locate",
     "curate instance": "curate:instance",
     "curate validate": "curate:validate",

@@ -38,6 +38,9 @@ EXAMPLES: dict[str, Examples] = {
     "recipe fingerprint": (
         ("Fingerprints of two recipes", "groundup recipe fingerprint six tenacity -o fingerprints"),
     ),
+    "recipe trace": (
+        ("What does an original compare in its tests?", "groundup recipe trace six tenacity -o traces"),
+    ),
 }
 NOT_AS_IT_WAS = 4
 _SILENCE_S = 10.0
@@ -259,6 +262,37 @@ async def _write_fingerprint(recipe: "Recipe", folder: Path, settings: "Settings
         folder.mkdir(parents=True, exist_ok=True)
         target.write_text(fingerprint_text(made), encoding="utf-8")
     say(f"groundup: {recipe.task}: {len(made.all_prints)} prints of {len(made.files)} files in {target}")
+
+
+def trace(
+    recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Tasks with recipes, or files.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the files.")] = Path(),
+) -> int:
+    """Record what originals' tests compare, a file for each recipe, for `--integrity trace`.
+
+    The original runs four times. What lies beside the shipped recipes is used (docs/grading.md).
+    """
+    import asyncio
+
+    from groundup.settings import load
+
+    for name in recipes:
+        asyncio.run(_write_trace(_recipe(name), output, load()))
+    return 0
+
+
+async def _write_trace(recipe: "Recipe", folder: Path, settings: "Settings") -> None:
+    from groundup.cli.console import say
+    from groundup.suites.nl2repobench.traces import SUFFIX, made_trace
+    from groundup.trees.writer import disk_errors
+
+    async with _bench(settings) as bench:
+        made = await made_trace(recipe, bench)
+    target = folder / f"{recipe.task}{SUFFIX}"
+    with disk_errors(target):
+        folder.mkdir(parents=True, exist_ok=True)
+        target.write_text(made.text(), encoding="utf-8")
+    say(f"groundup: {recipe.task}: {len(made.tests)} of {len(recipe.expected)} tests are traced in {target}")
 
 
 def table(

@@ -6,7 +6,7 @@ import sys
 import sysconfig
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -24,12 +24,14 @@ from groundup.environments.requests import (
 )
 from groundup.grading.bench import Bench
 from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
+from groundup.grading.library.trace import TraceRecord
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.suites.base import Graded
 from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
 from groundup.suites.nl2repobench.official_environment import Installs
 from groundup.suites.nl2repobench.recipe import Frozen, PublishedRun, Recipe, RecipeEnvironment, RecipeSource
-from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
+from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader, NL2RepoTraceGrader
+from groundup.suites.nl2repobench.traces import made_trace
 from groundup.trees.removal import remove_tree
 from tests.grading.library.laboratory import write_tree
 
@@ -155,6 +157,7 @@ class Laboratory:
     provider: SandboxProvider
     environment: Path
     folder: Path
+    traces: dict[str, TraceRecord] = field(default_factory=dict)
 
     async def official(
         self,
@@ -171,6 +174,14 @@ class Laboratory:
     async def strict(self, published: Published, submission: Path) -> Graded:
         """Grade strictly."""
         grader = NL2RepoStrictGrader({"calc": published.recipe})
+        return await grader.grade(published.task, submission, self._bench(published))
+
+    async def traced(self, published: Published, submission: Path) -> Graded:
+        """Grade strictly with the golden trace, which the original gives at the first time."""
+        recipe = published.recipe
+        if "calc" not in self.traces:
+            self.traces["calc"] = await made_trace(recipe, self._bench(published))
+        grader = NL2RepoTraceGrader({"calc": recipe}, self.traces.get)
         return await grader.grade(published.task, submission, self._bench(published))
 
     def submission(self, files: Mapping[str, str], links: Mapping[str, str] | None = None) -> Path:

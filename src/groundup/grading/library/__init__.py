@@ -6,3 +6,8 @@ from pathlib import Path
 def runner_source() -> bytes:
     """Return the text of the trusted runner, which decides verdicts as much as a recipe does."""
     return Path(__file__).with_name("runner.py").read_bytes()
+
+
+def observer_source() -> bytes:
+    """Return the text of what traced tests call, which stands beside the runner."""
+    return Path(__file__).with_name("observing.py").read_bytes()

@@ -27,7 +27,7 @@ from groundup.grading.library.canary import Canary, draw_canaries
 from groundup.grading.library.decision import FatalTest
 from groundup.grading.library.hidden import Extensions, HiddenTests
 from groundup.grading.library.report import COMPLETE, RunnerReport, parse_report
-from groundup.grading.library.staging import TRUSTED, Staged, stage
+from groundup.grading.library.staging import OBSERVER, TRUSTED, Staged, stage
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec
 from groundup.trees.removal import remove_tree
 from groundup.trees.walking import FOLDER, walk
@@ -123,6 +123,7 @@ class Overlay(Record):
     """What differs in one pass from the original's own tests."""
 
     changed: dict[str, bytes] = Field(default={}, description="path -> text in place of the original's")
+    observes: bool = Field(default=False, description="whether tests are traced and send what they compare")
     canaries: tuple[Canary, ...] = Field(default=(), description="none: made-up ones are drawn for each run")
 
 
@@ -140,6 +141,7 @@ async def run_hidden_tests(
     *overlay*: how the original's tests are changed, and what lies among them.
     """
     canaries = overlay.canaries or draw_canaries(hidden)
+    overlay = overlay.model_copy(update={"canaries": canaries})
     scratch = bench.scratch / f"tests-{secrets.token_hex(4)}"
     scratch.mkdir(parents=True)
     try:
@@ -161,7 +163,7 @@ async def run_hidden_tests(
             sandbox_spec(staged, hidden, environment, bench.timeout_s)
         ) as sandbox:
             result = await sandbox.run(
-                _command(hidden, environment, canaries, token, left_out, silence_s=test_timeout_s(hidden, bench))
+                _command(hidden, environment, overlay, token, left_out, silence_s=test_timeout_s(hidden, bench))
             )
             peak = sandbox.usage().peak_memory_mb
     finally:
@@ -246,13 +248,13 @@ def _middle_cut(text: bytes) -> bytes:
 def _command(
     hidden: HiddenTests,
     environment: PythonEnvironment,
-    canaries: tuple[Canary, ...],
+    overlay: Overlay,
     token: str,
     left_out: LeftOut,
     *,
     silence_s: float,
 ) -> Command:
-    named = [canary.path for canary in canaries if canary.named]
+    named = [canary.path for canary in overlay.canaries if canary.named]
     arguments = [
         *("-c", f"{TRUSTED}/pytest.ini", f"--rootdir={WORKSPACE}", f"--confcutdir={WORKSPACE}"),
         *("-p", "no:cacheprovider", "-q", "--tb=native", f"--assert={hidden.assertions}"),
@@ -273,6 +275,7 @@ def _command(
         "folders": [HOME],
         "cwd": inside(hidden.cwd),
         "stdin": hidden.stdin,
+        "observer": f"{TRUSTED}/{OBSERVER}" if overlay.observes else None,
         "left_out_tests": [(_digest(node), ordinal) for node, ordinal in left_out.tests],
         "left_out_files": left_out.files,
     }

@@ -117,6 +117,10 @@ class SourceText:
         """Return the source of *node*."""
         return self.source[self.start(node) : self.stop(node)]
 
+    def of_keyword(self, keyword: ast.keyword) -> bytes:
+        """Return the source of an argument that is given by its name."""
+        return f"{keyword.arg}=".encode() + self.of(keyword.value)
+
 
 def expectations(function: Function, text: SourceText) -> list[Expectation]:
     """Return what *function* expects, in the order of its source."""

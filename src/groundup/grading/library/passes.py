@@ -1,7 +1,8 @@
-"""Two passes over one submission: the hidden tests and their falsified twin, each in a fresh sandbox.
+"""The passes over one submission: its hidden tests, their falsified twin, and their traced form.
 
-They run beside each other where the bench has room, begin in a random order, and differ in nothing but the text of
-tests. A test counts when it passes the first and fails the second.
+Each has a fresh sandbox. They run beside each other where the bench has room, begin in a random order, and differ
+in nothing but the text of tests. A test counts when it passes the first and fails the second; `trace` judges the
+traced form.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import MAX_REASONS, Decision, canary_that_lied, reason, why_unfinished
 from groundup.grading.library.execution import LeftOut, Overlay, Rounds, run_to_the_end
 from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
+from groundup.grading.library.trace import Trace, run_traced
 from groundup.grading.library.twin import HiddenSuite, function_of, python_sources
 from groundup.sandbox.protocol import Ending
 
@@ -32,10 +34,11 @@ _LEAST_EVIDENCE = 2
 
 
 class Passes(Record):
-    """What both passes did. *twin*: None where there is nothing to compare it with."""
+    """What the passes did. *twin*, *trace*: None where there is nothing to compare them with."""
 
     true: Rounds
     twin: Rounds | None = None
+    trace: Rounds | None = None
     seed: str = ""
 
 
@@ -55,32 +58,23 @@ async def run_passes(
     *,
     suite: HiddenSuite | None,
     record: TwinRecord | None,
+    trace: Trace | None = None,
 ) -> Passes:
-    """Run the hidden tests and, where the original's behaviour is on *record*, their twin."""
-
+    """Run the hidden tests and, where what the original does is on record, their twin and their traced form."""
     avoided = set() if record is None else {*record.tailed, *map(function_of, record.free)}
+    given = (submission, original, hidden, environment, bench)
 
     def drawn(changed: dict[str, bytes]) -> Overlay:
         return Overlay(changed=changed, canaries=draw_canaries(hidden, suite, avoided))
 
-    async def true_pass() -> Rounds:
-        async with bench.turns.taken():
-            return await run_to_the_end(submission, original, hidden, environment, bench, drawn({}))
-
-    if suite is None or record is None:
-        return Passes(true=await true_pass())
     seed = secrets.token_hex(8)
-    changed = await asyncio.to_thread(suite.falsified, seed, frozenset(record.tailed))
-
-    async def twin_pass() -> Rounds:
-        async with bench.turns.taken():
-            return await run_twin(submission, original, hidden, environment, bench, drawn(changed))
-
-    if secrets.randbelow(2):
-        twin, true = await _beside(twin_pass(), true_pass())
-    else:
-        true, twin = await _beside(true_pass(), twin_pass())
-    return Passes(true=true, twin=twin, seed=seed)
+    waiting = {"true": run_to_the_end(*given, drawn({}))}
+    if suite is not None and record is not None:
+        changed = await asyncio.to_thread(suite.falsified, seed, frozenset(record.tailed))
+        waiting["twin"] = run_twin(*given, drawn(changed))
+    if trace is not None:
+        waiting["trace"] = run_traced(*given, await asyncio.to_thread(trace.suite.sources, seed))
+    return Passes(**await _beside(waiting, bench), seed=seed if len(waiting) > 1 else "")
 
 
 async def run_twin(
@@ -118,16 +112,22 @@ async def run_twin(
     return rounds
 
 
-async def _beside(*passes: Coroutine[None, None, Rounds]) -> list[Rounds]:
-    """Return what all *passes* give; when one fails, the others come to their end and tidy up first."""
-    tasks = [asyncio.ensure_future(one) for one in passes]
+async def _beside(passes: Mapping[str, Coroutine[None, None, Rounds]], bench: Bench) -> dict[str, Rounds]:
+    """Return what all *passes* give, begun in a random order; when one fails, the others end and tidy up first."""
+
+    async def in_turn(one: Coroutine[None, None, Rounds]) -> Rounds:
+        async with bench.turns.taken():
+            return await one
+
+    names = secrets.SystemRandom().sample(list(passes), len(passes))
+    tasks = {name: asyncio.ensure_future(in_turn(passes[name])) for name in names}
     try:
-        await asyncio.wait(tasks)
-        return [task.result() for task in tasks]
+        await asyncio.wait(tasks.values())
+        return {name: task.result() for name, task in tasks.items()}
     finally:
-        for task in tasks:
+        for task in tasks.values():
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*tasks.values(), return_exceptions=True)
 
 
 class TwinOutcome(Record):

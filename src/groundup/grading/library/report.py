@@ -18,6 +18,8 @@ MAX_EVENTS = 400_000
 COMPLETE = frozenset([0, 1, 5])
 """pytest's exit codes of a session that came to its end: all passed, some failed, nothing collected."""
 
+Sent = tuple[str, ...]
+"""The encoded values that one place of a traced test sent at one time."""
 Outcome = Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
 
 
@@ -57,6 +59,12 @@ class _Test(_Event):
     duration: float = Field(ge=0, allow_inf_nan=False)
 
 
+class _Value(_Event):
+    event: Literal["value"]
+    site: int = Field(ge=1)
+    values: list[str] = Field(min_length=1, max_length=3)
+
+
 class _Import(_Event):
     event: Literal["import"]
     name: str
@@ -83,7 +91,7 @@ class _End(_Event):
 
 
 _Any = Annotated[
-    _Start | _Collected | _CollectionError | _Begin | _Test | _Import | _Signs | _BrokenOff | _End,
+    _Start | _Collected | _CollectionError | _Begin | _Test | _Value | _Import | _Signs | _BrokenOff | _End,
     Field(discriminator="event"),
 ]
 _EVENT: TypeAdapter[_Any] = TypeAdapter(_Any)
@@ -129,6 +137,9 @@ class RunnerReport(Record):
     foreign: int = Field(default=0, description="lines that are no event of this run")
     repeated: int = Field(default=0, description="tests that were reported more than once")
     observed: Observations | None = None
+    values: dict[NumberedTest, dict[int, tuple[Sent, ...]]] = Field(
+        default={}, description="what places of traced tests sent, by the test that ran, in order"
+    )
 
 
 def parse_report(data: bytes, token: str) -> RunnerReport:
@@ -172,6 +183,7 @@ class _State:
         self.foreign = 0
         self.repeated = 0
         self.observed: Observations | None = None
+        self.values: dict[NumberedTest, dict[int, list[Sent]]] = {}
 
     def add(self, event: _Any) -> None:
         """Take one event in."""
@@ -180,6 +192,9 @@ class _State:
                 self._add_test(event)
             case _Begin():
                 self.running, self.running_node = _key(event), event.id
+            case _Value():
+                if self.running is not None:
+                    self.values.setdefault(self.running, {}).setdefault(event.site, []).append(tuple(event.values))
             case _CollectionError():
                 self.collection_errors.setdefault(_text(event.id, 500), _text(event.message, 300))
             case _Import():
@@ -228,6 +243,9 @@ class _State:
             foreign=self.foreign + more_lines,
             repeated=self.repeated,
             observed=self.observed,
+            values={
+                key: {site: tuple(sent) for site, sent in places.items()} for key, places in self.values.items()
+            },
         )
 
 

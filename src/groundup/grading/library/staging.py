@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from groundup.domain.errors import InfrastructureError, TaskError, reading_submission
 from groundup.domain.records import Record
-from groundup.grading.library import runner_source
+from groundup.grading.library import observer_source, runner_source
 from groundup.grading.library.canary import Canary
 from groundup.grading.library.composition import CompositionPlan, Dropped, FoundEntry, plan
 from groundup.grading.library.hidden import Distribution, HiddenTests
@@ -56,6 +56,7 @@ def _script(target: str, executable: str) -> str:
 TRUSTED = "/opt/groundup"
 """Where a grading sandbox sees the runner, its configuration, the metadata and the programs."""
 
+OBSERVER = "observing.py"
 CAPS = TreeLimits(files=50_000, bytes=1024**3)
 _MAX_DEPTH = 101
 
@@ -210,6 +211,7 @@ def _write_trusted(folder: Path, hidden: HiddenTests, executable: str) -> None:
     configuration = "[pytest]\n" + "".join(f"{line}\n" for line in hidden.ini)
     with TreeWriter(folder, CAPS) as writer:
         writer.file(("runner.py",), [runner_source()], executable=False)
+        writer.file((OBSERVER,), [observer_source()], executable=False)
         writer.file(("pytest.ini",), [configuration.encode()], executable=False)
         writer.folder(("metadata",))
         writer.folder(("bin",))

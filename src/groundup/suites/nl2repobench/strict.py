@@ -6,7 +6,7 @@ Joins a recipe, an environment and a run of the hidden tests into a verdict; wha
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from typing_extensions import override
@@ -17,16 +17,18 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Status, TestResult, Verdict
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
-from groundup.grading.library import runner_source
+from groundup.grading.library import observer_source, runner_source
 from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import decide
 from groundup.grading.library.execution import Execution, logs_of, sandbox_spec, top_level_modules
 from groundup.grading.library.passes import TwinOutcome, confirmed, run_passes, suite_of, twin_logs
 from groundup.grading.library.signs import FACT, as_fact, signs_of
 from groundup.grading.library.staging import stage
+from groundup.grading.library.trace import TraceOutcome, TraceRecord, trace_of, traced
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
 from groundup.suites.nl2repobench.recipe import Recipe, expected_seconds
+from groundup.suites.nl2repobench.traces import shipped_trace
 
 VERSION = "1"
 _LEAST_RESERVATION_MB = 128
@@ -48,7 +50,7 @@ class NL2RepoStrictGrader(Grader):
         recipe = self._recipes.get(task.id)
         if recipe is None:
             return task.limits.memory_mb
-        passes = 1 if recipe.twin is None else 2
+        passes = 1 + (recipe.twin is not None) + (self._trace(task) is not None)
         if recipe.frozen is None or recipe.frozen.peak_memory_mb is None:
             return passes * recipe.tests.memory_mb
         peak = int(recipe.frozen.peak_memory_mb * 1.5) + _SUPERVISION_MB
@@ -62,12 +64,19 @@ class NL2RepoStrictGrader(Grader):
     @override
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return what decides a verdict besides the submission."""
-        recipe = self._recipes.get(task.id)
+        recipe, record = self._recipes.get(task.id), self._trace(task)
         return {
             "recipe": None if recipe is None else digest_of(recipe),
             "runner": digest_bytes(runner_source()),
             "data_version": task.data_version,
+            **(
+                {} if record is None else {"trace": digest_of(record), "observer": digest_bytes(observer_source())}
+            ),
         }
+
+    def _trace(self, task: Task) -> TraceRecord | None:
+        """Return the golden trace that is asked for; None: this grader asks for none."""
+        return None
 
     @override
     async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
@@ -84,8 +93,17 @@ class NL2RepoStrictGrader(Grader):
         original = await bench.builder.source(recipe.source_request())
         prepared = time.monotonic()
         suite = await asyncio.to_thread(suite_of, original.path, recipe.tests, recipe.expected)
+        record = self._trace(task)
+        trace = None if record is None else await asyncio.to_thread(trace_of, suite, record)
         passes = await run_passes(
-            submission, original.path, recipe.tests, environment, bench, suite=suite, record=recipe.twin
+            submission,
+            original.path,
+            recipe.tests,
+            environment,
+            bench,
+            suite=suite,
+            record=recipe.twin,
+            trace=trace,
         )
         execution = passes.true.last
         decision = decide(
@@ -97,8 +115,8 @@ class NL2RepoStrictGrader(Grader):
             passes.true.ended,
         )
         outcome = confirmed(decision, passes, recipe.twin)
-        decision = outcome.decision
-        verdict = _verdict(task, recipe, outcome, execution, environment)
+        judged = traced(outcome.decision, passes.trace, trace, passes.seed)
+        verdict = self._verdict(task, recipe, outcome, judged, execution, environment)
         timings = {
             "environment": round(prepared - began, 3),
             "tests": round(execution.result.duration_s, 3),
@@ -106,7 +124,7 @@ class NL2RepoStrictGrader(Grader):
         }
         return Graded(
             verdict=verdict.model_copy(update={"timings_s": timings}),
-            tests=outcome.decision.results,
+            tests=judged.decision.results,
             logs={**logs_of(execution), **twin_logs(passes, outcome)},
         )
 
@@ -121,7 +139,7 @@ class NL2RepoStrictGrader(Grader):
             scores={} if declared is None else {"of_declared": Score(numerator=0, denominator=declared)},
             facts={"expected": len(recipe.expected), "declared": declared, "passed": 0},
             reasons=(reason,),
-            grader=_identity(task),
+            grader=self._identity(task),
         )
         missing = (TestResult(id=str(test), outcome="missing", expected=True) for test in sorted(recipe.expected))
         return Graded(verdict=verdict, tests=tuple(missing))
@@ -143,6 +161,34 @@ class NL2RepoStrictGrader(Grader):
         )
         return sandbox_spec(staged, recipe.tests, environment, timeout_s=24 * 3600.0)
 
+    def _verdict(
+        self,
+        task: Task,
+        recipe: Recipe,
+        outcome: TwinOutcome,
+        judged: TraceOutcome,
+        execution: Execution,
+        environment: PythonEnvironment,
+    ) -> Verdict:
+        decision = judged.decision
+        tampered = decision.status is Status.TAMPERED
+        declared = _declared(task)
+        of_declared = Score(numerator=min(decision.passed, declared), denominator=declared) if declared else None
+        facts = _facts(task, recipe, outcome, judged, execution, environment)
+        return Verdict(
+            status=decision.status,
+            score=None if tampered else Score(numerator=decision.passed, denominator=decision.expected),
+            scores={"of_declared": of_declared} if of_declared is not None and not tampered else {},
+            facts=facts,
+            reasons=decision.reasons,
+            grader=self._identity(task),
+            cacheable=not decision.timed_out,
+            by_time=decision.timed_out,
+        )
+
+    def _identity(self, task: Task) -> GraderIdentity:
+        return GraderIdentity(name=self.name, version=VERSION, data_version=task.data_version)
+
     def _recipe(self, task: Task) -> Recipe:
         recipe = self._recipes.get(task.id)
         if recipe is None or recipe.frozen is None:
@@ -153,16 +199,18 @@ class NL2RepoStrictGrader(Grader):
         return recipe
 
 
-def _verdict(
-    task: Task, recipe: Recipe, outcome: TwinOutcome, execution: Execution, environment: PythonEnvironment
-) -> Verdict:
-    decision = outcome.decision
-    tampered = decision.status is Status.TAMPERED
-    declared = _declared(task)
-    of_declared = Score(numerator=min(decision.passed, declared), denominator=declared) if declared else None
+def _facts(
+    task: Task,
+    recipe: Recipe,
+    outcome: TwinOutcome,
+    judged: TraceOutcome,
+    execution: Execution,
+    environment: PythonEnvironment,
+) -> dict[str, str | int | float | bool | None]:
+    decision = judged.decision
     facts: dict[str, str | int | float | bool | None] = {
         "expected": decision.expected,
-        "declared": declared,
+        "declared": _declared(task),
         "passed": decision.passed,
         "extra_passed": decision.extra_passed,
         "collected": execution.report.collected,
@@ -178,19 +226,14 @@ def _verdict(
         facts["passed_with_false_expectations"] = len(outcome.forged)
     if outcome.unseen:
         facts["not_seen_to_fail"] = len(outcome.unseen)
+    if judged.applied:
+        facts |= {"traced": judged.traced, "traced_without_expectation": judged.hidden}
+    if judged.lost:
+        facts["not_confirmed_by_trace"] = len(judged.lost)
     if execution.report.foreign:
         facts["foreign_lines"] = execution.report.foreign
-    facts[FACT] = as_fact([*outcome.signs, *signs_of(execution.report, execution.result)])
-    return Verdict(
-        status=decision.status,
-        score=None if tampered else Score(numerator=decision.passed, denominator=decision.expected),
-        scores={"of_declared": of_declared} if of_declared is not None and not tampered else {},
-        facts=facts,
-        reasons=decision.reasons,
-        grader=_identity(task),
-        cacheable=not decision.timed_out,
-        by_time=decision.timed_out,
-    )
+    facts[FACT] = as_fact([*outcome.signs, *judged.signs, *signs_of(execution.report, execution.result)])
+    return facts
 
 
 def _declared(task: Task) -> int | None:
@@ -198,5 +241,17 @@ def _declared(task: Task) -> int | None:
     return declared if isinstance(declared, int) else None
 
 
-def _identity(task: Task) -> GraderIdentity:
-    return GraderIdentity(name=NL2RepoStrictGrader.name, version=VERSION, data_version=task.data_version)
+class NL2RepoTraceGrader(NL2RepoStrictGrader):
+    """The strict grader, which also compares outside what tests compare, where the original's trace is known."""
+
+    name = "trace"
+
+    def __init__(
+        self, recipes: Mapping[str, Recipe], recorded: Callable[[str], TraceRecord | None] = shipped_trace
+    ) -> None:
+        super().__init__(recipes)
+        self._recorded = recorded
+
+    @override
+    def _trace(self, task: Task) -> TraceRecord | None:
+        return self._recorded(task.id)

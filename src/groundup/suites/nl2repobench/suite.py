@@ -85,10 +85,11 @@ class Nl2RepoBench(Suite):
     def graders(self) -> Mapping[str, Grader]:
         """Return the graders, imported here: who asks for the tasks alone waits for none."""
         from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
-        from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
+        from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader, NL2RepoTraceGrader
 
         official = NL2RepoOfficialGrader(self._recipes, self._published, self._official_installs)
-        return {NL2RepoStrictGrader.name: NL2RepoStrictGrader(self._recipes), NL2RepoOfficialGrader.name: official}
+        graders = (NL2RepoStrictGrader(self._recipes), NL2RepoTraceGrader(self._recipes), official)
+        return {grader.name: grader for grader in graders}
 
     @override
     def data_source(self) -> DataSource:
