@@ -26,7 +26,7 @@ test: setup
 
 # Clients of others against the server, each in an environment of its own; needs a package index and NL2RepoBench's data.
 clients: setup
-	CLIENTS=1 $(BIN)/python -m pytest tests/serving/test_clients.py
+	CLIENTS=1 $(BIN)/python -m pytest tests/serving/test_clients.py tests/harnesses/test_clients.py
 
 # Docker's and Podman's containers against all that sandboxes promise; what is not here, Debian's packages bring.
 test-containers: setup

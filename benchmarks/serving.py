@@ -109,8 +109,7 @@ async def asked(http: httpx.AsyncClient, method: str, path: str, sid: str = "", 
     while True:
         answer = await http.request(method, path, json=body or None, headers={"X-Session-ID": sid} if sid else {})
         if answer.status_code != 503:
-            assert answer.status_code == 200, answer.text
-            return answer.text
+            return answer.raise_for_status().text
         await asyncio.sleep(0.2)
 
 
@@ -123,6 +122,8 @@ async def session(http: httpx.AsyncClient, command: str = "ls") -> float:
         await asked(http, "POST", "/toy/call", sid, name="bash", input={"command": command})
     done = await asked(http, "POST", "/toy/call", sid, name="submit", input={})
     await asked(http, "POST", "/delete", sid)
+    if "event: error" in done:
+        raise httpx.HTTPError(done)  # such as of a session that was silent for too long
     return float(json.loads(done.rpartition("data: ")[2])["output"]["reward"])
 
 
@@ -189,7 +190,7 @@ async def all_open(folder: Path, arguments: argparse.Namespace) -> None:
 
 async def killed(folder: Path, arguments: argparse.Namespace) -> None:
     """Kill clients at random; print what is left and whether every reward that was seen is on record."""
-    options = ("--slots", "32", "--idle", "2", "--drain", "5")
+    options = ("--slots", "32", "--idle", "5", "--drain", "5")
     server = await started(folder, arguments.port, *options).answers()
     await many(server.address, 5, 5, session)
     descriptors, chance, seen = server.descriptors(), random.Random(1), list[float]()

@@ -48,6 +48,8 @@ COMMANDS = {
     "show": "attempts:show",
     "export": "submissions:export",
     "import": "run:import_run",
+    "harbor export": "harbor:export",
+    "harbor import": "harbor:import_jobs",
     "warm": "data:warm",
     "audit": "curate:audit",
     "recipe build": "recipe:build",
@@ -80,6 +82,7 @@ GROUPS = {
     "data": "Fetch the published data of benchmarks.",
     "registry": "Record which packages exist in registries.",
     "curate": "Make tasks out of repositories.",
+    "harbor": "Write tasks for Harbor, and read what its jobs found.",
     "leaderboard": "Pack runs so that others can check them, and rank them on a page.",
     "recipe": "Make and check recipes, which hold what strict grading needs.",
 }
@@ -87,7 +90,7 @@ GROUPS = {
 
 JOBS = {
     "Measure": ("evaluate", "run", "report", "compare", "show", "resume", "view", "runs", "serve", "leaderboard"),
-    "Look closer": ("shell", "review", "regrade", "judge", "export", "import", "ablate"),
+    "Look closer": ("shell", "review", "regrade", "judge", "export", "import", "harbor", "ablate"),
     "Benchmarks and their tasks": ("suites", "tasks", "data", "recipe", "curate", "audit"),
     "Dependencies of a repository": ("infer", "registry"),
     "This machine": ("doctor", "warm", "init", "demo", "docs", "clean"),
@@ -169,6 +172,8 @@ def _callback(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
     given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] in (["export"], ["import"]) and given[1:2] == ["harbor"]:
+        given[:2] = reversed(given[:2])
     try:
         code, message = _ending(given)
         if message and "--json" in given:  # readers of JSON get their one document in any case

