@@ -126,11 +126,8 @@ def _graders(verdicts: Iterable[Verdict]) -> tuple[GraderIdentity, ...]:
 def _row(key: AttemptKey, line: VerdictLine | None) -> AttemptRow:
     if line is None:
         return _owed(key)
-    row = _verdict_row(key, line.verdict, round((line.finished_at - line.started_at).total_seconds(), 3))
-    if line.verdict is None:
-        return row
-    made = {"outcome": line.outcome, "effort": line.effort}
-    return row.model_copy(update={"submission": line.submission, "cached": line.cached, **made})
+    seconds = round((line.finished_at - line.started_at).total_seconds(), 3)
+    return _verdict_row(key, line.verdict, seconds, line)
 
 
 def _made(row: AttemptRow) -> AttemptRow:
@@ -143,7 +140,9 @@ def _owed(key: AttemptKey) -> AttemptRow:
     return AttemptRow(task=key.task, index=key.index, standing="owed", score=None)
 
 
-def _verdict_row(key: AttemptKey, verdict: Verdict | None, seconds: float | None) -> AttemptRow:
+def _verdict_row(
+    key: AttemptKey, verdict: Verdict | None, seconds: float | None, line: VerdictLine | None = None
+) -> AttemptRow:
     if verdict is None:
         return AttemptRow(task=key.task, index=key.index, standing="not_attempted", score=None)
     return AttemptRow(
@@ -155,6 +154,10 @@ def _verdict_row(key: AttemptKey, verdict: Verdict | None, seconds: float | None
         reasons=verdict.reasons,
         by_time=verdict.by_time,
         duration_s=seconds,
+        submission=line.submission if line else None,
+        cached=line.cached if line else False,
+        outcome=line.outcome if line else None,
+        effort=line.effort if line else None,
     )
 
 
