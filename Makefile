@@ -3,8 +3,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+BROWSER_STAMP := $(VENV)/.browser-ready
 
-.PHONY: setup demo test test-containers clients check docs lock clean
+.PHONY: setup demo test test-containers browser clients check docs lock clean
 
 setup: $(STAMP)
 
@@ -21,8 +22,18 @@ demo: setup
 
 # Which tests, as pytest takes them: make test TESTS=tests/cli
 TESTS ?=
-test: setup
+test: setup $(if $(shell command -v chromium),$(BROWSER_STAMP))
 	$(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS)
+
+# The viewer and its kin in Debian's Chromium; `make test` does it as well where that is installed. The pictures of the
+# documentation are made anew with: make browser SCREENSHOTS=docs
+browser: $(BROWSER_STAMP)
+	EXPECTED_TOOLS=chromium,playwright,axe-playwright-python SCREENSHOTS=$(SCREENSHOTS) \
+	    $(BIN)/python -m pytest tests/viewer/test_browser.py
+
+$(BROWSER_STAMP): $(STAMP) requirements-browser.lock
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-browser.lock
+	touch $(BROWSER_STAMP)
 
 # Clients of others against the server, each in an environment of its own; needs a package index and NL2RepoBench's data.
 clients: setup
@@ -61,6 +72,7 @@ COMPILE = $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11
 lock: setup
 	$(COMPILE) --extra dev --output-file requirements.lock
 	$(COMPILE) --extra docs --constraint requirements.lock --output-file requirements-docs.lock
+	$(COMPILE) --extra browser --constraint requirements.lock --output-file requirements-browser.lock
 
 clean:
 	rm -rf $(VENV) .demo site

@@ -5,63 +5,26 @@ import json
 import os
 import re
 import subprocess
-import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-import uvicorn
 from starlette.testclient import TestClient
 
 from groundup.api.reports import compare, report
-from groundup.api.serving import listening
 from groundup.domain.subjects import AttemptKey
-from groundup.domain.verdicts import TestResult
+from groundup.domain.verdicts import GraderIdentity
 from groundup.reports.views import between, percent, share
 from groundup.settings import load
 from groundup.store.folder import RunFolder, RunWriter
 from groundup.viewer import evidence
 from groundup.viewer.app import Viewer
 from groundup.viewer.index import NAME, RunIndex
-from tests.reports.made import Word, run_of
+from tests.reports.made import run_of
+from tests.viewer.made import BASE, EVIL, OTHER, fill, served, write_run
 
-EVIL = "<script>document.title='evil'</script><img src=x onerror=document.title='evil'>"
-BASE: dict[str, list[Word]] = {"one": [(1, 2)], "two": [(2, 2)], "three": ["tampered"], "four": ["infrastructure"]}
-OTHER: dict[str, list[Word]] = {"one": [(2, 2)], "two": [(1, 2)], "three": [(0, 4)], "four": ["owed"]}
-
-
-def write_run(folder: Path, name: str, words: dict[str, list[Word]]) -> RunFolder:
-    """Write a run as a run writes itself."""
-    config, lines = run_of(name, words)
-    with RunWriter.create(folder / name, config) as writer:
-        for line in lines.values():
-            tests = [
-                TestResult(id=f"tests/test_a.py::test_{EVIL}", outcome="failed", expected=True, message=EVIL),
-                TestResult(id="tests/test_a.py::test_b", outcome="passed", expected=True),
-            ]
-            writer.record(line, tests, {"tests.txt": f"{EVIL}\n".encode() * 9000})
-    return RunFolder(folder / name)
-
-
-def fill(run: RunFolder, task: str) -> None:
-    """Give an attempt a submission and a trajectory that want to be more than text."""
-    attempt = run.attempt(AttemptKey(task=task, index=0))
-    (attempt.submission / "pkg").mkdir(parents=True)
-    (attempt.submission / "pkg" / "main.py").write_text(f"def main():\n    return {EVIL!r}\n")
-    (attempt.submission / f"{EVIL.replace('/', '-')}.txt").write_text(EVIL)
-    (attempt.submission / "data.bin").write_bytes(b"\0\1\2")
-    (attempt.submission / "out").symlink_to("/etc")
-    message = {"role": "assistant", "content": EVIL, "reasoning": "because", "tool_calls": []}
-    call = {"id": "1", "name": "bash", "arguments": json.dumps({"command": f"echo {EVIL}"})}
-    steps: list[dict[str, object]] = [{"kind": "began", "at": "", "agent": "loop", "version": "1", "model": "m"}]
-    for turn in range(30):
-        reply = {**message, "tool_calls": [call]}
-        steps.append(
-            {"kind": "reply", "at": "2026-01-01T00:00:01", "turn": turn, "message": reply, "finish": "stop"}
-        )
-        steps.append({"kind": "result", "at": "", "turn": turn, "name": "bash", "content": EVIL, "seconds": 1})
-    attempt.trajectory_file.write_text("".join(json.dumps(step) + "\n" for step in steps) + '{"kind": "torn')
+OFFICIAL = GraderIdentity(name="official", version="1", data_version="d1", environment="image")
 
 
 @pytest.fixture
@@ -134,9 +97,57 @@ def test_a_task_names_the_other_runs_that_have_it(client: TestClient, runs: Path
     """With the mean of what counts there; a run without a score for it is left out."""
     write_run(runs, "several", {"one": [(0, 1), (1, 1)], "four": [(1, 1), (1, 1)]})
     page = words(client.get("/run/several/task/one").text)
-    assert "base: 50.0 %" in page
-    assert "other: 100.0 %" in page
-    assert "base:" not in words(client.get("/run/several/task/four").text)
+    assert "base50.0 %strict 3" in page
+    assert "other100.0 %strict 3" in page
+    assert "base" not in words(client.get("/run/several/task/four").text)
+
+
+def test_graders_of_one_submission_stand_side_by_side(client: TestClient, runs: Path) -> None:
+    """Another run that graded the same submission says so, on the page of the attempt."""
+    first = {"one": [(1, 2)], "two": [(2, 2)]}
+    write_run(runs, "strict", first, submission="sha256:1")
+    write_run(runs, "official", first, submission="sha256:1", grader=OFFICIAL)
+    page = words(client.get("/run/strict/attempt/one/0").text)
+    assert "official50.0 %official 1, data d1, environment image" in page
+    assert re.search(r"environment image\s*the same", page)
+    assert re.search(r"environment rebuilt\s*another", page)
+
+
+def test_a_comparison_has_a_grid_of_tasks_and_runs(client: TestClient) -> None:
+    """Each score leads to its attempts; a filter narrows the tasks."""
+    page = client.get("/compare?run=base&run=other&q=tw").text
+    assert "1 task:" in words(page)
+    grid = page[page.index('<table class="grid"') :]
+    assert '<a href="/run/base/task/two">100.0 %</a>' in grid
+    assert '<a href="/run/other/task/two">50.0 %</a>' in grid
+    assert "/task/one" not in grid
+
+
+def test_logs_stand_below_the_try_that_wrote_them(client: TestClient, runs: Path) -> None:
+    """The try that counts comes last, whatever the others are called."""
+    logs = RunFolder(runs / "base").attempt(AttemptKey(task="one")).logs
+    for number in (10, 2):
+        (logs / f"try-{number}").mkdir()
+        (logs / f"try-{number}" / "tests.txt").write_text(f"this is try {number}")
+    page = client.get("/run/base/attempt/one/0?tab=logs&path=logs/try-10/tests.txt").text
+    headings = re.findall(r"<h2>(.*?)</h2>", page)
+    assert headings[:3] == ["try 2, repeated", "try 10, repeated", "the try that counts"]
+    assert "this is try 10" in page
+
+
+def test_a_page_follows_the_trajectory_of_an_attempt_at_work(runs: Path) -> None:
+    """Its events tell how long the file is; what is settled has none."""
+    viewer = Viewer(load({"output": str(runs)}))
+    config, _ = run_of("live", {"one": ["owed"]})
+    with RunWriter.create(runs / "live", config), TestClient(viewer.app()) as client:
+        assert 'data-events="/run/live/events?task=one&amp;number=0"' in client.get("/run/live/attempt/one/0").text
+        assert "data-events" not in client.get("/run/base/attempt/one/0").text
+    fill(RunFolder(runs / "live"), "one")
+    with TestClient(viewer.app()) as client:
+        events = client.get("/run/live/events?task=one&number=0").text
+    size = (runs / "live" / "attempts" / "one" / "0" / "trajectory.jsonl").stat().st_size
+    assert json.loads(events.split("data: ")[1].split("\n")[0]) == {"bytes": size}
+    viewer.index.close()
 
 
 def test_a_trajectory_has_pages_and_kinds(client: TestClient) -> None:
@@ -249,26 +260,17 @@ def test_a_run_at_work_says_when_it_changed(runs: Path) -> None:
 @pytest.mark.parametrize("tab", ["why", "tests", "trajectory", "files", "logs"])
 def test_a_browser_runs_nothing_that_a_stranger_wrote(runs: Path, tmp_path: Path, tab: str) -> None:
     """A real browser shows the page, with its own title, and loads nothing from elsewhere."""
-    viewer = Viewer(load({"output": str(runs)}))
-    with listening(None, 0, has_token=False) as listener:
-        server = uvicorn.Server(uvicorn.Config(viewer.app(), log_level="error"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            address = f"http://127.0.0.1:{listener.getsockname()[1]}/run/base/attempt/one/0?tab={tab}"
-            options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
-            done = subprocess.run(
-                ["chromium", *options, "--dump-dom", "--enable-logging=stderr", "--v=0", address],
-                capture_output=True,
-                text=True,
-                timeout=200,
-                check=True,
-                env={**os.environ, "HOME": str(tmp_path)},
-            )
-        finally:
-            server.should_exit = True
-            thread.join()
-            viewer.index.close()
+    with served(runs) as place:
+        address = f"{place}/run/base/attempt/one/0?tab={tab}"
+        options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+        done = subprocess.run(
+            ["chromium", *options, "--dump-dom", "--enable-logging=stderr", "--v=0", address],
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=True,
+            env={**os.environ, "HOME": str(tmp_path)},
+        )
     assert "<title>one/0 in base - groundup</title>" in done.stdout
     assert "CONSOLE" not in done.stderr
 

@@ -3,12 +3,15 @@
 import asyncio
 import ipaddress
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
+from urllib.parse import quote, urlencode
 
 from groundup.api.flags import AnyPath, ServeFlags, names
+from groundup.api.reports import run_folder
 from groundup.api.requests import checked, settings_for
 from groundup.configuration import PREFIX, environment
 from groundup.domain.errors import MachineError, UsageError
@@ -130,18 +133,18 @@ def _configuration(suite: str, served: Served, given: ServeFlags, settings: Sett
 
 
 def view(
-    folder: AnyPath | None = None,
-    *,
+    *runs: AnyPath,
     host: str | None = None,
     port: int | None = None,
     token: str | None = None,
     ready: Callable[[str], None] | None = None,
     settings: Settings | None = None,
 ) -> None:
-    """Serve pages over the runs in *folder* until the process is interrupted; *ready* gets the address.
+    """Serve pages over runs until the process is interrupted; *ready* gets the address.
 
-    Without a *token* only this machine is served. Raises `UsageError` for a folder that is not there, and
-    `MachineError` where the extra is not installed.
+    *runs* are a folder of runs (default: that of *settings*), or runs of one folder: then the address is that of
+    the one run, or of their comparison. Without a *token* only this machine is served. Raises `UsageError` for a
+    folder that is not there, and `MachineError` where the extra is not installed.
     """
     if any(find_spec(name) is None for name in ("starlette", "uvicorn", "jinja2")):
         raise MachineError("the viewer needs more packages; install them with pip install 'groundup[view]'")
@@ -149,17 +152,38 @@ def view(
 
     from groundup.viewer.app import Viewer
 
-    found = (settings or load()) if folder is None else load({"output": str(folder)})
-    if not found.output.is_dir():
-        raise UsageError(f"there is no folder {found.output}; name one with runs")
-    viewer = Viewer(found)
+    folder, page = _place(runs, settings or load())
+    viewer = Viewer((settings or load()).model_copy(update={"output": folder}))
     with listening(host, port, has_token=token is not None) as listener:
         name, number = listener.getsockname()[:2]
         # Pages of other sites must not read runs through a name of theirs that leads to this machine.
         hosts = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"}) if token is None else None
         if ready is not None:
             shown = f"[{name}]" if ":" in name else name
-            ready(f"http://{shown}:{number}/" + (f"?token={token}" if token else ""))
+            sign = "&" if "?" in page else "?"
+            ready(f"http://{shown}:{number}{page}" + (f"{sign}token={token}" if token else ""))
         server = uvicorn.Server(uvicorn.Config(viewer.app(token, hosts), log_level="warning", access_log=False))
         server.run(sockets=[listener])
     viewer.index.close()
+
+
+def _place(runs: Sequence[AnyPath], settings: Settings) -> tuple[Path, str]:
+    """Return the folder of runs to show, and the address of the page that shows *runs*. Raises `UsageError`."""
+    if not runs:
+        folders = [settings.output]
+    elif len(runs) == 1 and Path(runs[0]).is_dir() and not (Path(runs[0]) / "config.json").is_file():
+        folders = [Path(runs[0])]
+    else:
+        chosen = [run_folder(run, settings).absolute() for run in runs]
+        folders = list(dict.fromkeys(path.parent for path in chosen))
+        if len(folders) > 1:
+            raise UsageError(
+                f"these runs lie in several folders ({', '.join(map(str, folders))}); view one of them"
+            )
+        names = [path.name for path in chosen]
+        if len(names) == 1:
+            return folders[0], f"/run/{quote(names[0])}"
+        return folders[0], f"/compare?{urlencode([('run', name) for name in names])}"
+    if not folders[0].is_dir():
+        raise UsageError(f"there is no folder {folders[0]}; name one with runs")
+    return folders[0], "/"

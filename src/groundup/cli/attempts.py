@@ -19,6 +19,7 @@ EXAMPLES: dict[str, Examples] = {
     "show": (
         ("What did it do?", "groundup show my-run sqlparse"),
         ("The third attempt, with nothing left out", "groundup show my-run sqlparse/2 --full"),
+        ("What did its tests print, in each try?", "groundup show my-run sqlparse --logs"),
     ),
     "shell": (
         ("Why does it fail?", "groundup shell my-run sqlparse"),
@@ -34,6 +35,7 @@ def show(
     run: Run,
     task: Annotated[str, typer.Argument(metavar="TASK", help="A task of the run, or TASK/ATTEMPT.")],
     full: Annotated[bool, typer.Option("--full", help="Shorten nothing.")] = False,
+    logs: Annotated[bool, typer.Option("--logs", help="The logs of each try instead.")] = False,
     json: Json = False,
     output: Output = None,
 ) -> int:
@@ -53,6 +55,9 @@ def show(
     if not planned.holds(key):
         raise UsageError(unknown("attempt", str(key), map(str, planned.keys)))
     attempt = folder.attempt(key)
+    if logs:
+        _print_logs(attempt, full=full)
+        return 0
     steps = [dict(step) for step in read_trajectory(attempt.trajectory_file)]
     if json:
         record = attempt.record()
@@ -70,6 +75,23 @@ def show(
         _print_step(step, full=full)
     _print_end(attempt, folder.latest().get(key))
     return 0
+
+
+def _print_logs(attempt: "AttemptFolder", *, full: bool) -> None:
+    """Print the logs of an attempt, the try that counts last."""
+    from groundup.domain.errors import UsageError
+    from groundup.viewer import evidence
+
+    tries = evidence.by_try(evidence.logs(attempt))
+    if not tries:
+        raise UsageError(f"{attempt.path} has no logs")
+    for heading, names in tries:
+        for name in names:
+            _heading(f"{heading}: {name.path}, {name.bytes} bytes", {}, "bold")
+            start = 0
+            while (piece := evidence.log_piece(attempt, name.path, start)) and piece.text:
+                _text(piece.text, full=full)
+                start = piece.end if full else piece.total
 
 
 def _print_step(step: Mapping[str, object], *, full: bool) -> None:

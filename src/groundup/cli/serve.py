@@ -1,6 +1,5 @@
 """`groundup serve` and `view`: tasks as environments over HTTP, and runs in a browser."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,6 +21,7 @@ EXAMPLES: dict[str, Examples] = {
     "view": (
         ("The runs of this project", "groundup view"),
         ("Those of another folder", "groundup view .demo/runs"),
+        ("Two runs compared", "groundup view model-a model-b"),
         ("From another machine", "groundup view --host 0.0.0.0 --token $TOKEN"),
     ),
 }
@@ -50,8 +50,9 @@ def serve(suite: Suite, flags: ServeFlags, dry_run: DryRun = False) -> int:
 
 
 def view(
-    folder: Annotated[
-        Path | None, typer.Argument(metavar="FOLDER", help="A folder of runs (default: the setting output).")
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="RUNS...", help="A folder of runs (default: the setting output), or runs to open."),
     ] = None,
     host: Annotated[
         str | None, typer.Option(help="Address to listen on (default: 127.0.0.1); any other needs --token.")
@@ -70,5 +71,11 @@ def view(
     from groundup.api.serving import view as serve
     from groundup.cli.console import say
 
-    serve(folder, host=host, port=port, token=token, ready=lambda address: say(f"groundup: runs are at {address}"))
+    serve(
+        *(runs or ()),
+        host=host,
+        port=port,
+        token=token,
+        ready=lambda address: say(f"groundup: runs are at {address}"),
+    )
     return 0

@@ -232,7 +232,10 @@ def _forest(report: Report) -> Plot:
 
     parts = [_line(place(0), 8, place(0), height - 22, "whisker")]
     ticks = (-most, 0.0, most)
-    parts += [_text(place(value), height - 6, f"{value * 100:+.0f} points", "soft middle") for value in ticks]
+    parts += [
+        _text(place(value), height - 6, f"{value * 100:+.0f} points" if value else "0", "soft middle")
+        for value in ticks
+    ]
     for number, one in enumerate(rows):
         y, value = 16 + _ROW * number + 12, one.difference or 0.0
         words = f"{one.other} against {one.base}: {value * 100:+.1f} points over {one.tasks} tasks"

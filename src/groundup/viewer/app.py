@@ -2,6 +2,7 @@
 
 import asyncio
 import hmac
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from groundup.reports.summary import side_by_side
 from groundup.reports.views import between, figures_view, percent, share
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder
-from groundup.store.folder import RunFolder
+from groundup.store.folder import RunFolder, is_held
 from groundup.trees.limits import printable
 from groundup.viewer import evidence
 from groundup.viewer.index import RunIndex, run_report
@@ -92,7 +93,7 @@ class Viewer:
         self._templates = Environment(
             loader=PackageLoader("groundup.viewer"), autoescape=True, trim_blocks=True, lstrip_blocks=True
         )
-        self._templates.filters.update(share=share, percent=percent, printable=printable, part=_part)
+        self._templates.filters.update(share=share, percent=percent, printable=printable, part=_part, own=_own)
         self._templates.globals.update(between=between, version=__version__)
 
     def app(self, token: str | None = None, hosts: frozenset[str] | None = None) -> Starlette:
@@ -147,7 +148,7 @@ class Viewer:
             run=found,
             report=found.report,
             figures=figures_view(found.report),
-            plots=[Markup(plot.svg) for plot in plots],  # noqa: S704 - made by us, from escaped words
+            plots=plots,
             tasks=tasks,
             total=total,
             wanted=wanted,
@@ -191,6 +192,8 @@ class Viewer:
             before=before,
             after=after,
             here=request.url.path,
+            others=self.index.elsewhere(run, task) if tab not in parts else (),
+            live=row.standing in ("owed", "made") and is_held(folder.path),
             **values,
         )
 
@@ -200,12 +203,25 @@ class Viewer:
         if len(names) < 2 or not set(names) <= known:
             return self.missing("Choose two runs or more on the first page.")
         made = side_by_side([run_report(self.settings.output / name) for name in names])
-        plots = [Markup(plot.svg) for plot in plots_of(made) if plot.name != "tasks"]  # noqa: S704 - made by us
-        return self._html("compare.html", names=names, made=made, plots=plots)
+        plots = [plot for plot in plots_of(made) if plot.name != "tasks"]
+        wanted, first = request.query_params.get("q", ""), _number(request.query_params.get("first"))
+        grid, total = self.index.grid(names, wanted, first, TASKS_SHOWN)
+        return self._html(
+            "compare.html",
+            names=names,
+            made=made,
+            plots=plots,
+            grid=grid,
+            total=total,
+            wanted=wanted,
+            first=first,
+            pages=evidence.pages(total, first, TASKS_SHOWN),
+            asked=urlencode([("run", name) for name in names]),
+        )
 
     async def _events(self, request: Request) -> Response:
         """Say whenever a run's verdicts changed, as server-sent events, until it is at rest."""
-        name = request.path_params["run"]
+        name, watched = request.path_params["run"], self._watched(request)
 
         async def events() -> AsyncIterator[str]:
             last = None
@@ -214,7 +230,7 @@ class Viewer:
                 found = await asyncio.to_thread(self.index.run, name)
                 if found is None or found.report is None:
                     return
-                now = found.report.counts.model_dump_json()
+                now = found.report.counts.model_dump_json() if watched is None else _size(watched)
                 yield f"event: {'changed' if last not in (None, now) else 'same'}\ndata: {now}\n\n"
                 if not found.working:
                     yield "event: ended\ndata: {}\n\n"
@@ -223,6 +239,22 @@ class Viewer:
                 await asyncio.sleep(_REFRESH_S)
 
         return StreamingResponse(events(), media_type="text/event-stream")
+
+    def _watched(self, request: Request) -> Path | None:
+        """Return the trajectory that a page follows; None where it follows the run's counts."""
+        run, task = request.path_params["run"], request.query_params.get("task", "")
+        number = _number(request.query_params.get("number"))
+        if not any(row.index == number for row in self.index.attempts(run, task)):
+            return None
+        return RunFolder(self.settings.output / run).attempt(AttemptKey(task=task, index=number)).trajectory_file
+
+
+def _size(path: Path) -> str:
+    """Return how long a file is, as JSON."""
+    try:
+        return json.dumps({"bytes": path.stat().st_size})
+    except OSError:
+        return json.dumps({"bytes": 0})
 
 
 def _why(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
@@ -271,7 +303,7 @@ def _logs(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
     path = request.query_params.get("path", names[0].path if names else "")
     start = _number(request.query_params.get("start"), least=-evidence.LOG_BYTES)
     piece = evidence.log_piece(attempt, path, start) if path else None
-    return {"names": names, "path": path, "piece": piece, "size": evidence.LOG_BYTES}
+    return {"tries": evidence.by_try(names), "path": path, "piece": piece, "size": evidence.LOG_BYTES}
 
 
 def _number(text: str | None, least: int = 0) -> int:
@@ -280,6 +312,11 @@ def _number(text: str | None, least: int = 0) -> int:
         return max(int(text or 0), least)
     except ValueError:
         return 0
+
+
+def _own(svg: str) -> Markup:
+    """Let a picture be markup: it is made here, from escaped words."""
+    return Markup(svg)  # noqa: S704
 
 
 def _part(text: str) -> str:

@@ -23,6 +23,7 @@ FILES_SHOWN = 2_000
 _DEPTH = 32
 _KIND = re.compile(rb'"kind"\s*:\s*"([a-z_]{1,40})"')
 _KIND_WITHIN = 200
+_TRY = re.compile(r"logs/try-(\d{1,6})/")
 
 
 class Part(Record):
@@ -176,6 +177,19 @@ def logs(attempt: AttemptFolder) -> list[FileName]:
         for name, folder in folders.items()
         for one in islice(_walk(folder, PurePosixPath(), 0), FILES_SHOWN)
     ]
+
+
+def by_try(names: Sequence[FileName]) -> list[tuple[str, list[FileName]]]:
+    """Return logs below headings: of the agent, of each try that was repeated, and of the one that counts."""
+    found: dict[tuple[int, str], list[FileName]] = {}
+    for name in names:
+        kept = _TRY.match(name.path)
+        if name.path.startswith("agent/"):
+            place = (0, "agent")
+        else:
+            place = (int(kept[1]), f"try {kept[1]}, repeated") if kept else (10**9, "the try that counts")
+        found.setdefault(place, []).append(name)
+    return [(heading, found[order, heading]) for order, heading in sorted(found)]
 
 
 def file_piece(attempt: AttemptFolder, path: str) -> Piece | None:

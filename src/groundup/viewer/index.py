@@ -15,10 +15,13 @@ from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.reports.document import AttemptRow, RunReport
 from groundup.reports.summary import report_run
+from groundup.reports.views import grader_words
 from groundup.store.folder import RunFolder, is_held
 
 NAME = ".groundup-index.sqlite"
 _FORMAT = 1
+_QUICKLY = "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;"
+"""It can be made again, so no write waits for the disk."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (name TEXT PRIMARY KEY, stamp TEXT NOT NULL, began REAL NOT NULL, report TEXT,
     error TEXT);
@@ -47,6 +50,23 @@ class TaskRow(Record):
     standings: tuple[str, ...]
 
 
+class Elsewhere(Record):
+    """A task in another run."""
+
+    run: str
+    graders: tuple[str, ...]
+    mean: float
+    same: bool
+    """Whether it is about the same submission, graded by another run."""
+
+
+class GridRow(Record):
+    """A task in several runs: mean of what counts and cost for each; None for a run that does not have it."""
+
+    task: str
+    cells: tuple[tuple[float | None, float | None] | None, ...]
+
+
 class RunIndex:
     """The index of one folder of runs. Safe to use from several threads."""
 
@@ -63,9 +83,7 @@ class RunIndex:
                 connection = sqlite3.connect(place, check_same_thread=False)
                 if connection.execute("PRAGMA user_version").fetchone()[0] not in (0, _FORMAT):
                     raise sqlite3.DatabaseError("another form")
-                connection.executescript(
-                    f"PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536; PRAGMA user_version={_FORMAT}; {_SCHEMA}"
-                )
+                connection.executescript(f"{_QUICKLY} PRAGMA user_version={_FORMAT}; {_SCHEMA}")
                 return connection
             with suppress(OSError):
                 Path(path).unlink(missing_ok=True)
@@ -132,13 +150,48 @@ class RunIndex:
         query = "SELECT row FROM attempts WHERE run = ? AND task = ? ORDER BY number"
         return [AttemptRow.model_validate_json(row) for (row,) in self._rows(query, (run, task))]
 
-    def elsewhere(self, run: str, task: str) -> list[tuple[str, float]]:
+    def elsewhere(self, run: str, task: str) -> list["Elsewhere"]:
         """Return the other runs that have a score for *task*, the newest first, with the mean of what counts."""
+        here = {row.submission for row in self.attempts(run, task)} - {None}
         query = (
-            "SELECT name, (SELECT avg(counted) FROM attempts WHERE attempts.run = name AND task = ?) AS mean "
+            "SELECT name, report, (SELECT avg(counted) FROM attempts WHERE run = name AND task = ?) AS mean, "
+            "(SELECT group_concat(json_extract(row, '$.submission')) FROM attempts WHERE run = name AND task = ?) "
             "FROM runs WHERE name != ? AND mean IS NOT NULL ORDER BY began DESC, name"
         )
-        return self._rows(query, (task, run))
+        return [
+            Elsewhere(
+                run=name,
+                graders=tuple(map(grader_words, RunReport.model_validate_json(report).graders)),
+                mean=mean,
+                same=bool(here & set((submissions or "").split(","))),
+            )
+            for name, report, mean, submissions in self._rows(query, (task, task, run))
+        ]
+
+    def grid(
+        self, runs: Sequence[str], wanted: str = "", offset: int = 0, limit: int = 200
+    ) -> tuple[list[GridRow], int]:
+        """Return tasks that one of *runs* has and whose name holds *wanted*, by name, and how many there are.
+
+        Each has a cell for each of *runs*: the mean of what counts and the cost in USD, None where unknown.
+        """
+        marks = ",".join("?" * len(runs))
+        among = f"FROM attempts WHERE run IN ({marks}) AND instr(lower(task), lower(?))"
+        values = (*runs, wanted)
+        total = int(self._rows(f"SELECT count(DISTINCT task) {among}", values)[0][0])
+        tasks = self._rows(
+            f"SELECT DISTINCT task {among} ORDER BY task LIMIT ? OFFSET ?", (*values, limit, offset)
+        )
+        cells = (
+            "SELECT avg(counted), sum(json_extract(row, '$.effort.cost_usd')), count(*) FROM attempts "
+            "WHERE run = ? AND task = ?"
+        )
+        rows = []
+        for (task,) in tasks:
+            found = [self._rows(cells, (run, task))[0] for run in runs]
+            there = tuple((mean, cost) if count else None for mean, cost, count in found)
+            rows.append(GridRow(task=task, cells=there))
+        return rows, total
 
     def neighbours(self, run: str, task: str) -> tuple[str | None, str | None]:
         """Return the task before and the one after, by name."""
@@ -153,7 +206,7 @@ class RunIndex:
 
 @contextmanager
 def _collecting_nothing() -> Iterator[None]:
-    """Keep the garbage collector out: records hold no cycles, and walking so many again and again costs a third."""
+    """Keep the garbage collector out: records hold no cycles, and walking so many again costs a third."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -170,9 +223,9 @@ def run_report(path: Path) -> RunReport:
 
 
 def _stamp(path: Path) -> str:
-    """Return what changes whenever a run's files do."""
+    """Return what changes whenever a run's files do; `attempts` does when an episode at another task begins."""
     found = []
-    for name in ("config.json", "verdicts.jsonl"):
+    for name in ("config.json", "verdicts.jsonl", "attempts"):
         try:
             status = (path / name).stat()
             found.append([status.st_mtime_ns, status.st_size])

@@ -14,7 +14,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
   const forward = event.key === "ArrowRight";
   const turned = document.querySelector(`a[rel=${forward ? "next" : "prev"}]`);
-  const pages = [...document.querySelectorAll("nav.pages:first-of-type a")];
+  const pages = [...(document.querySelector("nav.pages")?.querySelectorAll("a") ?? [])];
   const current = pages.findIndex((page) => page.hasAttribute("aria-current"));
   const page = current < 0 ? undefined : pages[current + (forward ? 1 : -1)];
   (page ?? turned)?.click();

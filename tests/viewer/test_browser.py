@@ -1,0 +1,264 @@
+"""The pages in a real browser: by mouse and keyboard, in both colour schemes, on narrow screens.
+
+`make browser` runs these. With SCREENSHOTS=FOLDER they leave the pictures of the documentation there.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from groundup.api.reports import report, write_report
+from groundup.domain.subjects import AttemptKey
+from groundup.store.folder import RunWriter
+from tests.needs import lack
+from tests.patience import patient
+from tests.reports.made import BEGAN, Word, run_of
+from tests.viewer.made import BASE, EVIL, OTHER, fill, served, write_run
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = [pytest.mark.end_to_end, pytest.mark.needs("chromium"), pytest.mark.xdist_group("browser")]
+_PATIENCE_MS = patient(60) * 1000
+ATTEMPT = "/run/base/attempt/one/0"
+PAGES = {
+    "runs": "/",
+    "run": "/run/base",
+    "why": ATTEMPT,
+    "tests": f"{ATTEMPT}?tab=tests",
+    "trajectory": f"{ATTEMPT}?tab=trajectory",
+    "files": f"{ATTEMPT}?tab=files&path=pkg/main.py",
+    "logs": f"{ATTEMPT}?tab=logs",
+    "compare": "/compare?run=base&run=other",
+    "missing": "/run/none",
+}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    """Chromium, as this machine has it."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError as error:
+        lack("playwright", error)
+    with sync_playwright() as playwright:
+        options = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        opened = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=options)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs with a hostile submission."""
+    folder = tmp_path_factory.mktemp("runs")
+    fill(write_run(folder, "base", BASE), "one")
+    write_run(folder, "other", OTHER)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def place(runs: Path) -> Iterator[str]:
+    """The address of a viewer."""
+    with served(runs) as address:
+        yield address
+
+
+class Window:
+    """A page whose console is read: what a stranger's script would say is there."""
+
+    def __init__(self, browser: "Browser", **options: Any) -> None:
+        self.context = browser.new_context(**options)
+        self.context.set_default_timeout(_PATIENCE_MS)
+        self.page: Page = self.context.new_page()
+        self.said: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.said.append(dialog.message))
+
+    def __enter__(self) -> "Window":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.context.close()
+
+    def picture(self, name: str) -> None:
+        """Keep a picture for the documentation, where it is asked for."""
+        if folder := os.environ.get("SCREENSHOTS"):
+            self.page.screenshot(path=Path(folder) / f"{name}.png")
+
+
+def complaints(page: "Page") -> list[str]:
+    """Return what axe finds wrong with a page for people with disabilities."""
+    try:
+        from axe_playwright_python.sync_playwright import Axe
+    except ImportError as error:
+        lack("axe-playwright-python", error)
+    found = Axe().run(page).response["violations"]
+    return [f"{one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"]]
+
+
+def test_people_find_why_points_were_lost(browser: "Browser", place: str) -> None:
+    """From the list of runs to the run, its task, the reason and the test's own words, with the mouse."""
+    with Window(browser, viewport={"width": 1100, "height": 720}) as window:
+        page = window.page
+        page.goto(place)
+        page.get_by_role("link", name="base").click()
+        assert page.get_by_role("heading", name="Where points were lost").is_visible()
+        page.get_by_role("link", name="one", exact=True).click()
+        assert page.get_by_text("1 expected test did not pass").is_visible()
+        assert page.get_by_text("test_").first.is_visible()
+        page.get_by_role("link", name="files").click()
+        page.get_by_role("link", name="pkg/main.py").click()
+        assert page.locator("pre.code .k").first.inner_text() == "def"
+        page.get_by_role("link", name="Runs").click()
+        for box in page.get_by_role("checkbox").all():
+            box.check()
+        page.get_by_role("button", name="Compare the chosen runs").click()
+        assert page.get_by_role("heading", name="Tasks that decide it").is_visible()
+        assert window.said == []
+
+
+def test_the_keyboard_is_enough(browser: "Browser", place: str) -> None:
+    """Tab and Enter open a run, arrows turn tasks and pages, j and k go through steps."""
+    with Window(browser) as window:
+        page = window.page
+        page.goto(place)
+        link = page.get_by_role("link", name="base")
+        for _ in range(20):
+            page.keyboard.press("Tab")
+            if link.evaluate("element => element === document.activeElement"):
+                break
+        outline = link.evaluate("element => getComputedStyle(element).outlineStyle")
+        assert outline != "none"
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/run/base")
+
+        page.goto(place + PAGES["trajectory"])
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        page.keyboard.press("k")
+        assert page.locator(".step.here").get_attribute("id") == "step-0"
+        page.keyboard.press("ArrowRight")
+        page.wait_for_url("**first=20*")
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_url("**first=0*")
+        page.goto(place + ATTEMPT)
+        page.keyboard.press("ArrowRight")
+        page.wait_for_url("**/attempt/three/0")
+        assert window.said == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_is_readable_in_both_schemes_and_on_a_phone(
+    browser: "Browser", place: str, scheme: str
+) -> None:
+    """Axe finds nothing, contrast included; at 360 pixels nothing is wider than the screen; no script speaks."""
+    with Window(browser, color_scheme=scheme, viewport={"width": 360, "height": 740}) as window:
+        wrong = {}
+        for name, address in PAGES.items():
+            window.page.goto(place + address)
+            assert window.page.title().endswith(" - groundup")
+            wide = window.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+            wrong[name] = complaints(window.page) + ([f"{wide} pixels too wide"] if wide > 0 else [])
+        assert {name: found for name, found in wrong.items() if found} == {}
+        said = [text for text in window.said if "404" not in text]  # the browser's own word on the missing page
+        assert said == []
+
+
+def test_a_page_of_a_run_in_flight_follows_it(browser: "Browser", tmp_path: Path) -> None:
+    """A verdict that comes in appears without a hand, and the run is at rest when it ends."""
+    words: dict[str, list[Word]] = {"one": [(1, 2)], "two": ["owed"]}
+    config, lines = run_of("live", words)
+    with served(tmp_path) as place, Window(browser) as window:
+        with RunWriter.create(tmp_path / "live", config) as writer:
+            (line,) = lines.values()
+            writer.record(line, [], {})
+            window.page.goto(f"{place}/run/live")
+            badge = window.page.get_by_text("at work")
+            assert badge.is_visible()
+            later = line.model_copy(
+                update={"attempt": AttemptKey(task="two"), "finished_at": BEGAN + timedelta(seconds=9)}
+            )
+            writer.record(later, [], {})
+            window.page.get_by_text("not graded yet").wait_for(state="detached")
+        badge.wait_for(state="detached")
+        assert window.said == []
+
+
+def test_a_hostile_submission_stays_text(browser: "Browser", place: str) -> None:
+    """Names, tests, logs, files and words of the model are shown as they are, and none of them runs."""
+    with Window(browser) as window:
+        page = window.page
+        for name in ("why", "tests", "trajectory", "files", "logs"):
+            page.goto(place + PAGES[name])
+            assert page.title() == "one/0 in base - groundup"
+            assert page.locator("img").count() == 0
+            assert page.locator("script").count() == 1
+        assert EVIL in page.locator("pre").first.inner_text()
+        page.goto(f"{place}{ATTEMPT}?tab=files")
+        page.get_by_role("link", name="<script>").click()
+        assert EVIL in page.locator("pre").first.inner_text()
+        assert window.said == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_report_in_one_file(browser: "Browser", runs: Path, tmp_path: Path, scheme: str) -> None:
+    """Opened from a disk: axe finds nothing, tables sort and filter, and it prints with everything in it."""
+    write_run(
+        runs, f"long-{scheme}", {f"task-{number}": [(number % 3, 2)] for number in (1, 2, 4, 5, 7, 8, 10, 11)}
+    )
+    made = report(runs / "base", runs / "other", runs / f"long-{scheme}")
+    file = write_report(made, "html", tmp_path / "report.html")
+    with Window(browser, color_scheme=scheme, viewport={"width": 1000, "height": 700}) as window:
+        page = window.page
+        page.goto(file.as_uri())
+        assert complaints(page) == []
+        table = page.locator("table").first
+        rows = table.locator("tbody tr")
+        table.get_by_role("button", name="task").click()
+        assert rows.first.locator("td").first.inner_text() == "four"
+        table.get_by_role("button", name="task").click()
+        assert rows.first.locator("td").first.inner_text() == "two"
+        page.get_by_label("Filter").first.fill("task-10")
+        assert rows.filter(visible=True).count() == 1
+        page.emulate_media(media="print")
+        assert not page.get_by_label("Filter").first.is_visible()
+        assert len(page.pdf()) > 10_000
+        page.set_viewport_size({"width": 360, "height": 700})
+        page.emulate_media(media="screen")
+        assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+        assert window.said == []
+
+
+PICTURED: dict[str, list[Word]] = {
+    "aiofiles": [(161, 204)],
+    "humanize": [(604, 604)],
+    "markupsafe": [(71, 71)],
+    "retrying": [(12, 17)],
+    "sqlparse": [(442, 461)],
+    "tqdm": [(0, 139)],
+}
+
+
+def test_pictures_of_the_documentation(browser: "Browser", tmp_path: Path) -> None:
+    """The pages that the documentation shows are whole in both schemes; `SCREENSHOTS=docs` keeps them."""
+    write_run(tmp_path, "model-a", PICTURED, said="psql_quotation_marks")
+    better: dict[str, list[Word]] = {**PICTURED, "sqlparse": [(461, 461)], "tqdm": [(137, 139)]}
+    write_run(tmp_path, "model-b", better, said="psql_quotation_marks")
+    pages = {
+        "view-run": ("/run/model-a", "dark", 900),
+        "view-compare": ("/compare?run=model-a&run=model-b", "light", 1080),
+    }
+    with served(tmp_path) as place:
+        for name, (address, scheme, height) in pages.items():
+            with Window(browser, color_scheme=scheme, viewport={"width": 1000, "height": height}) as window:
+                window.page.goto(place + address)
+                assert complaints(window.page) == []
+                assert window.said == []
+                window.picture(name)
