@@ -21,7 +21,7 @@ from groundup.store.folder import RunFolder, RunWriter
 from groundup.viewer import evidence
 from groundup.viewer.app import Viewer
 from groundup.viewer.index import NAME, RunIndex
-from tests.reports.made import run_of
+from tests.reports.made import Word, run_of
 from tests.viewer.made import BASE, EVIL, OTHER, fill, served, write_run
 
 OFFICIAL = GraderIdentity(name="official", version="1", data_version="d1", environment="image")
@@ -104,7 +104,7 @@ def test_a_task_names_the_other_runs_that_have_it(client: TestClient, runs: Path
 
 def test_graders_of_one_submission_stand_side_by_side(client: TestClient, runs: Path) -> None:
     """Another run that graded the same submission says so, on the page of the attempt."""
-    first = {"one": [(1, 2)], "two": [(2, 2)]}
+    first: dict[str, list[Word]] = {"one": [(1, 2)], "two": [(2, 2)]}
     write_run(runs, "strict", first, submission="sha256:1")
     write_run(runs, "official", first, submission="sha256:1", grader=OFFICIAL)
     page = words(client.get("/run/strict/attempt/one/0").text)
