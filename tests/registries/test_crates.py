@@ -8,10 +8,10 @@ import pytest
 from pydantic import SecretStr
 
 from groundup.registries.cache import FetchCache
+from groundup.registries.client import cutoff_instant
 from groundup.registries.crates.client import CratesClient
 from groundup.registries.crates.gateway import CratesGateway
 from groundup.registries.crates.pages import CratePageError, parse_page, place
-from groundup.registries.dates import cutoff_instant
 from tests.registries.fake_crates import FakeCrates
 from tests.registries.fake_site import Site, guest
 

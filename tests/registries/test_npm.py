@@ -7,7 +7,7 @@ import pytest
 from pydantic import SecretStr
 
 from groundup.registries.cache import FetchCache
-from groundup.registries.dates import cutoff_instant
+from groundup.registries.client import cutoff_instant
 from groundup.registries.npm.client import NpmClient
 from groundup.registries.npm.gateway import NpmGateway
 from groundup.registries.npm.pages import BRIEF_TYPE

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.registries.dates import cutoff_instant
+from groundup.registries.client import cutoff_instant
 from groundup.registries.npm.pages import PackumentError, is_name, parse_packument, version_of, written
 
 URL = "https://registry.example/ms"

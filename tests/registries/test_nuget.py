@@ -12,7 +12,7 @@ import pytest
 
 from groundup.domain.errors import InfrastructureError
 from groundup.registries.cache import FetchCache
-from groundup.registries.dates import cutoff_instant
+from groundup.registries.client import cutoff_instant
 from groundup.registries.nuget.client import NuGetClient, nuget_settings
 from groundup.registries.nuget.gateway import NuGetGateway
 from groundup.registries.settings import Index, RegistrySettings

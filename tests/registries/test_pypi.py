@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from groundup.registries.cache import FetchCache
-from groundup.registries.dates import cutoff_instant
+from groundup.registries.client import cutoff_instant
 from groundup.registries.pypi.client import PyPIClient
 from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.pypi.pages import ACCEPTED

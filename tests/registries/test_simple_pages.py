@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from groundup.domain.errors import UsageError
-from groundup.registries.dates import cutoff_instant
+from groundup.registries.client import cutoff_instant
 from groundup.registries.pypi.pages import (
     HTML_TYPE,
     JSON_TYPE,

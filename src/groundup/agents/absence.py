@@ -60,14 +60,6 @@ def copies_below(root: Path, names: Collection[str]) -> tuple[Path, ...]:
     return tuple(path for path in found if not any(above in found for above in path.parents))
 
 
-def copies_by_content(root: Path, original: Fingerprint) -> tuple[Path, ...]:
-    """Return the files and archives below *root* in which a file of *original* lies nearly whole, by any name."""
-    by_file: dict[str, set[int]] = {}
-    for place, prints in _contents(root).prints.items():
-        by_file.setdefault(place.partition("!")[0], set()).update(prints)
-    return tuple(root / place for place, prints in by_file.items() if original.nearly(frozenset(prints)))
-
-
 def hiding(names: Collection[str], shown: Iterable[Mount], room: Path) -> tuple[Mount, ...]:
     """Return mounts over every copy of *names* in the host's /usr and in the archives below *shown*.
 

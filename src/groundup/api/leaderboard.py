@@ -17,12 +17,10 @@ from groundup.api.flags import AnyPath
 from groundup.api.reports import run_folder
 from groundup.api.runs import regrade
 from groundup.domain.errors import UsageError
-from groundup.domain.limits import EpisodeLimits
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Status
-from groundup.domain.version import __version__
-from groundup.reports.leaderboard import Entry, board
+from groundup.reports.leaderboard import Entry, board, limits_in_words
 from groundup.reports.summary import report_run
 from groundup.reports.views import grader_words, percent
 from groundup.runs.bundles import Bundle, BundleManifest, Disclosure, unpack
@@ -109,7 +107,7 @@ def pack(
     planned = set(folder.config().planned.tasks)
     languages = {str(task.metadata.get("language", "python")) for task in suite.tasks() if task.id in planned}
     told = Disclosure(contamination=contamination, notes=notes, languages=tuple(sorted(languages)))
-    return pack_run(folder, Path(bundle), told, __version__)
+    return pack_run(folder, Path(bundle), told)
 
 
 def verify(
@@ -303,16 +301,9 @@ def _entry(path: Path) -> Entry:
             run=report_run(config, opened.run.latest()),
             kind=submissions.kind,
             languages=told.languages,
-            limits=_limits(getattr(submissions, "limits", None)),
+            limits=limits_in_words(getattr(submissions, "limits", None)),
             contamination=told.contamination,
             notes=told.notes,
             evidence=f"evidence/{path.name}",
             digest=digest,
         )
-
-
-def _limits(limits: EpisodeLimits | None) -> str:
-    if limits is None:
-        return "not known: the submissions were made elsewhere"
-    told: Sequence[str] = [f"{name}={value}" for name, value in limits.model_dump().items() if value is not None]
-    return ", ".join(told) or "none"

@@ -1,6 +1,5 @@
 """`groundup recipe`: make the recipes of tasks, make them again, and show them all."""
 
-import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ import typer
 from groundup.cli.options import Examples
 
 if TYPE_CHECKING:
-    from groundup.grading.bench import Bench
     from groundup.settings import Settings
     from groundup.suites.nl2repobench.published import PublishedData
     from groundup.suites.nl2repobench.recipe import Recipe
@@ -158,11 +156,12 @@ async def _build_one(task: str, target: Path, order: _Order, prefix: str) -> int
 
 
 async def _made(task: str, order: _Order, prefix: str) -> "Recipe":
+    from groundup.episodes.equipment import opened_bench
     from groundup.suites.nl2repobench.maker import build as making
     from groundup.suites.nl2repobench.maker.decisions import TaskDecision, decisions
     from groundup.suites.nl2repobench.recipe import parse_recipe
 
-    async with _bench(order.settings) as bench, _reminding(prefix) as tell:
+    async with opened_bench(order.settings) as bench, _reminding(prefix) as tell:
         if order.draft is not None:
             begun = parse_recipe(_read(order.draft), str(order.draft))
             return await making.finish(begun, bench, tell, may_repair=False)
@@ -222,9 +221,10 @@ def check(
 async def _has_changed(recipe: "Recipe", settings: "Settings") -> bool:
     """Check one recipe and print what changed."""
     from groundup.domain.errors import GroundupError
+    from groundup.episodes.equipment import opened_bench
     from groundup.suites.nl2repobench.maker.controls import check as checked
 
-    async with _bench(settings) as bench, _reminding(f"{recipe.task}: ") as tell:
+    async with opened_bench(settings) as bench, _reminding(f"{recipe.task}: ") as tell:
         try:
             _, changes = await checked(recipe, bench, tell)
         except GroundupError as error:
@@ -252,10 +252,11 @@ def fingerprint(
 
 async def _write_fingerprint(recipe: "Recipe", folder: Path, settings: "Settings") -> None:
     from groundup.cli.console import say
+    from groundup.episodes.equipment import opened_bench
     from groundup.suites.nl2repobench.fingerprints import SUFFIX, fingerprint_text, made_fingerprint
     from groundup.trees.writer import disk_errors
 
-    async with _bench(settings) as bench:
+    async with opened_bench(settings) as bench:
         made = await made_fingerprint(recipe, bench)
     target = folder / f"{recipe.task}{SUFFIX}"
     with disk_errors(target):
@@ -349,31 +350,17 @@ async def _reminding(prefix: str) -> AsyncIterator[Callable[[str], None]]:
         reminder.cancel()
 
 
-@asynccontextmanager
-async def _bench(settings: "Settings") -> AsyncIterator["Bench"]:
-    from groundup.episodes.equipment import equipment
-    from groundup.trees.removal import remove_tree
-
-    scratch = Path(tempfile.mkdtemp(prefix="groundup-recipe-"))
-    try:
-        async with equipment(settings.sandbox, settings) as tools:
-            yield tools.bench(scratch, None)
-    finally:
-        remove_tree(scratch)
-
-
 def _published(from_data: Path | None, settings: "Settings") -> "PublishedData":
     from groundup.domain.errors import UsageError
-    from groundup.suites.nl2repobench.published import read_published
-    from groundup.suites.pulling import data_folder
+    from groundup.suites.nl2repobench.published import pulled, read_published
 
-    folder = from_data or data_folder("nl2repobench", settings)
-    if folder is None:
+    data = pulled(settings) if from_data is None else read_published(from_data)
+    if data is None:
         raise UsageError(
             "this machine has no published data of nl2repobench; run `groundup data pull nl2repobench`, or name a "
             "folder with --from-data"
         )
-    return read_published(folder)
+    return data
 
 
 def _recipe(name: str) -> "Recipe":

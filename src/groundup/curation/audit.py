@@ -144,14 +144,6 @@ def _is_given(name: str, known: set[str]) -> bool:
     return last.lower() in known or (last.startswith("__") and last.endswith("__"))
 
 
-def tests_by_function(names: Mapping[str, object]) -> Mapping[str, list[str]]:
-    """Return test ids by the function that they are cases of."""
-    found: dict[str, list[str]] = {}
-    for name in names:
-        found.setdefault(name.partition("[")[0].partition(" #")[0], []).append(name)
-    return found
-
-
 NOP, ORACLE = "nop", "oracle"
 Standing = Literal["valid", "doubtful", "invalid", "not audited"]
 
@@ -343,12 +335,6 @@ def _row(task: TaskAudit, others: Sequence[str]) -> list[str]:
         "-" if readings is None else str(len(readings.hidden_names)),
         str(len(task.facts.answers)),
     ]
-
-
-def _floor_cell(floor: Floor | None) -> str:
-    if floor is None:
-        return "-"
-    return f"{floor.numerator:g}" if floor.status == Status.GRADED else floor.status
 
 
 def _details(task: TaskAudit) -> list[str]:

@@ -13,7 +13,7 @@ from groundup.environments.failures import Asker, BuildFailure, as_error, classi
 from groundup.environments.interpreters import Interpreter, interpreter_mounts
 from groundup.environments.layers import LayerStore
 from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET
-from groundup.registries.dates import cutoff_instant
+from groundup.registries.client import cutoff_instant
 from groundup.registries.gateway import RegistryGateway
 from groundup.registries.pypi.client import PyPIClient
 from groundup.registries.pypi.gateway import PyPIGateway

@@ -7,12 +7,11 @@ from functools import partial
 from typing_extensions import override
 
 from groundup.domain.digests import digest_of
-from groundup.domain.errors import UsageError
 from groundup.domain.limits import Limits
-from groundup.environments.failures import Builds, repeated
+from groundup.environments.failures import Builds
 from groundup.environments.java_builder import JavaBuilder, installed_maven_settings
 from groundup.environments.layers import layer_store
-from groundup.environments.program_layers import Workshop, npm_program, python_program
+from groundup.environments.program_layers import Programs, ProgramTools, npm_program, python_program
 from groundup.environments.python_builder import PythonBuilder
 from groundup.environments.requests import AnySource, GitSource, InstalledProgram, Layer, ProgramRequest
 from groundup.environments.sources import git_layer, source_key, source_layer
@@ -21,7 +20,6 @@ from groundup.languages import ToolchainName
 from groundup.registries.lending import LendingRules, RegistryLending, RegistrySet
 from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.settings import RegistrySettings
-from groundup.registries.shared_work import SharedWork
 from groundup.registries.uv import uv_version
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings, environment
@@ -57,12 +55,10 @@ class LocalBuilder(PythonBuilder):
         super().__init__(settings, provider, store, lending, limits)
         self._java = JavaBuilder(provider, store, lending)
         self._settings = settings
-        self._workshop = Workshop(provider, store, lending.lend)
+        self._program_tools = ProgramTools(provider, store, lending.lend)
         self._toolchains: dict[ToolchainName, Toolchain] = {}
         self._sources = Builds()
-        self._programs: SharedWork[InstalledProgram] = SharedWork()
-        self._unusable: dict[str, UsageError] = {}
-        """Programs that cannot be installed, by request."""
+        self._programs = Programs()
 
     @property
     @override
@@ -118,20 +114,13 @@ class LocalBuilder(PythonBuilder):
     @override
     async def program(self, request: ProgramRequest) -> InstalledProgram:
         """Return the program of *request*, building its layer when it is not there. Raises `UsageError`."""
-        key = digest_of(request)
-        if key in self._unusable:
-            raise UsageError(str(self._unusable[key]))
-        try:
-            return await self._programs.get(key, lambda: repeated(partial(self._install, request)))
-        except UsageError as error:
-            self._unusable[key] = error
-            raise
+        return await self._programs.get(request, partial(self._install, request))
 
     async def _install(self, request: ProgramRequest) -> InstalledProgram:
         async with self._slots:
             if request.registry == "npm":
-                return await npm_program(request, await self.toolchain("node"), self._workshop)
-            return await python_program(request, await self.interpreter(request.python), self._workshop)
+                return await npm_program(request, await self.toolchain("node"), self._program_tools)
+            return await python_program(request, await self.interpreter(request.python), self._program_tools)
 
     @override
     def identity(self) -> Mapping[str, str]:

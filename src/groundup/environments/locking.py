@@ -23,7 +23,7 @@ from groundup.domain.errors import NetworkError, TaskError, UsageError
 from groundup.domain.records import Record
 from groundup.environments.interpreters import Interpreter
 from groundup.environments.requests import Resolution, ResolvedRequest
-from groundup.registries.dates import cutoff_instant
+from groundup.registries.client import cutoff_instant
 from groundup.registries.pypi.client import pypi_settings
 from groundup.registries.settings import Index, RegistrySettings
 from groundup.registries.uv import uv_program, uv_version

@@ -2,19 +2,22 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from groundup.domain.digests import digest_of
+from groundup.domain.errors import UsageError
 from groundup.domain.limits import Limits
 from groundup.environments.build_sandbox import UV, Ask, BuildSandbox, uv_variables
+from groundup.environments.failures import repeated
 from groundup.environments.interpreters import Interpreter, interpreter_mounts
 from groundup.environments.layers import Built, LayerStore
 from groundup.environments.requests import PROGRAM_TARGET, PYTHON_TARGET, InstalledProgram, Layer, ProgramRequest
 from groundup.environments.toolchains import Toolchain
 from groundup.registries.lending import LendingRules, RegistrySet
+from groundup.registries.shared_work import SharedWork
 from groundup.registries.uv import uv_program, uv_version
 from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxProvider, SandboxSpec
 from groundup.trees.removal import remove_tree
@@ -29,7 +32,7 @@ _PYTHON_FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Workshop:
+class ProgramTools:
     """What installing takes."""
 
     provider: SandboxProvider
@@ -37,16 +40,38 @@ class Workshop:
     registries: Callable[[LendingRules], AbstractAsyncContextManager[RegistrySet]]
 
 
+class Programs:
+    """Installs each program once, however many ask for it, and remembers what cannot be installed."""
+
+    def __init__(self) -> None:
+        self._installed: SharedWork[InstalledProgram] = SharedWork()
+        self._unusable: dict[str, str] = {}
+        """Why a program cannot be installed, by request."""
+
+    async def get(
+        self, request: ProgramRequest, install: Callable[[], Awaitable[InstalledProgram]]
+    ) -> InstalledProgram:
+        """Return the program of *request*; *install* is tried again where that may help. Raises `UsageError`."""
+        key = digest_of(request)
+        if key in self._unusable:
+            raise UsageError(self._unusable[key])
+        try:
+            return await self._installed.get(key, lambda: repeated(install))
+        except UsageError as error:
+            self._unusable[key] = str(error)
+            raise
+
+
 async def python_program(
-    request: ProgramRequest, interpreter: Interpreter, workshop: Workshop
+    request: ProgramRequest, interpreter: Interpreter, tools: ProgramTools
 ) -> InstalledProgram:
     """Return the program of *request*, building its layer when it is not there. Raises `UsageError`, too."""
     machine = {"python": interpreter.version, "abi": interpreter.abi, "uv": uv_version()}
     key = digest_of({"format": _PYTHON_FORMAT, "request": request, **machine})
-    layer = workshop.store.find(PYTHON_KIND, key) or await _build_python(request, key, interpreter, workshop)
+    layer = tools.store.find(PYTHON_KIND, key) or await _build_python(request, key, interpreter, tools)
     return InstalledProgram(
         mounts=(
-            *_interpreter_mounts(interpreter, workshop.store),
+            *_interpreter_mounts(interpreter, tools.store),
             Mount(source=layer.path, target=ENVIRONMENT),
         ),
         bin=f"{ENVIRONMENT}/bin",
@@ -54,18 +79,18 @@ async def python_program(
     )
 
 
-async def _build_python(request: ProgramRequest, key: str, interpreter: Interpreter, workshop: Workshop) -> Layer:
+async def _build_python(request: ProgramRequest, key: str, interpreter: Interpreter, tools: ProgramTools) -> Layer:
     what = f"installing {request.package} {request.version}"
     ask = Ask(what=what, kind=PYTHON_KIND, digest=key, asker="agent", exclude_newer=request.exclude_newer)
 
     async def fill(room: Path) -> Built:
-        async with _sandbox(room, ask, interpreter, workshop) as build:
+        async with _sandbox(room, ask, interpreter, tools) as build:
             packages = await _install_python(build, request, interpreter)
         for leftover in (".uv-cache", ".lock"):
             await asyncio.to_thread(remove_tree, room / "tree" / leftover)
         return Built(built={"packages": packages, "uv": uv_version(), **build.figures()})
 
-    return await workshop.store.get(PYTHON_KIND, key, fill)
+    return await tools.store.get(PYTHON_KIND, key, fill)
 
 
 async def _install_python(build: BuildSandbox, request: ProgramRequest, interpreter: Interpreter) -> str:
@@ -83,7 +108,7 @@ async def _install_python(build: BuildSandbox, request: ProgramRequest, interpre
 
 @asynccontextmanager
 async def _sandbox(
-    room: Path, ask: Ask, interpreter: Interpreter, workshop: Workshop
+    room: Path, ask: Ask, interpreter: Interpreter, tools: ProgramTools
 ) -> AsyncIterator[BuildSandbox]:
     tree, workspace = room / "tree", room / "workspace"
     for folder in (tree, workspace, workspace / "temporary"):
@@ -91,7 +116,7 @@ async def _sandbox(
     spec = SandboxSpec(
         workspace=workspace,
         mounts=(
-            *_interpreter_mounts(interpreter, workshop.store),
+            *_interpreter_mounts(interpreter, tools.store),
             Mount(source=uv_program(), target=UV),
             Mount(source=tree, target=ENVIRONMENT, writable=True),
         ),
@@ -101,11 +126,11 @@ async def _sandbox(
         label=ask.what,
     )
     async with (
-        workshop.registries(LendingRules(kinds=("pypi",), exclude_newer=ask.exclude_newer)) as lent,
-        await workshop.provider.open(spec) as opened,
+        tools.registries(LendingRules(kinds=("pypi",), exclude_newer=ask.exclude_newer)) as lent,
+        await tools.provider.open(spec) as opened,
     ):
         variables = await lent.attach(opened)
-        yield BuildSandbox(opened, lent.gateways["pypi"], variables["UV_DEFAULT_INDEX"], ask, workshop.store)
+        yield BuildSandbox(opened, lent.gateways["pypi"], variables["UV_DEFAULT_INDEX"], ask, tools.store)
 
 
 def _interpreter_mounts(interpreter: Interpreter, store: LayerStore) -> tuple[Mount, ...]:
@@ -127,10 +152,10 @@ _NPM_FORMAT = 1
 """Counts up when the same program is installed differently."""
 
 
-async def npm_program(request: ProgramRequest, node: Toolchain, workshop: Workshop) -> InstalledProgram:
+async def npm_program(request: ProgramRequest, node: Toolchain, tools: ProgramTools) -> InstalledProgram:
     """Return the program of *request*, building its layer when it is not there. Raises `UsageError`, too."""
     key = digest_of({"format": _NPM_FORMAT, "request": request, "node": node.versions})
-    layer = workshop.store.find(NPM_KIND, key) or await _build_npm(request, key, node, workshop)
+    layer = tools.store.find(NPM_KIND, key) or await _build_npm(request, key, node, tools)
     return InstalledProgram(
         mounts=(*node.mounts, Mount(source=layer.path, target=ENVIRONMENT)),
         bin=f"{ENVIRONMENT}/bin",
@@ -140,7 +165,7 @@ async def npm_program(request: ProgramRequest, node: Toolchain, workshop: Worksh
     )
 
 
-async def _build_npm(request: ProgramRequest, key: str, node: Toolchain, workshop: Workshop) -> Layer:
+async def _build_npm(request: ProgramRequest, key: str, node: Toolchain, tools: ProgramTools) -> Layer:
     what = f"installing {request.package} {request.version}"
     ask = Ask(what=what, kind=NPM_KIND, digest=key, asker="agent", exclude_newer=request.exclude_newer)
 
@@ -158,18 +183,16 @@ async def _build_npm(request: ProgramRequest, key: str, node: Toolchain, worksho
             label=what,
         )
         async with (
-            workshop.registries(LendingRules(kinds=("npm",), exclude_newer=ask.exclude_newer)) as lent,
-            await workshop.provider.open(spec) as opened,
+            tools.registries(LendingRules(kinds=("npm",), exclude_newer=ask.exclude_newer)) as lent,
+            await tools.provider.open(spec) as opened,
         ):
             variables = await lent.attach(opened)
-            build = BuildSandbox(
-                opened, lent.gateways["npm"], variables["npm_config_registry"], ask, workshop.store
-            )
+            build = BuildSandbox(opened, lent.gateways["npm"], variables["npm_config_registry"], ask, tools.store)
             packages = await _install_npm(build, request, variables)
             build.keep_log()
             return Built(built={"packages": packages, **build.figures()})
 
-    return await workshop.store.get(NPM_KIND, key, fill)
+    return await tools.store.get(NPM_KIND, key, fill)
 
 
 async def _install_npm(build: BuildSandbox, request: ProgramRequest, variables: dict[str, str]) -> str:

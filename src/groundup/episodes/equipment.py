@@ -1,5 +1,6 @@
 """The sandbox provider and the environment builder of a run, opened together."""
 
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from groundup.environments.requests import EnvironmentBuilder
 from groundup.grading.bench import Bench, Turns
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
+from groundup.trees.removal import remove_tree
 
 UNTRUSTING = "none"
 """The sandbox that is none."""
@@ -61,3 +63,14 @@ async def equipment(sandbox: str, settings: Settings) -> AsyncIterator[Equipment
     provider: SandboxProvider = catalog.find("sandbox", name)(checked.model_copy(update={"image": image}))
     async with provider:
         yield Equipment(provider, catalog.find("builder", settings.builder)(settings, provider))
+
+
+@asynccontextmanager
+async def opened_bench(settings: Settings) -> AsyncIterator[Bench]:
+    """Yield a grader's tools around a scratch folder that is removed afterwards."""
+    scratch = Path(tempfile.mkdtemp(prefix="groundup-bench-"))
+    try:
+        async with equipment(settings.sandbox, settings) as tools:
+            yield tools.bench(scratch, None)
+    finally:
+        remove_tree(scratch)

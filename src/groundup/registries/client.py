@@ -1,4 +1,4 @@
-"""What the clients of all registries share: one cache, each thing asked for once at a time, verified files.
+"""What the clients of all registries share: dates, one cache, each thing asked for once at a time, verified files.
 
 A client of one kind of registry says which pages there are and how they are read. Pages are asked for again after
 ten minutes, with the tag of what is kept; when no registry answers, what is kept counts and is marked as stale. A
@@ -6,14 +6,15 @@ file reaches the cache only when it has the hashes that its registry names.
 """
 
 import asyncio
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
-from groundup.domain.errors import NetworkError
+from groundup.domain.errors import NetworkError, UsageError
 from groundup.domain.records import Record
 from groundup.registries.cache import FetchCache
 from groundup.registries.ledger import UnknownPackageError
@@ -21,6 +22,39 @@ from groundup.registries.settings import RegistrySettings
 from groundup.registries.shared_work import SharedWork
 from groundup.registries.upstream import PAGE_BYTES, Upstream, UpstreamReply, shown
 from groundup.trees.fingerprints import Contents, contents_of_archive, packed, unpacked
+
+
+class Published(Record):
+    """Something with a date of publication, where its registry names one."""
+
+    published: datetime | None = None
+
+    def published_by(self, cutoff: datetime) -> bool:
+        """Whether it is known to have been there at *cutoff*; without a date it is not."""
+        return self.published is not None and self.published <= cutoff
+
+
+def instant(text: object) -> datetime | None:
+    """Return the moment that *text* names, in UTC where it names no zone; None when it names none."""
+    if not isinstance(text, str):
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def cutoff_instant(text: str) -> datetime:
+    """Return the first instant that an `exclude_newer` of *text* leaves out; a bare date counts to its end in UTC.
+
+    Raises `UsageError`.
+    """
+    found = instant(text)
+    if found is None:
+        raise UsageError(f"the cut-off {text[:80]!r} is not an RFC 3339 date such as 2024-01-31")
+    return found + timedelta(days=1) if re.fullmatch(r"\d{4}-\d\d-\d\d", text) else found
+
 
 P = TypeVar("P")
 S = TypeVar("S", bound=RegistrySettings)

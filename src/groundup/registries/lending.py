@@ -23,9 +23,8 @@ from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.languages import RegistryKind
 from groundup.registries.cache import FetchCache
-from groundup.registries.client import RegistryClient
+from groundup.registries.client import RegistryClient, cutoff_instant
 from groundup.registries.crates.gateway import CratesGateway
-from groundup.registries.dates import cutoff_instant
 from groundup.registries.gateway import RegistryGateway
 from groundup.registries.ledger import Fetched, Trouble
 from groundup.registries.maven.client import MavenClient

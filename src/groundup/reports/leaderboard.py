@@ -11,6 +11,7 @@ from html import escape
 
 from pydantic import Field
 
+from groundup.domain.limits import EpisodeLimits
 from groundup.domain.records import Record
 from groundup.reports.comparison import task_means
 from groundup.reports.document import RunReport
@@ -159,3 +160,11 @@ def _disclosed(entry: Entry) -> str:
 
 def _safe(text: str) -> str:
     return escape(printable(text))
+
+
+def limits_in_words(limits: EpisodeLimits | None) -> str:
+    """Return what bounded each attempt; None: the submissions were made elsewhere."""
+    if limits is None:
+        return "not known: the submissions were made elsewhere"
+    named = [f"{name}={value}" for name, value in limits.model_dump().items() if value is not None]
+    return ", ".join(named) or "none"

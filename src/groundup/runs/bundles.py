@@ -16,6 +16,7 @@ from pydantic import Field, JsonValue, ValidationError
 from groundup.domain.errors import SubmissionError, UsageError
 from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import AttemptKey
+from groundup.domain.version import __version__
 from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
 from groundup.store.records import ConfigFile, LockFile, RunConfiguration
@@ -102,7 +103,7 @@ class Bundle:
         _write_config(self.run.config_file, config, asked)
 
 
-def pack(run: RunFolder, path: Path, disclosure: Disclosure, version: str) -> BundleManifest:
+def pack(run: RunFolder, path: Path, disclosure: Disclosure) -> BundleManifest:
     """Write *run* as a bundle to *path*, a `.tar.gz`. Raises `UsageError` for a run that is not finished."""
     config, lines = run.config(), run.latest()
     owed = [key for key in config.planned.keys if key not in lines or not lines[key].settles]
@@ -122,7 +123,7 @@ def pack(run: RunFolder, path: Path, disclosure: Disclosure, version: str) -> Bu
     with tempfile.TemporaryDirectory(prefix="groundup-pack-") as room:
         files |= _without_places(run, Path(room))
         manifest = BundleManifest(
-            groundup=version,
+            groundup=__version__,
             disclosure=disclosure,
             files={name: _sha256(file) for name, file in sorted(files.items())},
             submissions=tuple(sorted(trees)),

@@ -19,7 +19,6 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
-from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import GroundupError
 from groundup.domain.verdicts import Verdict
 from groundup.episodes.equipment import Equipment, equipment
@@ -30,7 +29,7 @@ from groundup.runs.scheduler import WorkStage, machine_memory_mb
 from groundup.serving.http import Gate, ServedTasks, refused
 from groundup.serving.metrics import Log, Metrics
 from groundup.serving.nemo_gym import NemoGym
-from groundup.serving.offers import TYPES, Offer, Split, prompt_of
+from groundup.serving.offers import TYPES, Offer, Split, prompt_of, shuffled
 from groundup.serving.openenv import OpenEnv
 from groundup.serving.ors import Ors
 from groundup.serving.session import Rules, Session
@@ -66,7 +65,7 @@ class ServeJob:
         """Return the tasks by their splits."""
         names = tuple(self.plan.planned.tasks)
         if self.seed is not None:
-            names = tuple(sorted(names, key=lambda name: digest_bytes(f"{self.seed}/{name}".encode())))
+            names = shuffled(names, self.seed)
         splits = [Split(name, name if name in TYPES else "validation", names) for name in self.splits]
         return Offer(self.plan.suite.name, self.plan.suite.version, self.plan.tasks, splits)
 

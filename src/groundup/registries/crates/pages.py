@@ -9,7 +9,7 @@ import re
 from datetime import datetime
 
 from groundup.domain.records import Record
-from groundup.registries.dates import Published, instant
+from groundup.registries.client import Published, instant
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")

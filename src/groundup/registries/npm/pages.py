@@ -19,7 +19,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 from pydantic import Field
 
 from groundup.domain.records import Record
-from groundup.registries.dates import Published, instant
+from groundup.registries.client import Published, instant
 
 BRIEF_TYPE = "application/vnd.npm.install-v1+json"
 MARK = "groundup-gateway:"

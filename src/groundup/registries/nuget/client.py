@@ -18,8 +18,7 @@ from pydantic import AliasChoices, Field, SecretStr
 from groundup.domain.errors import InfrastructureError, NetworkError, UsageError
 from groundup.domain.records import Record
 from groundup.registries.cache import FetchCache
-from groundup.registries.client import FileFound, Found, Kept, KeptFile, RegistryClient
-from groundup.registries.dates import Published, instant
+from groundup.registries.client import FileFound, Found, Kept, KeptFile, Published, RegistryClient, instant
 from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.settings import (
     Credentials,

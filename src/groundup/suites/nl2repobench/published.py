@@ -14,14 +14,19 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pydantic import Field, TypeAdapter, ValidationError
+from typing_extensions import override
 
 from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.records import Record
 from groundup.grading.bench import Bench
+from groundup.settings import Settings
+from groundup.suites.base import DataSource
+from groundup.suites.nl2repobench import listing
 from groundup.suites.nl2repobench.official_environment import own_names
 from groundup.suites.nl2repobench.recipe import Recipe
+from groundup.suites.pulling import PublishedRepository, data_folder
 from groundup.trees.walking import read_regular
 from groundup.trees.writer import copy_tree
 
@@ -47,6 +52,28 @@ class PublishedData(Record):
 
     tasks: tuple[PublishedTask, ...]
     version: str = Field(description="a commit where the release is known, else a digest")
+
+
+class Nl2RepoBenchData(DataSource):
+    """The publishers' repository."""
+
+    published = PublishedRepository(
+        address="https://github.com/multimodal-art-projection/NL2RepoBench",
+        commit=listing.DEFAULT_DATA_VERSION,
+        folder="test_files",
+        licence="none stated in the repository",
+    )
+
+    @override
+    def check(self, folder: Path) -> str:
+        """Read published data and return which release it is."""
+        return read_published(folder).version
+
+
+def pulled(settings: Settings) -> PublishedData | None:
+    """Return the data that lies on this machine; None: none was pulled. Raises `UsageError`."""
+    folder = data_folder("nl2repobench", settings)
+    return None if folder is None else read_published(folder)
 
 
 def read_published(folder: Path) -> PublishedData:

@@ -16,10 +16,15 @@ from groundup.settings import Settings
 from groundup.suites.base import Auditor, DataSource, Grader, Needs, Suite, Summary
 from groundup.suites.nl2repobench import listing
 from groundup.suites.nl2repobench.fingerprints import shipped_fingerprint
-from groundup.suites.nl2repobench.published import PublishedData, read_published, withheld_names, write_original
+from groundup.suites.nl2repobench.published import (
+    Nl2RepoBenchData,
+    PublishedData,
+    pulled,
+    withheld_names,
+    write_original,
+)
 from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
 from groundup.suites.nl2repobench.summaries import by_difficulty
-from groundup.suites.pulling import PublishedRepository, data_folder
 from groundup.trees.fingerprints import Fingerprint
 
 if TYPE_CHECKING:
@@ -31,25 +36,7 @@ _LIMITS = Limits(cpus=1, memory_mb=2048)
 
 def create(settings: Settings) -> "Nl2RepoBench":
     """Return the suite, with specifications where the published data is at hand."""
-    folder = data_folder(NAME, settings)
-    published = None if folder is None else read_published(folder)
-    return Nl2RepoBench(shipped_recipes(), published, settings.official_installs)
-
-
-class Nl2RepoBenchData(DataSource):
-    """The publishers' repository."""
-
-    published = PublishedRepository(
-        address="https://github.com/multimodal-art-projection/NL2RepoBench",
-        commit=listing.DEFAULT_DATA_VERSION,
-        folder="test_files",
-        licence="none stated in the repository",
-    )
-
-    @override
-    def check(self, folder: Path) -> str:
-        """Read published data and return which release it is."""
-        return read_published(folder).version
+    return Nl2RepoBench(shipped_recipes(), pulled(settings), settings.official_installs)
 
 
 class Nl2RepoBench(Suite):
