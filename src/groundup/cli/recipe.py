@@ -284,10 +284,11 @@ def trace(
 
 async def _write_trace(recipe: "Recipe", folder: Path, settings: "Settings") -> None:
     from groundup.cli.console import say
+    from groundup.episodes.equipment import opened_bench
     from groundup.suites.nl2repobench.traces import SUFFIX, made_trace
     from groundup.trees.writer import disk_errors
 
-    async with _bench(settings) as bench:
+    async with opened_bench(settings) as bench:
         made = await made_trace(recipe, bench)
     target = folder / f"{recipe.task}{SUFFIX}"
     with disk_errors(target):
