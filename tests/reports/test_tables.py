@@ -43,6 +43,15 @@ def test_reasons_stand_below_their_rows_and_addresses_stay_whole() -> None:
     assert ended.splitlines()[2].split() == ["alpha", "-", "infrastructure"]
 
 
+def test_a_word_stays_whole_while_another_column_can_be_folded() -> None:
+    """The table of `compare` on 80 columns: the difference is folded, the name of the figure is not."""
+    columns = ("figure", "tasks", "base", "other", "difference", "p", "better", "worse", "equal")
+    rows = [("of_declared", "1", "100.0 %", "95.9 %", "-100.0 points", "-", "0", "1", "0")]
+    text = printed(80, columns, rows)
+    assert "of_declared" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
 def test_columns_of_least_worth_are_left_out_and_named() -> None:
     """What is not shown is reported, and what there is room for is shown."""
     columns = ("task", "a", "b", "c")

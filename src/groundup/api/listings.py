@@ -104,10 +104,10 @@ def list_suites(*, settings: Settings | None = None) -> RecordList[SuiteEntry]:
     rows = tuple(
         (one.name, one.version, str(one.tasks), ", ".join(one.graders), one.description)
         if one.error is None
-        else (one.name, "", "", "", one.error)
+        else (one.name, "-", "-", "-", one.error)
         for one in found
     )
-    columns = ("suite", "version", "tasks", "graders", "what it measures")
+    columns = ("suite", "version", "tasks", "graders", "about")
     return RecordList(found, _view("", columns, rows))
 
 

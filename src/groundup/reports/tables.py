@@ -61,7 +61,11 @@ def fitted(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, sp
             found = Layout({**found.widths, widest: wanted}, below, found.left_out)
         else:
             found = Layout(_without(found, widest).widths, below, found.left_out)
-    return _narrowed(found, width)
+    words = {
+        number: max(cell_len(word) for row in (columns, *rows) for word in row[number].split() or [""])
+        for number in found.widths
+    }
+    return _narrowed(found, width, words)
 
 
 def print_rows(
@@ -170,11 +174,15 @@ def _without(layout: Layout, number: int) -> Layout:
     return Layout(widths, layout.below, layout.left_out)
 
 
-def _narrowed(layout: Layout, width: int) -> Layout:
-    """Take from the widest columns what is still too much; their cells are folded."""
+def _narrowed(layout: Layout, width: int, words: Mapping[int, int]) -> Layout:
+    """Take from the widest columns what is still too much; their cells are folded.
+
+    *words* are the lengths of the columns' longest words, which are broken only when nothing else can give way.
+    """
     widths = dict(layout.widths)
     for _ in range(max(layout.width - width, 0)):
-        widest = max(widths, key=lambda number: widths[number])
+        loose = [number for number in widths if widths[number] > max(words[number], _LEAST)]
+        widest = max(loose or widths, key=lambda number: widths[number])
         if widths[widest] <= _LEAST:
             break
         widths[widest] -= 1

@@ -109,7 +109,7 @@ def _bubblewrap() -> Fact:
     return Fact(
         name="bubblewrap",
         status=FactStatus.GOOD,
-        value="the wheel's" if "site-packages" in path.parts else str(path),
+        value="from the wheel" if "site-packages" in path.parts else str(path),
     )
 
 
@@ -117,7 +117,7 @@ def _programs() -> Fact:
     """Say which programs of guests' systems are lacking: submissions that need them cannot run here."""
     missing = missing_programs()
     if not missing:
-        return Fact(name="guests' programs", status=FactStatus.GOOD, value="all that are listed")
+        return Fact(name="guests' programs", status=FactStatus.GOOD, value="complete")
     return Fact(
         name="guests' programs",
         status=FactStatus.LIMITED,

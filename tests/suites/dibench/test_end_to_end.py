@@ -216,7 +216,7 @@ def test_a_report_without_the_data_says_so(
     document = groundup("report", run, "--json").document
     assert table(document, "Dependencies")["all"]["instances"]["numerator"] == 1
     notes = [note for one in run_of(document)["summaries"] for note in one["notes"]]
-    assert any("their data is not at hand" in note for note in notes)
+    assert any("no data of them" in note for note in notes)
 
 
 def test_statistics_count_the_source(groundup: Groundup) -> None:

@@ -85,7 +85,7 @@ class DiBench(Suite):
         """Return the problems at hand. Raises `UsageError` when no data was pulled."""
         if not self._problems:
             raise UsageError(
-                "the data of dibench is not at hand; get the archives of its release and run "
+                "this machine has no data of dibench; download the archives of its release and run "
                 "`groundup data pull dibench --from FOLDER` (docs/dibench.md)"
             )
         return [self._task(problem) for problem in self._dataset.problems]

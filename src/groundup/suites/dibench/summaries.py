@@ -112,7 +112,7 @@ def _absent(
             known[task] = Row(score=score)
     unknown = sum(key.task not in known for key in keys)
     if unknown:
-        notes.append(f"{unknown} without a prediction cannot be counted: their data is not at hand")
+        notes.append(f"{unknown} without a prediction cannot be counted: this machine has no data of them")
     return [known[key.task] for key in keys if key.task in known]
 
 

@@ -152,7 +152,7 @@ class NL2RepoOfficialGrader(Grader):
         run = self._run(task)
         if run is None:
             raise TaskError(
-                f"the published commands of {task.id} are not at hand; fetch them with "
+                f"this machine has no published commands of {task.id}; fetch them with "
                 "`groundup data pull nl2repobench`"
             )
         return run

@@ -52,7 +52,7 @@ class ServiceProblem(Record):
         """Return the folder `tests` or `src/test`. Raises `TaskError` when it is not at hand."""
         if self.folder is None:
             raise TaskError(
-                f"{self.task.id}: its hidden tests are not at hand; run `groundup data pull repogenesis`"
+                f"{self.task.id}: this machine has no hidden tests of it; run `groundup data pull repogenesis`"
             )
         return self.folder / tests_folder(self.task)
 
@@ -73,7 +73,7 @@ def problem_of(problems: Mapping[str, ServiceProblem], task: str) -> ServiceProb
     """Return the problem of *task*. Raises `TaskError` when it is not at hand."""
     problem = problems.get(task)
     if problem is None:
-        raise TaskError(f"{task} is not at hand; fetch it with `groundup data pull repogenesis`")
+        raise TaskError(f"this machine has no data of {task}; fetch it with `groundup data pull repogenesis`")
     return problem
 
 
