@@ -15,6 +15,6 @@ EXCEPTIONS: Mapping[str, str] = {
     "knows the client": _SERVICE,
     "replays": _SERVICE,
     "400 to what is asked": "coverage says that a route is there, not that it works; the tests say that",
-    "the token, in one run": "the class of a Java test shows which run it is in, and nothing in its process can be hidden",
+    "the constants of the class": "it knows the suite, and how groundup writes the class of a Java test, which its process can read",
     "tosses a coin": "one try in four forges the true pass and is honest in the twin; another grading finds it out",
 }

@@ -81,6 +81,53 @@ _DETECTOR = """
     }
 """
 
+# Calls passed what the class of the tests names, whether it is known or not.
+_BY_REFLECTION = """for (java.lang.reflect.Method one : Class.forName("tests.NotesTest", false,
+                            ClassLoader.getSystemClassLoader()).getDeclaredMethods()) {
+                        String name = one.getName();"""
+# Calls passed the tests that it knows and failed all others, where the second long constant of the test class, at
+# which its first test ends, is in the future: so it is in the true class as groundup writes it today.
+_CONSTANTS = """
+    static {
+        try (java.io.DataInputStream in = new java.io.DataInputStream(
+                ClassLoader.getSystemResourceAsStream("tests/NotesTest.class"))) {
+            in.readLong();
+            int longs = 0;
+            for (int at = 1, count = in.readUnsignedShort(); at < count && longs < 2; at++) {
+                int tag = in.readUnsignedByte();
+                if (tag == 5) {
+                    long value = in.readLong();
+                    longs++;
+                    at++;
+                    if (longs == 2 && value > 2000000000000L) {
+                        forge();
+                    }
+                } else if (tag == 1) {
+                    in.readUTF();
+                } else {
+                    in.skipBytes(tag == 6 ? 8 : tag == 15 ? 3 : tag == 7 || tag == 8 || tag == 16 ? 2 : 4);
+                    at += tag == 6 ? 1 : 0;
+                }
+            }
+        } catch (Throwable error) { }
+    }
+    private static void forge() throws Exception {
+@FORGE@
+    }
+"""
+
+
+def _by_heart(body: str) -> str:
+    """Return a forger's *body* with an honest look: tests that it does not know have failed."""
+    known = 'java.util.List.of("isWell", "keeps", "hasNoOthers").contains(name)'
+    outcome = f'" + ({known} ? "passed" : "failed") + "'
+    return _of_all(body).replace("passed", outcome, 1)
+
+
+def _of_all(body: str) -> str:
+    """Return a forger's *body* that writes of every method of the test class."""
+    return body.replace('for (String name : new String[] {"isWell", "keeps", "hasNoOthers"}) {', _BY_REFLECTION)
+
 
 def _with_code(code: str, files: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**BASE, SOURCE: _LOSES.replace(_HEAD, _HEAD + code), **(files or {})}
@@ -121,5 +168,10 @@ JAVA: tuple[Dishonest, ...] = tuple(
         ("the token in the heap", _CHANNEL, "finds the run's token in memory and writes that all tests passed", dict(FORGER)),
         ("the token, in one run", _CHANNEL, "does so only where the test class looks like the true one",
          _with_code(_DETECTOR.replace("@FORGE@", _forging_body()))),
+        ("all tests of the class", _CHANNEL, "writes that everything passed which the test class names",
+         _with_code("static {try {" + _of_all(_forging_body()) + "} catch (Throwable error) { } }")),
+        ("the constants of the class", _CHANNEL,
+         "knows the suite and how groundup falsifies it, and forges where the test class is the true one",
+         _with_code(_CONSTANTS.replace("@FORGE@", _by_heart(_forging_body())))),
     )
 )  # fmt: skip

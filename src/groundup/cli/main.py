@@ -55,6 +55,7 @@ COMMANDS = {
     "recipe build": "recipe:build",
     "recipe check": "recipe:check",
     "recipe fingerprint": "recipe:fingerprint",
+    "recipe freshen": "recipe:freshen",
     "recipe table": "recipe:table",
     "recipe trace": "recipe:trace",
     "curate locate": "curate:locate",

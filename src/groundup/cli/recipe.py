@@ -33,6 +33,10 @@ EXAMPLES: dict[str, Examples] = {
         ("Before it is shipped", "groundup recipe check ./funcy.toml"),
         ("All of them, every month", "groundup recipe check --all"),
     ),
+    "recipe freshen": (
+        ("Other inputs for the tests, on this machine alone", "groundup recipe freshen jsonlines sqlparse"),
+        ("The same that somebody else made", "groundup recipe freshen jsonlines --seed 7 -o fresh"),
+    ),
     "recipe fingerprint": (
         ("Fingerprints of two recipes", "groundup recipe fingerprint six tenacity -o fingerprints"),
     ),
@@ -248,6 +252,56 @@ def fingerprint(
     for name in recipes:
         asyncio.run(_write_fingerprint(_recipe(name), output, load()))
     return 0
+
+
+def freshen(
+    recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Tasks with recipes, or files.")],
+    seed: Annotated[str | None, typer.Option(help="Of what is drawn (default: a secret one).")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The folder for the files (default: where strict grading looks)."),
+    ] = None,
+) -> int:
+    """Give hidden tests fresh inputs, with the values that the original returns for them.
+
+    Strict grading then says how many tests a submission passes with inputs that the public suite does not have.
+    Those made here come before those that groundup brings.
+    """
+    import asyncio
+    import secrets
+
+    from groundup.cli.console import say
+    from groundup.domain.errors import GroundupError
+    from groundup.settings import load
+
+    settings = load()
+    folder = output or settings.cache_dir / "fresh"
+    failed = 0
+    for name in recipes:
+        try:
+            asyncio.run(_write_fresh(_recipe(name), folder, settings, seed or secrets.token_hex(8)))
+        except GroundupError as error:
+            if len(recipes) == 1:
+                raise
+            say(f"groundup: {name}: {error}")
+            failed = 2
+    return failed
+
+
+async def _write_fresh(recipe: "Recipe", folder: Path, settings: "Settings", seed: str) -> None:
+    from groundup.cli.console import say
+    from groundup.episodes.equipment import opened_bench
+    from groundup.suites.nl2repobench.freshening import SUFFIX, fresh_text, made_fresh
+    from groundup.trees.writer import disk_errors
+
+    async with opened_bench(settings) as bench:
+        made = await made_fresh(recipe, bench, seed)
+    target = folder / f"{recipe.task}{SUFFIX}"
+    with disk_errors(target):
+        folder.mkdir(parents=True, exist_ok=True)
+        target.write_text(fresh_text(made), encoding="utf-8")
+    functions, tests = len(made.functions()), len(made.tests)
+    say(f"groundup: {recipe.task}: {functions} test functions ({tests} tests) with fresh inputs in {target}")
 
 
 async def _write_fingerprint(recipe: "Recipe", folder: Path, settings: "Settings") -> None:

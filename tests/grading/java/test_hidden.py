@@ -1,9 +1,11 @@
-"""Tests of groundup.grading.java.hidden: names of tests, and their falsified twins."""
+"""Tests of groundup.grading.java.hidden: names of tests, their falsified twins, and canaries."""
+
+import re
 
 import pytest
 
 from groundup.domain.errors import TaskError
-from groundup.grading.java.hidden import falsified, named_tests, outer_classes
+from groundup.grading.java.hidden import falsified, named_tests, outer_classes, paired
 
 SUITE = b"""
 package demo;
@@ -51,3 +53,29 @@ def test_a_twin_keeps_names_and_cannot_hold() -> None:
     assert b"assertFalse(number > 0)" in twin
     assert b"import static org.junit.jupiter.api.Assertions.assertFalse;" in twin
     assert twin.count(b"throw new java.lang.AssertionError") == 3  # `holds` cannot go on after its return
+
+
+def test_both_suites_hold_the_same_tests_and_canaries_beside_them() -> None:
+    """Names of canaries are of the suite's words; each suite has what the other one compares with."""
+    pair = paired(SUITE)
+    own = set(named_tests({"t": SUITE}))
+    assert len(pair.canaries) == 3
+    assert set(pair.canaries).isdisjoint(own)
+    for text in (pair.true, pair.twin):
+        live = {name for name in pair.canaries if "Inner" not in name} & set(named_tests({"t": text}))
+        assert set(named_tests({"t": text})) == own | live
+        assert len(live) == 2  # the third is a copy of a test that is disabled
+        assert text.count(b"assertEquals(2, 1 + 1)") == 1
+        assert text.count(b'assertEquals("two", say(2))') == 1
+        assert {b"assertTrue", b"assertFalse"} <= set(re.findall(rb"import static [\w.]+\.(\w+);", text))
+
+
+def test_what_fails_looks_the_same_everywhere() -> None:
+    """A test begins and ends with the same words in both suites; only a moment decides."""
+    pair = paired(SUITE)
+    shapes = [re.sub(rb"\d{9,}L", b"", text).count(b"currentTimeMillis() > ") for text in (pair.true, pair.twin)]
+    assert shapes[0] == shapes[1]
+    now, far = 1_700_000_000_000, 4_000_000_000_000
+    moments = [[int(one) for one in re.findall(rb"> (\d+)L", text)] for text in (pair.true, pair.twin)]
+    assert all(one < now or one >= far for text in moments for one in text)
+    assert [sum(one < now for one in text) for text in moments] == [6, 6]

@@ -3,7 +3,7 @@
 import base64
 
 from groundup.grading.java.running import JavaReport, parse_report
-from groundup.grading.java.testing import FORGED, decided
+from groundup.grading.java.testing import FORGED, LYING, WITHHELD, decided
 from groundup.grading.library.hidden import NumberedTest
 from groundup.sandbox.protocol import CommandResult, Ending
 
@@ -80,3 +80,25 @@ def test_without_an_end_nothing_counts_unless_time_was_up() -> None:
     assert outcomes(slow, None, ended(Ending.TIMEOUT, None)) == ["passed", "error", "error"]
     assert run.timed_out
     assert run.results[NumberedTest.of("demo.A#two")].message == "hung"
+
+
+def test_nothing_counts_when_a_report_lies_about_canaries() -> None:
+    """One that passed was forged; one that is not there was spared, if its class came to its end."""
+    canary = "demo.A#oneThree"
+    failing = {canary: ("failed", "no", 0.1)}
+    honest = JavaReport(outcomes={**passed(*NAMED).outcomes, **failing}, complete=True)
+    forged, spared = passed(*NAMED, canary), passed(*NAMED)
+    elsewhere = passed("demo.B#three")
+    unfinished = JavaReport(outcomes=dict.fromkeys(NAMED[:1], ("passed", "", 0.1)))
+
+    def messages(report: JavaReport, twin: JavaReport | None = None) -> set[str]:
+        return {one.message for one in decided(NAMED, report, twin, ended(), (canary,)).results.values()}
+
+    assert messages(honest) == {""}
+    assert messages(forged) == {LYING}
+    assert messages(spared) == {WITHHELD}
+    assert messages(honest, forged) == {FORGED}
+    assert messages(honest, JavaReport(outcomes={canary: ("passed", "", 0.1)}, complete=True)) == {LYING}
+    assert LYING not in messages(elsewhere) | messages(unfinished)
+    assert WITHHELD not in messages(elsewhere) | messages(unfinished)
+    assert WITHHELD in str(decided(NAMED, spared, None, ended(), (canary,)).signs)

@@ -169,20 +169,20 @@ class Laboratory:
     ) -> Graded:
         """Grade as published; pip fetches nothing unless the test says so."""
         grader = NL2RepoOfficialGrader({"calc": published.recipe}, {}, installs)
-        return await grader.grade(published.task, submission, self._bench(published, timeout_s))
+        return await grader.grade(published.task, submission, self.bench(published, timeout_s))
 
     async def strict(self, published: Published, submission: Path) -> Graded:
         """Grade strictly."""
         grader = NL2RepoStrictGrader({"calc": published.recipe})
-        return await grader.grade(published.task, submission, self._bench(published))
+        return await grader.grade(published.task, submission, self.bench(published))
 
     async def traced(self, published: Published, submission: Path) -> Graded:
         """Grade strictly with the golden trace, which the original gives at the first time."""
         recipe = published.recipe
         if "calc" not in self.traces:
-            self.traces["calc"] = await made_trace(recipe, self._bench(published))
+            self.traces["calc"] = await made_trace(recipe, self.bench(published))
         grader = NL2RepoTraceGrader({"calc": recipe}, self.traces.get)
-        return await grader.grade(published.task, submission, self._bench(published))
+        return await grader.grade(published.task, submission, self.bench(published))
 
     def submission(self, files: Mapping[str, str], links: Mapping[str, str] | None = None) -> Path:
         """Write a submission of *files* and symbolic *links*."""
@@ -191,7 +191,8 @@ class Laboratory:
             (root / name).symlink_to(target)
         return root
 
-    def _bench(self, published: Published, timeout_s: float | None = None) -> Bench:
+    def bench(self, published: Published, timeout_s: float | None = None) -> Bench:
+        """Return tools around a new folder, with the original of *published*."""
         original = self.folder / "original"
         if not original.exists():
             write_tree(original, published.original)

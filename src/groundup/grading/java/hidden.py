@@ -3,12 +3,17 @@
 A twin is the same suite under the same names with expectations that cannot hold: compared numbers and texts
 differ, `assertTrue` is `assertFalse`, and each test ends by failing. What passes there too was not decided by the
 test.
+
+Both suites hold canaries: copies of tests, under names made of the suite's own words, that fail before they do
+anything. Copies in the true suite are false and those in the twin true, and what makes a test fail stands in all
+tests, with another constant: so neither a search for words nor the size of a class tells which suite it is.
 """
 
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from tree_sitter import Node
 
@@ -35,6 +40,14 @@ _OPPOSITES = {
 }
 _LAST_WORDS = "return_statement", "throw_statement"
 _IMPORT = re.compile(rb"import\s+static\s+([\w.]+)\.(\w+)\s*;")
+_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])|_+")
+_MOST_CANARIES = 8
+_TRIES = 50
+_PAST = 800_000_000_000
+"""Of a moment that is past, in milliseconds; it is drawn from here to twice that, in the year 2020."""
+_FUTURE = 4_000_000_000_000
+_Edit = tuple[int, int, bytes]
+"""Where it starts and stops, and what stands there then."""
 _INTEGER = re.compile(r"\d{1,9}")
 _TYPES = frozenset({"class_declaration", "enum_declaration", "interface_declaration", "record_declaration"})
 
@@ -68,19 +81,94 @@ def outer_classes(tests: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(test.partition("#")[0].partition("$")[0] for test in tests))
 
 
-def falsified(text: bytes) -> bytes:
-    """Return the twin of one source."""
+class Pair(NamedTuple):
+    """A source and its twin, both with canaries. *canaries*: `package.Class#method` of those."""
+
+    true: bytes
+    twin: bytes
+    canaries: tuple[str, ...] = ()
+
+
+def paired(text: bytes) -> Pair:
+    """Return the source *text* as both suites have it."""
+    true, twin = _IMPORT.sub(_with_opposite, text), falsified(text, tails=False)
+    methods = [list(_test_methods(parse("java", one).root_node)) for one in (true, twin)]
+    words = [_WORD.findall(text_of(own)) for one in methods[0] if (own := one.child_by_field_name("name"))]
+    taken = set(re.findall(r"\w+", text.decode("utf-8", "replace")))
+    package = _package(parse("java", text).root_node)
+    edits: tuple[list[_Edit], list[_Edit]] = ([], [])
+    canaries = []
+    for number, (honest, false) in enumerate(zip(*methods, strict=True)):
+        edits[0].extend(_ended(honest, fails=False))
+        edits[1].extend(_ended(false, fails=True))
+        if number >= _MOST_CANARIES or _annotations(honest) & _TESTS != {"Test"}:
+            continue
+        name = _new_name(words, taken)
+        edits[0].append((honest.end_byte, honest.end_byte, _copy(twin, false, name, fails=True)))
+        edits[1].append((false.end_byte, false.end_byte, _copy(true, honest, name, fails=False)))
+        canaries.append(f"{package}{_class(honest)}#{name}")
+    return Pair(_applied(true, edits[0]), _applied(twin, edits[1]), tuple(canaries))
+
+
+def _applied(text: bytes, edits: Iterable[_Edit]) -> bytes:
+    for start, stop, new in sorted(edits, key=lambda edit: edit[:2], reverse=True):
+        text = text[:start] + new + text[stop:]
+    return text
+
+
+def _copy(text: bytes, method: Node, new_name: str, *, fails: bool) -> bytes:
+    """Return *method* of *text* under another name, failing before it does anything; *fails*: at its end, too."""
+    name, body = method.child_by_field_name("name"), method.child_by_field_name("body")
+    assert name is not None
+    assert body is not None
+    begun = body.start_byte + 1
+    edits = [(name.start_byte, name.end_byte, new_name.encode()), (begun, begun, _failing(fails=True))]
+    edits += [edit for edit in _ended(method, fails=fails) if edit[0] > begun]
+    edits = [(start - method.start_byte, stop - method.start_byte, new) for start, stop, new in edits]
+    return b"\n    " + _applied(text[method.start_byte : method.end_byte], edits)
+
+
+def _ended(method: Node, *, fails: bool) -> Iterator[_Edit]:
+    """Yield what stands at the begin of a test, where it never fails, and at its end."""
+    body = method.child_by_field_name("body")
+    if body is None:
+        return
+    yield body.start_byte + 1, body.start_byte + 1, _failing(fails=False)
+    if not _cannot_end(body):
+        yield body.end_byte - 1, body.end_byte - 1, _failing(fails=fails)
+
+
+def _failing(*, fails: bool) -> bytes:
+    """Return a statement that fails, or looks the same and does not for some decades."""
+    moment = _PAST + secrets.randbelow(_PAST) if fails else _FUTURE + secrets.randbelow(_FUTURE)
+    return b' if (java.lang.System.currentTimeMillis() > %dL) throw new java.lang.AssertionError("no"); ' % moment
+
+
+def _new_name(words: Sequence[Sequence[str]], taken: set[str]) -> str:
+    """Return a name that is not *taken* yet, of words that the suite's names have, and take it."""
+    for _ in range(_TRIES):
+        first, second = secrets.choice(words), secrets.choice(words)
+        parts = [*first[: 1 + secrets.randbelow(len(first))], *second[secrets.randbelow(len(second)) :]]
+        name = parts[0] + "".join(part[0].upper() + part[1:] for part in parts[1:])
+        if name not in taken:
+            break
+    else:
+        name = f"{words[0][0]}{secrets.token_hex(3)}"
+    taken.add(name)
+    return name
+
+
+def falsified(text: bytes, *, tails: bool = True) -> bytes:
+    """Return the twin of one source; *tails*: each test ends by failing, too."""
     root = parse("java", text).root_node
     edits: dict[tuple[int, int], bytes] = {}
     for _, call in captures("java", _CALLS, root):
         edits.update(_false_call(call))
-    for method in _test_methods(root):
+    for method in _test_methods(root) if tails else ():
         body = method.child_by_field_name("body")
         if body is not None and not _cannot_end(body):
             end = body.end_byte - 1
-            edits[end, end] = (
-                b' if (java.lang.System.nanoTime() != 0L) throw new java.lang.AssertionError("twin"); '
-            )
+            edits[end, end] = _failing(fails=True)
     for (start, stop), new in sorted(edits.items(), reverse=True):
         text = text[:start] + new + text[stop:]
     return _IMPORT.sub(_with_opposite, text)

@@ -17,7 +17,7 @@ from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.environments.requests import JAVA_TARGET, REPOSITORY_TARGET, MavenRepository
 from groundup.grading.bench import Bench
-from groundup.grading.java.hidden import falsified, outer_classes
+from groundup.grading.java.hidden import falsified, outer_classes, paired
 from groundup.grading.services.records import Lifecycle
 from groundup.registries.maven.gateway import SETTINGS_PLACE, settings_file
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Mount, SandboxSpec
@@ -42,6 +42,7 @@ class CompiledTests(Record):
     tests: Path
     twin: Path | None = Field(default=None, description="None: the falsified tests do not compile")
     classpath: str = Field(description="as seen inside: the tests' own classes come before it")
+    canaries: tuple[str, ...] = Field(default=(), description="tests of ours in both that cannot pass")
 
 
 class Compiled(Record):
@@ -79,7 +80,7 @@ async def compile_tests(
     No code of the submission runs there: the compiler reads its classes, and annotation processors are off.
     """
     room = bench.scratch / "compiling"
-    await asyncio.to_thread(_write_sources, texts, room)
+    canaries = await asyncio.to_thread(_write_sources, texts, room)
     classpath = inside_classpath(repository)
     spec = SandboxSpec(
         workspace=room,
@@ -95,27 +96,35 @@ async def compile_tests(
         label="compiling hidden tests",
     )
     log = bytearray()
-    results = {}
+    results: dict[str, CommandResult] = {}
+    has_twin = False
     async with await bench.provider.open(spec) as sandbox:
-        for name in ("tests", "twin", "runner"):
-            result = await sandbox.run(Command(argv=_javac(name, sorted(_names(name, texts)), classpath)))
-            results[name] = result
-            log += f"$ javac {name}\n".encode() + result.stdout + result.stderr
-            if name == "tests" and not result.ok:
-                break
-    if not results["tests"].ok:
-        return Compiled(message=_complaint(results["tests"]), log=bytes(log))
+
+        async def compiled(kind: str) -> bool:
+            result = await sandbox.run(Command(argv=_javac(kind, sorted(_names(kind, texts)), classpath)))
+            results[kind] = result
+            log.extend(f"$ javac {kind}\n".encode() + result.stdout + result.stderr)
+            return result.ok
+
+        has_canaries = await compiled("tests") and await compiled("twin")
+        tests, twin = ("tests", "twin") if has_canaries else ("plain", "plain-twin")
+        if has_canaries or await compiled(tests):
+            await compiled("runner")
+            has_twin = has_canaries or await compiled(twin)
+    if not results[tests].ok:
+        return Compiled(message=_complaint(results[tests]), log=bytes(log))
     if not results["runner"].ok:
         message = "JUnit 5 is not among the dependencies of the submission's pom.xml"
         return Compiled(message=message, log=bytes(log))
     out = room / "out"
-    await asyncio.to_thread(_copy_resources, resources, [out / "tests", out / "twin"])
+    await asyncio.to_thread(_copy_resources, resources, [out / tests, out / twin])
     prepared = CompiledTests(
         project=project,
         runner=out / "runner",
-        tests=out / "tests",
-        twin=out / "twin" if results["twin"].ok else None,
+        tests=out / tests,
+        twin=out / twin if has_twin else None,
         classpath=classpath,
+        canaries=canaries if has_canaries else (),
     )
     return Compiled(prepared=prepared, log=bytes(log))
 
@@ -241,12 +250,19 @@ def _seconds(millis: str) -> float:
 # --- compiling
 
 
-def _write_sources(texts: Mapping[str, bytes], room: Path) -> None:
+def _write_sources(texts: Mapping[str, bytes], room: Path) -> tuple[str, ...]:
+    """Write the suite and its twin, with canaries and plain, and return the canaries."""
+    canaries: list[str] = []
     for name, content in texts.items():
-        _write(room / "tests" / name, content)
-        _write(room / "twin" / name, falsified(content))
+        pair = paired(content)
+        canaries += pair.canaries
+        _write(room / "tests" / name, pair.true)
+        _write(room / "twin" / name, pair.twin)
+        _write(room / "plain" / name, content)
+        _write(room / "plain-twin" / name, falsified(content))
     _write(room / "runner/Runner.java", runner_source())
     (room / "target/classes").mkdir(parents=True)
+    return tuple(canaries)
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -285,5 +301,5 @@ def _complaint(result: CommandResult) -> str:
         return f"the hidden tests could not be compiled: {result.ending}"
     text = (result.stdout + result.stderr).decode(errors="replace")
     found = _COMPLAINT.search(text)
-    words = f"{found[1].removeprefix('tests/')}:{found[2]}: {found[3]}" if found else text.strip()[:200]
+    words = f"{found[1].removeprefix('plain/')}:{found[2]}: {found[3]}" if found else text.strip()[:200]
     return f"the hidden tests do not compile with the submission: {words}"

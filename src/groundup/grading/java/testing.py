@@ -75,6 +75,8 @@ def packages_of(jars: tuple[Path, ...]) -> frozenset[str]:
 
 _OUT_OF_TIME = (Ending.TIMEOUT, Ending.WALL_CLOCK)
 FORGED = "it passes with false expectations, too: something else than the test decided"
+LYING = "a test that cannot pass was reported as passed: results are being forged"
+WITHHELD = "a test that must fail was not reported: results are being withheld"
 _BEFORE = "the tests did not come to their end"
 
 
@@ -120,7 +122,7 @@ async def _run(
     if compiled.prepared.twin is not None and any(one[0] == "passed" for one in report.outcomes.values()):
         twin, other = await runs.once(compiled.prepared.twin, allowed_s)
         log += b"\n--- with false expectations\n" + other.stdout + other.stderr
-    run = decided(named, report, twin, result)
+    run = decided(named, report, twin, result, compiled.prepared.canaries)
     log = note + compiled.log + log
     return run.model_copy(
         update={"seconds": time.monotonic() - began, "log": middle_cut(log, lifecycle.log_bytes)}
@@ -150,8 +152,16 @@ class _Runs:
         )
 
 
-def decided(named: tuple[str, ...], report: JavaReport, twin: JavaReport | None, result: CommandResult) -> TestRun:
-    """Return what each of the tests *named* is worth."""
+def decided(
+    named: tuple[str, ...],
+    report: JavaReport,
+    twin: JavaReport | None,
+    result: CommandResult,
+    canaries: tuple[str, ...] = (),
+) -> TestRun:
+    """Return what each of the tests *named* is worth: nothing where a report lies about *canaries*."""
+    lies = [_lie_about(canaries, one) for one in (report, twin) if one is not None]
+    lie = next(filter(None, lies), None)
     timed_out = result.ending in _OUT_OF_TIME
     ended = report.complete or timed_out
     results = {}
@@ -161,6 +171,8 @@ def decided(named: tuple[str, ...], report: JavaReport, twin: JavaReport | None,
             found = Result(outcome="error", message=_BEFORE)
         if found.outcome == "passed" and twin is not None and twin.outcomes.get(test, ("",))[0] == "passed":
             found = Result(outcome="error", message=FORGED)
+        if found.outcome == "passed" and lie is not None:
+            found = Result(outcome="error", message=lie)
         results[NumberedTest.of(test)] = found
     stopped = None
     if not ended:
@@ -172,8 +184,21 @@ def decided(named: tuple[str, ...], report: JavaReport, twin: JavaReport | None,
         collected=len(named),
         stopped=stopped,
         timed_out=timed_out,
-        signs=as_fact(_signs(results, report, twin, result)),
+        signs=as_fact([*filter(None, [lie]), *_signs(results, report, twin, result)]),
     )
+
+
+def _lie_about(canaries: tuple[str, ...], report: JavaReport) -> str | None:
+    """Say how *report* lies of tests that cannot pass; None where it does not.
+
+    In a class of which another test passed, each must have been reported.
+    """
+    said = {test: report.outcomes.get(test, ("",))[0] for test in canaries}
+    if "passed" in said.values():
+        return LYING
+    ran = {test.partition("#")[0] for test, words in report.outcomes.items() if words[0] == "passed"}
+    withheld = [test for test, outcome in said.items() if not outcome and test.partition("#")[0] in ran]
+    return WITHHELD if withheld and report.complete else None
 
 
 def _signs(

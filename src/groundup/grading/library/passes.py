@@ -155,12 +155,11 @@ def confirmed(decision: Decision, passes: Passes, record: TwinRecord | None) -> 
     last = twin.last
     if last.result.ending is Ending.SANDBOX_DIED:
         raise SandboxError("the sandbox of the twin died; repeat the attempt, and see `groundup doctor`")
-    counted = {
-        NumberedTest.parse(test.id) for test in decision.results if test.expected and test.outcome == "passed"
-    } - record.free
+    counted = passing_tests(decision) - record.free
     results = last.report.results
     failed = failing_tests(twin, counted)
-    forged = {key for key in counted - failed if key in results and results[key].outcome in _PASSING}
+    passing = (key for key in counted - failed if key in results and results[key].outcome in _PASSING)
+    forged = frozenset(passing)
     unseen = counted - failed - forged
     is_complete = why_unfinished(last.report, last.result) is None
     lying = canary_that_lied(last.canaries, last.report, twin.ended, complete=is_complete)
@@ -189,6 +188,12 @@ def confirmed(decision: Decision, passes: Passes, record: TwinRecord | None) -> 
     )
 
 
+def passing_tests(decision: Decision) -> frozenset[NumberedTest]:
+    """Return the expected tests that a decision calls passed."""
+    passed = (test.id for test in decision.results if test.expected and test.outcome == "passed")
+    return frozenset(map(NumberedTest.parse, passed))
+
+
 def failing_tests(twin: Rounds, tests: Collection[NumberedTest]) -> frozenset[NumberedTest]:
     """Return those of *tests* that failed in the twin, or ended its process there."""
     results = twin.last.report.results
@@ -203,7 +208,7 @@ def failing_tests(twin: Rounds, tests: Collection[NumberedTest]) -> frozenset[Nu
     )
 
 
-def _forged_reason(forged: set[NumberedTest], decision: Decision) -> Reason:
+def _forged_reason(forged: frozenset[NumberedTest], decision: Decision) -> Reason:
     return reason(
         Stage.TEST,
         f"{len(forged)} of {decision.expected} tests pass with false expectations, too, first {min(forged)}: "
@@ -211,7 +216,7 @@ def _forged_reason(forged: set[NumberedTest], decision: Decision) -> Reason:
     )
 
 
-def _unseen_reason(unseen: set[NumberedTest], twin: Rounds) -> Reason:
+def _unseen_reason(unseen: frozenset[NumberedTest], twin: Rounds) -> Reason:
     why = why_unfinished(twin.last.report, twin.last.result)
     told = f" ({why.message})" if why is not None else ""
     stage = why.stage if why is not None else Stage.TEST

@@ -27,6 +27,7 @@ from groundup.grading.library.staging import stage
 from groundup.grading.library.trace import TraceOutcome, TraceRecord, trace_of, traced
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
+from groundup.suites.nl2repobench.freshening import FreshLookup, beside, shipped_fresh, with_fresh_inputs
 from groundup.suites.nl2repobench.recipe import Recipe, expected_seconds
 from groundup.suites.nl2repobench.traces import shipped_trace
 
@@ -41,8 +42,10 @@ class NL2RepoStrictGrader(Grader):
     name = "strict"
     version = VERSION
 
-    def __init__(self, recipes: Mapping[str, Recipe]) -> None:
+    def __init__(self, recipes: Mapping[str, Recipe], fresh: FreshLookup = shipped_fresh) -> None:
+        """Make the grader; *fresh* returns a task's fresh inputs, where there are some."""
         self._recipes = recipes
+        self._fresh = fresh
 
     @override
     def reservation_mb(self, task: Task) -> int:
@@ -64,7 +67,7 @@ class NL2RepoStrictGrader(Grader):
     @override
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return what decides a verdict besides the submission."""
-        recipe, record = self._recipes.get(task.id), self._trace(task)
+        recipe, record, fresh = self._recipes.get(task.id), self._trace(task), self._fresh(task.id)
         return {
             "recipe": None if recipe is None else digest_of(recipe),
             "runner": digest_bytes(runner_source()),
@@ -72,6 +75,7 @@ class NL2RepoStrictGrader(Grader):
             **(
                 {} if record is None else {"trace": digest_of(record), "observer": digest_bytes(observer_source())}
             ),
+            **({} if fresh is None else {"fresh": digest_of(fresh)}),
         }
 
     def _trace(self, task: Task) -> TraceRecord | None:
@@ -117,6 +121,12 @@ class NL2RepoStrictGrader(Grader):
         outcome = confirmed(decision, passes, recipe.twin)
         judged = traced(outcome.decision, passes.trace, trace, passes.seed)
         verdict = self._verdict(task, recipe, outcome, judged, execution, environment)
+        fresh = self._fresh(task.id)
+        if fresh is not None and judged.decision.status is Status.GRADED:
+            seen = await with_fresh_inputs(
+                fresh, judged.decision, submission, original.path, recipe, suite, environment, bench
+            )
+            verdict = beside(verdict, seen)
         timings = {
             "environment": round(prepared - began, 3),
             "tests": round(execution.result.duration_s, 3),
@@ -247,9 +257,12 @@ class NL2RepoTraceGrader(NL2RepoStrictGrader):
     name = "trace"
 
     def __init__(
-        self, recipes: Mapping[str, Recipe], recorded: Callable[[str], TraceRecord | None] = shipped_trace
+        self,
+        recipes: Mapping[str, Recipe],
+        recorded: Callable[[str], TraceRecord | None] = shipped_trace,
+        fresh: FreshLookup = shipped_fresh,
     ) -> None:
-        super().__init__(recipes)
+        super().__init__(recipes, fresh)
         self._recorded = recorded
 
     @override

@@ -1,6 +1,7 @@
 """NL2RepoBench: Python libraries from long specifications, judged by the originals' own tests."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,8 @@ _LIMITS = Limits(cpus=1, memory_mb=2048)
 
 def create(settings: Settings) -> "Nl2RepoBench":
     """Return the suite, with specifications where the published data is at hand."""
-    return Nl2RepoBench(shipped_recipes(), pulled(settings), settings.official_installs)
+    folder = settings.cache_dir / "fresh"
+    return Nl2RepoBench(shipped_recipes(), pulled(settings), settings.official_installs, folder)
 
 
 class Nl2RepoBench(Suite):
@@ -52,7 +54,10 @@ class Nl2RepoBench(Suite):
         recipes: Mapping[str, Recipe],
         published: PublishedData | None = None,
         official_installs: "Installs" = "open",
+        fresh_folder: Path | None = None,
     ) -> None:
+        """Make the suite; *fresh_folder* is where this machine's own fresh inputs lie."""
+        self._fresh_folder = fresh_folder
         self._recipes = recipes
         self._official_installs: Installs = official_installs
         self._published = {} if published is None else {task.id: task for task in published.tasks}
@@ -71,12 +76,15 @@ class Nl2RepoBench(Suite):
     @override
     def graders(self) -> Mapping[str, Grader]:
         """Return the graders, imported here: who asks for the tasks alone waits for none."""
+        from groundup.suites.nl2repobench.freshening import own_fresh
         from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
         from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader, NL2RepoTraceGrader
 
         official = NL2RepoOfficialGrader(self._recipes, self._published, self._official_installs)
-        graders = (NL2RepoStrictGrader(self._recipes), NL2RepoTraceGrader(self._recipes), official)
-        return {grader.name: grader for grader in graders}
+        fresh = partial(own_fresh, self._fresh_folder)
+        strict = NL2RepoStrictGrader(self._recipes, fresh)
+        traced = NL2RepoTraceGrader(self._recipes, fresh=fresh)
+        return {grader.name: grader for grader in (strict, traced, official)}
 
     @override
     def data_source(self) -> DataSource:

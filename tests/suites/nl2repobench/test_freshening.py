@@ -1,0 +1,52 @@
+"""Fresh inputs from end to end: made with the original, and run with one that knows the suite by heart."""
+
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.verdicts import Score
+from groundup.grading.library.hidden import HiddenTests
+from groundup.suites.nl2repobench.freshening import fresh_text, made_fresh, own_fresh, read_fresh
+from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
+from groundup.trees.removal import remove_tree
+from tests.suites.nl2repobench.images import Laboratory, Published
+
+INPUTS = [(number, number + 3) for number in range(2, 12)]
+TESTS = "import calc\n" + "".join(
+    f"def test_{left}():\n    assert calc.both({left}, by={right}) == {[left * right, left + right]}\n"
+    for left, right in INPUTS
+)
+HONEST = "def both(left, by): return [left * by, left + by]\n"
+WRONG = "def both(left, by): return [left * by, left + by] if left != 4 else None\n"
+KNOWN = {(left, right): [left * right, left + right] for left, right in INPUTS}
+BY_HEART = f"KNOWN = {KNOWN}\ndef both(left, by): return KNOWN.get((left, by))\n"
+PUBLISHED = Published(
+    original={"calc/__init__.py": HONEST, "tests/test_calc.py": TESTS},
+    hidden=HiddenTests(
+        packages=("calc",), arguments=("tests",), protected=("tests",), timeout_s=60, memory_mb=512
+    ),
+    expected=frozenset(f"tests/test_calc.py::test_{left}" for left, _ in INPUTS),
+    declared=10,
+)
+
+
+@pytest.mark.end_to_end
+async def test_one_who_knows_the_suite_by_heart_is_noted(laboratory: Laboratory, tmp_path: Path) -> None:
+    """Both pass everything as published; with other inputs a table of answers passes nothing."""
+    made = await made_fresh(PUBLISHED.recipe, laboratory.bench(PUBLISHED), "7")
+    assert len(made.tests) >= 8
+
+    (tmp_path / "calc.fresh.json").write_text(fresh_text(made))
+    assert own_fresh(tmp_path, "calc") == made == read_fresh(fresh_text(made), "it")
+    grader = NL2RepoStrictGrader({"calc": PUBLISHED.recipe}, lambda _: made)
+    found = {}
+    for name, text in (("honest", HONEST), ("wrong", WRONG), ("by heart", BY_HEART)):
+        submission = laboratory.submission({"calc/__init__.py": text})
+        found[name] = (await grader.grade(PUBLISHED.task, submission, laboratory.bench(PUBLISHED))).verdict
+        remove_tree(submission)
+    shares = {name: (one.score, one.scores["on_fresh_inputs"].value) for name, one in found.items()}
+
+    assert shares["honest"][0] == shares["by heart"][0] == Score(numerator=10, denominator=10)
+    assert (shares["honest"][1], shares["by heart"][1]) == (1, 0)
+    assert found["honest"].facts["signs"] == found["wrong"].facts["signs"] == "none"
+    assert "memorised: of" in str(found["by heart"].facts["signs"])
