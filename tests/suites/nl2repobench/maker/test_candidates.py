@@ -2,14 +2,17 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import pytest
 
 from groundup.domain.errors import TaskError, UsageError
 from groundup.environments.requests import GitSource
+from groundup.registries.pypi.client import PyPIClient
+from groundup.registries.pypi.pages import ProjectFile
 from groundup.sandbox.programs import run_program
 from groundup.settings import Settings, environment
-from groundup.suites.nl2repobench.maker.candidates import of_commits, parse_source, tree_match
+from groundup.suites.nl2repobench.maker.candidates import of_commits, parse_source, releases, tree_match
 
 UNTIL = datetime(2025, 6, 1, tzinfo=UTC)
 
@@ -34,6 +37,24 @@ def test_what_is_no_source_is_explained(text: str) -> None:
     """A typo is reported with what would be right."""
     with pytest.raises(UsageError, match="git:REPOSITORY"):
         parse_source(text)
+
+
+async def test_a_page_is_read_once_for_all_steps() -> None:
+    """A release names the interpreters that a wheel of it is for; asking again costs nothing."""
+    wheels = ("demo-1.0-cp310-cp310-manylinux_2_17_x86_64.whl", "demo-1.0-cp37-abi3-win_amd64.whl")
+    wheels += ("demo-2.0-cp38-abi3-manylinux_2_17_x86_64.whl",)
+    files = [ProjectFile(filename=name, url="", requires_python="<3.12") for name in wheels]
+    registry = AsyncMock(PyPIClient)
+    registry.page.return_value.page.files = files
+
+    found = await releases(registry, "demo")
+
+    assert {version: sorted(one.pythons) for version, one in found.items()} == {
+        "1.0": ["3.10"],
+        "2.0": ["3.10", "3.11", "3.8", "3.9"],
+    }
+    assert await releases(registry, "demo") is found
+    registry.page.assert_awaited_once_with("demo")
 
 
 def test_a_tree_that_fits_matches_best() -> None:

@@ -46,7 +46,7 @@ async def test_a_draft_becomes_a_recipe_with_its_controls(trial: Trial) -> None:
 
 @pytest.mark.end_to_end
 async def test_what_an_original_lacks_is_repaired_and_noted(trial: Trial) -> None:
-    """A module of the root, a document that a test reads and a network test are dealt with, each in a sentence."""
+    """A module of the root, a file that a test reads, one that it writes, a network test: each is dealt with."""
     files = {
         **ORIGINAL,
         "src/calc/__init__.py": LIBRARY,
@@ -57,15 +57,20 @@ async def test_what_an_original_lacks_is_repaired_and_noted(trial: Trial) -> Non
             "from pathlib import Path\nimport calc\n"
             "def test_readme(): assert 'calc' in Path(__file__).parents[1].joinpath('README.rst').read_text()\n"
         ),
+        "tests/test_notes.py": (
+            "from pathlib import Path\nimport calc\n"
+            "def test_notes(): assert Path('tests/notes.txt').write_text('calc') == calc.add(2, 2)\n"
+        ),
         "tests/test_online.py": "def test_online(): raise OSError('Temporary failure in name resolution')\n",
     }
     del files["calc/__init__.py"], files["calc/__main__.py"]
     protected = (*DRAFT.tests.protected, "helping.py")
     tests = DRAFT.tests.model_copy(update={"import_roots": ("src",), "protected": protected})
     recipe, said = await made(
-        trial, files, DRAFT.model_copy(update={"tests": tests, "declared": {"781a1da": len(EXPECTED) + 3}})
+        trial, files, DRAFT.model_copy(update={"tests": tests, "declared": {"781a1da": len(EXPECTED) + 4}})
     )
 
+    assert recipe.tests.writable == ("tests",)
     assert recipe.tests.import_roots == ("src", ".")
     assert "README.rst" in recipe.tests.protected
     assert [excluded.why for excluded in recipe.excluded] == [Why.NETWORK]

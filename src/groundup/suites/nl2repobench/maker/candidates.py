@@ -3,10 +3,12 @@
 import re
 import tarfile
 import zipfile
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path, PurePosixPath
+from weakref import WeakKeyDictionary
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import parse_wheel_filename
@@ -50,17 +52,24 @@ async def open_index(settings: Settings) -> AsyncIterator[PyPIClient]:
 
 async def releases(registry: PyPIClient, name: str) -> dict[str, IndexRelease]:
     """Return the versions of *name*, oldest first; none for an unknown name."""
-    try:
-        page = (await registry.page(name)).page
-    except (UnknownPackageError, ValueError):
-        return {}
-    groups: dict[Version, list[ProjectFile]] = {}
-    for file in page.files:
+    known = _KNOWN.setdefault(registry, {})
+    if name not in known:
         try:
-            groups.setdefault(Version(file.version or ""), []).append(file)
-        except InvalidVersion:
-            continue
-    return {str(version): _release(version, groups[version]) for version in sorted(groups)}
+            page = (await registry.page(name)).page
+        except (UnknownPackageError, ValueError):
+            return {}
+        groups: dict[Version, list[ProjectFile]] = {}
+        for file in page.files:
+            try:
+                groups.setdefault(Version(file.version or ""), []).append(file)
+            except InvalidVersion:
+                continue
+        known[name] = {str(version): _release(version, groups[version]) for version in sorted(groups)}
+    return known[name]
+
+
+_KNOWN: WeakKeyDictionary[PyPIClient, dict[str, dict[str, IndexRelease]]] = WeakKeyDictionary()
+"""Pages as they were read: one of a large project takes seconds, and several steps ask for it."""
 
 
 async def fetched(registry: PyPIClient, file: ProjectFile) -> tuple[Path, str]:
@@ -72,7 +81,7 @@ async def fetched(registry: PyPIClient, file: ProjectFile) -> tuple[Path, str]:
 def _release(version: Version, files: Iterable[ProjectFile]) -> IndexRelease:
     files = list(files)
     times = [time for time in map(_uploaded, files) if time is not None]
-    pythons = {minor for file in files if not file.is_source for minor in MINORS if _installs(file, minor)}
+    pythons = {minor for file in files if not file.is_source for minor in _minors_of(file)}
     sources = [file for file in files if file.is_source]
     sources.sort(key=lambda file: not file.filename.endswith(".tar.gz"))
     return IndexRelease(
@@ -91,23 +100,28 @@ def _uploaded(file: ProjectFile) -> datetime | None:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def _installs(file: ProjectFile, minor: str) -> bool:
-    """Return whether a wheel is for CPython *minor* on this kind of machine, by its name."""
+def _minors_of(file: ProjectFile) -> Iterator[str]:
+    """Yield the CPython minors that a wheel is for on this kind of machine, by its name."""
     try:
-        allowed = SpecifierSet(file.requires_python or "").contains(f"{minor}.{_LATEST_MICRO}")
+        allowed = _allowed(file.requires_python or "")
         tags = parse_wheel_filename(file.filename)[3]
     except (InvalidSpecifier, ValueError):
-        return False
-    own = minor.replace(".", "")
-    fits = any(
-        (
+        return
+    tags = frozenset(tag for tag in tags if tag.platform == "any" or "linux" in tag.platform)
+    for minor in allowed:
+        own = minor.replace(".", "")
+        if any(
             tag.interpreter in ("py3", f"py{own}", f"cp{own}")
             or (tag.abi == "abi3" and _older(tag.interpreter, own))
-        )
-        and (tag.platform == "any" or "linux" in tag.platform)
-        for tag in tags
-    )
-    return allowed and fits
+            for tag in tags
+        ):
+            yield minor
+
+
+@cache
+def _allowed(requires_python: str) -> tuple[str, ...]:
+    specifier = SpecifierSet(requires_python)
+    return tuple(minor for minor in MINORS if specifier.contains(f"{minor}.{_LATEST_MICRO}"))
 
 
 def _older(interpreter: str, own: str) -> bool:

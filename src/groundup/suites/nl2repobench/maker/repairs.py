@@ -29,7 +29,7 @@ from groundup.suites.nl2repobench.recipe import Recipe
 _MISSING = re.compile(r"No module named '([\w.]+)'")
 _FIXTURE = re.compile(r"fixture '(\w+)' not found")
 _ASYNC = re.compile(r"async def functions are not natively supported|Unknown pytest\.mark\.asyncio")
-_READ_ONLY = re.compile(r"Read-only file system: '?/workspace/([^'\s]+)")
+_READ_ONLY = re.compile(r"Read-only file system: '?(?:/workspace/)?([^/'\s][^'\s]*)")
 _READ_ONLY_SOMEWHERE = re.compile(r"Read-only file system$", re.MULTILINE)
 """Without a name, as `os.utime` says it."""
 _FIXTURES = {
