@@ -41,9 +41,12 @@ def test_what_is_no_source_is_explained(text: str) -> None:
 
 async def test_a_page_is_read_once_for_all_steps() -> None:
     """A release names the interpreters that a wheel of it is for; asking again costs nothing."""
-    wheels = ("demo-1.0-cp310-cp310-manylinux_2_17_x86_64.whl", "demo-1.0-cp37-abi3-win_amd64.whl")
-    wheels += ("demo-2.0-cp38-abi3-manylinux_2_17_x86_64.whl",)
-    files = [ProjectFile(filename=name, url="", requires_python="<3.12") for name in wheels]
+    tags = (
+        "1.0-cp310-cp310-manylinux_2_17_x86_64",
+        "1.0-cp37-abi3-win_amd64",
+        "2.0-cp38-abi3-manylinux_2_17_x86_64",
+    )
+    files = [ProjectFile(filename=f"demo-{tag}.whl", url="", requires_python="<3.12") for tag in tags]
     registry = AsyncMock(PyPIClient)
     registry.page.return_value.page.files = files
 
