@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,8 +13,9 @@ import pytest
 from groundup.api.reports import write_plots, write_report
 from groundup.domain.errors import UsageError
 from groundup.reports.formats import FORMS, ShownReport
-from groundup.reports.plots import plots_of
+from groundup.reports.plots import as_png, plots_of
 from groundup.reports.summary import report_of
+from tests.needs import lack
 from tests.reports.made import Word, run_of
 
 BASE: dict[str, list[Word]] = {"one": [(1, 2)], "two": [(2, 2)], "three": ["tampered"], "four": ["infrastructure"]}
@@ -90,9 +92,24 @@ def test_plots_are_whole_pictures_that_say_what_they_show(tmp_path: Path) -> Non
     assert "base: 50.0 %" in plots["scores"].svg
     assert "base, three: 0.0 %" in plots["tasks"].svg
     assert "base: tampered, 1 of 4 attempts" in plots["outcomes"].svg
-    assert sorted(path.name for path in write_plots(report(), tmp_path / "figures")) == sorted(
-        f"{name}.svg" for name in plots
-    )
+    written = {path.name for path in write_plots(report(), tmp_path / "figures")}
+    assert {name for name in written if name.endswith(".svg")} == {f"{name}.svg" for name in plots}
+
+
+def test_plots_are_pictures_of_pixels_where_a_program_draws_them() -> None:
+    """Each is drawn on its own; its colours are not left to a browser, so it is no blank."""
+    for plot in plots_of(report()):
+        drawn = as_png(plot)
+        if drawn is None:
+            lack("vl-convert", "the extra plots is not installed")
+        assert drawn.startswith(b"\x89PNG")
+        assert len(drawn) > 5000, plot.name
+
+
+def test_without_that_program_there_is_no_picture_of_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And no failure."""
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    assert [as_png(plot) for plot in plots_of(report())] == [None] * 4
 
 
 def test_rows_of_csv_are_those_of_the_report() -> None:

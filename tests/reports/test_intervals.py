@@ -1,8 +1,10 @@
 """How sure a figure is."""
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from groundup.reports import statistics
 from groundup.reports.statistics import bootstrap, sign_flips, wilson
@@ -84,3 +86,47 @@ def test_many_tasks_have_the_same_interval_by_a_quicker_way(monkeypatch: pytest.
     assert slow is not None
     assert quick is not None
     assert (quick.low, quick.high) == pytest.approx((slow.low, slow.high), abs=2e-3)
+
+
+@pytest.mark.parametrize(("successes", "trials"), [(0, 5), (1, 2), (7, 30), (104, 104), (50, 400)])
+def test_wilson_is_that_of_scipy(successes: int, trials: int) -> None:
+    """An implementation of others gives the same ends."""
+    found = wilson(successes, trials)
+    other = stats.binomtest(successes, trials).proportion_ci(0.95, method="wilson")
+    assert found
+    assert (found.low, found.high) == pytest.approx((other.low, other.high), abs=1e-9)
+
+
+@pytest.mark.parametrize("size", [5, 11])
+def test_sign_flips_are_those_of_scipy(size: int) -> None:
+    """All signs are tried, so both permutation tests are exact."""
+    values = np.random.default_rng(size).normal(0.2, 0.4, size=size)
+    other = stats.permutation_test((values,), np.mean, permutation_type="samples", n_resamples=2**size)
+    assert sign_flips(list(values)) == pytest.approx(float(other.pvalue), abs=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("tasks", [10, 30, 104])
+def test_wilson_covers_the_true_share(share: float, tasks: int) -> None:
+    """Exactly: the chance of every count at which its interval holds the truth adds up to 91 % or more."""
+    held = 0.0
+    for successes in range(tasks + 1):
+        found = wilson(successes, tasks)
+        assert found
+        if found.low <= share <= found.high:
+            held += float(stats.binom.pmf(successes, tasks, share))
+    assert held >= 0.91
+
+
+@pytest.mark.parametrize(("tasks", "attempts", "least"), [(30, 1, 0.88), (104, 1, 0.92)])
+def test_the_bootstrap_covers_the_true_mean(tasks: int, attempts: int, least: float) -> None:
+    """Of scores as suites have them: many zeros, many full ones, and what is between. Few tasks cover less."""
+    generator = np.random.default_rng(11)
+    samples, held = 200, 0
+    for _ in range(samples):
+        easy = generator.beta(0.6, 0.6, size=tasks)  # mean 0.5
+        scores = generator.binomial(10, easy[:, None], size=(tasks, attempts)) / 10
+        found = bootstrap(scores.tolist())
+        assert found
+        held += found.low <= 0.5 <= found.high
+    assert held / samples >= least

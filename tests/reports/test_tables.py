@@ -8,7 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from groundup.reports.tables import print_rows
+from groundup.reports.formats import ShownReport
+from groundup.reports.summary import report_of
+from groundup.reports.tables import Bar, bar_lines, print_rows
+from tests.reports.made import run_of
 
 WHY = "environment: the package index at https://packages.example/simple/with/a/very/long/path/to/it is down"
 
@@ -83,3 +86,21 @@ def test_nothing_is_lost(width: int, rows: list[tuple[str, ...]]) -> None:
         for cell in row:
             assert all(character in folded for character in cell)
             assert cell in ended or len(cell) > 6
+
+
+def test_bars_show_values_and_intervals() -> None:
+    """At 80 columns: filled up to the value, the interval over it; nothing is wider than the terminal."""
+    lines = bar_lines([Bar("50.0 % a", 0.5, 0.25, 0.75), Bar("b" * 99, 1.0), Bar("0.0 % c", 0.0, 0.0, 1.0)], 80)
+    assert lines[0] == " " + "█" * 12 + "├" + "─" * 12 + "┼" + "─" * 12 + "┤" + " " * 11 + "  50.0 % a"
+    assert lines[1] == " " + "█" * 50 + "  " + "b" * 24 + "…"
+    assert lines[2].startswith(" ┼" + "─" * 48 + "┤")
+    assert lines[3] == " 0 %" + " " * 42 + "100 %"
+    assert max(map(len, lines)) <= 80
+    assert max(len(line) for line in bar_lines([Bar("x" * 50, 0.3)], 40)) <= 40
+
+
+def test_only_a_terminal_has_bars() -> None:
+    """Two runs side by side have them; Markdown and HTML have plots or tables alone."""
+    made = ShownReport.of(report_of([run_of("a", {"x": [(1, 2)]}), run_of("b", {"x": [(2, 2)]})]))
+    assert "█" * 30 in str(made)
+    assert "█" not in made.markdown() + made.written("html").decode() + made.written("latex").decode()

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar, overload
 
 from groundup import catalog
 from groundup.api.flags import AnyPath
+from groundup.api.reports import run_folder
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
@@ -15,8 +16,9 @@ from groundup.reports.formats import Rows, html
 from groundup.reports.summary import report_run
 from groundup.reports.views import View, share
 from groundup.runs.gradable import OracleResult, newest_oracles
+from groundup.runs.leftovers import Leftover, a_leftover, remove
 from groundup.settings import Settings, load
-from groundup.store.folder import RunFolder
+from groundup.store.folder import RunFolder, is_held
 from groundup.suites.base import Suite, Summary, open_suite
 from groundup.trees.limits import printable
 
@@ -163,6 +165,20 @@ def list_runs(*, output: AnyPath | None = None, settings: Settings | None = None
     )
     columns = ("run", "suite", "subject", "score", "began", "owed")
     return RecordList(found, _view(str(folder.absolute()), columns, rows))
+
+
+def removable(runs: Sequence[AnyPath], settings: Settings) -> tuple[Leftover, ...]:
+    """Return *runs*, folders or ids, as what can be removed. Raises `UsageError`, also for one at work."""
+    folders = list(dict.fromkeys(run_folder(run, settings) for run in runs))
+    for folder in folders:
+        if is_held(folder):
+            raise UsageError(f"a process works on {folder}; end it first")
+    return tuple(a_leftover("run", folder) for folder in folders)
+
+
+def remove_runs(found: tuple[Leftover, ...], settings: Settings) -> None:
+    """Remove what `removable` found, each run at once or not at all."""
+    remove(found, settings)
 
 
 async def list_suites_async(*, settings: Settings | None = None) -> RecordList[SuiteEntry]:

@@ -1,6 +1,8 @@
 """Reports on runs, read from run folders, groundup's own report files, and reports in the forms of suites."""
 
 import asyncio
+import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.names import unknown
 from groundup.reports.document import Report, RunReport
 from groundup.reports.formats import PaperReport, ShownComparison, ShownReport
-from groundup.reports.plots import plots_of
+from groundup.reports.plots import as_png, plots_of
 from groundup.reports.review import Review, review_of
 from groundup.reports.summary import report_results, side_by_side
 from groundup.runs import exporting
@@ -101,9 +103,41 @@ def write_report(made: ShownReport, form: str, path: AnyPath) -> Path:
 
 
 def write_plots(made: ShownReport, folder: AnyPath) -> list[Path]:
-    """Write the plots of a report below *folder* as SVG files, and return them."""
+    """Write the plots of a report below *folder* and return the files: SVG, with the extra `plots` also PNG."""
     Path(folder).mkdir(parents=True, exist_ok=True)
-    return [_write(Path(folder) / f"{plot.name}.svg", plot.svg.encode()) for plot in plots_of(made)]
+    written = []
+    for plot in plots_of(made):
+        written.append(_write(Path(folder) / f"{plot.name}.svg", plot.svg.encode()))
+        if (drawn := as_png(plot)) is not None:
+            written.append(_write(Path(folder) / f"{plot.name}.png", drawn))
+    return written
+
+
+def runs_below(folders: Sequence[AnyPath]) -> list[Path]:
+    """Return what *folders* hold at any depth: folders of runs, and report files of others, `report*.json`.
+
+    Raises `UsageError` for a folder that holds neither.
+    """
+    found: list[Path] = []
+    for given in map(Path, folders):
+        if given.is_file():
+            found.append(given)
+            continue
+        below = sorted(_below(given))
+        if not below:
+            raise UsageError(f"{given} holds neither runs nor report*.json")
+        found += below
+    return list(dict.fromkeys(found))
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Yield runs, whose own files are not looked at, and report files."""
+    for root, folders, files in os.walk(folder):
+        if RunFolder(Path(root)).is_run():
+            folders.clear()
+            yield Path(root)
+        else:
+            yield from (Path(root) / name for name in files if re.fullmatch(r"report.*[.]json", name))
 
 
 def _write(path: Path, content: bytes) -> Path:

@@ -3,6 +3,7 @@
 Everything lies in one folder; a second run finds environments and verdicts there and takes seconds.
 """
 
+import shutil
 import sys
 from contextlib import chdir
 from pathlib import Path
@@ -90,8 +91,14 @@ def _judge(library: Library, here: Path) -> int:
     _tell("$ groundup report runs/reference runs/broken")
     print_report(report("runs/reference", "runs/broken"), Format.TABLE)
     _tell("Why did the broken variant lose its points? Look in a browser:")
-    _tell(f"$ groundup view {Path('runs').absolute()}")
+    _tell(f"$ {_program()} view {Path('runs').absolute()}")
     return 0
+
+
+def _program() -> str:
+    """Return what a shell starts as groundup here: its name, or its path where it is not on PATH."""
+    called = Path(sys.argv[0])
+    return "groundup" if shutil.which("groundup") or called.name != "groundup" else str(called)
 
 
 def _worked(request: "NewRun") -> int:

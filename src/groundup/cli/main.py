@@ -40,6 +40,7 @@ COMMANDS = {
     "regrade": "run:regrade",
     "report": "report:report",
     "compare": "report:compare",
+    "aggregate": "report:aggregate",
     "review": "report:review",
     "leaderboard pack": "report:pack",
     "leaderboard verify": "report:verify",
@@ -90,7 +91,19 @@ GROUPS = {
 """What each group of commands is about."""
 
 JOBS = {
-    "Measure": ("evaluate", "run", "report", "compare", "show", "resume", "view", "runs", "serve", "leaderboard"),
+    "Measure": (
+        "evaluate",
+        "run",
+        "report",
+        "compare",
+        "aggregate",
+        "show",
+        "resume",
+        "view",
+        "runs",
+        "serve",
+        "leaderboard",
+    ),
     "Look closer": ("shell", "review", "regrade", "judge", "export", "import", "harbor", "ablate"),
     "Benchmarks and their tasks": ("suites", "tasks", "data", "recipe", "curate", "audit"),
     "Dependencies of a repository": ("infer", "registry"),

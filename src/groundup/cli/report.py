@@ -37,6 +37,10 @@ EXAMPLES: dict[str, Examples] = {
         ("A run and a published report", "groundup compare eval_results/report.json my-run"),
         ("For programs", "groundup compare model-a model-b --json"),
     ),
+    "aggregate": (
+        ("All configurations, as the suites' papers show them", "groundup aggregate runs"),
+        ("Own runs and published reports", "groundup aggregate runs eval_results --format latex --save table.tex"),
+    ),
     "review": (
         ("Which attempts should a person look at?", "groundup review my-run"),
         ("For programs", "groundup review my-run --json"),
@@ -44,6 +48,7 @@ EXAMPLES: dict[str, Examples] = {
     "runs": (
         ("Which runs are there, and which are not finished?", "groundup runs"),
         ("For programs", "groundup runs --json"),
+        ("Remove two", "groundup runs rm first-try second-try"),
     ),
     "leaderboard pack": (
         (
@@ -94,7 +99,10 @@ def report(
         ),
     ] = "standard",
     plots: Annotated[
-        Path | None, typer.Option(help="Write each plot to this folder, as SVG.", rich_help_panel=TALK)
+        Path | None,
+        typer.Option(
+            help="Write each plot to this folder: SVG, and with the extra plots PNG.", rich_help_panel=TALK
+        ),
     ] = None,
     json: Json = False,
     output: Output = None,
@@ -157,6 +165,38 @@ def _print_own(run: str, form: str, save: Path | None, output: AnyPath | None) -
     sys.stdout.write(own.table + "\n")
 
 
+def aggregate(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR...", help="Folders with runs and published reports, at any depth."),
+    ],
+    report_format: Annotated[
+        str,
+        typer.Option("--format", help="table, markdown, json, html, csv, latex or parquet.", rich_help_panel=TALK),
+    ] = Format.TABLE.value,
+    save: Annotated[Path | None, typer.Option(help="Write the form to this file.", rich_help_panel=TALK)] = None,
+    json: Json = False,
+) -> int:
+    """Print all runs and published reports in DIR... as the tables of the suites' papers, a row each."""
+    from groundup.api import reports
+    from groundup.cli.console import print_report
+    from groundup.domain.errors import UsageError
+    from groundup.domain.names import unknown
+    from groundup.reports.formats import FORMS
+
+    known = (*list(Format), *FORMS)
+    if report_format not in known:
+        raise UsageError(unknown("format", report_format, known))
+    made = reports.report(*reports.runs_below(folders), layout="paper")
+    if report_format in FORMS and not json:
+        _print_form(made, report_format, save)
+        return 0
+    if save is not None:
+        raise UsageError("--save takes a --format for files, such as html; redirect standard output instead")
+    print_report(made, Format.JSON if json else Format(report_format))
+    return 0
+
+
 def compare(
     runs: Annotated[
         list[str],
@@ -211,8 +251,45 @@ def review(run: Run, json: Json = False, output: Output = None) -> int:
     return 0
 
 
-def runs(output: Output = None, json: Json = False) -> int:
+def runs(
+    remove: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[rm RUN...]", help="With `rm`: remove these runs, with all submissions in them."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before removing.")] = False,
+    output: Output = None,
+    json: Json = False,
+) -> int:
     """List the runs of the output folder, the newest first: suite, subject, score, when it began, what is owed."""
+    if remove:
+        return _remove(remove, yes=yes, output=output)
+    return _list_runs(output, json=json)
+
+
+def _remove(words: list[str], *, yes: bool, output: AnyPath | None) -> int:
+    """Remove runs after a question. Raises `UsageError`, also for a run at work, and then removes none."""
+    from groundup.api.listings import removable, remove_runs
+    from groundup.cli.console import print_table, say
+    from groundup.cli.installation import size
+    from groundup.domain.errors import UsageError
+    from groundup.settings import load
+
+    if words[0] != "rm" or len(words) == 1:
+        raise UsageError("`groundup runs` lists runs; `groundup runs rm RUN...` removes some")
+    settings = load({"output": output})
+    found = removable(words[1:], settings)
+    print_table("", ("run", "size"), [(str(one.path), size(one.bytes)) for one in found])
+    if not yes:
+        if not sys.stdin.isatty():
+            raise UsageError(f"would remove {len(found)} runs; say --yes")
+        if not typer.confirm(f"Remove these {len(found)}?", err=True):
+            return 0
+    remove_runs(found, settings)
+    say(f"groundup: removed {len(found)} runs")
+    return 0
+
+
+def _list_runs(output: AnyPath | None, *, json: bool) -> int:
     from groundup.api.listings import list_runs
     from groundup.cli.console import print_document, print_table, say
     from groundup.settings import load

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Self
 
 from groundup.reports.document import AttemptRow, Report, RunReport
-from groundup.reports.tables import print_rows, wrapped
+from groundup.reports.tables import bar_lines, print_rows, wrapped
 from groundup.reports.views import View, comparison_views, paper_views, share, views_of
 
 if TYPE_CHECKING:
@@ -87,6 +87,10 @@ def show(views: Iterable[View], console: "Console") -> None:
         if view.columns:
             console.print()
             print_rows(console, view.columns, view.rows, styles=_STYLES)
+            console.print()
+        if view.bars:
+            for line in bar_lines(view.bars, console.width):
+                console.print(Text(line.rstrip()), soft_wrap=True)
             console.print()
         lines(view.below, "dim")
         console.print()

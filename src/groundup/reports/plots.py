@@ -4,6 +4,7 @@ Each picture stands alone: its colours are in it, for light and dark, and its ma
 read. Lengths are in pixels; shares run from 0 to 1.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
@@ -31,6 +32,11 @@ text{fill:var(--ink)}.soft{fill:var(--soft)}.end{text-anchor:end}.middle{text-an
 """
 
 
+_COLOUR = re.compile(r"--(\w+):(#\w+)")
+_USED = re.compile(r"var\(--(\w+)\)")
+_DARK = re.compile(r"@media[^{]*\{svg\{[^}]*\}\}")
+
+
 class Plot(Record):
     """A picture: a short name for files, a title for people, and the SVG text."""
 
@@ -53,6 +59,18 @@ def plots_of(report: Report) -> Iterator[Plot]:
     costs = [run for run in runs if run.effort and run.effort.cost_usd is not None]
     if len(costs) > 1:
         yield _costs(costs)
+
+
+def as_png(plot: Plot) -> bytes | None:
+    """Return a picture as PNG in its light colours, at twice its size; None where vl-convert is not installed."""
+    try:
+        import vl_convert
+    except ImportError:
+        return None
+    light = dict(_COLOUR.findall(_STYLE.partition("@media")[0]))
+    plain = _DARK.sub("", plot.svg)
+    drawn = _USED.sub(lambda found: light[found[1]], plain)  # its renderer knows no variables
+    return bytes(vl_convert.svg_to_png(drawn, scale=2.0))
 
 
 def _picture(name: str, title: str, height: float, parts: Sequence[str]) -> Plot:

@@ -6,7 +6,7 @@ Owns layout alone; the caller decides what the cells hold.
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,6 +66,38 @@ def fitted(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, sp
         for number in found.widths
     }
     return _narrowed(found, width, words)
+
+
+class Bar(NamedTuple):
+    """A share of 1 with its interval, to be drawn as a line."""
+
+    label: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+def bar_lines(bars: Sequence[Bar], width: int) -> list[str]:
+    """Draw *bars* below each other, each `██├─┼─┤  label`, above a scale; no line is wider than *width*."""
+    length = max(20, min(50, width - 30))
+    room = max(8, width - length - 5)
+    lines = []
+    for bar in bars:
+        label = bar.label if len(bar.label) <= room else bar.label[: room - 1] + "…"
+        lines.append(f" {''.join(_cells(bar, length))}  {label}")
+    return [*lines, f" 0 %{'100 %':>{length - 3}}"]
+
+
+def _cells(bar: Bar, length: int) -> list[str]:
+    """Return the characters of one bar: filled up to its value, its interval drawn over it."""
+    end = round(bar.value * length)
+    cells = ["█" if number < end else " " for number in range(length)]
+    if bar.low is not None and bar.high is not None:
+        left, right = (min(round(bound * length), length - 1) for bound in (bar.low, bar.high))
+        cells[left : right + 1] = "─" * (right + 1 - left)
+        cells[left], cells[right] = "├", "┤"
+        cells[min(end, length - 1)] = "┼"
+    return cells
 
 
 def print_rows(

@@ -9,6 +9,7 @@ from groundup.domain.verdicts import GraderIdentity, Score
 from groundup.reports.document import ATTEMPTED, AttemptRow, Figure, Report, RunComparison, RunReport
 from groundup.reports.review import CLEAN
 from groundup.reports.statistics import SIGN_FLIPS, Interval, Power, Rank
+from groundup.reports.tables import Bar
 from groundup.suites.base import Summary
 from groundup.trees.limits import printable
 
@@ -26,6 +27,8 @@ class View(Record):
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     below: tuple[str, ...] = ()
+    bars: tuple[Bar, ...] = ()
+    """What a terminal draws below the table; other forms have plots."""
 
 
 def views_of(report: Report) -> Iterator[View]:
@@ -111,6 +114,7 @@ def _harmless(view: View) -> View:
         columns=tuple(map(printable, view.columns)),
         rows=tuple(tuple(map(printable, row)) for row in view.rows),
         below=tuple(map(printable, view.below)),
+        bars=tuple(bar._replace(label=printable(bar.label)) for bar in view.bars),
     )
 
 
@@ -219,7 +223,17 @@ def _figures(runs: tuple[RunReport, ...]) -> View:
     methods = {figure.interval.method for run in runs for figure in run.figures if figure.interval}
     notes = tuple(f"95 % interval: {method}" for method in sorted(methods))
     headings = ("value",) if len(runs) == 1 else tuple(run.run_id for run in runs)
-    return View(title="Summary", columns=("figure", *headings), rows=tuple(rows), below=notes)
+    bars = tuple(_bars(runs)) if len(runs) > 1 else ()
+    return View(title="Summary", columns=("figure", *headings), rows=tuple(rows), below=notes, bars=bars)
+
+
+def _bars(runs: Sequence[RunReport]) -> Iterator[Bar]:
+    """Yield the headline of each run that has one."""
+    for run in runs:
+        figure = run.headline
+        if figure.score.value is not None:
+            low, high = (figure.interval.low, figure.interval.high) if figure.interval else (None, None)
+            yield Bar(f"{percent(figure.score.value)} {run.run_id}", figure.score.value, low, high)
 
 
 def _figure(run: RunReport, name: str) -> str:

@@ -62,17 +62,17 @@ def _found(settings: Settings, older_than_s: float | None) -> Iterator[Leftover]
     yield from _of_runs(settings.output, older_than_s)
     for shell in _folders(settings.cache_dir / SHELLS):
         if not is_held(shell):
-            yield _leftover("scratch", shell)
+            yield a_leftover("scratch", shell)
     for state in stale_state():
-        yield _leftover("sandbox", state)
+        yield a_leftover("sandbox", state)
     for container in stale_containers():
         yield Leftover(kind="container", path=Path(container), bytes=0)
     if older_than_s is not None:
         for layer in layer_store(settings).unused(older_than_s):
-            yield _leftover("layer", layer)
+            yield a_leftover("layer", layer)
         for verdict in settings.cache_dir.glob("verdicts/*/*"):
             if _older(verdict, older_than_s):
-                yield _leftover("verdicts", verdict)
+                yield a_leftover("verdicts", verdict)
 
 
 def _of_runs(output: Path, older_than_s: float | None) -> Iterator[Leftover]:
@@ -80,11 +80,11 @@ def _of_runs(output: Path, older_than_s: float | None) -> Iterator[Leftover]:
         if not (run / "config.json").exists() or is_held(run):
             continue
         if older_than_s is not None and _older(run / "verdicts.jsonl", older_than_s):
-            yield _leftover("run", run)
+            yield a_leftover("run", run)
             continue
         for scratch in (run / "scratch", *sorted(run.glob(".*.gone"))):
             if scratch.exists():
-                yield _leftover("scratch", scratch)
+                yield a_leftover("scratch", scratch)
 
 
 def _folders(path: Path) -> list[Path]:
@@ -102,9 +102,10 @@ def _older(path: Path, than_s: float) -> bool:
         return _older(path.parent, than_s)
 
 
-def _leftover(
+def a_leftover(
     kind: Literal["run", "scratch", "layer", "verdicts", "sandbox", "container"], path: Path
 ) -> Leftover:
+    """Return *path* with how much it holds."""
     return Leftover(kind=kind, path=path, bytes=_size(path))
 
 

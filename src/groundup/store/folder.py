@@ -160,6 +160,13 @@ class RunFolder:
         begun = Begun(tasks=found.planned.tasks, attempts=attempts, listed=keys)
         return found.model_copy(update={"planned": begun})
 
+    def is_run(self) -> bool:
+        """Whether this is a run's folder: a submission may hold a file `config.json`, too."""
+        try:
+            return isinstance(json.loads(self.config_file.read_bytes()).get("planned"), dict)
+        except (OSError, ValueError, AttributeError, RecursionError):
+            return False
+
     def begun(self) -> tuple[AttemptKey, ...]:
         """Return the attempts that have a folder or a line, first indexes first."""
         places = [place for place in self.path.glob("attempts/*/*") if place.name.isdecimal()]
