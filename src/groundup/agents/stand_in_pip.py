@@ -74,11 +74,11 @@ def _download(arguments: "list[str]") -> int:
         else:
             wanted.append(word)
     argv = [UV, "pip", "compile", "-", "-q", "--no-header", "--no-annotate", "--python", sys.executable, *options]
-    told = subprocess.run(argv, input="\n".join(wanted).encode(), stdout=subprocess.PIPE, check=False)
-    if told.returncode:
-        return told.returncode
+    result = subprocess.run(argv, input="\n".join(wanted).encode(), stdout=subprocess.PIPE, check=False)
+    if result.returncode:
+        return result.returncode
     folder.mkdir(parents=True, exist_ok=True)
-    for line in told.stdout.decode().splitlines():
+    for line in result.stdout.decode().splitlines():
         name, _, version = line.partition(" ;")[0].strip().partition("==")
         if version and not _save(name.partition("[")[0], version.strip(), folder):
             print(f"ERROR: no file of {name} {version} fits this Python")

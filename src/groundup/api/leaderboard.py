@@ -106,8 +106,8 @@ def pack(
     suite = open_suite(folder.config().configuration.suite, found)
     planned = set(folder.config().planned.tasks)
     languages = {str(task.metadata.get("language", "python")) for task in suite.tasks() if task.id in planned}
-    told = Disclosure(contamination=contamination, notes=notes, languages=tuple(sorted(languages)))
-    return pack_run(folder, Path(bundle), told)
+    disclosure = Disclosure(contamination=contamination, notes=notes, languages=tuple(sorted(languages)))
+    return pack_run(folder, Path(bundle), disclosure)
 
 
 def verify(
@@ -155,8 +155,8 @@ def verify(
         tasks=tuple(tasks),
         of=len(graded),
         attempts=len(known),
-        differing=tuple(check.told() for check in known if not check.holds),
-        unsteady=tuple(check.told() for check in known if check.holds and not check.agrees),
+        differing=tuple(check.in_words() for check in known if not check.holds),
+        unsteady=tuple(check.in_words() for check in known if check.holds and not check.agrees),
         times=times,
         tolerance=tolerance,
         claimed=_mean([_counted(check.claimed) for check in known]),
@@ -194,7 +194,7 @@ class _Check:
             return value is None and not values
         return min(values) - self.tolerance <= value <= max(values) + self.tolerance
 
-    def told(self) -> Differing:
+    def in_words(self) -> Differing:
         """Return claim and findings in words."""
         return Differing(
             attempt=str(self.key), claimed=_standing(self.claimed), found=tuple(map(_standing, self.found))
@@ -293,17 +293,17 @@ def build(folder: AnyPath, site: AnyPath) -> list[str]:
 
 def _entry(path: Path) -> Entry:
     with _opened(path) as opened:
-        config, told = opened.run.config(), opened.manifest.disclosure
+        config, disclosure = opened.run.config(), opened.manifest.disclosure
         submissions = config.configuration.submissions
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         return Entry(
             run=report_run(config, opened.run.latest()),
             kind=submissions.kind,
-            languages=told.languages,
+            languages=disclosure.languages,
             limits=limits_in_words(getattr(submissions, "limits", None)),
-            contamination=told.contamination,
-            notes=told.notes,
+            contamination=disclosure.contamination,
+            notes=disclosure.notes,
             evidence=f"evidence/{path.name}",
             digest=digest,
         )

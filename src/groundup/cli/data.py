@@ -176,8 +176,8 @@ def warm(
     def report(one: "Warmed") -> None:
         nonlocal done
         done += 1
-        told = one.error or f"{one.seconds:.1f} s, {one.bytes / _MEGABYTE:.0f} MB"
-        say(f"{done}: {one.task}: {told}")
+        shown = one.error or f"{one.seconds:.1f} s, {one.bytes / _MEGABYTE:.0f} MB"
+        say(f"{done}: {one.task}: {shown}")
 
     found = asyncio.run(warming.warm(suite, task or (), settings, jobs=jobs, grader=grader, report=report))
     failed = [one for one in found if one.error is not None]

@@ -373,8 +373,8 @@ def verify(  # noqa: PLR0913, PLR0917 - a command has a parameter for each flag
         settings=load({"jobs": jobs}),
     )
     if json:
-        told = {"holds": found.holds, "conclusion": found.conclusion}
-        print_document({**found.model_dump(mode="json"), **told})
+        conclusions = {"holds": found.holds, "conclusion": found.conclusion}
+        print_document({**found.model_dump(mode="json"), **conclusions})
     elif found.differing or found.unsteady:
         rows = [(one.attempt, one.claimed, ", ".join(one.found)) for one in (*found.differing, *found.unsteady)]
         print_table(f"What differs in {found.run}", ("attempt", "bundle", "graded again"), rows)

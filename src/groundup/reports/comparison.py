@@ -15,7 +15,7 @@ _ABSENT = "not in the run"
 def compare(base: RunReport, other: RunReport, difference: float | None = None) -> RunComparison:
     """Compare *other* with *base* by the tasks that both have a score for: one mean per task and run.
 
-    *difference*, a share of 1, is one whose power is to be told.
+    *difference*, a share of 1, is the one whose power is asked for.
     """
     left, right = _means(base, _counted), _means(other, _counted)
     every = dict.fromkeys(row.task for report in (base, other) for row in report.attempts)

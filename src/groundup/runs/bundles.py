@@ -136,8 +136,8 @@ def _without_places(run: RunFolder, room: Path) -> dict[str, Path]:
     """Write configuration and lock of *run* to *room*, of paths here only the last name; return both."""
     made = {name: room / name for name in ("config.json", "lock.json")}
     config = run.config()
-    told = _last_names(config.configuration.model_dump(mode="json"))
-    _write_config(made["config.json"], config, RunConfiguration.model_validate(told))
+    shared = _last_names(config.configuration.model_dump(mode="json"))
+    _write_config(made["config.json"], config, RunConfiguration.model_validate(shared))
     lock = LockFile.model_validate(_last_names(run.lock().model_dump(mode="json")))
     write_atomically(made["lock.json"], lock.model_dump_json(indent=1).encode() + b"\n")
     return made
@@ -165,10 +165,10 @@ def _write(path: Path, manifest: BundleManifest, files: dict[str, Path], trees: 
         with disk_errors(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
             with tarfile.open(partial, "w:gz", format=tarfile.PAX_FORMAT) as tar:
-                told = partial.with_name(f"{partial.name}.{MANIFEST}")
-                write_atomically(told, manifest.model_dump_json(indent=1).encode() + b"\n")
-                tar.add(told, MANIFEST, filter=_anonymous)
-                told.unlink()
+                listed = partial.with_name(f"{partial.name}.{MANIFEST}")
+                write_atomically(listed, manifest.model_dump_json(indent=1).encode() + b"\n")
+                tar.add(listed, MANIFEST, filter=_anonymous)
+                listed.unlink()
                 for name, file in sorted(files.items()):
                     tar.add(file, f"run/{name}", filter=_anonymous)
                 for digest, tree in sorted(trees.items()):

@@ -29,7 +29,7 @@ class Answer(Record):
 
     text: str
     reward: float | None = None
-    """None: nothing was graded, or the reward is not told now."""
+    """None: nothing was graded, or the reward is withheld for now."""
     finished: bool = False
     """Whether the episode ended with it."""
     counts: dict[str, JsonValue] = {}

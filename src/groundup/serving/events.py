@@ -21,7 +21,7 @@ _CHUNK = 8 * 1024
 _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 Document = Mapping[str, JsonValue]
-Told = Callable[[SessionCall], Document]
+Form = Callable[[SessionCall], Document]
 """Returns what a call came to, as the protocol says it. Raises for an `error` event."""
 
 
@@ -50,11 +50,11 @@ class CallStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, call: SessionCall, told: Told) -> None:
+    def __init__(self, call: SessionCall, form: Form) -> None:
         super().__init__(headers=_HEADERS)
         del self.headers["content-length"]
         self._call = call
-        self._told = told
+        self._form = form
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Stream it."""
@@ -86,7 +86,7 @@ class CallStream(Response):
 
     def _parts(self) -> Iterator[bytes]:
         try:
-            document = self._told(self._call)
+            document = self._form(self._call)
         except Exception as error:  # noqa: BLE001 - the boundary of one call: whatever failed, there is no reward
             yield error_event(error)
             return

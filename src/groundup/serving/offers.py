@@ -88,7 +88,7 @@ class Offer:
 
 
 def prompt_of(task: Task, rules: Rules, tools: LanguageTools | None = None) -> str:
-    """Return all that a model is told at the beginning; *tools* are those of an open episode."""
+    """Return the prompt that a model gets at the beginning; *tools* are those of an open episode."""
     known = tools or LanguageTools()
     submits = {1: " It ends your work.", None: " You may go on afterwards."}.get(
         rules.submits, f" You may do that {rules.submits} times."
@@ -104,7 +104,7 @@ def prompt_of(task: Task, rules: Rules, tools: LanguageTools | None = None) -> s
 
 def tools(rules: Rules) -> tuple[Tool, ...]:
     """Return the tools that a model sees."""
-    told = "its score" if rules.shows_scores and rules.reward == "submit" else "that it was done"
+    returned = "its score" if rules.shows_scores and rules.reward == "submit" else "that it was done"
     return (
         Tool(
             name=BASH,
@@ -120,7 +120,7 @@ def tools(rules: Rules) -> tuple[Tool, ...]:
         ),
         Tool(
             name=SUBMIT,
-            description=f"Hand in what lies in /workspace. Returns {told}.",
+            description=f"Hand in what lies in /workspace. Returns {returned}.",
             parameters={"type": "object", "properties": {}},
         ),
     )

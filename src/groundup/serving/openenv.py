@@ -146,8 +146,8 @@ class _Player:
             await self._service.sessions.give_up(session, "there was no slot in time", by_client=True)
             raise
         self._session = session
-        told: list[JsonValue] = [tool.model_dump(mode="json") for tool in tools(self._service.rules)]
-        return _observation({"prompt": episode.prompt, "tools": told, "task": offer.record(task.id)})
+        offered: list[JsonValue] = [tool.model_dump(mode="json") for tool in tools(self._service.rules)]
+        return _observation({"prompt": episode.prompt, "tools": offered, "task": offer.record(task.id)})
 
     async def _step(self, data: JsonValue) -> Data:
         session = self._session
@@ -215,7 +215,7 @@ _ACTION: Data = {
 _OBSERVATION: Data = {
     "type": "object",
     "properties": {
-        "prompt": {"type": "string", "description": "after reset: what the model is told"},
+        "prompt": {"type": "string", "description": "after reset: the prompt"},
         "tools": {"type": "array", "description": "after reset"},
         "task": {"type": "object", "description": "after reset"},
         "output": {"type": "string", "description": "after a step"},

@@ -48,7 +48,7 @@ Opening = Callable[[Task], AbstractAsyncContextManager[OpenedEpisode]]
 
 
 class SessionWatch(Protocol):
-    """Is told what happens in sessions, for numbers and logs."""
+    """Hears what happens in sessions, for numbers and logs."""
 
     def called(self, session: "Session", tool: str, how: str, seconds: float) -> None:
         """A call has ended: `answered`, `failed`, or why it was refused."""

@@ -14,7 +14,7 @@ from groundup.domain.tasks import Task
 from groundup.serving.session import EndedError, Opening, Rules, Session, SessionWatch
 
 _REMEMBERED = 10_000
-"""Sessions that have ended, by name: their clients are told so."""
+"""Sessions that have ended, by name: their clients learn that."""
 
 
 class Room(Record):

@@ -39,7 +39,7 @@ class EpisodeStage:
     start: int
     """The number of this process among those that worked on the run."""
     prompt: Callable[[DrivenEpisode], str]
-    """Says what a model is told at the beginning."""
+    """Returns the prompt that a model gets at the beginning."""
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while a line is written."""
     room: Callable[[Task], Room] = lambda task: nullcontext

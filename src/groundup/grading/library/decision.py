@@ -44,7 +44,7 @@ class FatalTest(Record):
         return Stage.LIMIT if self.ending in _LIMITS else Stage.CRASH
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         """What it did, in words."""
         if self.ending in _LIMITS:
             return f"used too much {_LIMITS[self.ending]}"
@@ -233,10 +233,10 @@ def _ends(ended: Sequence[FatalTest]) -> list[Reason]:
     """Say which tests ended the process: those that hung, met a limit and crashed it, one reason each."""
     groups: dict[tuple[Stage, str], list[NumberedTest]] = {}
     for end in sorted(ended, key=lambda end: _ORDER.index(end.stage)):
-        groups.setdefault((end.stage, end.told), []).append(end.test)
+        groups.setdefault((end.stage, end.in_words), []).append(end.test)
     return [
-        reason(stage, f"{len(tests)} tests {told} and count as failed, first {tests[0]}")
-        for (stage, told), tests in groups.items()
+        reason(stage, f"{len(tests)} tests {what} and count as failed, first {tests[0]}")
+        for (stage, what), tests in groups.items()
     ]
 
 
@@ -250,7 +250,7 @@ def _results(
 
 def _result(key: NumberedTest, report: RunnerReport, end: FatalTest | None, *, expected: bool) -> TestResult:
     if end is not None:
-        return TestResult(id=str(key), outcome="error", expected=expected, message=end.told)
+        return TestResult(id=str(key), outcome="error", expected=expected, message=end.in_words)
     known = report.results.get(key)
     if known is None:
         return TestResult(id=str(key), outcome="missing", expected=expected)

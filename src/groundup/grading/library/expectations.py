@@ -1,8 +1,8 @@
 """What one function of a test suite expects, and how each expectation is made false: pure, by edits of its source.
 
 A false expectation differs as little as it can: another literal where there is one, the opposite operator or
-method, another exception, and only where nothing else helps a value in a list. It can still be evaluated, for a
-submission must not be told the two apart by an error.
+method, another exception, and only where nothing else helps a value in a list. It can still be
+evaluated: an error would show a submission which of the two it meets.
 """
 
 import ast

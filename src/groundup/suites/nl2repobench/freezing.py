@@ -218,7 +218,7 @@ async def twin_record(
     """Return what *original* does in its falsified twin, over several seeds.
 
     A test that passes there has an expectation that is not always reached; it is made to fail at its end. What
-    still does not fail then is free: nothing can be told of it.
+    still does not fail then is free: it shows nothing.
     """
     suite = await asyncio.to_thread(suite_of, original, recipe.tests, expected)
 

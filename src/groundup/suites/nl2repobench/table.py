@@ -47,14 +47,14 @@ def seen(verdicts: Iterable[tuple[str, Verdict]]) -> dict[str, SeenResults]:
         groups.setdefault((task, verdict.grader.name), []).append(verdict)
     for (task, grader), several in groups.items():
         counts = [int(one.score.numerator) if one.score else 0 for one in several]
-        told = f"{counts[0]} x{len(counts)}" if len(set(counts)) == 1 else " ".join(map(str, counts))
+        shown = f"{counts[0]} x{len(counts)}" if len(set(counts)) == 1 else " ".join(map(str, counts))
         known = found.get(task, SeenResults())
         if grader == "official":
             found[task] = known.model_copy(update={"official": str(max(counts))})
         else:
             times = [one.timings_s["tests"] for one in several if "tests" in one.timings_s]
             seconds = statistics.median(times) if times else None
-            found[task] = known.model_copy(update={"strict": told, "seconds": seconds})
+            found[task] = known.model_copy(update={"strict": shown, "seconds": seconds})
     return found
 
 
@@ -86,10 +86,10 @@ def _row(recipe: Recipe, run: SeenResults) -> tuple[str, ...]:
 
 def differences(recipe: Recipe) -> str:
     """Return what accounts for each count, and which tests are left out besides."""
-    told = [f"{one.data_version} {one.tests:+d} {one.why.value}" for one in recipe.differences]
+    accounts = [f"{one.data_version} {one.tests:+d} {one.why.value}" for one in recipe.differences]
     excluded = Counter(one.why.value for one in recipe.excluded)
-    told += [f"left out: {number} {why}" for why, number in sorted(excluded.items())]
-    return "; ".join(told) or "-"
+    accounts += [f"left out: {number} {why}" for why, number in sorted(excluded.items())]
+    return "; ".join(accounts) or "-"
 
 
 def not_whole(recipes: Mapping[str, Recipe], decided: Mapping[str, TaskDecision]) -> Iterator[tuple[str, str]]:
@@ -101,8 +101,11 @@ def not_whole(recipes: Mapping[str, Recipe], decided: Mapping[str, TaskDecision]
             yield task, f"no recipe: {decision.blocked or 'not tried yet'}"
         elif len(recipe.expected) < declared * WHOLE:
             missing = Counter(one.why.value for one in recipe.excluded if one.why not in _ALWAYS)
-            told = ", ".join(f"{number} {why}" for why, number in missing.most_common())
-            yield task, f"{len(recipe.expected)} of {declared}: {decision.blocked or told or differences(recipe)}"
+            reasons = ", ".join(f"{number} {why}" for why, number in missing.most_common())
+            yield (
+                task,
+                f"{len(recipe.expected)} of {declared}: {decision.blocked or reasons or differences(recipe)}",
+            )
 
 
 _ALWAYS = frozenset({Why.SKIPPED, Why.EXPECTED_FAILURE})

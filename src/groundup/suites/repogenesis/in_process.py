@@ -78,10 +78,10 @@ def _forged(count: int) -> Reason:
 
 def _signs(decision: Decision, execution: Execution, forged: int) -> str:
     """Return the signs of tampering, first of all that results were forged: then no test counts."""
-    told = [reason.message for reason in decision.reasons[:1]] if decision.status is Status.TAMPERED else []
-    if forged and not told:
-        told = [f"tests that pass with false expectations, too: {forged}"]
-    return as_fact([*told, *signs_of(execution.report, execution.result)])
+    messages = [reason.message for reason in decision.reasons[:1]] if decision.status is Status.TAMPERED else []
+    if forged and not messages:
+        messages = [f"tests that pass with false expectations, too: {forged}"]
+    return as_fact([*messages, *signs_of(execution.report, execution.result)])
 
 
 def _results(decision: Decision) -> dict[NumberedTest, Result]:

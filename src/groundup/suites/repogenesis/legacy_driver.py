@@ -29,10 +29,10 @@ PAUSED = b"Press [r] to resume"
 def install(argv: "list[str]", folder: str, allowed_s: float) -> "dict[str, Any] | None":
     """Install what lies in a folder; return how that failed."""
     process = subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    told = heard(process, inside(), allowed_s)
-    if told is None:
+    printed = heard(process, inside(), allowed_s)
+    if printed is None:
         return {"install": "timeout"}
-    return {"install": "failed", "output": told[-KEPT:]} if process.returncode else None
+    return {"install": "failed", "output": printed[-KEPT:]} if process.returncode else None
 
 
 def heard(process: "subprocess.Popen[bytes]", clock: Stopwatch, allowed_s: float) -> "str | None":
@@ -78,10 +78,10 @@ def deploy(settings: dict[str, Any]) -> dict[str, Any]:
         clock.sleep_until(second + 1)
         if service.poll() is not None:
             try:
-                told = "".join(service.communicate(timeout=settings["hanging_s"]))
+                printed = "".join(service.communicate(timeout=settings["hanging_s"]))
             except subprocess.TimeoutExpired:
                 return {"hanging": True}
-            return {"exit_code": service.returncode, "output": told[-KEPT:]}
+            return {"exit_code": service.returncode, "output": printed[-KEPT:]}
     return {"exit_code": None, "output": ""}
 
 
@@ -107,8 +107,8 @@ def run_pytest(tests: str, settings: dict[str, Any]) -> str:
     repository = settings["repository"]
     argv = [sys.executable, "-m", "pytest", tests, f"--cov={repository}", "--cov-report=term-missing"]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    told = heard(process, inside(), settings["tests_s"])
-    return "TIMEOUT" if told is None else told[-KEPT:]
+    printed = heard(process, inside(), settings["tests_s"])
+    return "TIMEOUT" if printed is None else printed[-KEPT:]
 
 
 def test_java(settings: dict[str, Any]) -> dict[str, Any]:

@@ -155,7 +155,7 @@ def run_timed(argv: "list[str]", clock: Stopwatch, seconds: float) -> None:
 
 
 def test(settings: dict[str, int], language: str) -> None:
-    """Run pytest or Maven between markers; the exit code is told as 0, always."""
+    """Run pytest or Maven between markers; the exit code is always given as 0."""
     say(">>>>> TEST_START")
     if language == "java":
         say("Running Maven tests...")
