@@ -19,7 +19,7 @@ from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
 from groundup.runs.predictions import PredictionSource, model_named_in, open_predictions
 from groundup.store.records import Predictions
-from groundup.trees.limits import TreeLimits
+from groundup.trees.writer import TreeLimits
 
 TASKS = ["alpha", "beta", "gamma"]
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from groundup.domain.errors import SubmissionError
 from groundup.trees.archives import extract_archive
-from groundup.trees.limits import TreeLimits
+from groundup.trees.writer import TreeLimits
 from tests.trees.hostile import member, names, snapshot, stays_inside, tar_of, targets, zip_of
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {

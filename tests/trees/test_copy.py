@@ -10,8 +10,7 @@ from hypothesis import given, settings
 
 from groundup.domain.errors import InfrastructureError, SubmissionError
 from groundup.trees.digest import tree_digest
-from groundup.trees.limits import TreeLimits
-from groundup.trees.writer import copy_tree, share_tree
+from groundup.trees.writer import TreeLimits, copy_tree, share_tree
 from tests.trees.hostile import Tree, snapshot, stays_inside, trees, write
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from groundup.domain.errors import InfrastructureError
 from groundup.trees.digest import tree_digest, untrusted_digest
-from groundup.trees.limits import TreeLimits
+from groundup.trees.writer import TreeLimits
 from tests.trees.hostile import Tree, write
 
 

@@ -11,6 +11,7 @@ from groundup.api.flags import AnyPath
 from groundup.api.reports import run_folder
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.limits import Limits
+from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.reports.formats import Rows, html
 from groundup.reports.summary import report_run
@@ -20,7 +21,6 @@ from groundup.runs.leftovers import Leftover, a_leftover, remove
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder, is_held
 from groundup.suites.base import Suite, Summary, open_suite
-from groundup.trees.limits import printable
 
 R = TypeVar("R", bound=Record)
 

@@ -162,7 +162,7 @@ def _heading(text: str, step: Mapping[str, object], style: str) -> None:
     from rich.text import Text
 
     from groundup.cli.console import tables
-    from groundup.trees.limits import printable
+    from groundup.domain.names import printable
 
     at = str(step.get("at", ""))[11:19]
     tables().print(Text(f"\n── {at} {printable(text)}", style=style))
@@ -173,7 +173,7 @@ def _text(text: str, *, full: bool, style: str = "") -> None:
     from rich.text import Text
 
     from groundup.cli.console import tables
-    from groundup.trees.limits import printable
+    from groundup.domain.names import printable
 
     if not text.strip():
         return

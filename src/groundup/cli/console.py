@@ -22,7 +22,7 @@ class Format(StrEnum):
 
 def say(text: str) -> None:
     """Print *text* for people, on standard error."""
-    from groundup.trees.limits import printable
+    from groundup.domain.names import printable
 
     sys.stderr.write("\n".join(printable(line) for line in text.splitlines()) + "\n")
     sys.stderr.flush()
@@ -89,6 +89,6 @@ def print_table(
 def _printable(row: tuple[str, ...]) -> tuple[str, ...]:
     if all(map(str.isprintable, row)):
         return row
-    from groundup.trees.limits import printable  # heavy, and hardly ever needed
+    from groundup.domain.names import printable  # heavy, and hardly ever needed
 
     return tuple(map(printable, row))

@@ -9,6 +9,7 @@ from pathlib import Path
 from groundup.cli.console import say
 from groundup.cli.options import Talk
 from groundup.domain.errors import UsageError
+from groundup.domain.names import printable
 from groundup.runs.progress import (
     AttemptBegan,
     AttemptEnded,
@@ -20,7 +21,6 @@ from groundup.runs.progress import (
     Standing,
     Warned,
 )
-from groundup.trees.limits import printable
 
 
 @contextmanager

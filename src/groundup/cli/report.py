@@ -232,7 +232,7 @@ def review(run: Run, json: Json = False, output: Output = None) -> int:
     """List the attempts of RUN with signs of tampering, and where to look. Changes no verdict."""
     from groundup.api import reports
     from groundup.cli.console import print_document, print_table, say
-    from groundup.trees.limits import printable
+    from groundup.domain.names import printable
 
     found = reports.review(run, output=output)
     if json:

@@ -1,4 +1,4 @@
-"""Names: checked identifiers that become file names, and suggestions for misspelt ones."""
+"""Names: checked identifiers, suggestions for misspelt ones, and hostile ones made fit to print."""
 
 import difflib
 import re
@@ -42,3 +42,15 @@ def _validated(value: str) -> str:
 
 Name = Annotated[str, AfterValidator(_validated)]
 """A string that is safe as one path component."""
+
+
+def printable(name: str) -> str:
+    """Return a hostile *name* fit for a terminal and for UTF-8: undecodable bytes and controls are escaped."""
+    return "".join(character if character.isprintable() else _escaped(character) for character in name)
+
+
+def _escaped(character: str) -> str:
+    # How Python holds a byte that is not UTF-8 in a file name.
+    if "\udc80" <= character <= "\udcff":
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    return ascii(character)[1:-1]

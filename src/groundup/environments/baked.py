@@ -9,13 +9,7 @@ from typing_extensions import override
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
-from groundup.environments.requests import (
-    AnySource,
-    EnvironmentBuilder,
-    Layer,
-    PythonEnvironment,
-    PythonRequest,
-)
+from groundup.environments.requests import AnySource, EnvironmentBuilder, Layer, PythonEnvironment, PythonRequest
 from groundup.sandbox.protocol import Mount
 
 T = TypeVar("T")

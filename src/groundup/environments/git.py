@@ -13,7 +13,7 @@ from groundup.domain.errors import NetworkError, TaskError
 from groundup.sandbox.programs import ProgramResult, run_program
 from groundup.settings import environment
 from groundup.trees.archives import extract_archive
-from groundup.trees.limits import TreeLimits
+from groundup.trees.writer import TreeLimits
 
 _TIMEOUT_S = 1800.0
 _ANSWER_S = 30.0

@@ -25,9 +25,8 @@ from groundup.models.cache import for_attempt
 from groundup.models.protocol import ChatModel
 from groundup.suites.base import Suite
 from groundup.trees.digest import TreeDigest, entry_digests, tree_digest
-from groundup.trees.limits import told_dropped
 from groundup.trees.removal import remove_tree
-from groundup.trees.writer import copy_tree, in_thread
+from groundup.trees.writer import copy_tree, in_thread, named_dropped
 
 
 class Taken(NamedTuple):
@@ -64,7 +63,7 @@ class Workspace:
         taken = copy_tree(self.path, destination)
         if self._seeded:
             self._remove_unchanged(destination)
-        return Taken(tree_digest(destination), told_dropped(taken))
+        return Taken(tree_digest(destination), named_dropped(taken))
 
     @asynccontextmanager
     async def copied(self) -> AsyncIterator[Path]:

@@ -3,8 +3,8 @@
 import re
 from pathlib import PurePosixPath
 
+from groundup.domain.names import printable
 from groundup.sandbox.protocol import WORKSPACE
-from groundup.trees.limits import printable
 
 _TAIL_BYTES = 16 * 1024
 _LINES = 2

@@ -26,9 +26,8 @@ from groundup.store.attempts import AttemptWriter
 from groundup.store.folder import RunWriter
 from groundup.store.records import ConfigFile, Planned, RunConfiguration, Served, VerdictLine
 from groundup.trees.digest import tree_digest
-from groundup.trees.limits import told_dropped
 from groundup.trees.walking import read_regular
-from groundup.trees.writer import copy_tree
+from groundup.trees.writer import copy_tree, named_dropped
 
 _BYTES = 64 * 1024 * 1024
 _PREFIX = "groundup/"
@@ -179,7 +178,7 @@ def _submission(
         digest=digest.digest,
         files=digest.files,
         bytes=digest.bytes,
-        dropped=told_dropped(taken),
+        dropped=named_dropped(taken),
         outcome=_outcome(trial, None),
         provenance=Provenance(
             source="import",

@@ -19,11 +19,11 @@ from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr, Valida
 
 from groundup.domain.conversations import ChatRequest, Message
 from groundup.domain.digests import digest_of
+from groundup.domain.names import printable
 from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import AttemptKey
 from groundup.models.prices import estimated_text_tokens
 from groundup.store.judgements import Criterion, Judgement, Matter, Opinion
-from groundup.trees.limits import printable
 
 _FILE_BYTES = 200_000
 _LISTED = 400

@@ -8,10 +8,10 @@ from importlib import import_module
 from xml.etree import ElementTree
 
 from groundup.domain.errors import UsageError
+from groundup.domain.names import printable
 from groundup.domain.version import __version__
 from groundup.reports.document import AttemptRow, Report
 from groundup.reports.views import View
-from groundup.trees.limits import printable
 
 Row = Mapping[str, str | int | float | bool | None]
 

@@ -12,13 +12,13 @@ from html import escape
 from pydantic import Field
 
 from groundup.domain.limits import EpisodeLimits
+from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.reports.comparison import task_means
 from groundup.reports.document import RunReport
 from groundup.reports.page import STYLE
 from groundup.reports.statistics import FEW, RANKS, SURE_FROM, Rank, ranks
 from groundup.reports.views import between, grader_words, share
-from groundup.trees.limits import printable
 
 
 class Entry(Record):

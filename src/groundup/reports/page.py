@@ -9,11 +9,11 @@ import hashlib
 from collections.abc import Iterable
 from html import escape
 
+from groundup.domain.names import printable
 from groundup.domain.version import __version__
 from groundup.reports.document import Report, RunReport
 from groundup.reports.plots import Plot, plots_of
 from groundup.reports.views import View, between, grader_words, share
-from groundup.trees.limits import printable
 
 STYLE = """
 :root{color-scheme:light dark;--ink:#1a1a19;--soft:#6b6a66;--line:#dddcd6;--ground:#fcfcfb;--raised:#f3f2ee;

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.reports.document import AttemptRow, Report, RunReport
 from groundup.reports.views import between, percent
-from groundup.trees.limits import printable
 
 WIDTH = 760
 _LABELS = 190

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from groundup.domain.limits import Effort
+from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import GraderIdentity, Score
@@ -11,7 +12,6 @@ from groundup.reports.review import CLEAN
 from groundup.reports.statistics import SIGN_FLIPS, Interval, Power, Rank
 from groundup.reports.tables import Bar
 from groundup.suites.base import Summary
-from groundup.trees.limits import printable
 
 UNATTEMPTED_SHOWN = 8
 REASONS_SHOWN = 8

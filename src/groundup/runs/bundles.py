@@ -22,9 +22,8 @@ from groundup.store.folder import RunFolder
 from groundup.store.records import ConfigFile, LockFile, RunConfiguration
 from groundup.trees.archives import extract_archive
 from groundup.trees.digest import tree_digest
-from groundup.trees.limits import TreeLimits
 from groundup.trees.walking import read_regular
-from groundup.trees.writer import copy_tree, disk_errors
+from groundup.trees.writer import TreeLimits, copy_tree, disk_errors
 
 MANIFEST = "manifest.json"
 LIMITS = TreeLimits(files=1_000_000, bytes=32 * 1024**3)

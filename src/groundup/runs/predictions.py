@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from groundup.domain.digests import digest_bytes, digest_of
 from groundup.domain.errors import SubmissionError, UsageError
-from groundup.domain.names import unknown
+from groundup.domain.names import printable, unknown
 from groundup.domain.records import plainly
 from groundup.domain.subjects import AttemptKey, Provenance, Submission
 from groundup.domain.tasks import Task
@@ -27,9 +27,8 @@ from groundup.store.records import Predictions
 from groundup.suites.base import PATCH_FILE
 from groundup.trees.archives import extract_archive
 from groundup.trees.digest import tree_digest, untrusted_digest
-from groundup.trees.limits import TakenIn, TreeLimits, printable, told_dropped
 from groundup.trees.walking import open_regular, read_regular
-from groundup.trees.writer import TreeWriter, copy_tree, in_thread
+from groundup.trees.writer import TakenIn, TreeLimits, TreeWriter, copy_tree, in_thread, named_dropped
 
 ARCHIVES = (".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar", ".zip")
 """Endings of packed submissions. What an archive is, its content says."""
@@ -104,7 +103,7 @@ class PredictionSource:
                 model_name=self._spec.model_name or found.model_name,
                 path=found.name,
             ),
-            dropped=told_dropped(taken),
+            dropped=named_dropped(taken),
         )
 
     def _digest(self, found: FoundPrediction) -> str:

@@ -21,9 +21,8 @@ from groundup.registries.upstream import Upstream, shown
 from groundup.settings import Settings, environment
 from groundup.trees.archives import extract_archive
 from groundup.trees.digest import tree_digest
-from groundup.trees.limits import TreeLimits
 from groundup.trees.removal import remove_tree
-from groundup.trees.writer import copy_tree
+from groundup.trees.writer import TreeLimits, copy_tree
 
 ORIGIN_FILE = "origin.json"
 ARCHIVES = (".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar", ".zip")

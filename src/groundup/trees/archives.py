@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from groundup.domain.errors import InfrastructureError, SubmissionError
-from groundup.trees.limits import TakenIn, TreeLimits
 from groundup.trees.walking import CHUNK, Parts, open_regular, read_chunks
-from groundup.trees.writer import TreeWriter, disk_errors
+from groundup.trees.writer import TakenIn, TreeLimits, TreeWriter, disk_errors
 
 BOMB_FLOOR = 64 * 1024 * 1024
 """Below this many unpacked bytes the ratio of compression does not matter."""

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from groundup.domain.digests import ALGORITHM
 from groundup.domain.errors import InfrastructureError
-from groundup.trees.limits import TreeLimits
 from groundup.trees.walking import FOLDER, TreeEntry, read_chunks, walk
+from groundup.trees.writer import TreeLimits
 
 _MAX_DEPTH = 500  # deeper than any tree that was taken in
 

@@ -30,10 +30,11 @@ from pydantic import Field
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import GroundupError, SubmissionError
+from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.trees.archives import UNREADABLE, GuardedFile, refuse_huge_directory, spooled
-from groundup.trees.limits import TreeLimits, printable
 from groundup.trees.walking import open_regular
+from groundup.trees.writer import TreeLimits
 
 RUN = 14
 """Words whose sequence is one number. Shorter ones are alike by accident: plain names are all the same."""

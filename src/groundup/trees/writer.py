@@ -15,10 +15,47 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
+from pydantic import Field
+
 from groundup.domain.errors import DiskFullError, InfrastructureError, MachineError, SubmissionError
-from groundup.trees.limits import DROPPED_SHOWN, TakenIn, TreeLimits, printable
+from groundup.domain.names import printable
+from groundup.domain.records import Record
 from groundup.trees.removal import remove_tree
 from groundup.trees.walking import FOLDER, Parts, TreeEntry, read_chunks, walk, why_refused
+
+DROPPED_SHOWN = 20
+
+
+class TreeLimits(Record):
+    """Upper bounds for a tree from a stranger; more is refused as a whole, with a `SubmissionError`."""
+
+    files: int = Field(default=100_000, ge=1, description="files, folders and links together")
+    bytes: int = Field(default=2 * 1024**3, ge=0, description="apparent sizes: a hole in a sparse file counts")
+    depth: int = Field(default=100, ge=1, description="folders above a file")
+    name_bytes: int = Field(default=255, ge=1, le=255, description="of one path component")
+    path_bytes: int = Field(default=3500, ge=1, description="of a whole relative path")
+    ratio: int = Field(
+        default=300,
+        ge=1,
+        description="unpacked bytes for one packed byte, looked at from 64 MiB on",
+    )
+
+
+class TakenIn(Record):
+    """What a copy or an extraction wrote."""
+
+    files: int = Field(description="regular files and links")
+    bytes: int
+    dropped: tuple[str, ...] = Field(default=(), description="`path: why`, at most 20, made printable")
+    dropped_count: int = 0
+
+
+def named_dropped(taken: TakenIn) -> tuple[str, ...]:
+    """Return what was dropped, at most 20, the last saying how many more."""
+    if taken.dropped_count <= DROPPED_SHOWN:
+        return taken.dropped
+    return (*taken.dropped[: DROPPED_SHOWN - 1], f"and {taken.dropped_count - DROPPED_SHOWN + 1} more")
+
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 

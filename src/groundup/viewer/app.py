@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from groundup.domain.names import printable
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.version import __version__
 from groundup.reports.document import Report
@@ -26,7 +27,6 @@ from groundup.reports.views import between, figures_view, percent, share
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder
 from groundup.store.folder import RunFolder, is_held
-from groundup.trees.limits import printable
 from groundup.viewer import evidence
 from groundup.viewer.index import RunIndex, run_report
 

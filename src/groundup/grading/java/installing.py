@@ -12,6 +12,7 @@ from pydantic import Field
 
 from groundup.domain.errors import SubmissionError, UsageError, reading_submission
 from groundup.domain.limits import Limits
+from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.environments.failures import (
     TRIES,
@@ -27,7 +28,6 @@ from groundup.environments.maven_layers import MavenSandbox, memory_options
 from groundup.environments.requests import JavaToolchain, MavenRepository, MavenRequest, is_project_file
 from groundup.grading.bench import Bench
 from groundup.grading.services.records import InstallOutcome, Lifecycle
-from groundup.trees.limits import printable
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import copy_tree
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from groundup.domain.errors import TaskError
+from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.grading.library.hidden import HiddenTests
-from groundup.trees.limits import printable
 from groundup.trees.walking import Kind
 
 _GONE_FROM_STDLIB = frozenset(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from groundup.domain.errors import SandboxError
+from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason, Stage, Status, TestResult
 from groundup.grading.last_words import pytest_words
@@ -15,7 +16,6 @@ from groundup.grading.library.canary import Canary, own_tests, told_of
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import COMPLETE, RunnerReport
 from groundup.sandbox.protocol import WORKSPACE, CommandResult, Ending
-from groundup.trees.limits import printable
 
 MAX_REASONS = 4
 MAX_REASON_BYTES = 240

@@ -6,9 +6,9 @@ it did. So their absence proves nothing.
 
 from collections.abc import Sequence
 
+from groundup.domain.names import printable
 from groundup.grading.library.report import COMPLETE, RunnerReport
 from groundup.sandbox.protocol import CommandResult
-from groundup.trees.limits import printable
 
 NONE = "none"
 """The fact `signs` of a verdict in which signs were looked for and not found."""

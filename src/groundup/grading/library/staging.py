@@ -13,9 +13,8 @@ from groundup.grading.library.canary import Canary
 from groundup.grading.library.composition import CompositionPlan, Dropped, FoundEntry, plan
 from groundup.grading.library.hidden import Distribution, HiddenTests
 from groundup.sandbox.protocol import WORKSPACE, Mount
-from groundup.trees.limits import TreeLimits
 from groundup.trees.walking import FOLDER, TreeEntry, read_chunks, walk
-from groundup.trees.writer import TreeWriter
+from groundup.trees.writer import TreeLimits, TreeWriter
 
 SCRIPTS_GROUP = "console_scripts"
 _TARGET = re.compile(r"(?P<module>[\w.]+)\s*:\s*(?P<attribute>[\w.]+)(\s*\[.*\])?")

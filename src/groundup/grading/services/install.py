@@ -15,12 +15,12 @@ from packaging.requirements import InvalidRequirement, Requirement
 from pydantic import Field
 
 from groundup.domain.errors import SubmissionError, reading_submission
+from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.environments.failures import OutOfTimeError
 from groundup.environments.requests import PythonEnvironment, PythonRequest, ResolvedRequest
 from groundup.grading.bench import Bench
 from groundup.grading.services.records import InstallOutcome, Lifecycle
-from groundup.trees.limits import printable
 
 _SCRIPTS = ("start.sh", "scripts/start.sh", "bin/start.sh")
 _PROGRAMS = ("app.py", "main.py", "run.py", "manage.py", "server.py")

@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError, reading_submission
+from groundup.domain.names import printable
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.environments.requests import PythonEnvironment
@@ -30,7 +31,6 @@ from groundup.suites.nl2repobench.official_environment import (
 from groundup.suites.nl2repobench.official_rules import PytestCounts, Ran, count, success_rate
 from groundup.suites.nl2repobench.published import PublishedTask
 from groundup.suites.nl2repobench.recipe import PublishedRun, Recipe, expected_seconds
-from groundup.trees.limits import printable
 
 VERSION = "1"
 _LEAST_RESERVATION_MB = 512

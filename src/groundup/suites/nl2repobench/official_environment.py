@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from groundup.domain.errors import InfrastructureError, NetworkError
 from groundup.domain.limits import Limits
+from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment, PythonRequest
 from groundup.grading.bench import Bench
@@ -28,7 +29,6 @@ from groundup.suites.nl2repobench.official_rules import (
     run_commands,
 )
 from groundup.suites.nl2repobench.recipe import PublishedRun, Recipe, pinned_lines
-from groundup.trees.limits import printable
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import copy_tree
 

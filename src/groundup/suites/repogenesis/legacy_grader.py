@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from groundup.domain.digests import digest_bytes, digest_of
 from groundup.domain.errors import reading_submission
+from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
@@ -51,7 +52,6 @@ from groundup.suites.repogenesis.legacy_rules import (
     read_output,
     read_start,
 )
-from groundup.trees.limits import printable
 from groundup.trees.writer import copy_tree
 
 VERSION = "1"

@@ -15,6 +15,7 @@ from typing_extensions import override
 
 from groundup.domain.digests import digest_bytes, digest_of
 from groundup.domain.errors import TaskError, reading_submission
+from groundup.domain.names import printable
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.bench import Bench
@@ -38,7 +39,6 @@ from groundup.suites.repogenesis.official_rules import (
     read_surefire_counts,
     service_words,
 )
-from groundup.trees.limits import printable
 
 VERSION = "1"
 _RESERVATION_MB = 768

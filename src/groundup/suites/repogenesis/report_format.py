@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from typing_extensions import override
 
 from groundup.domain.errors import UsageError
-from groundup.domain.names import checked_name
+from groundup.domain.names import checked_name, printable
 from groundup.domain.subjects import AttemptKey, Subject
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.domain.version import __version__
@@ -27,7 +27,6 @@ from groundup.suites.repogenesis.published_report import (
     averages,
     summary_table,
 )
-from groundup.trees.limits import printable
 
 FORMAT = "repogenesis"
 NOT_RUN = "Docker evaluation skipped"

@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError
+from groundup.domain.names import printable
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.bench import Bench
@@ -35,7 +36,6 @@ from groundup.suites.repogenesis.coverage import Coverage, covered
 from groundup.suites.repogenesis.data import ServiceProblem, expected_seconds, test_environment
 from groundup.suites.repogenesis.in_process import run_in_process
 from groundup.suites.repogenesis.observing import Observed, observe, speaks_to_service
-from groundup.trees.limits import printable
 
 _MAX_REASON_BYTES = 240
 _NOT_PASSED = ("failed", "error")
