@@ -187,6 +187,7 @@ class Engine:
                 made = json.loads(answer.strip().splitlines()[-1])
                 if "error" in made:
                     raise SandboxError(f"{self.kind.title} did not take the image {name}: {made}") from None
+                client.tag(made["status"], repository, tag, force=True)  # Podman's import leaves the tag out
                 return str(made["status"]).strip()
 
         return await self.ask(work)

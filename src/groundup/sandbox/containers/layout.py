@@ -76,6 +76,8 @@ class Guest:
     """Whether the engine can give folders in memory an owner: Podman cannot."""
     options: tuple[str, ...] = ()
     """Security options of the engine."""
+    private: tuple[str, ...] = ("/tmp",)  # noqa: S108  # the guest's
+    """Folders in memory of the size of the disk, for all; Podman would put one without a limit on /var/tmp."""
 
 
 @dataclass
@@ -217,7 +219,7 @@ def _host_config(spec: SandboxSpec, guest: Guest) -> dict[str, object]:
         ],
         "MaskedPaths": list(_MASKED),
         "Tmpfs": {
-            "/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={disk}",  # noqa: S108  # the guest's
+            **dict.fromkeys(guest.private, f"rw,exec,nosuid,nodev,mode=1777,size={disk}"),
             HOME: f"rw,exec,nosuid,nodev,{home},size={disk}",
             "/run": f"rw,exec,nosuid,nodev,mode=1777,size={_SMALL_TMPFS_MB << 20}",
         },

@@ -242,7 +242,7 @@ def _guest(engine: Engine, spec: SandboxSpec) -> Guest:
     elif numbers[0] == 0:
         numbers = (0, 0) if spec.user == "root" else (1000, 1000)
     if engine.kind is PODMAN:
-        return Guest(*numbers, owns_tmpfs=False, options=("mask=/sys",))
+        return Guest(*numbers, owns_tmpfs=False, options=("mask=/sys",), private=("/tmp", "/var/tmp"))  # noqa: S108
     return Guest(*numbers)
 
 
