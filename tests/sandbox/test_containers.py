@@ -4,17 +4,25 @@ import asyncio
 import os
 import shutil
 import subprocess
+import sys
 import sysconfig
+import time
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from groundup.domain.errors import NoSandboxesError
 from groundup.sandbox.composition import INSIDE, PYTHON
-from groundup.sandbox.containers.engine import DOCKER, PODMAN, Engine
+from groundup.sandbox.containers.engine import DOCKER, LABEL, PODMAN, Engine
+from groundup.sandbox.containers.layout import EMPTY, own_image
+from groundup.sandbox.containers.leftovers import stale_containers
 from groundup.sandbox.containers.provider import ContainerProvider
+from groundup.sandbox.host_state import HostState
 from tests import needs
+from tests.patience import patient
 from tests.sandbox.contract import SandboxContract
 from tests.sandbox.isolation import IsolationContract
 
@@ -78,3 +86,88 @@ class TestIsolation(IsolationContract):
     python_environment = (
         {"LD_LIBRARY_PATH": f"{INSIDE}/python/lib"} if sysconfig.get_config_var("Py_ENABLE_SHARED") else {}
     )
+
+
+VICTIM = """
+import asyncio, sys
+from pathlib import Path
+from groundup.sandbox.containers import engine, provider
+from groundup.sandbox.protocol import Command, SandboxSpec
+
+async def main():
+    kind = {kind.name: kind for kind in (engine.DOCKER, engine.PODMAN)}[sys.argv[2]]
+    async with provider.ContainerProvider(kind) as containers:
+        sandbox = await containers.open(SandboxSpec(workspace=Path(sys.argv[1], "work")))
+        await sandbox.run(Command(argv=("sh", "-c", "mkdir -p d/e; echo x > d/e/f; chmod 000 d/e/f d/e d")))
+        await sandbox.start(Command(argv=("sh", "-c", "(setsid sleep 300 &); sleep 300")))
+        print("ready", flush=True)
+        await asyncio.sleep(300)
+
+asyncio.run(main())
+"""
+
+
+def containers_of(engine: str, top: Path) -> list[str]:
+    """Return the containers of programs whose state lies below *top*."""
+    reached = Engine.reach(KINDS[engine])
+    try:
+        return [one for one, state in asyncio.run(reached.ours()).items() if state.startswith(str(top))]
+    finally:
+        reached.close()
+
+
+def test_kill_of_groundup(engine: str, tmp_path: Path) -> None:
+    """After kill -9 the container ends, the engine removes it, and the workspace is the caller's again."""
+    work, temporary = tmp_path / "work", tmp_path / "tmp"
+    work.mkdir()
+    temporary.mkdir()
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", VICTIM, str(tmp_path), engine], env=environment, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    assert len(containers_of(engine, temporary)) == 1
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    deadline = time.monotonic() + patient(60)
+    while containers_of(engine, temporary) or any(temporary.glob("groundup-*/*/lock")):
+        assert time.monotonic() < deadline, (containers_of(engine, temporary), list(temporary.glob("*/*")))
+        time.sleep(0.1)
+    assert {path.stat().st_uid for path in (work, *work.rglob("*"))} == {os.geteuid()}
+
+
+def _made(request: dict[str, object], client: Any) -> dict[str, str]:
+    made: dict[str, str] = client.create_container_from_config(request)
+    return made
+
+
+async def test_a_container_that_was_never_started(
+    engine: str, provider: ContainerProvider, tmp_path: Path
+) -> None:
+    """What a killed program made and did not start is found by its label and removed; others stay."""
+    reached = Engine.reach(KINDS[engine])
+    try:
+        image = await reached.have(EMPTY, lambda: own_image(throw_away=False))
+        gone, alive = HostState(), HostState()
+        made = []
+        for state in (gone, alive):
+            request: dict[str, object] = {
+                "Image": image,
+                "Entrypoint": ["/none"],
+                "Labels": {LABEL: str(state.path)},
+            }
+            made.append((await reached.ask(partial(_made, request)))["Id"])
+        gone.release()
+        stale = await asyncio.to_thread(stale_containers, remove=True)
+        assert f"{engine}/{made[0][:12]}" in stale
+        assert f"{engine}/{made[1][:12]}" not in stale
+        left = await reached.ours()
+        assert made[0] not in left
+        assert made[1] in left
+        await reached.remove(made[1])
+        await reached.remove(made[1])
+    finally:
+        alive.release()
+        reached.close()
