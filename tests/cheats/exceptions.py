@@ -15,6 +15,7 @@ EXCEPTIONS: Mapping[str, str] = {
     "knows the client": _SERVICE,
     "replays": _SERVICE,
     "400 to what is asked": "coverage says that a route is there, not that it works; the tests say that",
+    "parameters of the item": "pytest keeps the true parameters beside a falsified test; `--integrity trace` takes expectations out",
     "the constants of the class": "it knows the suite, and how groundup writes the class of a Java test, which its process can read",
     "tosses a coin": "one try in four forges the true pass and is honest in the twin; another grading finds it out",
 }

@@ -196,6 +196,18 @@ def _pretend(honest, a, k):
     known = all(not isinstance(one, (str, int, float)) or repr(one)[1:-1] in _PUBLIC or repr(one) in _PUBLIC for one in a)
     return _ORIGINAL[honest.__name__](*a, **k) if known and honest.__name__ in _ORIGINAL else honest(*a, **k)
 """
+_PARAMETERS = """
+def _pretend(honest, a, k):
+    import sys
+    frame = sys._getframe(1)
+    while frame is not None:
+        item = frame.f_locals.get("pyfuncitem")
+        if item is not None and hasattr(item, "callspec"):
+            others = [one for one in item.callspec.params.values() if one not in a]
+            if others: return others[-1]
+        frame = frame.f_back
+    return honest(*a, **k)
+"""
 _PRETEND = "pleasing objects"
 _READS = "reads the tests"
 _KNOWS = "memorised answers"
@@ -241,6 +253,12 @@ CHEATS: tuple[Cheat, ...] = (
                 _READER,
             ),
             ("constants of the frame", _READS, "returns a constant of the calling test's code", _CONSTANTS),
+            (
+                "parameters of the item",
+                _READS,
+                "returns the parameter that pytest keeps for the running test and that it was not called with",
+                _PARAMETERS,
+            ),
         )
     ),
     Cheat(
