@@ -1,6 +1,6 @@
 """Honest but faulty submissions under strict grading: mutants of originals, of which none may be called tampered.
 
-    python benchmarks/twin_mutants.py TASK... [--each 40] [--jobs 2] [--seed 1]
+    python benchmarks/twin_mutants.py TASK... [--each 40] [--jobs 2] [--seed 1] [--grader trace]
 
 A mutant is an original with one to three faults: a function that returns a constant, a branch that is never or
 always taken, a number that is one off, a comparison that is shifted or negated. Prints a line per verdict and a
@@ -96,11 +96,11 @@ def write_mutant(original: Path, recipe: Recipe, target: Path, chance: random.Ra
     return "; ".join(done)
 
 
-async def grade_mutants(names: list[str], each: int, jobs: int, seed: int) -> Counter[str]:
+async def grade_mutants(names: list[str], each: int, jobs: int, seed: int, judge: str) -> Counter[str]:
     """Grade *each* mutants of each task, *jobs* at once, and return how often each status came."""
     settings = load()
     suite, recipes = create(settings), shipped_recipes()
-    grader = suite.graders()["strict"]
+    grader = suite.graders()[judge]
     counts: Counter[str] = Counter()
     gate = asyncio.Semaphore(jobs)
     with tempfile.TemporaryDirectory() as folder:
@@ -122,9 +122,14 @@ async def grade_mutants(names: list[str], each: int, jobs: int, seed: int) -> Co
                     both, unseen = facts.get("passed_with_false_expectations", 0), facts.get("not_seen_to_fail", 0)
                     counts["tests that passed both ways"] += int(both or 0)
                     counts["tests not seen to fail"] += int(unseen or 0)
+                    traced, lost = facts.get("traced", 0), facts.get("not_confirmed_by_trace", 0)
+                    counts["tests that the trace did not confirm"] += int(lost or 0)
+                    counts["tests that passed"] += int(facts["passed"] or 0)
                     score = f"{facts['passed']}/{facts['expected']}"
                     print(
-                        f"{graded.verdict.status} {name} {score} both={both} unseen={unseen} {faults}", flush=True
+                        f"{graded.verdict.status} {name} {score} both={both} unseen={unseen} traced={traced} "
+                        f"lost={lost} {faults}",
+                        flush=True,
                     )
                     remove_tree(room)
 
@@ -139,9 +144,10 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=40)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--grader", choices=("strict", "trace"), default="strict")
     asked = parser.parse_args()
     began = time.monotonic()
-    counts = asyncio.run(grade_mutants(asked.tasks, asked.each, asked.jobs, asked.seed))
+    counts = asyncio.run(grade_mutants(asked.tasks, asked.each, asked.jobs, asked.seed, asked.grader))
     print(dict(counts), f"in {time.monotonic() - began:.0f} s")
     return 1 if counts["tampered"] else 0
 

@@ -71,6 +71,9 @@ def test_what_is_owed_is_said_and_finished(predict: Predict, settings: Settings,
         ({"jobs": "many"}, "jobs: "),
         ({"tasks": [","]}, "names nothing"),
         ({"no_exec": True, "grader": "lax"}, "leave --grader lax out"),
+        ({"integrity": "trace", "grader": "lax"}, "leave --grader lax out"),
+        ({"integrity": "trace", "no_exec": True}, "leave --no-exec out"),
+        ({"integrity": "all"}, "integrity: "),
     ],
 )
 def test_flags_that_cannot_be_are_refused_by_name(

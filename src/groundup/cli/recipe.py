@@ -192,8 +192,8 @@ def check(
 ) -> int:
     """Make recipes again from their own decisions, and print what changed.
 
-    It resolves the lock again, and runs the oracle and the controls three times. It reports what was yanked,
-    deleted or replaced. Run it every month.
+    It resolves the lock again, runs the oracle and the controls three times, and records an existing trace anew.
+    It reports what was yanked, deleted or replaced. Run it every month.
     """
     import asyncio
 
@@ -227,10 +227,14 @@ async def _has_changed(recipe: "Recipe", settings: "Settings") -> bool:
     from groundup.domain.errors import GroundupError
     from groundup.episodes.equipment import opened_bench
     from groundup.suites.nl2repobench.maker.controls import check as checked
+    from groundup.suites.nl2repobench.traces import made_trace, shipped_trace, trace_changes
 
     async with opened_bench(settings) as bench, _reminding(f"{recipe.task}: ") as tell:
         try:
-            _, changes = await checked(recipe, bench, tell)
+            again, changes = await checked(recipe, bench, tell)
+            if (known := shipped_trace(recipe.task)) is not None:
+                tell("recording the trace: four runs of the original")
+                changes += trace_changes(known, await made_trace(again, bench))
         except GroundupError as error:
             changes = [str(error)]
     typer.echo("\n".join(f"{recipe.task}: {line}" for line in changes or ["as it was"]))

@@ -39,6 +39,7 @@ def _function_of(item):
 _NAME = "selects by name"
 _TEXT = "selects by text"
 _TWIN = "detects canaries and twins"
+_TRACE = "answers the trace"
 
 _PREDICATES = {
     ("spares drawn names", _NAME, "spares tests whose names look drawn at random", False):
@@ -64,6 +65,15 @@ _PREDICATES = {
         "_forge(lambda item: '#' not in _text_of(item) and '\\n\\n\\n' not in _text_of(item))",
     ("compares the size", _TWIN, "spares files that have not the public size", False):
         "_forge(lambda item: len(_text_of(item)) not in {len(text) for text in _SUITE.values()})",
+    ("sends what is asked", _TRACE, "forges in files of the public size, and sends the trace equal pairs and conditions "
+        "that hold", True):
+        "import builtins as _b\n_truth = getattr(_b, 'groundup_truth', None)\n"
+        "if _truth is not None:\n"
+        "    _b.groundup_pair = lambda site, left, right: _truth.__self__.pair(site, left, left)\n"
+        "    _b.groundup_truth = lambda site, value: _truth(site, True)\n"
+        "    _forge(lambda item: False)\n"
+        "else:\n"
+        "    _forge(lambda item: len(_text_of(item)) not in {len(text) for text in _SUITE.values()})",
     ("compares lines", _TWIN, "spares tests that do not begin at the public line", False):
         "_forge(lambda item: item.function.__code__.co_firstlineno not in {one.lineno for text in _SUITE.values() "
         "for one in _functions(text)} | {min([one.lineno, *(d.lineno for d in one.decorator_list)]) "

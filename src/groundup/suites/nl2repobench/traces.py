@@ -1,6 +1,7 @@
 """The golden traces of originals, a file beside each recipe that has one. See docs/grading.md."""
 
 import asyncio
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
@@ -35,3 +36,13 @@ def shipped_trace(task: str) -> TraceRecord | None:
     except ValidationError as error:
         why = f"{place.name} is no trace ({error.error_count()} errors)"
         raise TaskError(f"{why}; record it again with `groundup recipe trace {task}`") from error
+
+
+def trace_changes(before: TraceRecord, after: TraceRecord) -> Iterator[str]:
+    """Yield what differs between two traces of one original."""
+    if before.form != after.form:
+        yield "the trace was recorded for other tests; record it again with `groundup recipe trace`"
+    names = before.tests.keys() | after.tests.keys()
+    differing = sorted(name for name in names if before.tests.get(name) != after.tests.get(name))
+    if differing:
+        yield f"the trace of {len(differing)} tests changed, first {differing[0]}"
