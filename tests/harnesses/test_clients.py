@@ -2,27 +2,40 @@
 
 import json
 import os
+import re
 import subprocess
+import sys
+import zipfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from groundup.api.harbor import import_jobs
 from groundup.registries.uv import uv_program
-from groundup.settings import Settings
+from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
+from groundup.suites.pulling import data_folder
+from tests.harnesses.endpoint import Script, endpoint
 from tests.harnesses.test_harbor_export import exported
 from tests.needs import lack
-from tests.serving.test_clients import run
+from tests.serving.house import job_in, opened
+from tests.serving.test_clients import original, run
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+LATER = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "NO_PROXY": "127.0.0.1"}
+"""What programs of harnesses get of this process's environment."""
 
 
-def installed(folder: Path, package: str, python: str) -> str:
-    """Return an interpreter that has *package*; skip where it cannot be installed."""
+def installed(folder: Path, packages: Sequence[str], python: str) -> str:
+    """Return an interpreter that has *packages*; skip where they cannot be installed."""
+    package = packages[0]
     if not os.environ.get("CLIENTS"):
         lack("make clients", f"installing {package} takes a while")
-    for arguments in (("venv", "-p", python, folder), ("pip", "install", "-q", "-p", folder, package)):
+    place = str(folder)
+    for arguments in (("venv", "-p", python, place), ("pip", "install", "-q", "-p", place, *packages)):
         done = subprocess.run([uv_program(), *arguments], capture_output=True, text=True, check=False)
         if done.returncode:
             lack(f"the package {package}", done.stderr.strip()[-300:])
@@ -32,7 +45,7 @@ def installed(folder: Path, package: str, python: str) -> str:
 @pytest.mark.registry
 async def test_harbors_own_models_accept_a_task_and_write_a_trial(tmp_path: Path) -> None:
     """They find a verifier apart with its own tests; what they write of a trial is read as an attempt."""
-    python = installed(tmp_path / "venv", "harbor", "3.12")
+    python = installed(tmp_path / "venv", ["harbor"], "3.12")
     folder, jobs = await exported(tmp_path), tmp_path / "jobs"
     program = HERE / "clients" / "read_harbor.py"
     found = json.loads(await run(python, str(program), str(folder), str(jobs)))
@@ -45,3 +58,95 @@ async def test_harbors_own_models_accept_a_task_and_write_a_trial(tmp_path: Path
     assert line.verdict.score.value == 0.5
     assert line.effort is not None
     assert line.effort.usage.output_tokens == 3
+
+
+def settings_of(tmp_path: Path) -> dict[str, str]:
+    """Return the variables by which a program in another environment finds this one's layers and data."""
+    found = load()
+    return {
+        **LATER,
+        "GROUNDUP_CACHE_DIR": str(found.cache_dir),
+        "GROUNDUP_DATA_DIR": str(found.data),
+        "GROUNDUP_OUTPUT": str(tmp_path / "runs"),
+        "OPENAI_API_KEY": "none",
+    }
+
+
+def needs_data() -> None:
+    """Skip where NL2RepoBench's specifications are not here."""
+    if data_folder("nl2repobench", load()) is None:
+        lack("NL2RepoBench's data", "pull it with `groundup data pull nl2repobench`")
+
+
+@pytest.mark.registry
+@pytest.mark.end_to_end
+async def test_inspects_conformance_checks_pass(tmp_path: Path) -> None:
+    """All but the one that makes users, of which a sandbox has one."""
+    python = installed(tmp_path / "venv", ["inspect-ai", "pytest", "-e", str(ROOT)], sys.executable)
+    program = HERE / "clients" / "check_inspect_sandbox.py"
+    options = ("-q", "--noconftest", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(tmp_path))
+    printed = await run(python, "-m", "pytest", *options, str(program), **settings_of(tmp_path))
+    assert re.search(r"\d+ passed, 1 xfailed", printed)
+
+
+@pytest.mark.registry
+@pytest.mark.end_to_end
+async def test_inspect_plays_with_its_own_command(tmp_path: Path) -> None:
+    """The original, unpacked by its tool, is worth 1; an empty workspace 0."""
+    needs_data()
+    python = installed(tmp_path / "venv", ["inspect-ai", "openai", "-e", str(ROOT)], sys.executable)
+    for command, expected in ((f"echo {original(tmp_path)} | base64 -d | tar xz", 1.0), ("true", 0.0)):
+        script = [("bash", {"cmd": command, "command": command}), ("submit", {"answer": "done"})]
+        asked = ("groundup/groundup", "-T", "tasks=jsonlines")
+        header = await evaluated(python, asked, script, tmp_path / f"logs-{expected}", settings_of(tmp_path))
+        assert header["results"]["scores"][0]["metrics"]["mean"]["value"] == expected
+
+
+@pytest.mark.registry
+async def test_the_pages_example_for_inspect_works(tmp_path: Path) -> None:
+    """It has at most 20 lines, and its commands run in groundup's sandbox."""
+    python = installed(tmp_path / "venv", ["inspect-ai", "openai", "-e", str(ROOT)], sys.executable)
+    text = (ROOT / "docs" / "harnesses.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len(example.splitlines()) <= 20
+    (tmp_path / "kernel.py").write_text(example)
+    script = [("bash", {"cmd": "ls /.groundup", "command": "ls /.groundup"})]
+    asked = (str(tmp_path / "kernel.py"),)
+    header = await evaluated(python, asked, script, tmp_path / "logs", settings_of(tmp_path))
+    assert header["status"] == "success"
+
+
+async def evaluated(
+    python: str, asked: Sequence[str], script: Script, logs: Path, variables: dict[str, str]
+) -> dict[str, Any]:
+    """Let Inspect evaluate a scripted model and return the head of its log."""
+    async with endpoint(script) as url:
+        model = ("--model", "openai-api/scripted/scripted", "--model-base-url", url, "-M", "api_key=none")
+        shown = ("--display", "none", "--log-dir", str(logs))
+        await run(python, "-m", "inspect_ai", "eval", *asked, *model, *shown, **variables)
+    (log,) = logs.glob("*.eval")
+    with zipfile.ZipFile(log) as packed:
+        header: dict[str, Any] = json.loads(packed.read("header.json"))
+    return header
+
+
+@pytest.mark.registry
+async def test_verifiers_plays_with_its_own_command(tmp_path: Path) -> None:
+    """A served episode to 1 and one to 0; the run's records say the same as its traces."""
+    python = installed(tmp_path / "venv", ["verifiers", "-e", str(ROOT)], sys.executable)
+    program = str(Path(python).with_name("vf-eval"))
+    variables = {**LATER, "PATH": f"{Path(python).parent}:{LATER['PATH']}", "OPENAI_API_KEY": "none"}
+    async with opened(job_in(tmp_path, tasks=["task-0000"])) as house:
+        for word in ("pass", "fail"):
+            async with endpoint([("bash", {"command": f"behave {word}"}), ("submit", {})]) as url:
+                await run(
+                    program,
+                    *("groundup-verifiers", "--env.taskset.url", house.address, "--client.base-url", url),
+                    *("--no-push", "--no-rich", "--env.agent.runtime.type", "subprocess"),
+                    *("--env.agent.harness.id", "null", "-m", "scripted", "-o", str(tmp_path / word)),
+                    **variables,
+                )
+        assert house.scores() == [1.0, 0.0]
+    for word, reward in (("pass", 1.0), ("fail", 0.0)):
+        (traces,) = (tmp_path / word).rglob("traces.jsonl")
+        assert f'"nemo_gym":{reward}' in traces.read_text().replace(" ", "")

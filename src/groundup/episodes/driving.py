@@ -85,6 +85,11 @@ class DrivenEpisode:
         return self._sandbox.tools
 
     @property
+    def place(self) -> AgentSandbox:
+        """Where commands run, for harnesses with calls of their own: they are no turns, and are not recorded."""
+        return self._sandbox
+
+    @property
     def turns(self) -> int:
         """How many commands were run."""
         return self._turns

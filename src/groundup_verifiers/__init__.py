@@ -1,0 +1,5 @@
+"""groundup's tasks as a taskset of verifiers: `vf-eval groundup-verifiers`. See docs/harnesses.md."""
+
+from groundup.harnesses.verifiers_tasks import GroundupTaskset
+
+__all__ = ["GroundupTaskset"]
