@@ -14,16 +14,18 @@ from typing import Any
 
 import pytest
 
-from groundup.domain.errors import NoSandboxesError
+from groundup.domain.errors import NoSandboxesError, SandboxError
+from groundup.harnesses.runtime import build_base
 from groundup.sandbox.composition import INSIDE, PYTHON
 from groundup.sandbox.containers.engine import DOCKER, LABEL, PODMAN, Engine
 from groundup.sandbox.containers.layout import EMPTY, own_image
 from groundup.sandbox.containers.leftovers import stale_containers
 from groundup.sandbox.containers.provider import ContainerProvider
 from groundup.sandbox.host_state import HostState
+from groundup.sandbox.protocol import SandboxSpec
 from tests import needs
 from tests.patience import patient
-from tests.sandbox.contract import SandboxContract
+from tests.sandbox.contract import SandboxContract, sh
 from tests.sandbox.isolation import IsolationContract
 
 pytestmark = pytest.mark.end_to_end
@@ -73,6 +75,49 @@ def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "workspace"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture(scope="module")
+def image(engine: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the name of a base image that was made here and loaded."""
+    folder = tmp_path_factory.mktemp("image")
+    name = build_base("groundup/base", folder / "layout")
+    packed = shutil.make_archive(str(folder / "image"), "tar", folder / "layout")
+    reached = Engine.reach(KINDS[engine])
+    try:
+        asyncio.run(reached.ask(partial(_load, Path(packed))))
+    finally:
+        reached.close()
+    return name
+
+
+def _load(packed: Path, client: Any) -> None:
+    with packed.open("rb") as file:
+        list(client.load_image(file.read()))
+
+
+class TestImage(SandboxContract):
+    """It does what callers want in an image of theirs, too, whose programs and variables are then there."""
+
+    @pytest.fixture
+    async def provider(self, engine: str, image: str) -> AsyncIterator[ContainerProvider]:
+        """Yield a provider with an image."""
+        async with ContainerProvider(KINDS[engine], image) as provider:
+            yield provider
+
+    async def test_the_image_is_known(self, provider: ContainerProvider, image: str, workspace: Path) -> None:
+        """An image's PATH is there after the specification's, and its digest is what the run depends on."""
+        async with await provider.open(SandboxSpec(workspace=workspace, path=("/opt/mine",))) as sandbox:
+            seen = await sandbox.run(sh("echo $PATH; id -un; ls /etc/groundup 2>&1"))
+        assert seen.stdout.splitlines()[:2] == [b"/opt/mine:/usr/local/bin:/usr/bin:/bin", b"user"]
+        assert provider.identity()["image id"].startswith("sha256:")
+
+
+async def test_an_image_that_is_not_there(engine: str) -> None:
+    """What cannot be pulled is one sentence that names the image."""
+    with pytest.raises(SandboxError, match="the image localhost/none-such:1 is not here and cannot be pulled"):
+        async with ContainerProvider(KINDS[engine], "localhost/none-such:1"):
+            pass
 
 
 class TestBehaviour(SandboxContract):

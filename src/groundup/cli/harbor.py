@@ -1,4 +1,4 @@
-"""`groundup harbor`: tasks as Harbor's folders, and its jobs as runs."""
+"""`groundup harbor`: tasks as Harbor's folders, and its jobs as runs. `groundup image`: images of this machine."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +8,10 @@ import typer
 from groundup.cli.options import Examples, Json, Output, Suite
 
 EXAMPLES: dict[str, Examples] = {
+    "image build": (
+        ("A base image without a daemon", "groundup image build base/"),
+        ("Under a name of yours", "groundup image build base/ --name example/base"),
+    ),
     "harbor export": (
         (
             "Two tasks with their images",
@@ -23,6 +27,26 @@ EXAMPLES: dict[str, Examples] = {
         ("All jobs, under a name", "groundup harbor import jobs/ --run-id harbor"),
     ),
 }
+
+
+def image_build(
+    output: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the image goes; absent or empty.")],
+    name: Annotated[str, typer.Option(help="The image's name; its tag comes from its digest.")] = "groundup/base",
+    json: Json = False,
+) -> int:
+    """Write a base image with the programs that sandboxes show, as they are on this machine, as an OCI layout.
+
+    No daemon, no root and no network are needed. `--sandbox docker --image` takes it once it is loaded
+    (docs/containers.md).
+    """
+    from groundup.cli.console import print_document, say
+    from groundup.harnesses.runtime import build_base
+
+    reference = build_base(name, output)
+    if json:
+        print_document({"folder": str(output), "image": reference})
+    say(f"groundup: {reference} lies in {output}; load it with `tar -C {output} -c . | docker load`")
+    return 0
 
 
 def export(

@@ -51,6 +51,7 @@ COMMANDS = {
     "import": "run:import_run",
     "harbor export": "harbor:export",
     "harbor import": "harbor:import_jobs",
+    "image build": "harbor:image_build",
     "warm": "data:warm",
     "audit": "curate:audit",
     "recipe build": "recipe:build",
@@ -85,6 +86,7 @@ GROUPS = {
     "registry": "Record which packages exist in registries.",
     "curate": "Make tasks out of repositories.",
     "harbor": "Write tasks for Harbor, and read what its jobs found.",
+    "image": "Make container images of what this machine has.",
     "leaderboard": "Pack runs so that others can check them, and rank them on a page.",
     "recipe": "Make and check recipes, which hold what strict grading needs.",
 }
@@ -107,7 +109,7 @@ JOBS = {
     "Look closer": ("shell", "review", "regrade", "judge", "export", "import", "harbor", "ablate"),
     "Benchmarks and their tasks": ("suites", "tasks", "data", "recipe", "curate", "audit"),
     "Dependencies of a repository": ("infer", "registry"),
-    "This machine": ("doctor", "warm", "init", "demo", "docs", "clean"),
+    "This machine": ("doctor", "warm", "image", "init", "demo", "docs", "clean"),
 }
 """Every command and group by what somebody wants to do, as the help lists them."""
 

