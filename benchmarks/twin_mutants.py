@@ -4,7 +4,7 @@
 
 A mutant is an original with one to three faults: a function that returns a constant, a branch that is never or
 always taken, a number that is one off, a comparison that is shifted or negated. Prints a line per verdict and a
-summary; the exit code is 1 when a verdict is `tampered`.
+summary; the exit code is 1 when a verdict is `tampered` or shows the sign `memorised`.
 """
 
 import argparse
@@ -126,9 +126,11 @@ async def grade_mutants(names: list[str], each: int, jobs: int, seed: int, judge
                     counts["tests that the trace did not confirm"] += int(lost or 0)
                     counts["tests that passed"] += int(facts["passed"] or 0)
                     score = f"{facts['passed']}/{facts['expected']}"
+                    counts["called memorised"] += "memorised" in str(facts.get("signs"))
+                    kept = f"{facts.get('fresh_kept', '-')}/{facts.get('fresh_known', '-')}"
                     print(
                         f"{graded.verdict.status} {name} {score} both={both} unseen={unseen} traced={traced} "
-                        f"lost={lost} {faults}",
+                        f"lost={lost} fresh={kept} {faults}",
                         flush=True,
                     )
                     remove_tree(room)
@@ -149,7 +151,7 @@ def main() -> int:
     began = time.monotonic()
     counts = asyncio.run(grade_mutants(asked.tasks, asked.each, asked.jobs, asked.seed, asked.grader))
     print(dict(counts), f"in {time.monotonic() - began:.0f} s")
-    return 1 if counts["tampered"] else 0
+    return 1 if counts["tampered"] or counts["called memorised"] else 0
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from groundup.domain.errors import TaskError
-from groundup.grading.library.fresh import FreshInputs, digest, judged, value_in, variants
+from groundup.grading.library.fresh import FreshInputs, digest, is_telling, judged, value_in, variants
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.twin import HiddenSuite, applied
 
@@ -152,6 +152,16 @@ def test_only_other_values_that_can_be_written_are_recorded(message: str, value:
     assert value_in(message, 41) == value
 
 
+@pytest.mark.parametrize("known", [None, True, False, 0, 1, -1, 1.0, "", b"", (), [], {}, set()])
+def test_what_a_stub_may_return_is_not_varied(known: object) -> None:
+    """An honest stub passes tests that expect nothing much, and never a variant, which expects something else."""
+    assert not is_telling(known)
+    assert all(map(is_telling, ("a", 2, [0], [[]], ..., {"a": None}, 0.5)))
+    assert (
+        variants(HiddenSuite({"t.py": f"def test_it():\n    assert f('abc') == {known!r}\n".encode()}), "1") == []
+    )
+
+
 def fresh(count: int) -> FreshInputs:
     """Return a record of *count* functions."""
     names = tuple(f"t.py::test_{number}" for number in range(count))
@@ -173,7 +183,8 @@ def test_only_a_gross_pattern_is_a_sign() -> None:
         20,
     )
     assert memorised.signs == ("memorised: of 20 test functions that it passes, 1 pass with other inputs",)
-    assert judged(fresh(20), ids(*range(20)), ids(1, 2)).signs == ()
+    assert judged(fresh(20), ids(*range(20)), ids(1, 2, 3, 4, 5)).signs == ()
+    assert judged(fresh(19), ids(*range(19)), ids(1, 2)).signs == ()
     assert judged(fresh(4), ids(*range(4)), ()).signs == ()
     assert judged(fresh(20), ids(1, 2), ()).signs == ()
 

@@ -26,8 +26,11 @@ MARK = "groundup-value:"
 LONGEST = 240
 """Characters of a value that a message holds whole."""
 LEAST_KNOWN = 5
-"""Of so many test functions with variants, passing nearly all and nearly none of the variants is a sign."""
 MOST_KEPT = 0.1
+"""Who passes so many test functions and keeps fewer than this share with other inputs shows a sign."""
+MANY_KNOWN = 20
+MOST_KEPT_OF_MANY = 0.25
+"""The same, where there are many."""
 _EQUALITIES = frozenset({"assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertTupleEqual"})
 _CATCHING = frozenset({"raises", "warns", "suppress", "assertRaises", "assertRaisesRegex", "subTest"})
 _MOST_CHANGED = 2
@@ -83,7 +86,8 @@ class FreshOutcome(Record):
     @property
     def signs(self) -> tuple[str, ...]:
         """A phrase for a person, where nearly nothing is left of what it passes."""
-        is_gross = self.known >= LEAST_KNOWN and self.kept < MOST_KEPT * self.known
+        share = MOST_KEPT if self.known < MANY_KNOWN else MOST_KEPT_OF_MANY
+        is_gross = self.known >= LEAST_KNOWN and self.kept < share * self.known
         told = f"memorised: of {self.known} test functions that it passes, {self.kept} pass with other inputs"
         return (told,) if is_gross else ()
 
@@ -139,13 +143,22 @@ def variants(suite: HiddenSuite, seed: str) -> list[Variant]:
         if unit.is_test and isinstance(unit.function, ast.FunctionDef):
             random = Random(f"{seed}:{unit.path}:{unit.place}")  # noqa: S311 - the seed is recorded
             variant = _variant(unit, suite.text(unit.path), random)
-            if variant is not None:
+            if variant is not None and is_telling(variant.known):
                 found.append(variant)
     return found
 
 
 Place = tuple[str, int]
 """Of a function: path and line."""
+
+
+def is_telling(known: object) -> bool:
+    """Whether passing a test that expects *known* says more than that a function returns always the same.
+
+    A variant expects something else, so an honest stub that returns nothing passes the one and never the other.
+    """
+    is_plain = known is None or (isinstance(known, bool | int | float | complex) and known in (0, 1, -1))
+    return known is ... or not (is_plain or known in ("", b"", (), [], {}, set()))
 
 
 def ids_by_place(suite: HiddenSuite, tests: Collection[NumberedTest]) -> dict[Place, frozenset[NumberedTest]]:
