@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from groundup.domain.records import Record
 from groundup.registries.pypi.client import PyPIClient
@@ -17,8 +18,8 @@ from groundup.suites.nl2repobench.recipe import RecipeEnvironment
 
 DEFAULT_DAY = "2025-09-01"
 """What counts where no installed version shows when the tests were run: shortly before the first release."""
-_PYTEST = "pytest==8.4.1"
-"""Of nearly all specifications that name one."""
+_PYTEST = Version("8.4.1")
+"""Of nearly all specifications that name one; an older interpreter gets the newest before it."""
 _BACKPORTS = {"exceptiongroup": "3.10", "tomli": "3.10", "importlib-metadata": "3.9", "zipp": "3.9"}
 """Needed by pytest up to that Python; another interpreter would not have installed them, most likely."""
 _NOT_FOR_TESTS = words(
@@ -89,12 +90,13 @@ async def choose(
     wants = [line for line in wants if canonicalize_name(Requirement(line).name) not in decided]
     wants += decision.add
     if not any(Requirement(line).name == "pytest" for line in wants):
-        notes.append(f"added {_PYTEST}")
-        wants.append(_PYTEST)
+        wants.append(await _pytest(chosen, registry))
+        notes.append(f"added {wants[-1]}")
+    added = [await _exactly(line, registry) for line in wants if line.partition("==")[0] not in pins]
     return EnvironmentRequest(
         python=chosen,
         wants=tuple(wants),
-        exclude_newer=_day(found.values(), pins),
+        exclude_newer=_not_before(_day(found.values(), pins), [one for one in added if one is not None]),
         from_source=from_source,
         notes=tuple(notes),
     )
@@ -152,12 +154,36 @@ def _day(found: Iterable[IndexRelease], pins: Mapping[str, str]) -> str:
     times = [release.uploaded for release in found if release.uploaded is not None]
     if len(pins) < 3 or not times:
         return f"{DEFAULT_DAY}T00:00:00Z"
-    return f"{(max(times).astimezone(UTC) + timedelta(days=1)).date()}T00:00:00Z"
+    return _after(max(times))
+
+
+def _after(time: datetime) -> str:
+    """Return the start of the day after *time*."""
+    return f"{(time.astimezone(UTC) + timedelta(days=1)).date()}T00:00:00Z"
+
+
+async def _pytest(python: str, registry: PyPIClient) -> str:
+    known = await releases(registry, "pytest")
+    fitting = [name for name, one in known.items() if python in one.pythons and Version(name) <= _PYTEST]
+    return f"pytest=={fitting[-1] if fitting else _PYTEST}"
+
+
+async def _exactly(line: str, registry: PyPIClient) -> IndexRelease | None:
+    """Return the one release that a requirement line names, if it names one."""
+    wanted = Requirement(line)
+    versions = [part.version for part in wanted.specifier if part.operator == "==" and "*" not in part.version]
+    return (await releases(registry, wanted.name)).get(_plain(versions[0])) if versions else None
+
+
+def _not_before(day: str, added: Iterable[IndexRelease]) -> str:
+    """Return *day*, or a later one as of which the index has what was added to the pins."""
+    times = [release.uploaded for release in added if release.uploaded is not None]
+    if not times or max(times) < instant(day):
+        return day
+    return _after(max(times))
 
 
 def _plain(version: str) -> str:
-    from packaging.version import Version
-
     return str(Version(version))
 
 

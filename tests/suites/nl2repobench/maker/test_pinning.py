@@ -1,0 +1,47 @@
+"""Tests of groundup.suites.nl2repobench.maker.pinning."""
+
+from types import SimpleNamespace
+from unittest.mock import AsyncMock
+
+from groundup.registries.pypi.client import PyPIClient
+from groundup.registries.pypi.pages import ProjectFile
+from groundup.suites.nl2repobench.maker.decisions import TaskDecision
+from groundup.suites.nl2repobench.maker.pinning import choose
+from groundup.suites.nl2repobench.maker.project import OriginalProject
+from groundup.suites.nl2repobench.maker.specification import Specification
+
+INDEX = {
+    "one": [("1.0", "2020-05-01", ">=3.6")],
+    "two": [("1.0", "2020-05-02", ">=3.6")],
+    "three": [("1.0", "2020-06-17", ">=3.6")],
+    "pytest": [
+        ("7.4.4", "2023-12-31", ">=3.7"),
+        ("8.4.1", "2025-06-18", ">=3.9"),
+        ("9.0.0", "2025-11-08", ">=3.9"),
+    ],
+}
+
+
+async def test_what_is_added_to_old_pins_moves_the_cut_off() -> None:
+    """pytest fits the interpreter, and the index of the cut-off date has it."""
+    registry = AsyncMock(PyPIClient)
+    registry.page.side_effect = lambda name: SimpleNamespace(
+        page=SimpleNamespace(
+            files=[
+                ProjectFile(
+                    filename=f"{name}-{version}-py3-none-any.whl",
+                    url="",
+                    requires_python=python,
+                    upload_time=f"{day}T12:00:00Z",
+                )
+                for version, day, python in INDEX[name]
+            ]
+        )
+    )
+    pins = {"one": "1.0", "two": "1.0", "three": "1.0"}
+
+    old = await choose(Specification(python="3.7", pins=pins), OriginalProject(), (), registry, TaskDecision())
+    new = await choose(Specification(python="3.12", pins=pins), OriginalProject(), (), registry, TaskDecision())
+
+    assert (old.wants[-1], old.exclude_newer) == ("pytest==7.4.4", "2024-01-01T00:00:00Z")
+    assert (new.wants[-1], new.exclude_newer) == ("pytest==8.4.1", "2025-06-19T00:00:00Z")
