@@ -102,6 +102,10 @@ class WorkFlags(TypedDict, total=False):
     ]
     no_cache: Annotated[bool, FlagHelp("Grade everything: neither read nor write the verdict cache.", WORK)]
     keep: Annotated[bool, FlagHelp("Keep the graders' scratch folders.", WORK)]
+    workers: Annotated[
+        str | None,
+        FlagHelp("Grade on a fleet: its address, or its file (docs/fleet.md).", WORK, metavar="ADDRESS"),
+    ]
     output: Annotated[
         AnyPath | None, FlagHelp("Folder that holds the runs (setting: output, default: runs).", WORK, "-o")
     ]
@@ -225,6 +229,29 @@ class EpisodeFlags(TypedDict, total=False):
 
 
 SERVER = "Server"
+
+
+class FleetFlags(TypedDict, total=False):
+    """Which nodes a fleet begins with, and where its scheduler is."""
+
+    local: Annotated[int, FlagHelp("Nodes on this machine.", "Nodes", least=0)]
+    ssh: Annotated[Names, FlagHelp("A node on each of these hosts, by `ssh`.", "Nodes", metavar="HOSTS")]
+    slurm: Annotated[int, FlagHelp("Nodes as tasks of one `srun`.", "Nodes", least=0)]
+    slurm_option: Annotated[
+        Names, FlagHelp("A further word for `srun`; can be repeated.", "Nodes", metavar="WORD")
+    ]
+    program: Annotated[str, FlagHelp("What groundup is called on other machines.", "Nodes")]
+    slots: Annotated[
+        int | None, FlagHelp("Attempts at once on a node (default: its processors).", "Nodes", least=1)
+    ]
+    memory_mb: Annotated[
+        int | None, FlagHelp("Memory of a node's attempts (default: most of the machine's).", "Nodes", least=1)
+    ]
+    caches: Annotated[AnyPath | None, FlagHelp("Give each local node a cache of its own below this.", "Nodes")]
+    host: Annotated[str, FlagHelp("Where others reach the scheduler (default: 127.0.0.1).", "Scheduler")]
+    port: Annotated[int, FlagHelp("Default: a free one.", "Scheduler", least=0)]
+    address_file: Annotated[AnyPath | None, FlagHelp("Where address and keys are written.", "Scheduler")]
+    no_keys: Annotated[bool, FlagHelp("Neither keys nor encryption; on loopback only.", "Scheduler")]
 
 
 class ServeFlags(TypedDict, total=False):

@@ -268,6 +268,7 @@ def _options(given: WorkFlags | MakingFlags, settings: Settings) -> RunOptions:
         retry_delay_s=settings.retry_delay_s,
         use_cache=not flags.get("no_cache", False),
         keep=flags.get("keep", False),
+        workers=flags.get("workers"),
         trusted=flags.get("i_trust_this_code", False),
     )
 

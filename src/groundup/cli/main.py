@@ -31,6 +31,9 @@ COMMANDS = {
     "registry snapshot": "data:snapshot",
     "judge": "submissions:judge",
     "infer": "infer:infer",
+    "fleet up": "fleet:up",
+    "fleet join": "fleet:join",
+    "fleet doctor": "fleet:doctor",
     "ablate": "submissions:ablate",
     "run": "run:run",
     "evaluate": "run:evaluate",
@@ -84,6 +87,7 @@ _HELP = {"help_option_names": ["-h", "--help"]}
 GROUPS = {
     "data": "Fetch the published data of benchmarks.",
     "registry": "Record which packages exist in registries.",
+    "fleet": "Grade on other machines.",
     "curate": "Make tasks out of repositories.",
     "harbor": "Write tasks for Harbor, and read what its jobs found.",
     "image": "Make container images of what this machine has.",
@@ -109,7 +113,7 @@ JOBS = {
     "Look closer": ("shell", "review", "regrade", "judge", "export", "import", "harbor", "ablate"),
     "Benchmarks and their tasks": ("suites", "tasks", "data", "recipe", "curate", "audit"),
     "Dependencies of a repository": ("infer", "registry"),
-    "This machine": ("doctor", "warm", "image", "init", "demo", "docs", "clean"),
+    "Machines": ("doctor", "fleet", "warm", "image", "init", "demo", "docs", "clean"),
 }
 """Every command and group by what somebody wants to do, as the help lists them."""
 

@@ -141,13 +141,26 @@ class Grading:
 
         return await fairly_graded(grade)
 
-    async def key(self, submission: Submission, index: int, scratch: Path) -> Mapping[str, object]:
+    async def settled(
+        self, digest: str, tree: Path, index: int, scratch: Path, cache: VerdictCache | None
+    ) -> tuple[Graded, bool]:
+        """Return the verdict on the submission *digest*, which lies in *tree*, and whether *cache* knew it."""
+        if cache is None:
+            return await self.grade(tree, scratch), False
+        key = await self.key(digest, index, scratch / "layers")
+        if found := cache.find(key):
+            return Graded(verdict=found.verdict, tests=found.tests), True
+        graded = await self.grade(tree, scratch)
+        cache.keep(key, graded.verdict, graded.tests)
+        return graded, False
+
+    async def key(self, digest: str, index: int, scratch: Path) -> Mapping[str, object]:
         """Return everything that decides the verdict. Limits are part of the task."""
         grader = self.grader
         bench = self.bench(scratch)
         layers = await grader.layers(self.task, bench)
         return {
-            "submission": submission.digest,
+            "submission": digest,
             "task": self.task.graded_digest,
             "suite": [self.suite.name, self.suite.version],
             "grader": [grader.name, grader.version, digest_of(grader.identity(self.task))],
@@ -274,7 +287,10 @@ class AttemptTry:
                 if self.makes_only:
                     return EpisodeResult(outcome=submission.outcome, submission=submission)
                 async with self.grading.room():
-                    graded, cached = await self._graded(submission)
+                    tree = self.sink.submission
+                    graded, cached = await self.grading.settled(
+                        submission.digest, tree, self.index, self.scratch, self.cache
+                    )
         except Exception as error:  # noqa: BLE001 - the attempt boundary: a bug must not end the other attempts
             graded, repeatable = self.grading.failed(error, phase)
             outcome = submission.outcome if submission else Outcome.SUBMITTED
@@ -288,15 +304,3 @@ class AttemptTry:
             submission = await self.maker.make(destination, self.scratch)
         self.sink.write_record(submission)
         return submission
-
-    async def _graded(self, submission: Submission) -> tuple[Graded, bool]:
-        """Return a verdict, and whether it was known."""
-        tree = self.sink.submission
-        if self.cache is None:
-            return await self.grading.grade(tree, self.scratch), False
-        key = await self.grading.key(submission, self.index, self.scratch / "layers")
-        if found := self.cache.find(key):
-            return Graded(verdict=found.verdict, tests=found.tests), True
-        graded = await self.grading.grade(tree, self.scratch)
-        self.cache.keep(key, graded.verdict, graded.tests)
-        return graded, False

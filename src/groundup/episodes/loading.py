@@ -19,12 +19,16 @@ def load_grading(spec: EpisodeSpec, equipment: Equipment, settings: Settings) ->
 
     Raises `UsageError` for names that are unknown, and naming what is not as *spec* pins it.
     """
-    suite = open_suite(spec.suite, settings)
+    return grading_of(spec, open_suite(spec.suite, settings), equipment, is_read=True)
+
+
+def grading_of(spec: EpisodeSpec, suite: Suite, equipment: Equipment, *, is_read: bool) -> Grading:
+    """Return how *spec* is graded in *suite*, like `load_grading`; *is_read*: whether a subject reads its text."""
     tasks = {task.id: task for task in suite.tasks()}
     if spec.task not in tasks:
         raise UsageError(unknown("task", spec.task, tasks))
     task, grader = tasks[spec.task], find_grader(suite, spec.grader)
-    now = {**suite_pins(suite, grader), **task_pins(suite, grader, task, is_read=True)}
+    now = {**suite_pins(suite, grader), **task_pins(suite, grader, task, is_read=is_read)}
     changed = sorted(name for name in now.keys() & spec.pinned.keys() if now[name] != spec.pinned[name])
     if changed:
         raise UsageError(f"the attempt {spec.key} was pinned with other data: {', '.join(changed)}; plan it again")

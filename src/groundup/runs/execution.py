@@ -4,7 +4,8 @@ import asyncio
 import importlib.metadata
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,8 @@ from pathlib import Path
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.episodes.equipment import Equipment, equipment
+from groundup.fleet.addresses import read_address
+from groundup.fleet.driver import Fleet, connected
 from groundup.models.protocol import BudgetSpentError, UnusableModelError
 from groundup.runs.exporting import write_report
 from groundup.runs.generation import Generation, generation, paid_so_far
@@ -35,6 +38,8 @@ from groundup.store.folder import RunFolder, RunWriter
 from groundup.store.records import ConfigFile, Start
 from groundup.store.verdict_cache import VerdictCache
 
+_WAITING = 2000
+"""Attempts that wait for a fleet's nodes at most; each is a task of the event loop, and no work."""
 Plain = str | int | float | bool | None
 
 
@@ -65,11 +70,12 @@ async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, boo
     async with (
         equipment(job.plan.configuration.sandbox, job.settings) as tools,
         generation(job.plan.source, job.options, job.settings, lambda: _paid_usd(job)) as made_by,
+        _fleet(job) as fleet,
     ):
         with open_writer(job.plan, job.path, tools, resumed=job.resumed) as writer:
             start = writer.began(started(job.options.model_dump(), tools))
             tally = Tally(len(job.plan.planned))
-            owed = _Owed(job, writer, (tools, made_by), tally, start)
+            owed = _Owed(job, writer, (tools, made_by, fleet), tally, start)
             job.progress(
                 RunBegan(run_id=writer.config.run_id, folder=str(writer.folder.path), standing=tally.standing())
             )
@@ -83,6 +89,16 @@ async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, boo
             write_report(writer.folder.path, job.settings)
             job.progress(RunEnded(standing=tally.standing(), interrupted=interrupted()))
             return tally.standing(), interrupted()
+
+
+@asynccontextmanager
+async def _fleet(job: RunJob) -> AsyncIterator[Fleet | None]:
+    if job.options.workers is None:
+        yield None
+        return
+    address = read_address(job.options.workers)
+    async with connected(address, lambda message: job.progress(Warned(message=message))) as fleet:
+        yield fleet
 
 
 def _paid_usd(job: RunJob) -> float:
@@ -148,9 +164,14 @@ class _Owed:
     """The attempts without a verdict, and what happens to each."""
 
     def __init__(
-        self, job: RunJob, writer: RunWriter, means: tuple[Equipment, Generation | None], tally: Tally, start: int
+        self,
+        job: RunJob,
+        writer: RunWriter,
+        means: tuple[Equipment, Generation | None, Fleet | None],
+        tally: Tally,
+        start: int,
     ) -> None:
-        tools, self._generation = means
+        tools, self._generation, self._fleet = means
         self._options = job.options
         self._progress = job.progress
         self._tally = tally
@@ -167,6 +188,8 @@ class _Owed:
             warn=self._warn,
             generation=self._generation,
             stages=None if self._generation is None else self._stages(),
+            fleet=self._fleet,
+            builder=job.settings.builder,
         )
         self._stopped = False
         """Whether no submission can be made any more: the money is spent, or the model or agent cannot be used."""
@@ -190,11 +213,12 @@ class _Owed:
         generating = self._generation is not None
         if generating:  # those that wait to be graded must not keep others from being made
             jobs += self._options.agent_jobs or jobs
+        on_fleet = self._fleet is not None and not generating
         await work_off(
             self._keys,
             self._attempt,
-            jobs=jobs,
-            admission=Admission(self._budget_mb()),
+            jobs=_WAITING if on_fleet else jobs,
+            admission=self._fleet if self._fleet and on_fleet else Admission(self._budget_mb()),
             reservation_mb=lambda key: 0 if generating else self._grader.reservation_mb(self._tasks[key.task]),
         )
 

@@ -64,6 +64,9 @@ class RunOptions(Record):
         default=None, ge=0, description="how long a failing call is repeated; None: as the configuration says"
     )
     reuse_replies: bool = Field(default=False, description="look replies of the model up in the response cache")
+    workers: str | None = Field(
+        default=None, description="address of a fleet that grades, or the file that has it"
+    )
     trusted: bool = Field(default=False, description="the user said --i-trust-this-code")
 
 

@@ -8,14 +8,23 @@ import os
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from groundup.domain.subjects import AttemptKey
 
 Attempt = Callable[[AttemptKey], Awaitable[float | None]]
 """Does one attempt; returns None when it is finished, or after how many seconds it wants to be done again."""
+
+
+class Admits(Protocol):
+    """Where attempts wait until there is room for them."""
+
+    def admitted(self, reservation_mb: int) -> AbstractAsyncContextManager[None]:
+        """Wait for room, then hold it."""
+        ...
 
 
 class Admission:
@@ -106,7 +115,7 @@ async def work_off(
     attempt: Attempt,
     *,
     jobs: int,
-    admission: Admission,
+    admission: Admits,
     reservation_mb: Callable[[AttemptKey], int],
 ) -> None:
     """Do all *keys*, at most *jobs* at once. An error of *attempt* cancels the others and is raised."""

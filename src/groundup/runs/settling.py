@@ -13,6 +13,7 @@ from groundup.episodes.attempt import AttemptTry, Grading, Phase, SubmissionMake
 from groundup.episodes.episode import Playing
 from groundup.episodes.equipment import Equipment
 from groundup.episodes.records import EpisodeResult
+from groundup.fleet.driver import Fleet, RemoteGrading
 from groundup.runs.generation import Generation
 from groundup.runs.plan import RunOptions, RunPlan
 from groundup.runs.scheduler import Stages
@@ -54,6 +55,10 @@ class RunContext:
     """What makes submissions; None where they are brought."""
     stages: Stages | None = None
     """Where making and grading wait for their turn; None where whole attempts do."""
+    fleet: Fleet | None = None
+    """Where submissions are graded; None: here."""
+    builder: str = ""
+    """What builds environments on the fleet's nodes."""
 
     async def settle(self, key: AttemptKey, number: int) -> tuple[VerdictLine | None, bool]:
         """Try *key* for the time *number*; return its line as recorded, and whether trying again soon may help.
@@ -93,7 +98,7 @@ class RunContext:
     def _try(self, key: AttemptKey, scratch: Path) -> AttemptTry:
         plan, stages = self.plan, self.stages
         task, grader = plan.tasks[key.task], plan.grader
-        grading = Grading(plan.suite, task, grader, self.equipment, plan.configuration.timeout_s)
+        grading = self._grading(key)
         if stages:
             grading = replace(grading, room=lambda: stages.grading.entered(grader.reservation_mb(task)))
         return AttemptTry(
@@ -104,6 +109,22 @@ class RunContext:
             index=key.index,
             cache=self.cache,
             makes_only=self.options.generate_only and self.generation is not None,
+        )
+
+    def _grading(self, key: AttemptKey) -> Grading:
+        plan, tools, timeout_s = self.plan, self.equipment, self.plan.configuration.timeout_s
+        if self.fleet is None:
+            return Grading(plan.suite, plan.tasks[key.task], plan.grader, tools, timeout_s)
+        return RemoteGrading(
+            plan.suite,
+            plan.tasks[key.task],
+            plan.grader,
+            tools,
+            timeout_s,
+            fleet=self.fleet,
+            spec=plan.episode(key),
+            sandbox=plan.configuration.sandbox,
+            builder=self.builder,
         )
 
     def _maker(self, key: AttemptKey, grading: Grading) -> SubmissionMaker:

@@ -1,0 +1,81 @@
+"""`groundup fleet`: other machines that grade for runs."""
+
+from typing import Annotated
+
+import typer
+
+from groundup.api.flags import FleetFlags
+from groundup.cli.options import Examples, Json
+
+EXAMPLES: dict[str, Examples] = {
+    "fleet up": (
+        ("Four nodes on this machine", "groundup fleet up --local 4 --address-file fleet.json"),
+        (
+            "A node on each of two hosts, over SSH",
+            "groundup fleet up --ssh alpha,beta --host 10.0.0.5 --address-file fleet.json",
+        ),
+        (
+            "Ten nodes as tasks of Slurm",
+            "groundup fleet up --slurm 10 --slots 8 --memory-mb 30000 --host 10.0.0.5 --address-file fleet.json",
+        ),
+        ("Grade on it", "groundup evaluate nl2repobench -p predictions/ --workers fleet.json"),
+    ),
+    "fleet join": (
+        ("One more node, while a run goes on", "groundup fleet join fleet.json"),
+        ("Half of a machine", "groundup fleet join fleet.json --slots 4 --memory-mb 16000"),
+    ),
+    "fleet doctor": (("What each node is, and whether it can work", "groundup fleet doctor fleet.json"),),
+}
+
+Slots = Annotated[int | None, typer.Option(min=1, help="Attempts at once on a node (default: its processors).")]
+Memory = Annotated[
+    int | None,
+    typer.Option("--memory-mb", min=1, help="Memory for them, in MiB (default: most of the machine's)."),
+]
+
+
+def up(flags: FleetFlags) -> int:
+    """Run a scheduler and nodes until ^C. Runs use them with `--workers`.
+
+    The file that --address-file names holds keys: whoever can read it can run code on every node (docs/fleet.md).
+    """
+    from groundup.api import fleet
+    from groundup.cli.console import say
+
+    fleet.up(lambda text: say(f"groundup: {text}"), **flags)
+    return 0
+
+
+def join(
+    address: Annotated[str, typer.Argument(help="The file of `fleet up`, an address, or - for standard input.")],
+    slots: Slots = None,
+    memory_mb: Memory = None,
+) -> int:
+    """Be a node of a fleet until ^C, or until its scheduler ends."""
+    from groundup.api import fleet
+    from groundup.cli.console import say
+
+    fleet.join_fleet(address, slots, memory_mb, lambda text: say(f"groundup: {text}"))
+    return 0
+
+
+def doctor(
+    address: Annotated[str, typer.Argument(help="The file of `fleet up`, or an address.")],
+    sandbox: Annotated[str, typer.Option(help="The sandbox that runs will use.")] = "bubblewrap",
+    json: Json = False,
+) -> int:
+    """Check every node: versions, sandbox, and whether it can work with this groundup."""
+    from groundup.api import fleet
+    from groundup.cli.console import print_document, say
+
+    nodes = fleet.look(address, sandbox)
+    troubled = [one for one in nodes if one.problem]
+    if json:
+        print_document({"nodes": [one.model_dump(mode="json") for one in nodes]})
+    else:
+        for one in nodes:
+            tools = ", ".join(f"{name} {version}" for name, version in sorted(one.sandbox.items()))
+            about = f"groundup {one.groundup}, {one.processors} processors, {tools}"
+            say(f"{one.name}: {one.problem or 'good'}; {about}")
+    say(f"groundup: {len(nodes) - len(troubled)} of {len(nodes)} nodes can work")
+    return 3 if troubled or not nodes else 0

@@ -1,0 +1,88 @@
+"""Where a fleet's scheduler is, and the keys that let a driver and nodes in."""
+
+import importlib
+import ssl
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from groundup.domain.errors import UsageError
+from groundup.domain.records import Record, plainly
+from groundup.trees.walking import read_regular
+
+_FILE_BYTES = 1024 * 1024
+
+
+def distributed() -> Any:
+    """Return Dask's module, which is imported late. Raises `UsageError` where the extra is not installed."""
+    try:
+        return importlib.import_module("distributed")
+    except ModuleNotFoundError as error:
+        raise UsageError("fleets need Dask; install it with `pip install 'groundup[fleet]'`") from error
+
+
+class FleetAddress(Record):
+    """A scheduler's address; with keys, all of its connections are encrypted and only their holders get in."""
+
+    scheduler: str = Field(description="`tls://HOST:PORT` or `tcp://HOST:PORT`")
+    ca: str | None = Field(default=None, description="PEM: whose signature everybody must have")
+    certificate: str | None = Field(default=None, description="PEM")
+    key: str | None = Field(default=None, description="PEM")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether whoever reaches the port may work on it."""
+        return self.key is None
+
+
+def read_address(text: str) -> FleetAddress:
+    """Return the address that *text* is, or that the file of this name holds. Raises `UsageError`."""
+    if "://" in text:
+        return FleetAddress(scheduler=text)
+    path = Path(text)
+    try:
+        return FleetAddress.model_validate_json(read_regular(path, _FILE_BYTES))
+    except OSError as error:
+        raise UsageError(
+            f"{text} is neither an address such as tcp://host:8786 nor a file that `groundup fleet up "
+            f"--address-file` wrote: {error.strerror or error}"
+        ) from error
+    except ValidationError as error:
+        raise UsageError(f"the address file {text} is wrong: {plainly(error.errors()[0])}") from error
+
+
+def security(address: FleetAddress) -> Any:
+    """Return how Dask connects to *address*: None for an open one. Raises `UsageError` for keys that are wrong."""
+    if address.key is None:
+        if address.scheduler.startswith("tls:"):
+            raise UsageError(
+                f"{address.scheduler} takes keys; give the file that `groundup fleet up` wrote instead"
+            )
+        return None
+    try:
+        made = distributed().Security(
+            require_encryption=True,
+            tls_ca_file=address.ca,
+            tls_client_cert=address.certificate,
+            tls_client_key=address.key,
+            tls_scheduler_cert=address.certificate,
+            tls_scheduler_key=address.key,
+            tls_worker_cert=address.certificate,
+            tls_worker_key=address.key,
+        )
+        made.get_connection_args("client")
+    except (ssl.SSLError, ValueError) as error:
+        raise UsageError(f"the keys of the fleet at {address.scheduler} cannot be used: {error}") from error
+    return made
+
+
+def with_new_keys(scheduler: str) -> FleetAddress:
+    """Return *scheduler* with keys that are made now and stand in no file."""
+    made = distributed().Security.temporary()
+    return FleetAddress(
+        scheduler=scheduler,
+        ca=made.tls_ca_file,
+        certificate=made.tls_client_cert,
+        key=made.tls_client_key,
+    )

@@ -1,0 +1,259 @@
+"""A run's side of a fleet: it sends submissions to nodes and turns their answers into verdicts.
+
+The driver alone makes submissions, holds secrets and writes the run's folder. A node that is lost is a failure of
+the infrastructure: the attempt is owed again, and a retry goes to another node.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from groundup.domain.errors import InfrastructureError, MachineError
+from groundup.domain.version import __version__
+from groundup.episodes.attempt import Grading
+from groundup.episodes.records import EpisodeSpec
+from groundup.fleet import node
+from groundup.fleet.addresses import FleetAddress, distributed, security
+from groundup.fleet.orders import Order, graded_by, pack_tree, read_answer
+from groundup.grading.deciding import code_digest
+from groundup.store.verdict_cache import VerdictCache
+from groundup.suites.base import Graded
+from groundup.trees.digest import tree_digest
+
+SLOT = "groundup-slot"
+"""The resource that each attempt takes one of, where workers offer it."""
+MEMORY = "groundup-mb"
+"""The memory in MiB that an attempt's grader reserves, where workers offer it."""
+_POLL_S = 2.0
+_SILENT_S = 30.0
+"""A scheduler that does not answer for so long is taken for gone; attempts are then owed."""
+_DIRECT_BYTES = 32 * 1024
+"""Submissions above this go to a node directly; smaller ones with the order, through the scheduler."""
+_GRADING_PINS = ("suite", "grader version", "architecture")
+
+
+@dataclass
+class FleetSize:
+    """The nodes that are there, with the attempts that each takes at once and its memory in MiB (0: not known)."""
+
+    slots: Mapping[str, int] = field(default_factory=dict)
+    memory_mb: Mapping[str, int] = field(default_factory=dict)
+    bounded: bool = False
+    """Whether the workers offer groundup's resources."""
+
+    @property
+    def room(self) -> int:
+        """How many attempts are sent at once: a slot's worth, and one that waits at each node."""
+        return sum(self.slots.values()) + len(self.slots)
+
+
+class Fleet:
+    """A connection to a scheduler whose workers are nodes."""
+
+    def __init__(self, client: Any, address: str, warn: Callable[[str], None]) -> None:
+        self._client = client
+        self._address = address
+        self._warn = warn
+        self._size = FleetSize()
+        self._refusing: dict[str, str] = {}
+        self._seen = False
+        """Whether there was a node at any time: those of the beginning are not announced."""
+        self._inside = 0
+        self._changed = asyncio.Event()
+        self._lost = asyncio.Event()
+
+    @property
+    def size(self) -> FleetSize:
+        """The nodes as they were a moment ago, without those that refused."""
+        return self._size
+
+    async def everywhere(self, function: Callable[..., str], *arguments: str) -> list[str]:
+        """Return what *function* returns on each node, in the order of their addresses."""
+        answers = await self._client.run(function, *arguments)
+        return [answers[address] for address in sorted(answers)]
+
+    async def watch(self) -> None:
+        """Keep the size up to date, for ever; nodes that come and go are named."""
+        heard = time.monotonic()
+        while True:
+            try:
+                async with asyncio.timeout(_SILENT_S):
+                    await self.refresh()
+                heard = time.monotonic()
+            except (InfrastructureError, TimeoutError):
+                if time.monotonic() - heard > _SILENT_S:
+                    self._lost.set()
+                    self._changed.set()
+            await asyncio.sleep(_POLL_S)
+
+    async def refresh(self) -> None:
+        """Ask the scheduler once which nodes there are."""
+        try:
+            found = await self._client.scheduler.identity(n_workers=-1)
+        except OSError as error:
+            raise InfrastructureError(f"the fleet at {self._address} cannot be reached: {error}") from error
+        workers = found["workers"]
+        usable = {address: one for address, one in workers.items() if address not in self._refusing}
+        before, now = set(self._size.slots), set(usable)
+        for address in sorted(now - before) if self._seen else ():
+            self._warn(f"the node {workers[address]['name']} joined, with {_slots(workers[address])} slots")
+        for address in sorted(before - now - set(self._refusing)):
+            self._warn(f"the node {address} was lost; what it did is done again")
+        self._seen = self._seen or bool(now)
+        if before and not now:
+            self._warn("no node is left; the run waits for one")
+        self._size = FleetSize(
+            slots={address: _slots(one) for address, one in usable.items()},
+            memory_mb={address: int(one["resources"].get(MEMORY, 0)) for address, one in usable.items()},
+            bounded=any(SLOT in one["resources"] for one in usable.values()),
+        )
+        self._changed.set()
+
+    @asynccontextmanager
+    async def admitted(self, reservation_mb: int) -> AsyncIterator[None]:
+        """Wait until a node may have room for one more attempt, then hold that. Dask counts the memory itself."""
+        while self._inside >= self._size.room and not self._lost.is_set():
+            self._changed.clear()
+            await self._changed.wait()
+        self._inside += 1
+        try:
+            yield
+        finally:
+            self._inside -= 1
+            self._changed.set()
+
+    async def answer(self, order: Order, archive: bytes, reservation_mb: int) -> tuple[Graded, bool]:
+        """Return what a node makes of *order*, and whether it knew the verdict.
+
+        Raises what failed there, and `InfrastructureError` for a node that was lost.
+        """
+        while True:
+            reply, logs = read_answer(await self._sent(order.model_dump_json().encode(), archive, reservation_mb))
+            if reply.refused is None:
+                return graded_by(reply, logs), reply.cached
+            await self._refused_by(reply.node, reply.address, reply.refused)
+
+    async def _sent(self, order: bytes, archive: bytes, reservation_mb: int) -> bytes:
+        dask = distributed()
+        try:
+            packed: Any = archive
+            if len(archive) > _DIRECT_BYTES:
+                packed = await self._client.scatter(archive, direct=True, hash=False)
+            future = self._client.submit(node.grade, order, packed, **self._limits(reservation_mb))
+        except (OSError, TimeoutError) as error:
+            raise InfrastructureError(f"the fleet at {self._address} cannot be reached: {error}") from error
+        if self._lost.is_set():
+            raise self._unreachable()
+        lost, answered = asyncio.ensure_future(self._lost.wait()), asyncio.ensure_future(future.result())
+        try:
+            await asyncio.wait({lost, answered}, return_when=asyncio.FIRST_COMPLETED)
+            if not answered.done():  # Dask would wait for the scheduler for ever
+                raise self._unreachable()
+            return bytes(answered.result())
+        except dask.scheduler.KilledWorker as error:
+            raise InfrastructureError("the nodes that were given it died, one after another") from error
+        except (OSError, TimeoutError) as error:
+            raise InfrastructureError(f"the fleet at {self._address} cannot be reached: {error}") from error
+        except asyncio.CancelledError as error:
+            if (task := asyncio.current_task()) and task.cancelling():  # the run stops
+                raise
+            raise InfrastructureError("the node that was given it was lost") from error
+        finally:
+            lost.cancel()
+            answered.cancel()
+            future.release()
+
+    def _unreachable(self) -> InfrastructureError:
+        return InfrastructureError(f"the fleet at {self._address} has been silent for {_SILENT_S:.0f} s")
+
+    def _limits(self, reservation_mb: int) -> dict[str, Any]:
+        limits: dict[str, Any] = {"pure": False, "retries": 0}
+        if self._size.bounded:
+            largest = max(self._size.memory_mb.values(), default=0)
+            limits["resources"] = {SLOT: 1, **({MEMORY: min(reservation_mb, largest)} if largest else {})}
+        if self._refusing:
+            limits["workers"] = sorted(self._size.slots)
+        return limits
+
+    async def _refused_by(self, name: str, address: str, why: str) -> None:
+        if address not in self._refusing:
+            self._refusing[address] = why
+            self._warn(f"the node {name} cannot work on this run: {why}")
+        await self.refresh()
+        if not self._size.slots:
+            raise MachineError(f"no node can work on this run; the last one was {name}: {why}")
+
+
+def _slots(worker: Mapping[str, Any]) -> int:
+    return int(worker["resources"].get(SLOT, worker["nthreads"]))
+
+
+@asynccontextmanager
+async def connected(address: FleetAddress, warn: Callable[[str], None]) -> AsyncIterator[Fleet]:
+    """Yield the fleet at *address*. Raises `MachineError` when no scheduler answers there."""
+    dask = distributed()
+    try:
+        client = await dask.Client(
+            address.scheduler, asynchronous=True, security=security(address), set_as_default=False, timeout="15s"
+        )
+    except (OSError, TimeoutError, ValueError) as error:
+        raise MachineError(
+            f"no Dask scheduler answers at {address.scheduler}: {error}; start one with `groundup fleet up`"
+        ) from error
+    try:
+        fleet = Fleet(client, address.scheduler, warn)
+        await fleet.refresh()
+        if not fleet.size.slots:
+            warn(f"the fleet at {address.scheduler} has no node yet; the run waits for one")
+        watching = asyncio.create_task(fleet.watch())
+        try:
+            yield fleet
+        finally:
+            watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await watching
+    finally:
+        await client.close()
+
+
+@dataclass(frozen=True)
+class RemoteGrading(Grading):
+    """Grades on a fleet's nodes, which open sandboxes and build layers of their own."""
+
+    fleet: Fleet = field(kw_only=True)
+    spec: EpisodeSpec = field(kw_only=True)
+    sandbox: str = field(kw_only=True)
+    builder: str = field(kw_only=True)
+
+    async def settled(
+        self, digest: str, tree: Path, index: int, scratch: Path, cache: VerdictCache | None
+    ) -> tuple[Graded, bool]:
+        """Return a node's verdict, and whether the node knew it; without *cache* it grades anew."""
+        archive = await asyncio.to_thread(pack_tree, tree)
+        order = self._order(digest, use_cache=cache is not None)
+        return await self.fleet.answer(order, archive, self.grader.reservation_mb(self.task))
+
+    async def grade(self, tree: Path, scratch: Path) -> Graded:
+        """Grade *tree*, such as what an agent hands in before the end."""
+        digest = (await asyncio.to_thread(tree_digest, tree)).digest
+        graded, _ = await self.settled(digest, tree, self.spec.index, scratch, None)
+        return graded
+
+    def _order(self, digest: str, *, use_cache: bool) -> Order:
+        names = {*_GRADING_PINS, f"grader of {self.task.id}"}
+        pinned = {name: value for name, value in self.spec.pinned.items() if name in names}
+        pinned[f"task {self.task.id}"] = self.task.graded_digest
+        return Order(
+            spec=self.spec.model_copy(update={"pinned": pinned}),
+            submission=digest,
+            sandbox=self.sandbox,
+            sandbox_identity=dict(self.equipment.provider.identity()),
+            builder=self.builder,
+            groundup=__version__,
+            code=code_digest(type(self.grader).__module__),
+            use_cache=use_cache,
+        )

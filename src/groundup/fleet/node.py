@@ -1,0 +1,211 @@
+"""What a Dask worker runs: it takes an order, grades with this machine's own sandbox and caches, and answers.
+
+One worker process is one node: it opens the sandbox once, and keeps the layers and verdicts of its user's cache.
+"""
+
+import asyncio
+import atexit
+import os
+import platform
+import socket
+import tempfile
+import threading
+import traceback
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import AsyncExitStack
+from functools import cache
+from pathlib import Path
+
+from groundup.domain.errors import DiskFullError, GroundupError, InfrastructureError, UsageError
+from groundup.domain.records import Record
+from groundup.domain.version import __version__
+from groundup.episodes.attempt import Grading, full_disk_named
+from groundup.episodes.equipment import Equipment, equipment
+from groundup.episodes.loading import grading_of
+from groundup.fleet.orders import Answer, Order, named, pack_answer, unpack_tree
+from groundup.grading.deciding import code_digest
+from groundup.settings import Settings, load
+from groundup.store.verdict_cache import VerdictCache
+from groundup.suites.base import Graded, Suite, open_suite
+from groundup.trees.removal import remove_tree
+
+_WATCH_S = 1.0
+
+
+class NodeIdentity(Record):
+    """What a node is; `groundup fleet doctor` shows it."""
+
+    name: str
+    groundup: str
+    python: str
+    architecture: str
+    processors: int
+    sandbox: dict[str, str]
+    problem: str | None = None
+
+
+class _RefusedError(GroundupError):
+    """This node and the run have not the same groundup, sandbox or data."""
+
+
+class _Node:
+    """The sandbox, builder and suites of this process, used from an event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._stack = AsyncExitStack()
+        self._equipment: dict[tuple[str, str], asyncio.Task[Equipment]] = {}
+        self._suites: dict[str, Suite] = {}
+        self._settings = load()
+        threading.Thread(target=self._loop.run_forever, name="groundup-node", daemon=True).start()
+        atexit.register(self._close)
+
+    def _close(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._stack.aclose(), self._loop).result(timeout=20)
+
+    def begin(self, order: Order, archive: bytes) -> "Future[tuple[Graded, bool]]":
+        """Begin to grade; cancelling the result ends the sandboxes."""
+        return asyncio.run_coroutine_threadsafe(self._grade(order, archive), self._loop)
+
+    def identity(self, sandbox: str) -> NodeIdentity:
+        """Return what this node is; a sandbox that cannot be opened is its problem."""
+        opened = asyncio.run_coroutine_threadsafe(self._tools(sandbox, self._settings.builder), self._loop)
+        found: dict[str, str] = {}
+        problem = None
+        try:
+            found = dict(opened.result().provider.identity())
+        except (GroundupError, OSError) as error:
+            problem = str(error)
+        return NodeIdentity(
+            name=node_name(),
+            groundup=__version__,
+            python=platform.python_version(),
+            architecture=platform.machine(),
+            processors=len(os.sched_getaffinity(0)),
+            sandbox=found,
+            problem=problem,
+        )
+
+    async def _tools(self, sandbox: str, builder: str) -> Equipment:
+        key = (sandbox, builder)
+        if key not in self._equipment:
+            settings = self._settings.model_copy(update={"builder": builder})
+            self._equipment[key] = asyncio.ensure_future(self._open(sandbox, settings))
+        try:
+            return await asyncio.shield(self._equipment[key])
+        except (GroundupError, OSError):
+            self._equipment.pop(key, None)
+            raise
+
+    async def _open(self, sandbox: str, settings: Settings) -> Equipment:
+        return await self._stack.enter_async_context(equipment(sandbox, settings))
+
+    async def _grade(self, order: Order, archive: bytes) -> tuple[Graded, bool]:
+        if order.groundup != __version__:
+            raise _RefusedError(f"it has groundup {__version__}, the run groundup {order.groundup}")
+        tools = await self._tools(order.sandbox, order.builder)
+        if (identity := dict(tools.provider.identity())) != order.sandbox_identity:
+            raise _RefusedError(
+                f"its sandbox is {_shown(identity)}, the run's is {_shown(order.sandbox_identity)}"
+            )
+        if order.spec.suite not in self._suites:
+            self._suites[order.spec.suite] = open_suite(order.spec.suite, self._settings)
+        try:
+            grading = grading_of(order.spec, self._suites[order.spec.suite], tools, is_read=False)
+        except UsageError as error:
+            raise _RefusedError(str(error)) from error
+        if code_digest(type(grading.grader).__module__) != order.code:
+            raise _RefusedError("its code of the grader is not the run's, though the version is the same")
+        with full_disk_named():
+            return await self._settle(grading, order, archive)
+
+    async def _settle(self, grading: Grading, order: Order, archive: bytes) -> tuple[Graded, bool]:
+        scratch = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="groundup-node-"))
+        try:
+            tree = scratch / "submission"
+            await asyncio.to_thread(unpack_tree, archive, tree, order.submission)
+            folder = scratch / "work"
+            folder.mkdir()
+            verdicts = VerdictCache(self._settings.cache_dir / "verdicts", lambda message: None)
+            cached = verdicts if order.use_cache else None
+            return await grading.settled(order.submission, tree, order.spec.index, folder, cached)
+        finally:
+            await asyncio.to_thread(remove_tree, scratch)
+
+
+def _shown(identity: dict[str, str]) -> str:
+    return ", ".join(f"{name} {identity[name]}" for name in sorted(identity))
+
+
+@cache
+def _node() -> _Node:
+    return _Node()
+
+
+_OPENING = threading.Lock()
+
+
+def node_name() -> str:
+    """Return what people call this process: its machine, and its number there."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def identify(sandbox: str) -> str:
+    """Return the `NodeIdentity` of this worker as JSON."""
+    with _OPENING:
+        node = _node()
+    return node.identity(sandbox).model_dump_json()
+
+
+def grade(order: bytes, archive: bytes) -> bytes:
+    """Grade the submission in *archive* as *order* says; return an answer, whatever happens.
+
+    A run that no longer wants the answer ends the work.
+    """
+    with _OPENING:
+        node = _node()
+    address, is_wanted = _worker()
+    begun = node.begin(Order.model_validate_json(order), archive)
+    answer, logs = Answer(node=node_name(), address=address), {}
+    try:
+        found, cached = _awaited(begun, is_wanted)
+        answer = answer.model_copy(update={"verdict": found.verdict, "tests": found.tests, "cached": cached})
+        logs = dict(found.logs)
+    except _RefusedError as error:
+        answer = answer.model_copy(update={"refused": str(error)})
+    except DiskFullError as error:  # of one node: the others go on
+        answer = answer.model_copy(update={"error": InfrastructureError.__name__, "message": str(error)})
+    except Exception as error:  # noqa: BLE001  # the driver decides whose fault it is
+        trace = "".join(traceback.format_exception(error))[-20_000:]
+        answer = answer.model_copy(update={"error": named(error), "message": str(error), "trace": trace})
+    return pack_answer(answer, logs)
+
+
+def _awaited(begun: "Future[tuple[Graded, bool]]", is_wanted: Callable[[], bool]) -> tuple[Graded, bool]:
+    while True:
+        try:
+            return begun.result(timeout=_WATCH_S)
+        except TimeoutError:
+            if begun.done():
+                raise
+            if not is_wanted():
+                begun.cancel()
+                raise InfrastructureError("the run that asked for it is gone") from None
+
+
+def _worker() -> tuple[str, Callable[[], bool]]:
+    """Return the address of this Dask worker, and how to find out whether the scheduler still wants this task."""
+    from distributed import get_worker
+
+    try:
+        worker = get_worker()
+    except ValueError:  # called outside a worker
+        return "", lambda: True
+    key = worker.get_current_task()
+
+    def wanted() -> bool:
+        state = worker.state.tasks.get(key)
+        return state is not None and state.state not in ("cancelled", "released", "forgotten")
+
+    return worker.address, wanted

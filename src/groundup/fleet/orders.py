@@ -1,0 +1,132 @@
+"""What travels between the driver of a run and the nodes that grade for it, as bytes.
+
+An order says what shall be graded and what that was pinned with; the submission travels beside it as an archive.
+An answer is an archive of its own: the verdict, its tests and its logs. Neither is ever unpickled.
+"""
+
+import io
+import json
+import tarfile
+import zipfile
+from pathlib import Path
+
+from pydantic import Field, JsonValue, ValidationError
+
+from groundup.domain.errors import (
+    InfrastructureError,
+    MachineError,
+    NetworkError,
+    SubmissionError,
+    TaskError,
+)
+from groundup.domain.records import Record, plainly
+from groundup.domain.verdicts import TestResult, Verdict
+from groundup.episodes.records import EpisodeSpec
+from groundup.suites.base import Graded
+from groundup.trees.archives import extract_archive
+from groundup.trees.digest import tree_digest
+
+_ANSWER_BYTES = 1024**3
+_ERRORS = {
+    error.__name__: error
+    for error in (SubmissionError, TaskError, MachineError, NetworkError, InfrastructureError)
+}
+"""How a node's failure is raised again on the driver: by the first of its classes that stands here."""
+
+
+class Order(Record):
+    """One submission to grade, and what the node must have in common with the driver."""
+
+    spec: EpisodeSpec
+    submission: str = Field(description="digest of the tree")
+    sandbox: str
+    sandbox_identity: dict[str, str]
+    builder: str
+    groundup: str = Field(description="version")
+    code: str = Field(description="digest of the code that decides the verdict")
+    use_cache: bool
+
+
+class Answer(Record):
+    """What a node says of an order: a verdict, why it cannot work on such orders, or what failed."""
+
+    node: str
+    address: str = Field(default="", description="of the worker, as the scheduler knows it")
+    verdict: Verdict | None = None
+    tests: tuple[TestResult, ...] = ()
+    cached: bool = False
+    refused: str | None = Field(default=None, description="why this node grades nothing for the run")
+    error: str | None = Field(default=None, description="name of a class of errors")
+    message: str = ""
+    trace: str = ""
+
+
+def pack_tree(tree: Path) -> bytes:
+    """Return *tree* as an archive; the same tree makes the same bytes."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz", format=tarfile.PAX_FORMAT, compresslevel=1) as tar:
+        for path in sorted(tree.rglob("*")):
+            tar.add(path, str(path.relative_to(tree)), recursive=False, filter=_anonymous)
+    return buffer.getvalue()
+
+
+def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    member.mtime = 0
+    return member
+
+
+def unpack_tree(archive: bytes, destination: Path, digest: str) -> None:
+    """Write the submission in *archive* to *destination*. Raises `InfrastructureError` when it is another one."""
+    packed = destination.with_name(f"{destination.name}.tar.gz")
+    packed.write_bytes(archive)
+    try:
+        extract_archive(packed, destination)
+    except SubmissionError as error:
+        raise InfrastructureError(f"a submission was damaged on its way: {error}") from error
+    finally:
+        packed.unlink()
+    if tree_digest(destination).digest != digest:
+        raise InfrastructureError("a submission was changed on its way: its digest is another one")
+
+
+def pack_answer(answer: Answer, logs: dict[str, bytes]) -> bytes:
+    """Return *answer* with its logs as one archive."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
+        packed.writestr("answer.json", answer.model_dump_json())
+        packed.writestr("logs.json", json.dumps({str(number): name for number, name in enumerate(logs)}))
+        for number, content in enumerate(logs.values()):
+            packed.writestr(f"logs/{number}", content)
+    return buffer.getvalue()
+
+
+def read_answer(data: bytes) -> tuple[Answer, dict[str, bytes]]:
+    """Return what `pack_answer` packed. Raises `InfrastructureError` for anything else."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as packed:
+            if sum(entry.file_size for entry in packed.infolist()) > _ANSWER_BYTES:
+                raise InfrastructureError("a node's answer is larger than 1 GiB")
+            answer = Answer.model_validate_json(packed.read("answer.json"))
+            names: dict[str, JsonValue] = json.loads(packed.read("logs.json"))
+            return answer, {str(name): packed.read(f"logs/{number}") for number, name in names.items()}
+    except ValidationError as error:
+        raise InfrastructureError(f"a node's answer cannot be read: {plainly(error.errors()[0])}") from error
+    except (zipfile.BadZipFile, KeyError, ValueError, AttributeError) as error:
+        raise InfrastructureError(f"a node's answer cannot be read: {error}") from error
+
+
+def graded_by(answer: Answer, logs: dict[str, bytes]) -> Graded:
+    """Return the verdict of *answer*, or raise what failed on the node, as the class that it was there."""
+    if answer.verdict is not None:
+        return Graded(verdict=answer.verdict, tests=answer.tests, logs=logs)
+    message = f"{answer.message} (on the node {answer.node})"
+    if answer.error in _ERRORS:
+        raise _ERRORS[answer.error](message)
+    raise RuntimeError(f"{answer.error}: {message}\n{answer.trace}")
+
+
+def named(error: BaseException) -> str:
+    """Return the name by which the driver raises *error* again."""
+    return next((kind.__name__ for kind in type(error).__mro__ if kind.__name__ in _ERRORS), type(error).__name__)

@@ -1,0 +1,1 @@
+"""Tests of grading on other machines."""

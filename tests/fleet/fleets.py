@@ -1,0 +1,64 @@
+"""Fleets for tests: the real command as a process, with nodes on this machine."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.patience import patient
+
+ROOT = Path(__file__).parents[2]
+
+
+class RunningFleet:
+    """A `groundup fleet up` that goes on."""
+
+    def __init__(self, process: "subprocess.Popen[str]", file: Path, log: Path) -> None:
+        self.process = process
+        self.file = file
+        self.log = log
+
+    def said(self, text: str, times: int = 1) -> None:
+        """Wait until it has printed *text* so many times."""
+        until = time.monotonic() + patient(120)
+        while self.log.read_text().count(text) < times:
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < until, self.log.read_text()
+            time.sleep(0.05)
+
+    def nodes(self) -> list[int]:
+        """Return the process numbers of the nodes that joined, in that order."""
+        lines = [line for line in self.log.read_text().splitlines() if " joined " in line]
+        return [int(line.split()[1].rpartition(":")[2]) for line in lines]
+
+
+@contextmanager
+def fleet_of(
+    *arguments: str, folder: Path, nodes: int, environment: Mapping[str, str] | None = None
+) -> Iterator[RunningFleet]:
+    """Yield a fleet that has so many nodes; it is ended afterwards, as ^C ends it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file, log = folder / "fleet.json", folder / "fleet.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "groundup", "fleet", "up", "--address-file", str(file), *arguments],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, "GROUNDUP_CACHE_DIR": str(folder / "cache"), **(environment or {})},
+        )
+        fleet = RunningFleet(process, file, log)
+        try:
+            fleet.said(" joined ", nodes)
+            yield fleet
+        finally:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(patient(60))
+            finally:
+                process.kill()

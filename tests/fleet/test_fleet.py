@@ -1,0 +1,190 @@
+"""Runs on fleets of real nodes: the same folder as on one machine, whatever dies on the way."""
+
+import json
+import os
+import signal
+import socket
+import ssl
+import stat
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from groundup.domain.errors import MachineError, UsageError
+from groundup.fleet.addresses import FleetAddress, read_address
+from groundup.fleet.nodes import NodeSize, slurm_nodes, ssh_nodes
+from groundup.runs import api
+from groundup.runs.plan import RunOptions
+from groundup.runs.progress import Warned
+from groundup.settings import Settings
+from groundup.store.folder import RunFolder
+from groundup.store.records import Predictions
+from tests.fleet.fleets import RunningFleet, fleet_of
+from tests.runs.configurations import BUILDER, Recorder, evaluation, oracle
+from tests.runs.conftest import predict, settings
+
+__all__ = ["predict", "settings"]
+Predict = Callable[[Mapping[str, str]], Predictions]
+TIMES = ("started_at", "finished_at", "timings_s")
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningFleet]:
+    """Two nodes of one slot each, with keys and a cache for each."""
+    folder = tmp_path_factory.mktemp("fleet")
+    with fleet_of("--local", "2", "--slots", "1", "--caches", str(folder / "c"), folder=folder, nodes=2) as made:
+        yield made
+
+
+def on(fleet: RunningFleet, **options: Any) -> RunOptions:
+    """Return options of a run on *fleet*."""
+    usual = {"retry_delay_s": 0, "use_cache": False, "workers": str(fleet.file)}
+    return RunOptions.model_validate({**usual, **options})
+
+
+def untimed(folder: Path) -> list[object]:
+    """Return the verdict lines of a run, in the order of attempts, without times."""
+
+    def without(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: without(one) for key, one in value.items() if key not in TIMES}
+        return value
+
+    lines = [without(json.loads(line)) for line in (folder / "verdicts.jsonl").read_text().splitlines()]
+    return sorted(lines, key=lambda line: str(line["attempt"]))
+
+
+def files(folder: Path) -> list[str]:
+    """Return the paths in a run's folder."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.name != ".lock")
+
+
+def test_a_run_on_a_fleet_leaves_the_folder_that_a_local_run_leaves(
+    fleet: RunningFleet, settings: Settings
+) -> None:
+    """Verdict lines, evidence and submissions, but for times."""
+    configuration = oracle("tests.runs.toy:create")
+    here = api.run(configuration, RunOptions(jobs=2, use_cache=False), settings, run_id="here")
+    there = api.run(configuration, on(fleet), settings, run_id="there")
+    assert (here.exit_code, there.exit_code) == (0, 0)
+    assert untimed(here.folder) == untimed(there.folder)
+    assert files(here.folder) == files(there.folder)
+
+
+def test_errors_on_nodes_are_blamed_as_they_are_here(
+    fleet: RunningFleet, settings: Settings, predict: Predict
+) -> None:
+    """A submission's fault is a zero; the machine's and the task's are owed."""
+    predictions = predict({"task-0000": "submission", "task-0001": "infrastructure", "task-0002": "task"})
+    configuration = evaluation(predictions, "tests.runs.toy:create")
+    result = api.run(configuration, on(fleet, retries=0), settings, run_id="blamed")
+    latest = {str(key): line for key, line in RunFolder(result.folder).latest().items()}
+    verdicts = {name: latest[f"{name}/0"].verdict for name in ("task-0000", "task-0001", "task-0002")}
+    assert [verdict and verdict.status.value for verdict in verdicts.values()] == [
+        "graded",
+        "infrastructure",
+        "infrastructure",
+    ]
+    assert result.exit_code == 3
+
+
+def test_a_large_submission_arrives(fleet: RunningFleet, settings: Settings, predict: Predict) -> None:
+    """It goes to a node directly, past the scheduler."""
+    predictions = predict({"task-0000": "sleep 0", "task-0001": "sleep 0"})
+    (Path(predictions.path) / "task-0000" / "blob").write_bytes(os.urandom(3_000_000))
+    result = api.run(evaluation(predictions), on(fleet), settings, run_id="large")
+    assert result.exit_code == 0
+
+
+def test_a_killed_node_loses_nothing_and_another_joins(
+    settings: Settings, predict: Predict, tmp_path: Path
+) -> None:
+    """What it did is done again, elsewhere; each attempt has one verdict."""
+    behaviours = {f"task-{number:04}": "sleep 1" for number in range(12)}
+    configuration = evaluation(predict(behaviours), "tests.runs.toy:create")
+    with fleet_of("--local", "2", "--slots", "2", folder=tmp_path / "fleet", nodes=2) as fleet:
+        first = fleet.nodes()[0]
+
+        def kill() -> None:
+            time.sleep(1.5)
+            os.kill(first, signal.SIGKILL)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        recorder = Recorder()
+        result = api.run(configuration, on(fleet, retries=3), settings, run_id="killed", progress=recorder)
+        killer.join()
+        fleet.said(" joined ", 3)
+    lines = [line for line in RunFolder(result.folder).lines() if line.settles and line.verdict]
+    assert sorted(line.attempt.task for line in lines) == sorted(behaviours)
+    assert any("was lost" in event.message for event in recorder.events if isinstance(event, Warned))
+
+
+def test_a_run_without_a_scheduler_is_refused_in_one_sentence(settings: Settings) -> None:
+    """Nothing listens there; the folder stays and can be resumed."""
+    options = RunOptions(workers="tcp://127.0.0.1:1", retry_delay_s=0)
+    with pytest.raises(MachineError, match=r"no Dask scheduler answers at tcp://127.0.0.1:1"):
+        api.run(oracle(), options, settings, run_id="nowhere")
+
+
+def test_the_file_with_keys_is_its_owners_alone_and_goes_with_the_fleet(tmp_path: Path) -> None:
+    """Who has the keys can run code on every node."""
+    with fleet_of("--local", "1", "--slots", "1", folder=tmp_path, nodes=1) as fleet:
+        assert stat.S_IMODE(fleet.file.stat().st_mode) == 0o600
+        address = read_address(str(fleet.file))
+        assert address.scheduler.startswith("tls://")
+        assert not address.is_open
+        options = RunOptions(workers=address.scheduler, retry_delay_s=0)
+        settings = Settings(cache_dir=tmp_path / "c", output=tmp_path / "runs", builder=BUILDER)
+        with pytest.raises(UsageError, match="takes keys"):
+            api.run(oracle(), options, settings, run_id="none")
+        with socket.create_connection(
+            (urlsplit(address.scheduler).hostname, urlsplit(address.scheduler).port)
+        ) as bare:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            with pytest.raises(ssl.SSLError), context.wrap_socket(bare) as wrapped:
+                wrapped.recv(1)
+    assert not fleet.file.exists()
+
+
+def test_addresses_that_are_none_are_named(tmp_path: Path) -> None:
+    """A missing file, and one that holds something else."""
+    with pytest.raises(UsageError, match="neither an address such as"):
+        read_address(str(tmp_path / "absent"))
+    (tmp_path / "wrong").write_text("{}")
+    with pytest.raises(UsageError, match="the address file"):
+        read_address(str(tmp_path / "wrong"))
+    assert read_address("tcp://host:1") == FleetAddress(scheduler="tcp://host:1")
+
+
+def test_other_machines_get_the_address_on_standard_input() -> None:
+    """No key stands in a command line, where every user could read it."""
+    (alpha,) = ssh_nodes(["alpha"], NodeSize(4, 0), "/opt/a b/groundup")
+    assert alpha.argv[-2:] == ("alpha", "'/opt/a b/groundup' fleet join - --slots 4")
+    (slurm,) = slurm_nodes(3, NodeSize(4, 8000), "groundup", ["--partition=long"])
+    assert slurm.argv[0] == "srun"
+    assert {"--ntasks=3", "--mem=8000M", "--partition=long"} <= set(slurm.argv)
+
+
+def test_a_node_over_ssh_joins_and_works(settings: Settings, tmp_path: Path) -> None:
+    """The user's `ssh` decides how a host is reached; here it stands for one that runs the command at once."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    ssh = programs / "ssh"
+    ssh.write_text('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nexec sh -c "$3"\n')
+    ssh.chmod(0o755)
+    program = programs / "groundup"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m groundup "$@"\n')
+    program.chmod(0o755)
+    path = f"{programs}:{os.environ['PATH']}"
+    arguments = ("--ssh", "alpha", "--slots", "1", "--program", str(program))
+    with fleet_of(*arguments, folder=tmp_path / "fleet", nodes=1, environment={"PATH": path}) as fleet:
+        result = api.run(oracle(), on(fleet), settings, run_id="ssh")
+    assert result.exit_code == 0
