@@ -12,9 +12,11 @@ import pytest
 
 from groundup.api.reports import write_plots, write_report
 from groundup.domain.errors import UsageError
+from groundup.domain.verdicts import Score
 from groundup.reports.formats import FORMS, ShownReport
 from groundup.reports.plots import as_png, plots_of
-from groundup.reports.summary import report_of
+from groundup.reports.summary import report_of, report_run, side_by_side
+from groundup.suites.base import Summary
 from tests.needs import lack
 from tests.reports.made import Word, run_of
 
@@ -110,6 +112,24 @@ def test_without_that_program_there_is_no_picture_of_pixels(monkeypatch: pytest.
     """And no failure."""
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     assert [as_png(plot) for plot in plots_of(report())] == [None] * 4
+
+
+def test_tables_by_band_become_plots() -> None:
+    """F1 of each run by number of dependencies, as in DI-Bench's paper; other tables do not."""
+    scores = {"1-5": {"F1": Score(numerator=3, denominator=4)}, ">=51": {"F1": Score(numerator=0, denominator=0)}}
+    tables = (
+        Summary(headline="By number of dependencies", scores=scores),
+        Summary(headline="Executability", scores=scores),
+    )
+    runs = [report_run(*run_of(name, BASE)).model_copy(update={"summaries": tables}) for name in ("base", "other")]
+    plots = {plot.name: plot for plot in plots_of(side_by_side(runs))}
+    assert "by-number-of-dependencies" in plots
+    assert "executability" not in plots
+    picture = plots["by-number-of-dependencies"]
+    assert picture.title == "F1: by number of dependencies"
+    assert "other, 1-5: F1 75.0 %" in picture.svg
+    assert "51: F1" not in picture.svg
+    assert ElementTree.fromstring(picture.svg) is not None
 
 
 def test_rows_of_csv_are_those_of_the_report() -> None:

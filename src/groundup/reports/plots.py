@@ -12,12 +12,14 @@ from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.reports.document import AttemptRow, Report, RunReport
 from groundup.reports.views import between, percent
+from groundup.suites.base import Summary
 
 WIDTH = 760
 _LABELS = 190
 _ROW = 30
 _TASKS_SHOWN = 150
 _RUNS_LABELLED = 12
+_BANDED_RUNS = 8
 _LABEL_LENGTH = 23
 _STYLE = """
 svg{font:13px system-ui,sans-serif;--ink:#1a1a19;--soft:#6b6a66;--line:#dddcd6;--mark:#2a6fbb;--ground:#fcfcfb;
@@ -59,6 +61,38 @@ def plots_of(report: Report) -> Iterator[Plot]:
     costs = [run for run in runs if run.effort and run.effort.cost_usd is not None]
     if len(costs) > 1:
         yield _costs(costs)
+    for headline in dict.fromkeys(one.headline for run in report.runs for one in _banded(run)):
+        yield _bands(headline, [run for run in report.runs if any(_banded(run))][:_BANDED_RUNS])
+
+
+def _banded(run: RunReport) -> Iterator[Summary]:
+    """Yield a suite's tables of F1 by bands, such as DI-Bench's by number of dependencies and by size."""
+    for one in run.summaries:
+        if one.headline.startswith("By ") and any("F1" in scores for scores in one.scores.values()):
+            yield one
+
+
+def _bands(headline: str, runs: Sequence[RunReport]) -> Plot:
+    """Return F1 by band, a bar for each run."""
+    found = {run.run_id: one.scores for run in runs for one in _banded(run) if one.headline == headline}
+    names = list(dict.fromkeys(name for scores in found.values() for name in scores))
+    parts, right, y = [], WIDTH - 70, 12.0 + 20 * len(found)
+    for number, run in enumerate(found):
+        parts += [
+            _rect(_LABELS, 4 + 20 * number, 12, 12, f"s{number}"),
+            _text(_LABELS + 18, 15 + 20 * number, run),
+        ]
+    for name in names:
+        parts.append(_label(_LABELS - 10, y + 7 * len(found) + 4, name))
+        for number, (run, scores) in enumerate(found.items()):
+            value = scores[name]["F1"].value if "F1" in scores.get(name, {}) else None
+            if value is not None:
+                words = f"{run}, {name}: F1 {percent(value)}"
+                parts.append(_rect(_LABELS, y, value * (right - _LABELS), 12, f"s{number}", words))
+                parts.append(_text(_LABELS + value * (right - _LABELS) + 6, y + 11, percent(value), "soft"))
+            y += 14
+        y += 10
+    return _picture(headline.lower().replace(" ", "-"), f"F1: {headline[0].lower()}{headline[1:]}", y, parts)
 
 
 def as_png(plot: Plot) -> bytes | None:
