@@ -17,9 +17,8 @@ import pytest
 from groundup.domain.errors import NoSandboxesError, SandboxError
 from groundup.harnesses.runtime import build_base
 from groundup.sandbox.composition import INSIDE, PYTHON
-from groundup.sandbox.containers.engine import DOCKER, LABEL, PODMAN, Engine
+from groundup.sandbox.containers.engine import DOCKER, LABEL, PODMAN, Engine, stale_containers
 from groundup.sandbox.containers.layout import EMPTY, own_image
-from groundup.sandbox.containers.leftovers import stale_containers
 from groundup.sandbox.containers.provider import ContainerProvider
 from groundup.sandbox.host_state import HostState
 from groundup.sandbox.protocol import SandboxSpec

@@ -177,7 +177,7 @@ async def test_equal_calls_are_made_twice(client: Client, house: House) -> None:
 @pytest.mark.parametrize("text", ["   " * 7000, "x " * 8000, "日本 \U0001f600 \u2028 \r\n\t" * 500, " " * 16000])
 def test_no_text_is_damaged_on_the_way(text: str) -> None:
     """White space at a chunk's start, long texts and other alphabets arrive as they were; lines stay short."""
-    from groundup.serving.events import answer_events
+    from groundup.serving.ors import answer_events
 
     stream = b"".join(answer_events({"text": text}))
     assert max(map(len, stream.splitlines())) < 64 * 1024
@@ -186,7 +186,7 @@ def test_no_text_is_damaged_on_the_way(text: str) -> None:
 
 async def test_a_waiting_call_is_not_silent(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Comments come while a call runs."""
-    monkeypatch.setattr("groundup.serving.events.COMMENT_S", 0.05)
+    monkeypatch.setattr("groundup.serving.ors.COMMENT_S", 0.05)
     sid = await client.create()
     await client.bash(sid, "behave sleep 0.3")
     assert ": working\n\n" in (await client.post("/call", {"name": "submit", "input": {}}, sid)).text

@@ -125,10 +125,10 @@ async def _build_of_several(task: str, target: Path, order: _Order) -> int:
     """Build one of several: what goes wrong with it ends no other."""
     from groundup.cli.console import say
     from groundup.domain.errors import GroundupError
-    from groundup.suites.nl2repobench.recipe import parse_recipe
+    from groundup.suites.nl2repobench.recipe import read_recipe
 
     try:
-        if target.is_file() and parse_recipe(_read(target), str(target)).frozen is not None:
+        if target.is_file() and read_recipe(target).frozen is not None:
             say(f"{task}: {target} is finished")
             return 0
         return await _build_one(task, target, order, f"{task}: ")
@@ -163,11 +163,11 @@ async def _made(task: str, order: _Order, prefix: str) -> "Recipe":
     from groundup.episodes.equipment import opened_bench
     from groundup.suites.nl2repobench.maker import build as making
     from groundup.suites.nl2repobench.maker.decisions import TaskDecision, decisions
-    from groundup.suites.nl2repobench.recipe import parse_recipe
+    from groundup.suites.nl2repobench.recipe import read_recipe
 
     async with opened_bench(order.settings) as bench, _reminding(prefix) as tell:
         if order.draft is not None:
-            begun = parse_recipe(_read(order.draft), str(order.draft))
+            begun = read_recipe(order.draft)
             return await making.finish(begun, bench, tell, may_repair=False)
         data = _published(order.from_data, order.settings)
         published = next((one for one in data.tasks if one.id == task), None)
@@ -362,9 +362,9 @@ def table(
 ) -> int:
     """Print all recipes in Markdown: counts, reasons, oracle scores, and what is missing."""
     from groundup.store.folder import RunFolder
-    from groundup.suites.nl2repobench import table as tables
     from groundup.suites.nl2repobench.maker.decisions import decisions
     from groundup.suites.nl2repobench.recipe import shipped_recipes
+    from groundup.suites.nl2repobench.table import COLUMNS, markdown, not_whole, rows, seen, standing
 
     recipes, decided = shipped_recipes(), decisions()
     verdicts = [
@@ -373,9 +373,9 @@ def table(
         for key, line in RunFolder(run).latest().items()
         if line.verdict is not None
     ]
-    typer.echo(tables.standing(recipes, decided) + "\n")
-    typer.echo(tables.markdown(tables.COLUMNS, tables.rows(recipes, tables.seen(verdicts))))
-    typer.echo(tables.markdown(("task", "why it is not whole"), tables.not_whole(recipes, decided)), nl=False)
+    typer.echo(standing(recipes, decided) + "\n")
+    typer.echo(markdown(COLUMNS, rows(recipes, seen(verdicts))))
+    typer.echo(markdown(("task", "why it is not whole"), not_whole(recipes, decided)), nl=False)
     return 0
 
 
@@ -425,26 +425,14 @@ def _published(from_data: Path | None, settings: "Settings") -> "PublishedData":
 def _recipe(name: str) -> "Recipe":
     from groundup.domain.errors import UsageError
     from groundup.domain.names import unknown
-    from groundup.suites.nl2repobench.recipe import parse_recipe, shipped_recipes
+    from groundup.suites.nl2repobench.recipe import read_recipe, shipped_recipes
 
     if name.endswith(".toml"):
-        return parse_recipe(_read(Path(name)), name)
+        return read_recipe(Path(name))
     shipped = shipped_recipes()
     if name not in shipped:
         raise UsageError(unknown("recipe", name, shipped))
     return shipped[name]
-
-
-def _read(path: Path) -> str:
-    from groundup.domain.errors import UsageError
-    from groundup.trees.walking import read_regular
-
-    try:
-        return read_regular(path).decode()
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}; name a recipe") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 (byte {error.start + 1}); name a recipe") from error
 
 
 def _counts(given: list[str]) -> dict[str, int]:

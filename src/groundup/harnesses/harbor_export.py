@@ -25,9 +25,9 @@ from groundup.episodes.attempt import Grading
 from groundup.episodes.episode import Episode
 from groundup.episodes.equipment import Equipment
 from groundup.episodes.records import EpisodeSpec, MemorySink
-from groundup.harnesses import verifier
 from groundup.harnesses.images import Image, ImageLayer, ImageStore, LayerFiles, tagged
 from groundup.harnesses.runtime import add_groundup, add_system
+from groundup.harnesses.verifier import JOB, ORIGINAL, PRIVATE, SCRIPT, VerifierJob
 from groundup.runs.plan import RunPlan
 from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxSpec
 from groundup.suites.base import Suite
@@ -102,7 +102,7 @@ class HarborExport:
                 "verifier": await in_thread(lambda: self._written(graders, task, "verifier", folder / "tests")),
             }
             references = {role: self._reference(task, role, digest) for role, digest in digests.items()}
-            (folder / "tests" / "test.sh").write_text(verifier.SCRIPT, encoding="utf-8")
+            (folder / "tests" / "test.sh").write_text(SCRIPT, encoding="utf-8")
             (folder / "tests" / "test.sh").chmod(0o755)
             instruction = _INSTRUCTION.format(instruction=(task.instruction or "").rstrip(), tools=told.sentence)
             (folder / "instruction.md").write_text(instruction, encoding="utf-8")
@@ -163,20 +163,20 @@ class HarborExport:
         builder, (request, source) = self.tools.builder, needs
         environment, original = await builder.python(request), await builder.source(source)
         held = BakedLayers().with_environment(request, environment)
-        held = held.with_source(source, original, Path(verifier.ORIGINAL))
-        job = verifier.VerifierJob(
+        held = held.with_source(source, original, Path(ORIGINAL))
+        job = VerifierJob(
             suite=self.plan.configuration.suite, task=grading.task, grader=grading.grader.name, held=held
         )
         return await in_thread(lambda: self._graders_layers(environment, original.path, job, room))
 
     def _graders_layers(
-        self, environment: PythonEnvironment, original: Path, job: "verifier.VerifierJob", room: Path
+        self, environment: PythonEnvironment, original: Path, job: VerifierJob, room: Path
     ) -> Image:
         top = LayerFiles()
-        top.folder(verifier.PRIVATE, 0o700)
-        top.text(verifier.JOB, job.model_dump_json())
-        top.tree(original, verifier.ORIGINAL)
-        top.text("/tests/test.sh", verifier.SCRIPT, 0o755)
+        top.folder(PRIVATE, 0o700)
+        top.text(JOB, job.model_dump_json())
+        top.tree(original, ORIGINAL)
+        top.text("/tests/test.sh", SCRIPT, 0o755)
         mounted = self._mounted(environment.mounts, top, room)
         layers = [*self._system().layers, self._runtime(), *mounted, self.store.layer(top)]
         return Image(layers, {"PATH": ":".join(_PATH), "LANG": "C.UTF-8"})

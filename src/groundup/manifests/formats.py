@@ -10,7 +10,7 @@ from groundup.manifests.csharp.nuget import Nuspec, PackagesConfig
 from groundup.manifests.javascript.package_json import PackageJson
 from groundup.manifests.javascript.pnpm_workspace import PnpmWorkspace
 from groundup.manifests.python.environment_yml import EnvironmentYml
-from groundup.manifests.python.pipfile import Pipfile
+from groundup.manifests.python.poetry import Pipfile
 from groundup.manifests.python.pyproject import Pyproject
 from groundup.manifests.python.requirements_txt import RequirementsTxt
 from groundup.manifests.python.setup_cfg import SetupCfg

@@ -10,7 +10,7 @@ from typing import Literal
 
 from groundup.domain.records import Record
 from groundup.environments.layers import layer_store
-from groundup.sandbox.containers.leftovers import stale_containers
+from groundup.sandbox.containers.engine import stale_containers
 from groundup.sandbox.host_state import clean_stale_state, stale_state
 from groundup.settings import Settings
 from groundup.store.folder import is_held

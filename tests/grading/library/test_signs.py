@@ -2,9 +2,9 @@
 
 import pytest
 
+from groundup.grading.library.decision import NONE, as_fact, signs_of
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Observations, Result, RunnerReport, parse_report
-from groundup.grading.library.signs import NONE, as_fact, signs_of
 from groundup.sandbox.protocol import CommandResult, Ending
 
 DONE = CommandResult(ending=Ending.EXITED, exit_code=0, stdout=b"", stderr=b"", duration_s=1.0)

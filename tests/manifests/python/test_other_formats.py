@@ -3,7 +3,7 @@
 import pytest
 
 from groundup.manifests.python.environment_yml import CONDA, EnvironmentYml
-from groundup.manifests.python.pipfile import Pipfile
+from groundup.manifests.python.poetry import Pipfile
 from groundup.manifests.python.setup_cfg import SetupCfg
 from groundup.manifests.records import Dependency, DependencyKind, ManifestError
 from groundup.manifests.sections import ManifestFormat

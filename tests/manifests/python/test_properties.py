@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from packaging.requirements import Requirement
 
 from groundup.manifests.python.environment_yml import EnvironmentYml
-from groundup.manifests.python.pipfile import Pipfile
+from groundup.manifests.python.poetry import Pipfile
 from groundup.manifests.python.pyproject import Pyproject
 from groundup.manifests.python.requirement import normalised, parse_requirement, render_requirement
 from groundup.manifests.python.requirements_txt import RequirementsTxt

@@ -22,9 +22,9 @@ from groundup.grading.bench import Bench
 from groundup.grading.java.hidden import named_tests, sources
 from groundup.grading.java.installing import JavaInstalled
 from groundup.grading.java.running import CompiledTests, JavaReport, compile_tests, run_compiled, runner_source
+from groundup.grading.library.decision import as_fact
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.library.signs import as_fact
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.testing import TestRun, middle_cut
 from groundup.sandbox.protocol import CommandResult, Ending

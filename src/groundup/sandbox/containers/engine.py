@@ -1,6 +1,8 @@
 """Talking to Docker, or to Podman by its socket that speaks Docker's language: images, containers, and errors.
 
 One library, docker-py, serves both. It blocks, so every call runs in a thread.
+
+Leftovers are containers that were made and, because groundup was killed in that moment, never started.
 """
 
 import asyncio
@@ -16,6 +18,7 @@ from typing import Any, TypeVar
 
 from groundup.configuration import environment
 from groundup.domain.errors import NoSandboxesError, SandboxError, UsageError
+from groundup.sandbox.host_state import is_abandoned
 
 _T = TypeVar("_T")
 _CALL_S, _LAST_WORDS_S = 300, 20
@@ -251,3 +254,24 @@ def _remove(client: Any, container: str) -> None:
 def _not_there(name: str, reason: object) -> str:
     text = " ".join(str(reason).split())
     return f"the image {name} is not here and cannot be pulled ({text}); check its name, or load it from a file"
+
+
+def stale_containers(*, remove: bool = False) -> list[str]:
+    """Return such containers of all engines that answer, as `engine/id`; *remove* them if wished."""
+    return asyncio.run(_stale(remove))
+
+
+async def _stale(remove: bool) -> list[str]:
+    found = []
+    for engine in Engine.here():
+        try:
+            for container, state in (await engine.ours()).items():
+                if is_abandoned(Path(state)):
+                    found.append(f"{engine.kind.name}/{container[:12]}")
+                    if remove:
+                        await engine.remove(container)
+        except SandboxError:  # it stopped meanwhile: what it has is looked at the next time
+            continue
+        finally:
+            engine.close()
+    return found

@@ -13,7 +13,7 @@ from groundup.domain.verdicts import Verdict
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.library.canary import draw_canaries
-from groundup.grading.library.decision import Decision
+from groundup.grading.library.decision import FACT, NONE, Decision, as_fact
 from groundup.grading.library.execution import LeftOut, Overlay, run_to_the_end
 from groundup.grading.library.expectations import SourceEdit
 from groundup.grading.library.fresh import (
@@ -30,7 +30,6 @@ from groundup.grading.library.fresh import (
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.passes import passing_tests, suite_of
 from groundup.grading.library.report import Result
-from groundup.grading.library.signs import FACT, NONE, as_fact
 from groundup.grading.library.twin import HiddenSuite, applied
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Recipe

@@ -10,16 +10,18 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from groundup.domain.errors import TaskError
+from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import Name
 from groundup.domain.records import Record, plainly
 from groundup.environments.requests import AnySource, GitSource, PythonRequest, SourceRequest
 from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
 from groundup.suites.nl2repobench.listing import SUFFIX, RecipeHead, label
+from groundup.trees.walking import read_regular
 
 Pin = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9._+!-]*$")]
 Hash = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
@@ -226,6 +228,17 @@ def expected_seconds(recipe: Recipe | None) -> float:
 _SEPARATOR = "::"
 _KINDS = ("sdist", "git")
 """Of sources: which of them it is stands in a place of an error, and not in the file."""
+
+
+def read_recipe(path: Path) -> Recipe:
+    """Return the recipe in a file. Raises `UsageError` where it is unreadable, and as `parse_recipe` does."""
+    try:
+        text = read_regular(path).decode()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}; name a recipe") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 (byte {error.start + 1}); name a recipe") from error
+    return parse_recipe(text, str(path))
 
 
 def parse_recipe(text: str, origin: str) -> Recipe:

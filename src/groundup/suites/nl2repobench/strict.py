@@ -19,10 +19,9 @@ from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.library import observer_source, runner_source
 from groundup.grading.library.canary import draw_canaries
-from groundup.grading.library.decision import decide
+from groundup.grading.library.decision import FACT, as_fact, decide, signs_of
 from groundup.grading.library.execution import Execution, logs_of, sandbox_spec, top_level_modules
 from groundup.grading.library.passes import TwinOutcome, confirmed, run_passes, suite_of, twin_logs
-from groundup.grading.library.signs import FACT, as_fact, signs_of
 from groundup.grading.library.staging import stage
 from groundup.grading.library.trace import TraceOutcome, TraceRecord, trace_of, traced
 from groundup.sandbox.protocol import SandboxSpec

@@ -15,8 +15,8 @@ from groundup.domain.verdicts import Verdict
 from groundup.grading.bench import Bench
 from groundup.settings import Settings
 from groundup.suites.base import Auditor, DataSource, Grader, Needs, Suite, Summary
-from groundup.suites.nl2repobench import listing
 from groundup.suites.nl2repobench.fingerprints import shipped_fingerprint
+from groundup.suites.nl2repobench.listing import COLUMNS, DEFAULT_DATA_VERSION, VERSION, row
 from groundup.suites.nl2repobench.published import (
     Nl2RepoBenchData,
     PublishedData,
@@ -45,7 +45,7 @@ class Nl2RepoBench(Suite):
     """The suite: tasks from recipes, specifications from the published data."""
 
     name = NAME
-    version = listing.VERSION
+    version = VERSION
     description = "Python libraries written from a specification, judged by the original's hidden tests"
     default_grader = "strict"
 
@@ -61,7 +61,7 @@ class Nl2RepoBench(Suite):
         self._recipes = recipes
         self._official_installs: Installs = official_installs
         self._published = {} if published is None else {task.id: task for task in published.tasks}
-        self._data_version = listing.DEFAULT_DATA_VERSION if published is None else published.version
+        self._data_version = DEFAULT_DATA_VERSION if published is None else published.version
 
     @override
     def tasks(self) -> Sequence[Task]:
@@ -136,7 +136,7 @@ class Nl2RepoBench(Suite):
     @override
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
         """Return a row per task: what is at hand, and what is counted. "-": not known."""
-        return listing.COLUMNS, [self._row(name) for name in self._names()]
+        return COLUMNS, [self._row(name) for name in self._names()]
 
     def _names(self) -> list[str]:
         return sorted(self._recipes.keys() | self._published.keys())
@@ -148,7 +148,7 @@ class Nl2RepoBench(Suite):
         recipe, published = self._recipes.get(name), self._published.get(name)
         has_specification = published is not None and published.specification is not None
         summary = None if recipe is None else recipe.summary()
-        return listing.row(name, summary, self._declared(name), has_specification=has_specification)
+        return row(name, summary, self._declared(name), has_specification=has_specification)
 
     def _task(self, name: str) -> Task:
         recipe, published = self._recipes.get(name), self._published.get(name)

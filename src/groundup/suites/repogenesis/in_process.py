@@ -9,12 +9,11 @@ from pathlib import Path, PurePosixPath
 from groundup.domain.errors import TaskError
 from groundup.domain.verdicts import Reason, Stage, Status
 from groundup.grading.bench import Bench
-from groundup.grading.library.decision import Decision, decide
+from groundup.grading.library.decision import Decision, as_fact, decide, signs_of
 from groundup.grading.library.execution import Execution, logs_of
 from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
 from groundup.grading.library.passes import confirmed, run_passes, suite_of
 from groundup.grading.library.report import Result
-from groundup.grading.library.signs import as_fact, signs_of
 from groundup.grading.library.twin import function_of
 from groundup.grading.services.install import install_declared
 from groundup.grading.services.records import Lifecycle
