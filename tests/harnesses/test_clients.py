@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -96,7 +95,7 @@ async def test_inspect_plays_with_its_own_command(tmp_path: Path) -> None:
     needs_data()
     python = installed(tmp_path / "venv", ["inspect-ai", "openai", "-e", str(ROOT)], sys.executable)
     for command, expected in ((f"echo {original(tmp_path)} | base64 -d | tar xz", 1.0), ("true", 0.0)):
-        script = [("bash", {"cmd": command, "command": command}), ("submit", {"answer": "done"})]
+        script = [("bash", {"command": command}), ("submit", {"answer": "done"})]
         asked = ("groundup/groundup", "-T", "tasks=jsonlines")
         header = await evaluated(python, asked, script, tmp_path / f"logs-{expected}", settings_of(tmp_path))
         assert header["results"]["scores"][0]["metrics"]["mean"]["value"] == expected
@@ -110,7 +109,7 @@ async def test_the_pages_example_for_inspect_works(tmp_path: Path) -> None:
     (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     assert len(example.splitlines()) <= 20
     (tmp_path / "kernel.py").write_text(example)
-    script = [("bash", {"cmd": "ls /.groundup", "command": "ls /.groundup"})]
+    script = [("bash", {"command": "ls /.groundup"})]
     asked = (str(tmp_path / "kernel.py"),)
     header = await evaluated(python, asked, script, tmp_path / "logs", settings_of(tmp_path))
     assert header["status"] == "success"
@@ -122,11 +121,10 @@ async def evaluated(
     """Let Inspect evaluate a scripted model and return the head of its log."""
     async with endpoint(script) as url:
         model = ("--model", "openai-api/scripted/scripted", "--model-base-url", url, "-M", "api_key=none")
-        shown = ("--display", "none", "--log-dir", str(logs))
+        shown = ("--display", "none", "--log-format", "json", "--log-dir", str(logs))
         await run(python, "-m", "inspect_ai", "eval", *asked, *model, *shown, **variables)
-    (log,) = logs.glob("*.eval")
-    with zipfile.ZipFile(log) as packed:
-        header: dict[str, Any] = json.loads(packed.read("header.json"))
+    (log,) = logs.glob("*.json")
+    header: dict[str, Any] = json.loads(log.read_text())
     return header
 
 

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from starlette.applications import Starlette
 
-from tests.serving.house import House, job_in, opened
+from groundup.serving.http import Gate
+from groundup.serving.nemo_gym import NemoGym
+from tests.serving.house import Client, House, job_in, opened, until
 
 
 @pytest.fixture
@@ -52,3 +55,26 @@ async def test_a_failed_grading_has_no_reward(house: House) -> None:
         answer = await http.post("/verify", json={})
         assert answer.status_code == 500
         assert "reward" not in answer.json()
+
+
+async def test_what_opens_slowly_is_asked_for_again(tmp_path: Path) -> None:
+    """The answer 503 has the cookie of the session that waits; asking again with it makes no second one."""
+    async with opened(job_in(tmp_path, slots=1)) as house:
+        app = Gate(Starlette(routes=NemoGym(house.service, open_s=0.0).routes()))
+        transport = httpx.ASGITransport(app)
+        async with Client(house.address) as other:
+            sid = await other.create()
+            await other.get("/prompt", sid)
+            async with httpx.AsyncClient(base_url="http://gym", transport=transport) as http:
+                asked = [await http.post("/seed_session", json={"task": "task-0001"}) for _ in range(3)]
+                assert [answer.status_code for answer in asked] == [503, 503, 503]
+                assert asked[0].headers["x-backend-state"] == "starting"
+                assert house.service.sessions.waiting == 1
+                await other.post("/delete", sid=sid)
+
+                async def is_open() -> bool:
+                    return (await http.post("/seed_session", json={"task": "task-0001"})).status_code == 200
+
+                await until(is_open)
+                assert (await http.post("/verify", json={})).json()["reward"] == 0.0
+    assert house.scores() == [None, 0.0]

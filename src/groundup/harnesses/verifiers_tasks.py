@@ -3,6 +3,7 @@
 verifiers' own client of NeMo Gym plays the episodes; this says which there are, and how long their calls may take.
 """
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +11,11 @@ from pathlib import Path
 import httpx
 from verifiers.v1.dialects.responses import ResponsesDialect
 from verifiers.v1.mcp import Toolset
+from verifiers.v1.runtimes import Runtime
 from verifiers.v1.taskset import Taskset
 from verifiers.v1.tasksets.nemo_gym.taskset import NeMoGymConfig, NeMoGymData, NeMoGymTask, NeMoGymTaskConfig
 from verifiers.v1.tasksets.nemo_gym.toolset import NeMoGymToolset
+from verifiers.v1.trace import Trace
 
 _LONGEST_S = 3600.0
 """For a call: hidden tests may take a while, and an environment is built once."""
@@ -46,6 +49,19 @@ class GroundupTask(NeMoGymTask):
         """Return what stays the same from run to run."""
         row = self.data.row
         return f"{row['suite']}/{row['task']}/{row['data_version']}"
+
+    async def setup(self, trace: Trace, runtime: Runtime) -> None:
+        """Open the episode; ask again as long as it waits for a slot, or for its environment."""
+        while True:
+            try:
+                await super().setup(trace, runtime)
+            except httpx.HTTPStatusError as error:
+                if error.response.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+                    raise
+                trace.state.cookies.update(error.response.cookies)  # of the session that waits
+                await asyncio.sleep(2)
+            else:
+                return
 
 
 class GroundupTaskset(Taskset[GroundupTask, GroundupConfig]):

@@ -3,6 +3,7 @@
 """
 
 import json
+from contextlib import suppress
 from uuid import uuid4
 
 from pydantic import JsonValue
@@ -14,20 +15,22 @@ from starlette.routing import BaseRoute, Route
 from groundup.domain.errors import UsageError
 from groundup.domain.tasks import Task
 from groundup.serving.calls import Answer, CallRefusedError
-from groundup.serving.http import ServedTasks, body_of, client_of
+from groundup.serving.http import ServedTasks, body_of, client_of, refusal
 from groundup.serving.offers import prompt_of, tools
-from groundup.serving.session import BASH, FINISH, SUBMIT, Session
+from groundup.serving.session import BASH, FINISH, SUBMIT, EndedError, Session, StartingError
+from groundup.serving.sessions import UnknownSessionError
 
 COOKIE = "groundup_session"
 _OPEN_S = 50.0
-"""Callers wait 60 s."""
+"""Callers wait 60 s. What is not open by then is answered with 503 and a cookie, by which it is asked again."""
 
 
 class NemoGym:
     """The routes."""
 
-    def __init__(self, service: ServedTasks) -> None:
+    def __init__(self, service: ServedTasks, open_s: float = _OPEN_S) -> None:
         self._service = service
+        self._open_s = open_s
 
     def routes(self) -> list[BaseRoute]:
         """Return them."""
@@ -58,14 +61,26 @@ class NemoGym:
     async def _seed(self, request: Request) -> Response:
         row = await body_of(request)
         task = self._service.offer.of_record({key: row.get(key) for key in ("task", "suite", "data_version")})
-        earlier = request.cookies.get(COOKIE)
-        if earlier:
-            await self._service.sessions.end(earlier, client_of(request))
-        session = self._service.sessions.create(f"gym-{uuid4().hex}", client_of(request), task)
-        await session.ready(_OPEN_S)
-        response = JSONResponse({})
+        session = await self._seeded(request, task)
+        try:
+            await session.ready(self._open_s)
+        except StartingError as error:
+            response = refusal(error)
+        else:
+            response = JSONResponse({})
         response.set_cookie(COOKIE, session.name, httponly=True, samesite="strict")
         return response
+
+    async def _seeded(self, request: Request, task: Task) -> Session:
+        """Return the cookie's session where it is of *task* and nothing was done in it, else a new one."""
+        sessions, client = self._service.sessions, client_of(request)
+        if earlier := request.cookies.get(COOKIE):
+            with suppress(UnknownSessionError, EndedError):
+                found = sessions.find(earlier, client)
+                if found.task.id == task.id and not found.is_used:
+                    return found
+            await sessions.end(earlier, client)
+        return sessions.create(f"gym-{uuid4().hex}", client, task)
 
     async def _tool(self, request: Request) -> Response:
         session, given = self._session(request), await body_of(request)
