@@ -19,11 +19,12 @@ from groundup.suites.pulling import data_folder
 from tests.harnesses.endpoint import Script, endpoint
 from tests.harnesses.test_harbor_export import exported
 from tests.needs import lack
-from tests.serving.house import job_in, opened
+from tests.serving.house import Client, job_in, opened
 from tests.serving.test_clients import original, run
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+FORMS = ("messages", "sharegpt", "parquet")
 LATER = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "NO_PROXY": "127.0.0.1"}
 """What programs of harnesses get of this process's environment."""
 
@@ -148,3 +149,31 @@ async def test_verifiers_plays_with_its_own_command(tmp_path: Path) -> None:
     for word, reward in (("pass", 1.0), ("fail", 0.0)):
         (traces,) = (tmp_path / word).rglob("traces.jsonl")
         assert f'"nemo_gym":{reward}' in traces.read_text().replace(" ", "")
+
+
+@pytest.mark.registry
+async def test_exported_rows_are_read_by_datasets_and_formatted_by_trl(tmp_path: Path) -> None:
+    """Each form has the same rewards, and a chat template finds the tools, their calls and results."""
+    python = installed(
+        tmp_path / "venv", ["datasets", "transformers", "jinja2", "-e", f"{ROOT}[parquet]"], sys.executable
+    )
+    # Its formatting needs no PyTorch, which its other parts do.
+    await run(str(uv_program()), "pip", "install", "-q", "--no-deps", "-p", python, "trl", **LATER)
+    async with opened(job_in(tmp_path)) as house, Client(house.address) as client:
+        for word in ("half", "pass"):
+            sid = await client.create()
+            await client.bash(sid, f"behave {word}")
+            await client.call(sid, "submit")
+        folder = RunFolder(house.job.path)
+    rows = tmp_path / "rows"
+    for form in FORMS:
+        arguments = ("export", str(folder.path), str(rows / form), "--format", form, "--min-score", "0")
+        await run(python, "-m", "groundup", *arguments, **LATER)
+    program = HERE / "clients" / "read_rows.py"
+    found = json.loads(await run(python, str(program), str(rows), HF_HUB_OFFLINE="1", **LATER))
+    assert found["rewards"] == [[0.5, 1.0]] * 3
+    assert found["messages"] == found["parquet"]
+    text = found["messages"][1]
+    assert text.startswith("<tool>bash</tool><tool>submit</tool><user>Write task-0000.")
+    assert '<call>bash {"command": "behave pass"}</call><tool>done' in text.replace('\\"', '"')
+    assert found["sharegpt"][0] == ["user", "function_call", "observation", "function_call", "observation"]
