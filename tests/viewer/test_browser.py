@@ -14,6 +14,8 @@ import pytest
 
 from groundup.api.reports import report, write_report
 from groundup.domain.subjects import AttemptKey
+from groundup.reports.leaderboard import Entry, board
+from groundup.reports.summary import report_run
 from groundup.store.folder import RunWriter
 from tests.needs import lack
 from tests.patience import patient
@@ -234,6 +236,36 @@ def test_the_report_in_one_file(browser: "Browser", runs: Path, tmp_path: Path, 
         page.emulate_media(media="screen")
         assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
         assert window.said == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_leaderboard_filters_its_rows(browser: "Browser", tmp_path: Path, scheme: str) -> None:
+    """Opened from a disk: axe finds nothing, a choice hides the other rows, and the address keeps it."""
+    file = tmp_path / "index.html"
+    file.write_text(board([_entry("base", BASE, "agent"), _entry("other", OTHER, "predictions")]))
+    with Window(browser, color_scheme=scheme, viewport={"width": 360, "height": 700}) as window:
+        page = window.page
+        page.goto(file.as_uri())
+        assert complaints(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+        rows = page.locator("tbody tr")
+        page.get_by_label("agent kind").select_option("agent")
+        assert rows.filter(visible=True).count() == 1
+        assert page.url.endswith("#kind=agent")
+        page.reload()
+        assert rows.filter(visible=True).count() == 1
+        assert window.said == []
+
+
+def _entry(name: str, words: dict[str, list[Word]], kind: str) -> Entry:
+    return Entry(
+        run=report_run(*run_of(name, words)),
+        kind=kind,
+        limits="none",
+        contamination=EVIL,
+        evidence=f"evidence/{name}.tar.gz",
+        digest="0" * 64,
+    )
 
 
 PICTURED: dict[str, list[Word]] = {
