@@ -29,13 +29,15 @@ LATER = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "NO_PR
 """What programs of harnesses get of this process's environment."""
 
 
-def installed(folder: Path, packages: Sequence[str], python: str) -> str:
-    """Return an interpreter that has *packages*; skip where they cannot be installed."""
+def installed(folder: Path, packages: Sequence[str], python: str, alone: Sequence[str] = ()) -> str:
+    """Return an interpreter that has *packages*, and *alone* without what they need; skip where that cannot be."""
     package = packages[0]
     if not os.environ.get("CLIENTS"):
         lack("make clients", f"installing {package} takes a while")
     place = str(folder)
-    for arguments in (("venv", "-p", python, place), ("pip", "install", "-q", "-p", place, *packages)):
+    install = ("pip", "install", "-q", "-p", place)
+    further = [(*install, "--no-deps", *alone)] if alone else []
+    for arguments in (("venv", "-p", python, place), (*install, *packages), *further):
         done = subprocess.run([uv_program(), *arguments], capture_output=True, text=True, check=False)
         if done.returncode:
             lack(f"the package {package}", done.stderr.strip()[-300:])
