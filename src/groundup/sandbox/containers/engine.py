@@ -97,6 +97,12 @@ class Engine:
                 "install it with `pip install 'groundup[containers]'`"
             ) from error
         address = kind.address()
+        absent = (
+            f"{kind.title} does not answer at {address}: {kind.start}, name its address in {kind.variable}, "
+            "or use `--sandbox bubblewrap`, which needs no engine"
+        )
+        if address.startswith("unix://") and not Path(address.removeprefix("unix://")).exists():
+            raise NoSandboxesError(absent)
         try:
             return cls(kind, address, docker.APIClient(base_url=address, version="auto", timeout=_CALL_S))
         except docker.errors.DockerException as error:
@@ -104,10 +110,7 @@ class Engine:
             if "Permission denied" in reason or "PermissionError" in reason:
                 what = "does not let you in: become a member of its group, or run it rootless"
                 raise NoSandboxesError(f"{kind.title} at {address} {what}") from error
-            raise NoSandboxesError(
-                f"{kind.title} does not answer at {address}: {kind.start}, name its address in {kind.variable}, "
-                "or use `--sandbox bubblewrap`, which needs no engine"
-            ) from error
+            raise NoSandboxesError(absent) from error
 
     async def ask(self, what: Callable[[Any], _T]) -> _T:
         """Call *what* with the client, in a thread. Raises `SandboxError`."""

@@ -33,6 +33,8 @@ from groundup.sandbox.system import LIST_VERSION, GuestSystem, guest_system, mis
 from groundup.settings import Settings
 
 _START_S, _LOOK_S = 120.0, 1.0
+_ROUNDS, _PAUSE_S = 100, 0.1
+"""Podman removes a container that holds a network only after those that share it."""
 _HOSTNAME = "groundup"
 _HOLDER = Limits(memory_mb=16, processes=8, disk_mb=1, wall_clock_s=1e9)
 """Of the container that holds a pod's network."""
@@ -148,8 +150,7 @@ class ContainerProvider:
         link, self._link = self._link, None
         engine, self._engine = self._engine, None
         if link and engine:
-            mine = [one for one, state in (await engine.ours()).items() if state == str(link.state.path)]
-            await asyncio.gather(*(engine.remove(one) for one in mine))
+            await _all_removed(engine, str(link.state.path))
         if link:
             await link.close()
         if engine:
@@ -269,6 +270,16 @@ async def _started(engine: Engine, request: dict[str, Any], place: Path) -> tupl
             return container, await _accepted(engine, container, listener, request)
         finally:
             place.unlink(missing_ok=True)
+
+
+async def _all_removed(engine: Engine, state: str) -> None:
+    """Have the engine remove what is left of *state*; it does so by itself, but for what another one needs."""
+    for _ in range(_ROUNDS):
+        mine = [one for one, of in (await engine.ours()).items() if of == state]
+        if not mine:
+            return
+        await asyncio.gather(*(engine.remove(one) for one in mine), return_exceptions=True)
+        await asyncio.sleep(_PAUSE_S)
 
 
 def _forget(task: "asyncio.Future[str]") -> None:

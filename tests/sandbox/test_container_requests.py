@@ -1,0 +1,136 @@
+"""What engines are asked for, and what users read when one does not answer: without an engine."""
+
+import io
+import json
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+
+from groundup.domain.errors import NoSandboxesError, SandboxError, UsageError
+from groundup.episodes.equipment import check_trust, equipment
+from groundup.sandbox.containers.engine import DOCKER, Engine
+from groundup.sandbox.containers.layout import Base, Guest, accounts, compose, own_image
+from groundup.sandbox.protocol import Mount, SandboxSpec
+from groundup.settings import Settings
+
+
+class FakeClient:
+    """Answers like an engine without images, whose registry has some."""
+
+    def __init__(self, events: list[dict[str, Any]]) -> None:
+        self.events = events
+        self.image: dict[str, Any] = {}
+        self.architecture = "amd64"
+
+    def version(self) -> dict[str, str]:
+        """Say which one it is."""
+        return {"Version": "1.2.3"}
+
+    def info(self) -> dict[str, Any]:
+        """Be rootless."""
+        return {"SecurityOptions": ["name=rootless"]}
+
+    def inspect_image(self, name: str) -> dict[str, Any]:
+        """Have what was pulled."""
+        if not self.image:
+            raise docker.errors.ImageNotFound(name)
+        return self.image
+
+    def pull(self, repository: str, **options: object) -> Iterator[dict[str, Any]]:
+        """Tell the events, and have the image."""
+        yield from self.events
+        self.image = {"Id": "sha256:1", "RepoDigests": [f"{repository}@sha256:2"], "Os": "linux"}
+        self.image |= {"Architecture": self.architecture, "Config": {"Env": ["A=b=c"]}}
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+
+async def test_a_pull_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing image is pulled, with the megabytes of all its layers, and known by its digest."""
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    detail = {"current": 1 << 20, "total": 4 << 20}
+    events: list[dict[str, Any]] = [
+        {"id": "a", "progressDetail": detail},
+        {"id": "b", "progressDetail": detail},
+        {"status": "done"},
+    ]
+    engine, told = Engine(DOCKER, "unix:///x", FakeClient(events)), list[str]()
+    image = await engine.image("example/base:1", told.append)
+    assert told == ["pulling example/base:1: 1 of 4 MB", "pulling example/base:1: 2 of 8 MB"]
+    assert (image.name, image.id, image.environment) == ("example/base@sha256:2", "sha256:1", {"A": "b=c"})
+    assert engine.is_rootless
+    engine.close()
+
+
+async def test_images_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refused pull and an image for another machine are one sentence each, with what to do."""
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    engine = Engine(DOCKER, "unix:///x", FakeClient([{"error": "denied"}]))
+    with pytest.raises(SandboxError, match=r"base is not here and cannot be pulled \(denied\); check its name"):
+        await engine.image("base", print)
+    client = FakeClient([])
+    client.architecture = "s390x"
+    with pytest.raises(UsageError, match="is for linux/s390x, this machine is linux/amd64"):
+        await Engine(DOCKER, "unix:///x", client).image("base", print)
+
+
+def test_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing daemon is one sentence that says how to start it and what needs none."""
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    with pytest.raises(
+        NoSandboxesError, match=r"Docker does not answer at unix://.*systemctl start docker.*bubblewrap"
+    ):
+        Engine.reach(DOCKER)
+
+
+async def test_images_belong_to_containers() -> None:
+    """An image for a sandbox that has none is refused, and does not make it trusted."""
+    with pytest.raises(UsageError, match="has no images"):
+        async with equipment("bubblewrap@base", Settings()):
+            pass
+    with pytest.raises(UsageError, match="i-trust-this-code"):
+        check_trust("none@base", trusted=False)
+
+
+@pytest.mark.parametrize("number", [0, 1000, 4321])
+def test_accounts(number: int, tmp_path: Path) -> None:
+    """The guest has exactly one name, whatever its number is."""
+    spec = SandboxSpec(workspace=tmp_path)
+    files = dict(accounts(spec, Guest(number, number)))
+    lines = [line.split(":") for line in files["passwd"].splitlines()]
+    assert [line[0] for line in lines if line[2] == str(number)] == ["user"]
+    assert [line[0] for line in lines].count("user") == 1
+
+
+def test_request(tmp_path: Path) -> None:
+    """No capability, no network of its own asking, read-only mounts, and limits; places of mounts are ours."""
+    state, work, layer = tmp_path / "state", tmp_path / "work", tmp_path / "layer"
+    for folder in (state, work, layer):
+        folder.mkdir()
+    mounts = (Mount(source=layer, target="/opt/layer"), Mount(source=layer, target="/workspace/a/b"))
+    spec = SandboxSpec(workspace=work, mounts=mounts)
+    base = Base("sha256:1", {}, is_ours=False)
+    request = compose(spec, base, Guest(1000, 1000), state, None, state / "control")
+    host = request["HostConfig"]
+    assert (host["CapDrop"], host["SecurityOpt"]) == (["ALL"], ["no-new-privileges"])
+    assert host["ReadonlyRootfs"]
+    assert host["AutoRemove"]
+    assert host["Memory"] == host["MemorySwap"] > 0
+    assert host["PidsLimit"] > spec.limits.processes
+    assert "Privileged" not in json.dumps(request)
+    writable = [mount["Target"] for mount in host["Mounts"] if not mount["ReadOnly"]]
+    assert writable == ["/workspace"]
+    assert (work / "a" / "b").is_dir()
+
+
+def test_own_images_hold_no_file() -> None:
+    """Our own images are folders and links, so nothing in them can be old."""
+    for throw_away in (False, True):
+        with tarfile.open(fileobj=io.BytesIO(own_image(throw_away=throw_away))) as archive:
+            assert not any(member.isfile() for member in archive)
+            assert {"usr", "var"} <= set(archive.getnames())
