@@ -13,7 +13,7 @@ from groundup.domain.version import __version__
 from groundup.episodes.records import EpisodeSpec
 from groundup.fleet import node
 from groundup.fleet.orders import (
-    Answer,
+    NodeAnswer,
     Order,
     graded_by,
     named,
@@ -68,7 +68,7 @@ def test_a_tree_that_changes_on_its_way_is_no_fault_of_the_submission(
 def test_an_answer_arrives_with_its_logs() -> None:
     """Names of logs can be anything."""
     tests = (TestResult(id="a::b", outcome="passed", expected=True),)
-    answer = Answer(node="n", address="tcp://n:1", verdict=VERDICT, tests=tests, cached=True)
+    answer = NodeAnswer(node="n", address="tcp://n:1", verdict=VERDICT, tests=tests, cached=True)
     logs = {"service.log": b"\0\xff", "../../etc/passwd": b"x", "": b""}
     assert read_answer(pack_answer(answer, logs)) == (answer, logs)
     assert graded_by(*read_answer(pack_answer(answer, logs))).logs == logs
@@ -84,7 +84,7 @@ def test_an_answer_that_is_none_is_a_failure_of_the_infrastructure(data: bytes) 
 @pytest.mark.parametrize("error", [SubmissionError, TaskError, InfrastructureError, MachineError])
 def test_an_error_of_a_node_is_raised_again_as_what_it_was(error: type[Exception]) -> None:
     """So the driver blames whom a local run would blame, and names the node."""
-    answer = Answer(node="alpha:1", error=named(error("its pins clash")), message="its pins clash")
+    answer = NodeAnswer(node="alpha:1", error=named(error("its pins clash")), message="its pins clash")
     with pytest.raises(error, match=r"its pins clash \(on the node alpha:1\)"):
         graded_by(answer, {})
 
@@ -92,7 +92,7 @@ def test_an_error_of_a_node_is_raised_again_as_what_it_was(error: type[Exception
 def test_an_unknown_error_of_a_node_is_a_crash_with_its_trace() -> None:
     """As a bug of a grader is in a local run."""
     with pytest.raises(RuntimeError, match="ZeroDivisionError: division by zero"):
-        graded_by(Answer(node="n", error=named(ZeroDivisionError()), message="division by zero"), {})
+        graded_by(NodeAnswer(node="n", error=named(ZeroDivisionError()), message="division by zero"), {})
 
 
 def an_order(**fields: object) -> Order:

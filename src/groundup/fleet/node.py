@@ -23,7 +23,7 @@ from groundup.domain.version import __version__
 from groundup.episodes.attempt import Grading, full_disk_named
 from groundup.episodes.equipment import Equipment, equipment
 from groundup.episodes.loading import grading_of
-from groundup.fleet.orders import Answer, Order, named, pack_answer, unpack_tree
+from groundup.fleet.orders import NodeAnswer, Order, named, pack_answer, unpack_tree
 from groundup.grading.deciding import code_digest
 from groundup.settings import Settings, load
 from groundup.store.verdict_cache import VerdictCache
@@ -167,7 +167,7 @@ def grade(order: bytes, archive: bytes) -> bytes:
         node = _node()
     address, is_wanted = _worker()
     begun = node.begin(Order.model_validate_json(order), archive)
-    answer, logs = Answer(node=node_name(), address=address), {}
+    answer, logs = NodeAnswer(node=node_name(), address=address), {}
     try:
         found, cached = _awaited(begun, is_wanted)
         answer = answer.model_copy(update={"verdict": found.verdict, "tests": found.tests, "cached": cached})

@@ -47,7 +47,7 @@ class Order(Record):
     use_cache: bool
 
 
-class Answer(Record):
+class NodeAnswer(Record):
     """What a node says of an order: a verdict, why it cannot work on such orders, or what failed."""
 
     node: str
@@ -91,7 +91,7 @@ def unpack_tree(archive: bytes, destination: Path, digest: str) -> None:
         raise InfrastructureError("a submission was changed on its way: its digest is another one")
 
 
-def pack_answer(answer: Answer, logs: dict[str, bytes]) -> bytes:
+def pack_answer(answer: NodeAnswer, logs: dict[str, bytes]) -> bytes:
     """Return *answer* with its logs as one archive."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
@@ -102,13 +102,13 @@ def pack_answer(answer: Answer, logs: dict[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def read_answer(data: bytes) -> tuple[Answer, dict[str, bytes]]:
+def read_answer(data: bytes) -> tuple[NodeAnswer, dict[str, bytes]]:
     """Return what `pack_answer` packed. Raises `InfrastructureError` for anything else."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
             if sum(entry.file_size for entry in packed.infolist()) > _ANSWER_BYTES:
                 raise InfrastructureError("a node's answer is larger than 1 GiB")
-            answer = Answer.model_validate_json(packed.read("answer.json"))
+            answer = NodeAnswer.model_validate_json(packed.read("answer.json"))
             names: dict[str, JsonValue] = json.loads(packed.read("logs.json"))
             return answer, {str(name): packed.read(f"logs/{number}") for number, name in names.items()}
     except ValidationError as error:
@@ -117,7 +117,7 @@ def read_answer(data: bytes) -> tuple[Answer, dict[str, bytes]]:
         raise InfrastructureError(f"a node's answer cannot be read: {error}") from error
 
 
-def graded_by(answer: Answer, logs: dict[str, bytes]) -> Graded:
+def graded_by(answer: NodeAnswer, logs: dict[str, bytes]) -> Graded:
     """Return the verdict of *answer*, or raise what failed on the node, as the class that it was there."""
     if answer.verdict is not None:
         return Graded(verdict=answer.verdict, tests=answer.tests, logs=logs)

@@ -23,7 +23,7 @@ _LEAST = 6
 
 
 @dataclass(frozen=True)
-class Layout:
+class ColumnLayout:
     """Where each column goes, by its number."""
 
     widths: Mapping[int, int]
@@ -38,16 +38,20 @@ class Layout:
         return _INDENT + sum(self.widths.values()) + _GAP * (len(self.widths) - 1)
 
 
-def fitted(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, spare: Sequence[str] = ()) -> Layout:
+def fitted(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, spare: Sequence[str] = ()
+) -> ColumnLayout:
     """Decide on the layout for lines of *width*; columns in *spare* are left out first, in that order."""
     from rich.cells import cell_len
 
     cells = [max((cell_len(row[number]) for row in rows), default=0) for number in range(len(columns))]
     natural = {number: max(cells[number], cell_len(column)) for number, column in enumerate(columns)}
-    found = Layout(natural)
+    found = ColumnLayout(natural)
     if found.width <= width:
         return found
-    found = Layout({number: max(cells[number], *map(len, _pieces(one))) for number, one in enumerate(columns)})
+    found = ColumnLayout(
+        {number: max(cells[number], *map(len, _pieces(one))) for number, one in enumerate(columns)}
+    )
     found = _thinned(found, [columns.index(name) for name in spare], width)
     while found.width > width and len(found.widths) > 1:
         widest = max(list(found.widths)[1:], key=lambda number: found.widths[number])
@@ -58,9 +62,9 @@ def fitted(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, sp
         below = (*found.below, widest)
         wanted = max(*fitting, *map(len, _pieces(columns[widest])), 1)
         if left >= _ROOM and wanted < found.widths[widest]:  # what fits stays beside the others
-            found = Layout({**found.widths, widest: wanted}, below, found.left_out)
+            found = ColumnLayout({**found.widths, widest: wanted}, below, found.left_out)
         else:
-            found = Layout(_without(found, widest).widths, below, found.left_out)
+            found = ColumnLayout(_without(found, widest).widths, below, found.left_out)
     words = {
         number: max(cell_len(word) for row in (columns, *rows) for word in row[number].split() or [""])
         for number in found.widths
@@ -143,7 +147,7 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     ) or [indent]
 
 
-def _lines(cells: Sequence[str], layout: Layout, styles: Mapping[str, str], style: str) -> Iterator["Text"]:
+def _lines(cells: Sequence[str], layout: ColumnLayout, styles: Mapping[str, str], style: str) -> Iterator["Text"]:
     """Yield the lines of one row: its cells side by side, each as many lines as it needs."""
     from rich.cells import cell_len
     from rich.text import Text
@@ -172,7 +176,7 @@ def _pieces(heading: str) -> list[str]:
     return textwrap.wrap(heading, 1, break_long_words=False) or [""]
 
 
-def _spilled(columns: Sequence[str], row: Sequence[str], layout: Layout) -> Iterator[tuple[str, str]]:
+def _spilled(columns: Sequence[str], row: Sequence[str], layout: ColumnLayout) -> Iterator[tuple[str, str]]:
     """Yield what stands below a row, and the cell that it is; columns that are only there are named."""
     from rich.cells import cell_len
 
@@ -184,7 +188,7 @@ def _spilled(columns: Sequence[str], row: Sequence[str], layout: Layout) -> Iter
             yield cell, cell
 
 
-def _thinned(layout: Layout, spare: Sequence[int], width: int) -> Layout:
+def _thinned(layout: ColumnLayout, spare: Sequence[int], width: int) -> ColumnLayout:
     """Leave out columns of *spare* until the rest fits, and take back those for which there is room after all."""
     gone: list[int] = []
     found = layout
@@ -196,17 +200,17 @@ def _thinned(layout: Layout, spare: Sequence[int], width: int) -> Layout:
         kept = {
             column: wide for column, wide in layout.widths.items() if column in found.widths or column == number
         }
-        if Layout(kept).width <= width:
-            found = Layout(kept)
-    return Layout(found.widths, (), tuple(number for number in gone if number not in found.widths))
+        if ColumnLayout(kept).width <= width:
+            found = ColumnLayout(kept)
+    return ColumnLayout(found.widths, (), tuple(number for number in gone if number not in found.widths))
 
 
-def _without(layout: Layout, number: int) -> Layout:
+def _without(layout: ColumnLayout, number: int) -> ColumnLayout:
     widths = {column: width for column, width in layout.widths.items() if column != number}
-    return Layout(widths, layout.below, layout.left_out)
+    return ColumnLayout(widths, layout.below, layout.left_out)
 
 
-def _narrowed(layout: Layout, width: int, words: Mapping[int, int]) -> Layout:
+def _narrowed(layout: ColumnLayout, width: int, words: Mapping[int, int]) -> ColumnLayout:
     """Take from the widest columns what is still too much; their cells are folded.
 
     *words* are the lengths of the columns' longest words, which are broken only when nothing else can give way.
@@ -218,4 +222,4 @@ def _narrowed(layout: Layout, width: int, words: Mapping[int, int]) -> Layout:
         if widths[widest] <= _LEAST:
             break
         widths[widest] -= 1
-    return Layout(widths, layout.below, layout.left_out)
+    return ColumnLayout(widths, layout.below, layout.left_out)

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from groundup.grading.library.tracing import Kind, TracedSuite
+from groundup.grading.library.tracing import SentKind, TracedSuite
 from groundup.grading.library.twin import HiddenSuite
 
 PATH = "tests/test_it.py"
@@ -97,7 +97,7 @@ def test_literals_behind_names_are_removed(source: str, hidden: bool) -> None:
     """Parameters, loops and names that only say what is expected hold nothing; others keep both sides."""
     (site,) = _suite(source).sites.values()
 
-    assert (site.kind is Kind.VALUE) is hidden
+    assert (site.kind is SentKind.VALUE) is hidden
     assert site.hides is hidden
     assert _traced(source).count("secret") == (0 if hidden else source.count("secret"))
 

@@ -23,7 +23,7 @@ from groundup.grading.library.execution import Overlay, Rounds, run_to_the_end
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.observing import OPAQUE, Encoder
 from groundup.grading.library.report import RunnerReport, Sent
-from groundup.grading.library.tracing import Kind, Site, TracedSuite, expectation_in
+from groundup.grading.library.tracing import SentKind, Site, TracedSuite, expectation_in
 from groundup.grading.library.twin import HiddenSuite
 from groundup.sandbox.protocol import Ending
 
@@ -144,9 +144,9 @@ def _insufficient(suite: TracedSuite, report: RunnerReport) -> frozenset[int]:
     for places in report.values.values():
         for number, seen in places.items():
             site = suite.sites.get(number)
-            if site is not None and site.kind is Kind.VALUE:
+            if site is not None and site.kind is SentKind.VALUE:
                 found |= {number for one in seen if len(one) != 3 or one[0] != one[1] or _is_opaque(one[0])}
-            elif site is not None and site.kind is Kind.INSIDE:
+            elif site is not None and site.kind is SentKind.INSIDE:
                 found |= {number for one in seen if not _holds(site, one, asked="true")}
     return frozenset(found)
 
@@ -185,7 +185,7 @@ def _places(seen: Mapping[int, Sequence[Sent]], suite: TracedSuite, seed: str) -
         site = suite.sites.get(number)
         if site is None:
             continue
-        if site.kind is Kind.VALUE:
+        if site.kind is SentKind.VALUE:
             values = [one[0] for one in sent if one]
             kept = [value for at, value in enumerate(values) if at == 0 or value != values[at - 1]]
             told[number] = digest_bytes("\n".join(kept).encode()).removeprefix("sha256:")[:_DIGEST_CHARS]
@@ -197,16 +197,16 @@ def _places(seen: Mapping[int, Sequence[Sent]], suite: TracedSuite, seed: str) -
 
 def _holds(site: Site, sent: Sent, asked: str) -> bool:
     """Say whether what was sent is as the place asks."""
-    if site.kind is Kind.TRUTH:
+    if site.kind is SentKind.TRUTH:
         return sent == (asked,)
-    if site.kind is Kind.PAIR:
+    if site.kind is SentKind.PAIR:
         if len(sent) != 3 or sent[2] != "true":
             return False
         return sent[0] == sent[1] or _is_opaque(sent[0]) or _is_opaque(sent[1])
     if len(sent) != 1:
         return False
     try:
-        if site.kind is Kind.RAISED:
+        if site.kind is SentKind.RAISED:
             return site.name in json.loads(sent[0])
         return _is_inside(Encoder().of(expectation_in(site)), json.loads(sent[0]))
     except (ValueError, TypeError, RecursionError):

@@ -36,7 +36,7 @@ _CATCHING = frozenset({*_RAISES, "suppress", "assertRaisesRegex", "assertRaisesR
 _NONE = ast.Constant(None)
 
 
-class Kind(Enum):
+class SentKind(Enum):
     """What a place sends, and how it is judged."""
 
     VALUE = "value"
@@ -57,7 +57,7 @@ class Site:
 
     number: int
     path: str
-    kind: Kind
+    kind: SentKind
     node: ast.stmt | ast.expr
     """What the call of an observing function replaces."""
     value: ast.expr
@@ -72,7 +72,7 @@ class Site:
     @property
     def hides(self) -> bool:
         """Whether an expectation is removed here."""
-        return self.kind in (Kind.VALUE, Kind.INSIDE, Kind.RAISED)
+        return self.kind in (SentKind.VALUE, SentKind.INSIDE, SentKind.RAISED)
 
 
 class TracedSuite:
@@ -85,7 +85,7 @@ class TracedSuite:
 
     def opened(self) -> "TracedSuite":
         """Return the suite in which all values are sent with what they are compared with."""
-        return TracedSuite(self._suite, [one.number for one in self.sites.values() if one.kind is Kind.VALUE])
+        return TracedSuite(self._suite, [one.number for one in self.sites.values() if one.kind is SentKind.VALUE])
 
     def form(self) -> str:
         """Return a digest of the traced tests: a trace is good for those only with which it was recorded."""
@@ -116,18 +116,18 @@ class TracedSuite:
     def _edits(self, site: Site, text: SourceText, seed: str) -> Iterator[SourceEdit]:
         value = text.of(site.value)
         expected = _text(site.expected, text)
-        if site.kind is Kind.RAISED:
+        if site.kind is SentKind.RAISED:
             assert isinstance(site.value, ast.Call)
             options = b"".join(b", " + text.of_keyword(one) for one in site.value.keywords)
             yield _called(text, site.value, _RAISES[_called_name(site.value)], site.number, options)
             return
-        if site.kind is Kind.TRUTH:
+        if site.kind is SentKind.TRUTH:
             if site.expected is not None:  # looked for in the value
                 value = b"(" + expected + b") in (" + value + b")"
             is_asked = site.positive is not self.asks_opposite(site, seed)
             value = (b"(" if is_asked else b"not (") + value + b")"
             yield _called(text, site.node, "truth", site.number, b", " + value)
-        elif site.kind is Kind.PAIR:
+        elif site.kind is SentKind.PAIR:
             both = b", (" + value + b"), (" + expected + b")"
             yield _called(text, site.node, "pair", site.number, both)
         else:
@@ -143,9 +143,9 @@ def expectation_in(site: Site) -> object:
 def _opened(site: Site, opened: Collection[int]) -> Site:
     if site.number not in opened:
         return site
-    if site.kind is Kind.VALUE:
-        return replace(site, kind=Kind.PAIR)
-    return replace(site, kind=Kind.TRUTH) if site.kind is Kind.INSIDE else site
+    if site.kind is SentKind.VALUE:
+        return replace(site, kind=SentKind.PAIR)
+    return replace(site, kind=SentKind.TRUTH) if site.kind is SentKind.INSIDE else site
 
 
 def _numbered(suite: HiddenSuite) -> Iterator[Site]:
@@ -169,19 +169,19 @@ class _Reader:
         """Return the places; a name's literals are removed only where nothing but these places uses it."""
         found = list(self._block(self._unit.function.body))
         used = loaded(self._unit.function)
-        expected = {id(site.expected) for site in found if site.kind is Kind.VALUE}
+        expected = {id(site.expected) for site in found if site.kind is SentKind.VALUE}
         free = {name for name in self._columns if all(id(node) in expected for node in used if node.id == name)}
         return [self._settled(site, free) for site in found]
 
     def _settled(self, site: Site, free: Collection[str]) -> Site:
-        if site.kind is not Kind.VALUE or not isinstance(site.expected, ast.Name):
+        if site.kind is not SentKind.VALUE or not isinstance(site.expected, ast.Name):
             return site
         if site.expected.id not in free:
-            return replace(site, kind=Kind.PAIR)
+            return replace(site, kind=SentKind.PAIR)
         return replace(site, columns=self._columns[site.expected.id])
 
     def _site(
-        self, kind: Kind, node: ast.stmt | ast.expr, value: ast.expr, expected: ast.expr | None = None
+        self, kind: SentKind, node: ast.stmt | ast.expr, value: ast.expr, expected: ast.expr | None = None
     ) -> Site:
         return Site(0, self._unit.path, kind, node, value, expected)
 
@@ -219,17 +219,17 @@ class _Reader:
             case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
                 return self._equality(node, left, right)
             case ast.Compare(left=left, ops=[ast.Is()], comparators=[right]) if self._is_singleton(right):
-                return self._site(Kind.VALUE, node, left, right)
+                return self._site(SentKind.VALUE, node, left, right)
             case ast.Compare(left=left, ops=[ast.In()], comparators=[right]):
                 if is_literal(left) and not is_literal(right):
-                    return self._site(Kind.INSIDE, node, right, left)
-        return self._site(Kind.TRUTH, node, test)
+                    return self._site(SentKind.INSIDE, node, right, left)
+        return self._site(SentKind.TRUTH, node, test)
 
     def _equality(self, node: ast.stmt | ast.expr, left: ast.expr, right: ast.expr) -> Site:
         for value, expected in ((left, right), (right, left)):
             if self._is_expectation(expected) and not is_literal(value):
-                return self._site(Kind.VALUE, node, value, expected)
-        return self._site(Kind.PAIR, node, left, right)
+                return self._site(SentKind.VALUE, node, value, expected)
+        return self._site(SentKind.PAIR, node, left, right)
 
     def _is_singleton(self, node: ast.expr) -> bool:
         """Whether *node* is, or stands for, a literal of which there is only one: then `is` means `==`."""
@@ -248,13 +248,13 @@ class _Reader:
             case [value, expected, *_] if name in _EQUALITIES:
                 yield self._equality(node, value, expected)
             case [sought, value, *_] if name == "assertIn" and is_literal(sought) and not is_literal(value):
-                yield self._site(Kind.INSIDE, node, value, sought)
+                yield self._site(SentKind.INSIDE, node, value, sought)
             case [ast.Compare() as value, *_] if _CONDITIONS.get(name):
                 yield self._condition(node, value)
             case [value, *_] if name in _CONDITIONS:
-                yield replace(self._site(Kind.TRUTH, node, value), positive=_CONDITIONS[name])
+                yield replace(self._site(SentKind.TRUTH, node, value), positive=_CONDITIONS[name])
             case [value, *_] if name == "assertIsNone":
-                yield self._site(Kind.VALUE, node, value, _NONE)
+                yield self._site(SentKind.VALUE, node, value, _NONE)
 
     def _raising(self, node: ast.With) -> Iterator[Site]:
         for item in node.items:
@@ -262,7 +262,7 @@ class _Reader:
                 case ast.Call(args=[ast.Name(id=name) | ast.Attribute(attr=name)], keywords=keywords) as call:
                     plain = all(one.arg == "match" for one in keywords) and _called_name(call) in _RAISES
                     if plain and not (keywords and _called_name(call) == "assertRaises"):
-                        yield replace(self._site(Kind.RAISED, call, call), name=name)
+                        yield replace(self._site(SentKind.RAISED, call, call), name=name)
 
 
 def _text(node: ast.expr | None, text: SourceText) -> bytes:

@@ -30,7 +30,7 @@ LABEL = "groundup.state"
 
 
 @dataclass(frozen=True)
-class Kind:
+class EngineKind:
     """An engine and how its users reach it."""
 
     name: str
@@ -49,14 +49,14 @@ class Kind:
         return f"unix://{next((place for place in places if Path(place).exists()), places[0])}"
 
 
-DOCKER = Kind(
+DOCKER = EngineKind(
     "docker",
     "Docker",
     "DOCKER_HOST",
     ("/var/run/docker.sock", "{own}/docker.sock"),
     "start it (`systemctl start docker`)",
 )
-PODMAN = Kind(
+PODMAN = EngineKind(
     "podman",
     "Podman",
     "CONTAINER_HOST",
@@ -66,7 +66,7 @@ PODMAN = Kind(
 
 
 @dataclass(frozen=True)
-class Image:
+class EngineImage:
     """An image that the engine has."""
 
     name: str
@@ -77,7 +77,7 @@ class Image:
 class Engine:
     """An engine that answers. Raises `SandboxError` from everything when it fails."""
 
-    def __init__(self, kind: Kind, address: str, client: Any) -> None:
+    def __init__(self, kind: EngineKind, address: str, client: Any) -> None:
         self.kind = kind
         self.address = address
         self._client = client
@@ -87,7 +87,7 @@ class Engine:
         self.is_rootless = any("rootless" in option for option in options)
 
     @classmethod
-    def reach(cls, kind: Kind) -> "Engine":
+    def reach(cls, kind: EngineKind) -> "Engine":
         """Connect. Raises `NoSandboxesError` with what to do."""
         try:
             import docker
@@ -198,7 +198,7 @@ class Engine:
 
         return await self.ask(work)
 
-    async def image(self, name: str, progress: Callable[[str], None]) -> Image:
+    async def image(self, name: str, progress: Callable[[str], None]) -> EngineImage:
         """Return the user's image; it is pulled when it is not there. Raises `UsageError` and `SandboxError`."""
         import docker
 
@@ -217,7 +217,7 @@ class Engine:
             raise UsageError(f"the image {name} is for {has}, this machine is linux/{wanted}; name one for it")
         variables = (found.get("Config") or {}).get("Env") or []
         digests = found.get("RepoDigests") or [found["Id"]]
-        return Image(digests[0], found["Id"], dict(text.split("=", 1) for text in variables))
+        return EngineImage(digests[0], found["Id"], dict(text.split("=", 1) for text in variables))
 
     def _pull(self, client: Any, name: str, progress: Callable[[str], None]) -> None:
         import docker

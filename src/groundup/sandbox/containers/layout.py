@@ -81,7 +81,7 @@ class Guest:
 
 
 @dataclass
-class Layout:
+class MountLayout:
     """Collects mounts; a later one at the same place wins."""
 
     state: Path
@@ -159,7 +159,7 @@ def compose(
 
     Raises `UsageError`, `SubmissionError` and `SandboxError`.
     """
-    layout = Layout(state)
+    layout = MountLayout(state)
     if base.is_ours:
         _machine(layout, spec, system)
     _accounts(layout, spec, base, guest, state)
@@ -226,7 +226,7 @@ def _host_config(spec: SandboxSpec, guest: Guest) -> dict[str, object]:
     }
 
 
-def _machine(layout: Layout, spec: SandboxSpec, system: GuestSystem | None) -> None:
+def _machine(layout: MountLayout, spec: SandboxSpec, system: GuestSystem | None) -> None:
     """Show this machine's programs, as bubblewrap's sandboxes have them."""
     if system is None:
         layout.show(Path("/usr"), "/usr")
@@ -248,7 +248,7 @@ def _machine(layout: Layout, spec: SandboxSpec, system: GuestSystem | None) -> N
         layout.show(etc / name, f"/etc/{name}")
 
 
-def _accounts(layout: Layout, spec: SandboxSpec, base: Base, guest: Guest, state: Path) -> None:
+def _accounts(layout: MountLayout, spec: SandboxSpec, base: Base, guest: Guest, state: Path) -> None:
     """Name the guest: neither every image nor our own /etc knows its number, and Podman would name it itself."""
     if guest.number == 0 and not base.is_ours:
         return
@@ -276,7 +276,7 @@ def accounts(spec: SandboxSpec, guest: Guest) -> Iterator[tuple[str, str]]:
         yield file, own + "".join(others)
 
 
-def _supervisor(layout: Layout, control: Path) -> None:
+def _supervisor(layout: MountLayout, control: Path) -> None:
     state = layout.state
     layout.show(state / "supervisor.pyc", f"{INSIDE}/supervisor.pyc")
     layout.show(state / "lib", _LIBRARIES)
@@ -290,7 +290,7 @@ def _supervisor(layout: Layout, control: Path) -> None:
             layout.show(state / "empty", f"{INSIDE}/python/{library}/{name}")
 
 
-def _make_places(layout: Layout, spec: SandboxSpec) -> None:
+def _make_places(layout: MountLayout, spec: SandboxSpec) -> None:
     """Make the places of mounts inside writable folders, as ourselves: the engine would make them as root."""
     for mount in spec.mounts:
         around = [target for target in layout.mounts if mount.target.startswith(f"{target}/")]

@@ -22,7 +22,7 @@ from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.sandbox.bubblewrap import found_bubblewrap, memory_file, open_folder
 from groundup.sandbox.composition import base_environment, write_etc
-from groundup.sandbox.containers.engine import DOCKER, LABEL, PODMAN, Engine, Image, Kind
+from groundup.sandbox.containers.engine import DOCKER, LABEL, PODMAN, Engine, EngineImage, EngineKind
 from groundup.sandbox.containers.layout import EMPTY, THROW_AWAY, Base, Guest, compose, own_image, prepare
 from groundup.sandbox.deadlines import Meter
 from groundup.sandbox.guest import SupervisedSandbox
@@ -53,11 +53,11 @@ def create_podman(settings: Settings) -> SandboxProvider:
 class ContainerProvider:
     """Opens sandboxes in containers of one engine, from the user's image or from this machine's programs."""
 
-    def __init__(self, kind: Kind, image: str | None = None) -> None:
+    def __init__(self, kind: EngineKind, image: str | None = None) -> None:
         self.name = kind.name
         self._kind = kind
         self._wanted = image
-        self._image: Image | None = None
+        self._image: EngineImage | None = None
         self._own: dict[bool, Base] = {}
         """Our own images, by whether the root can be written."""
         self._engine: Engine | None = None
@@ -318,7 +318,7 @@ def _peer(control: socket.socket) -> int:
     return int(pid)
 
 
-def _with_image(spec: SandboxSpec, image: Image) -> dict[str, str]:
+def _with_image(spec: SandboxSpec, image: EngineImage) -> dict[str, str]:
     """Return the variables of every command in a container of the user's image."""
     path = image.environment.get("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
     return {

@@ -28,7 +28,7 @@ from groundup.grading.services.testing import middle_cut
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, SandboxSpec
 from groundup.suites.base import Graded, Grader
 from groundup.suites.repogenesis.data import ServiceProblem, driver, expected_seconds, problem_of
-from groundup.suites.repogenesis.official_images import Image, build_image, build_java_image, run_java_image
+from groundup.suites.repogenesis.official_images import RebuiltImage, build_image, build_java_image, run_java_image
 from groundup.suites.repogenesis.official_rules import (
     Deployed,
     LogCounts,
@@ -121,7 +121,7 @@ class RepoGenesisOfficialGrader(Grader):
         )
 
     async def _run(
-        self, problem: ServiceProblem, image: Image, lifecycle: Lifecycle, bench: Bench
+        self, problem: ServiceProblem, image: RebuiltImage, lifecycle: Lifecycle, bench: Bench
     ) -> CommandResult:
         settings: dict[str, object] = {
             "language": problem.task.language,
@@ -147,7 +147,7 @@ class RepoGenesisOfficialGrader(Grader):
             )
 
     def _spec(
-        self, problem: ServiceProblem, image: Image, lifecycle: Lifecycle, bench: Bench, *, installs: bool
+        self, problem: ServiceProblem, image: RebuiltImage, lifecycle: Lifecycle, bench: Bench, *, installs: bool
     ) -> SandboxSpec:
         if image.environment is None:
             raise TaskError(f"{problem.task.id}: nothing was built")
@@ -194,7 +194,7 @@ def _container_log(result: CommandResult, lifecycle: Lifecycle) -> tuple[int, st
     return 137 if result.exit_code is None else result.exit_code, log, result.truncated
 
 
-def _verdict(task: Task, image: Image, exit_code: int, log: str, counts: LogCounts) -> Verdict:
+def _verdict(task: Task, image: RebuiltImage, exit_code: int, log: str, counts: LogCounts) -> Verdict:
     deployed = read_deployment(log)
     reasons = []
     if image.refused is not None:

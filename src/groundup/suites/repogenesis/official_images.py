@@ -36,7 +36,7 @@ _CORE = ("pytest", "pytest-json-report", "requests", "httpx")
 _TESTS = "tests"
 
 
-class Image(Record):
+class RebuiltImage(Record):
     """A folder that stands for /repo, and the environment; or why the published build fails."""
 
     repository: Path
@@ -47,14 +47,14 @@ class Image(Record):
     """Whether it was refused for taking too long."""
 
 
-async def build_image(submission: Path, hidden_tests: Path, lifecycle: Lifecycle, bench: Bench) -> Image:
+async def build_image(submission: Path, hidden_tests: Path, lifecycle: Lifecycle, bench: Bench) -> RebuiltImage:
     """Copy, lay the hidden tests over, install. Raises `InfrastructureError`."""
     repository = bench.scratch / "repo"
     refused = await asyncio.to_thread(_lay_out, submission, hidden_tests, repository)
     if refused is not None:
-        return Image(repository=repository, refused=refused)
+        return RebuiltImage(repository=repository, refused=refused)
     environment, installed = await _install(repository, lifecycle, bench)
-    return Image(repository=repository, environment=environment, installed=installed)
+    return RebuiltImage(repository=repository, environment=environment, installed=installed)
 
 
 def _lay_out(submission: Path, hidden_tests: Path, repository: Path) -> str | None:
@@ -139,7 +139,9 @@ if [ -f pom.xml ]; then mvn clean compile -DskipTests -q 2>/dev/null || true; fi
 _SAID = 200
 
 
-async def build_java_image(submission: Path, hidden_tests: Path, lifecycle: Lifecycle, bench: Bench) -> Image:
+async def build_java_image(
+    submission: Path, hidden_tests: Path, lifecycle: Lifecycle, bench: Bench
+) -> RebuiltImage:
     """Copy, fetch, raise Java 11 to 17, lay the hidden tests over, compile. Raises `InfrastructureError`."""
     repository, packages = bench.scratch / "repo", _packages(bench)
     await asyncio.to_thread(copy_tree, submission, repository)
@@ -155,7 +157,7 @@ async def build_java_image(submission: Path, hidden_tests: Path, lifecycle: Life
         command = Command(argv=("bash", "-c", _BUILD), cwd=REPOSITORY, environment=variables)
         result = await sandbox.run(command)
     late = result.ending in (Ending.TIMEOUT, Ending.WALL_CLOCK)
-    return Image(repository=repository, installed="maven", refused=_refused(result), late=late)
+    return RebuiltImage(repository=repository, installed="maven", refused=_refused(result), late=late)
 
 
 async def run_java_image(
