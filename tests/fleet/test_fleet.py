@@ -7,10 +7,9 @@ import socket
 import ssl
 import stat
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,15 +17,16 @@ import pytest
 
 from groundup.domain.errors import MachineError, UsageError
 from groundup.fleet.addresses import FleetAddress, read_address
+from groundup.fleet.driver import SLOT, Fleet
 from groundup.fleet.nodes import NodeSize, slurm_nodes, ssh_nodes
 from groundup.runs import api
 from groundup.runs.plan import RunOptions
-from groundup.runs.progress import Warned
+from groundup.runs.progress import AttemptEnded, Event
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import Predictions
 from tests.fleet.fleets import RunningFleet, fleet_of
-from tests.runs.configurations import BUILDER, Recorder, evaluation, oracle
+from tests.runs.configurations import BUILDER, evaluation, oracle
 from tests.runs.conftest import predict, settings
 
 __all__ = ["predict", "settings"]
@@ -109,21 +109,41 @@ def test_a_killed_node_loses_nothing_and_another_joins(
     behaviours = {f"task-{number:04}": "sleep 1" for number in range(12)}
     configuration = evaluation(predict(behaviours), "tests.runs.toy:create")
     with fleet_of("--local", "2", "--slots", "2", folder=tmp_path / "fleet", nodes=2) as fleet:
-        first = fleet.nodes()[0]
+        first, ended = fleet.nodes()[0], 0
 
-        def kill() -> None:
-            time.sleep(1.5)
-            os.kill(first, signal.SIGKILL)
+        def kill(event: Event) -> None:
+            nonlocal ended
+            ended += isinstance(event, AttemptEnded)
+            if ended == 1 and isinstance(event, AttemptEnded):
+                os.kill(first, signal.SIGKILL)
 
-        killer = threading.Thread(target=kill)
-        killer.start()
-        recorder = Recorder()
-        result = api.run(configuration, on(fleet, retries=3), settings, run_id="killed", progress=recorder)
-        killer.join()
+        result = api.run(configuration, on(fleet, retries=3), settings, run_id="killed", progress=kill)
         fleet.said(" joined ", 3)
     lines = [line for line in RunFolder(result.folder).lines() if line.settles and line.verdict]
     assert sorted(line.attempt.task for line in lines) == sorted(behaviours)
-    assert any("was lost" in event.message for event in recorder.events if isinstance(event, Warned))
+
+
+async def test_nodes_that_come_and_go_later_are_named() -> None:
+    """Those of the beginning are not announced: everybody expects them."""
+    workers = {"tcp://a": {"name": "a", "nthreads": 2, "resources": {}}}
+
+    async def identity(n_workers: int) -> object:
+        return {"workers": dict(workers)}
+
+    said: list[str] = []
+    fleet = Fleet(SimpleNamespace(scheduler=SimpleNamespace(identity=identity)), "tcp://s", said.append)
+    await fleet.refresh()
+    assert (said, fleet.size.room) == ([], 3)
+    workers["tcp://b"] = {"name": "b", "nthreads": 1, "resources": {SLOT: 4}}
+    await fleet.refresh()
+    workers.clear()
+    await fleet.refresh()
+    assert said == [
+        "the node b joined, with 4 slots",
+        "the node tcp://a was lost; what it did is done again",
+        "the node tcp://b was lost; what it did is done again",
+        "no node is left; the run waits for one",
+    ]
 
 
 def test_a_run_without_a_scheduler_is_refused_in_one_sentence(settings: Settings) -> None:
