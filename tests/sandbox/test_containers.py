@@ -112,6 +112,14 @@ class TestImage(SandboxContract):
         assert provider.identity()["image id"].startswith("sha256:")
 
 
+async def test_a_root_that_is_thrown_away(provider: ContainerProvider, workspace: Path) -> None:
+    """A guest that is root inside may write beside its mounts, in a pod, too; it has an /etc, and its name."""
+    spec = SandboxSpec(workspace=workspace, user="root", throw_away_root=True)
+    async with await provider.pod() as pod, await pod.open(spec) as sandbox:
+        done = await sandbox.run(sh("id -un; cd / && echo x > /opt/x && touch /etc/mine && ls /etc/services"))
+    assert (done.exit_code, done.stdout) == (0, b"root\n/etc/services\n"), done
+
+
 async def test_an_image_that_is_not_there(engine: str) -> None:
     """What cannot be pulled is one sentence that names the image."""
     with pytest.raises(SandboxError, match="the image localhost/none-such:1 is not here and cannot be pulled"):

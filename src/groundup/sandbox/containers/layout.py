@@ -34,7 +34,7 @@ from groundup.sandbox.system import GuestSystem, SharedLibraries, read_dynamic
 
 CONTROL = f"{INSIDE}/control"
 """Where the supervisor finds its control socket."""
-EMPTY, THROW_AWAY = "localhost/groundup-empty:1", "localhost/groundup-throw-away:1"
+EMPTY, THROW_AWAY = "localhost/groundup-empty:1", "localhost/groundup-throw-away:2"
 """Our own images: no file in them. The second one has the folders of a container's root file system."""
 _LIBRARIES = f"{INSIDE}/lib"
 _FILTER = f"{INSIDE}/filter"
@@ -52,6 +52,8 @@ _MASKED = (
 """What engines hide of /proc by themselves, and /sys, which shows the machine."""
 _ENGINE_FILES = ("hostname", "hosts", "resolv.conf")
 """Those in /etc that engines write."""
+_ACCOUNTS = ("passwd", "group")
+"""Those in /etc that are mounted, even where the rest is copied."""
 _LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
 
 
@@ -110,7 +112,6 @@ def own_image(*, throw_away: bool) -> bytes:
     folders = ["usr", "var", *(f.lstrip("/") for f in ROOT_FOLDERS if throw_away)]
     links = {**_LINKS, "var/tmp": "/tmp", "var/run": "/run"}  # noqa: S108  # the guest's
     if throw_away:
-        links["etc/localtime"] = "/usr/share/zoneinfo/Etc/UTC"
         folders.append("etc")
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
@@ -141,7 +142,10 @@ def prepare(state: Path) -> None:
         (folder / library.name).chmod(0o755)
     (state / "filter").write_bytes(guest_filter())
     shutil.copytree(
-        state / "etc", state / "etc-to-copy", symlinks=True, ignore=shutil.ignore_patterns(*_ENGINE_FILES)
+        state / "etc",
+        state / "etc-to-copy",
+        symlinks=True,
+        ignore=shutil.ignore_patterns(*_ENGINE_FILES, *_ACCOUNTS),
     )
 
 
@@ -257,7 +261,7 @@ def _accounts(layout: MountLayout, spec: SandboxSpec, base: Base, guest: Guest, 
         folder.mkdir(mode=0o755)
         for name, text in accounts(spec, guest):
             (folder / name).write_text(text)
-    for name in ("passwd", "group"):
+    for name in _ACCOUNTS:
         layout.show(folder / name, f"/etc/{name}")
 
 
