@@ -29,7 +29,9 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.cheats.matrix", description=__doc__)
-    parser.add_argument("--only", default="", help="a part of the name of a family or a cheat")
+    parser.add_argument(
+        "--only", action="append", help="part of the name of a family or a cheat; several times; all"
+    )
     parser.add_argument("--target", action="append", choices=TARGETS, help="may be given several times; all")
     parser.add_argument("--base", action="append", help="libraries: wares, or a recipe such as jsonlines; wares")
     parser.add_argument("--grader", action="append", choices=OF_LIBRARIES, help="all")
@@ -61,8 +63,9 @@ async def _try(chosen: argparse.Namespace) -> None:
 async def _wanted(chosen: argparse.Namespace, found: AsyncIterator[Case]) -> AsyncIterator[Case]:
     graders: Sequence[str] = chosen.grader or OF_LIBRARIES
     async for case in found:
-        named = chosen.only.lower() in f"{case.family} {case.cheat}".lower() or case.family == "honest"
-        if named and case.grader in graders:
+        name = f"{case.family} {case.cheat}".lower()
+        named = any(part.lower() in name for part in chosen.only or [""])
+        if (named or case.family == "honest") and case.grader in graders:
             yield case
 
 

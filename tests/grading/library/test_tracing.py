@@ -54,12 +54,20 @@ def test_expectations_are_removed(statement: str, new: str) -> None:
         "def test_it():\n    with raises(AssertionError, 2):\n        assert f(1) == 3\n",
         "def test_it():\n    try:\n        assert f(1) == 3\n    except AssertionError:\n        pass\n",
         "@pytest.fixture\ndef it():\n    assert f(1) == 3\n",
+        "@pytest_asyncio.fixture(scope='module')\nasync def it():\n    assert f(1) == 3\n",
         "def test_it():\n    self.assertEqual(*both)\n",
     ],
 )
 def test_what_may_be_meant_otherwise_stays(source: str) -> None:
     """An assertion whose failure the test itself handles is not touched."""
     assert _traced(source) == source
+
+
+def test_what_only_uses_a_fixture_is_traced() -> None:
+    """A decorator of another name does not make a fixture of a test."""
+    source = "@pytest.mark.usefixtures('it')\ndef test_it():\n    assert f(1) == 'secret'\n"
+
+    assert "secret" not in _traced(source)
 
 
 def test_lines_stay_where_they_are() -> None:

@@ -291,7 +291,8 @@ def _called_name(node: ast.expr) -> str:
 
 
 def _is_fixture(function: Function) -> bool:
-    return any("fixture" in ast.unparse(one) for one in function.decorator_list)
+    names = (ast.unparse(one.func if isinstance(one, ast.Call) else one) for one in function.decorator_list)
+    return any(name.rpartition(".")[2] in ("fixture", "yield_fixture") for name in names)
 
 
 def _is_sound(source: bytes) -> bool:
