@@ -156,11 +156,9 @@ async def test_verifiers_plays_with_its_own_command(tmp_path: Path) -> None:
 @pytest.mark.registry
 async def test_exported_rows_are_read_by_datasets_and_formatted_by_trl(tmp_path: Path) -> None:
     """Each form has the same rewards, and a chat template finds the tools, their calls and results."""
-    python = installed(
-        tmp_path / "venv", ["datasets", "transformers", "jinja2", "-e", f"{ROOT}[parquet]"], sys.executable
-    )
-    # Its formatting needs no PyTorch, which its other parts do.
-    await run(str(uv_program()), "pip", "install", "-q", "--no-deps", "-p", python, "trl", **LATER)
+    # TRL's formatting needs no PyTorch, which its other parts do.
+    packages = ["datasets", "transformers", "jinja2", "-e", f"{ROOT}[parquet]"]
+    python = installed(tmp_path / "venv", packages, sys.executable, alone=["trl"])
     async with opened(job_in(tmp_path)) as house, Client(house.address) as client:
         for word in ("half", "pass"):
             sid = await client.create()
