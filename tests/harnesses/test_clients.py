@@ -176,4 +176,4 @@ async def test_exported_rows_are_read_by_datasets_and_formatted_by_trl(tmp_path:
     text = found["messages"][1]
     assert text.startswith("<tool>bash</tool><tool>submit</tool><user>Write task-0000.")
     assert '<call>bash {"command": "behave pass"}</call><tool>done' in text.replace('\\"', '"')
-    assert found["sharegpt"][0] == ["user", "function_call", "observation", "function_call", "observation"]
+    assert found["sharegpt"][0] == ["human", "function_call", "observation", "function_call", "observation"]
