@@ -131,25 +131,6 @@ async def test_cargo_builds_and_builds_again_while_the_index_is_down(
     assert [fetched.from_cache for fetched in lent.fetched["crates"]] == [True, True]
 
 
-async def test_a_yarn_lock_is_relocated(npm: FakeNpm, provider: SandboxProvider, tmp_path: Path) -> None:
-    """A yarn.lock of another registry names the gateway afterwards; one without addresses stays as it is."""
-    work = tmp_path / "work"
-    work.mkdir()
-    line = '  resolved "https://elsewhere.example/tool/-/tool-1.0.0.tgz#abc"\n'
-    (work / "yarn.lock").write_text(line)
-    lender = RegistryLending({}, tmp_path / "cache", {"npm": npm.configuration()})
-    async with (
-        lender.lend(LendingRules(kinds=("npm",))) as lent,
-        await provider.open(SandboxSpec(workspace=work)) as sandbox,
-    ):
-        assert not await lent.relocate(sandbox, "/workspace/yarn.lock")  # no one serves this sandbox yet
-        variables = await lent.attach(sandbox)
-        assert await lent.relocate(sandbox, "/workspace/yarn.lock")
-        assert not await lent.relocate(sandbox, "/workspace/yarn.lock")
-    address = variables["npm_config_registry"]
-    assert (work / "yarn.lock").read_text() == line.replace("https://elsewhere.example/", address)
-
-
 async def test_a_builder_is_a_workbench(builder: LocalBuilder) -> None:
     """What graders and agents ask for is there: they need only the builder."""
     async with builder.registries(LendingRules(kinds=("pypi",))) as lent:

@@ -84,23 +84,6 @@ class RegistrySet:
                     ) from error
         return variables
 
-    async def relocate(self, sandbox: Sandbox, path: str) -> bool:
-        """Rewrite a yarn.lock inside that names a registry's tarballs, so that Yarn 1 asks the gateway for them.
-
-        Returns whether anything was rewritten; hashes stay. Other clients need no such thing. Raises
-        `FileNotFoundError` and `ValueError` as `Sandbox.read_file` does.
-        """
-        address = self._addresses.get("npm")
-        if address is None:
-            return False
-        found = await sandbox.read_file(path)
-        changed = NpmGateway.relocated(found.decode("utf-8", errors="surrogateescape"), address)
-        content = changed.encode("utf-8", errors="surrogateescape")
-        if content == found:
-            return False
-        await sandbox.write_file(path, content)
-        return True
-
     @property
     def fetched(self) -> dict[RegistryKind, tuple[Fetched, ...]]:
         """What was given out, by kind."""

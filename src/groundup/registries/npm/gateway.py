@@ -12,7 +12,7 @@ from groundup.domain.digests import digest_of, short
 from groundup.registries.gateway import RegistryGateway, Route, Supplies, address_in, as_json
 from groundup.registries.ledger import Fetched, UnknownPackageError, text
 from groundup.registries.npm.client import NpmClient
-from groundup.registries.npm.pages import BRIEF_TYPE, manifest_of, relocated, written
+from groundup.registries.npm.pages import BRIEF_TYPE, manifest_of, written
 from groundup.registries.server import Request, Response, ServerLimits
 
 _NAME = r"(?P<name>(?:@[^/]+/)?[^/@-][^/]*|-[^/]+)"
@@ -81,11 +81,6 @@ class NpmGateway(RegistryGateway):
             (_PACKUMENT, self._packument),
             (_VERSION, self._manifest),
         )
-
-    @staticmethod
-    def relocated(lock: str, address: str) -> str:
-        """Return the text of a yarn.lock that asks the gateway at *address* for its tarballs."""
-        return relocated(lock, address)
 
     async def _handle(self, request: Request) -> Response:
         if request.method == "POST" and not _ADVISORIES.fullmatch(unquote(urlsplit(request.path).path)):

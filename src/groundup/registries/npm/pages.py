@@ -217,14 +217,3 @@ def _order(version: str) -> tuple[tuple[int, ...], bool, tuple[tuple[bool, int, 
     parts = (match[4] or "").split(".") if match[4] else []
     keys = tuple((not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts)
     return (int(match[1]), int(match[2]), int(match[3])), match[4] is None, keys
-
-
-_TARBALL = re.compile(
-    r"https?://[^\s\"'#,()\[\]{}]*?/(?P<name>(?:@[^/\s\"']+/|@?[^/\s\"']+%2[fF])?[^/@\s\"'%]+)"
-    r"/-/(?:[^\s\"'#,()\[\]{}]*/)?(?P<file>[^/\s\"'#,()\[\]{}]+\.tgz)"
-)
-
-
-def relocated(text: str, address: str) -> str:
-    """Return a lock file with every registry's tarballs at the gateway *address* (as given, with a last slash)."""
-    return _TARBALL.sub(lambda match: f"{address}{match['name']}/-/{match['file']}", text)
