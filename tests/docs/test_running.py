@@ -43,6 +43,8 @@ NOT_RUN = {
     ),
     "a real sandbox": ("shell *", "curate validate *"),
     "a machine without leftovers of other runs": ("clean*",),
+    "an engine that runs containers": ("* --sandbox docker*", "* --sandbox podman*"),
+    "a fleet": ("* --workers *",),
     "an end: it serves until it is stopped": ("serve *",),
     "pyarrow, which is an extra": ("* --format parquet*",),
     "a trajectory": ("show *", "export * --format atif"),
@@ -143,6 +145,8 @@ def prepare(line: tuple[str, ...], groundup: Groundup, home: Path) -> None:
     if line[0] in ("infer", "curate"):
         write_repository(home / next((word for word in line if "/" in word), "."))
     runs = [word.removeprefix("runs/") for word in line if word in RUNS or word.startswith("runs/")]
+    if line[:2] == ("runs", "rm"):
+        runs += [word for word in line[2:] if not word.startswith("-")]
     if runs:
         predict(home / "handed-in")
     for name in runs:

@@ -279,13 +279,14 @@ def _remove(words: list[str], *, yes: bool, output: AnyPath | None) -> int:
     settings = load({"output": output})
     found = removable(words[1:], settings)
     print_table("", ("run", "size"), [(str(one.path), size(one.bytes)) for one in found])
+    number = f"{len(found)} run" if len(found) == 1 else f"{len(found)} runs"
     if not yes:
         if not sys.stdin.isatty():
-            raise UsageError(f"would remove {len(found)} runs; say --yes")
+            raise UsageError(f"would remove {number}; say --yes")
         if not typer.confirm(f"Remove these {len(found)}?", err=True):
             return 0
     remove_runs(found, settings)
-    say(f"groundup: removed {len(found)} runs")
+    say(f"groundup: removed {number}")
     return 0
 
 
