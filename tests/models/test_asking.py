@@ -12,7 +12,7 @@ import pytest
 from groundup.domain.conversations import ChatRequest, Message, TokenUsage, Tool, ToolCall
 from groundup.models.asking import chat, messages
 from groundup.models.asking.forms import BrokenReplyError, CountedTokens
-from groundup.models.client import open_model
+from groundup.models.opening import open_model
 from groundup.models.protocol import KeyRejectedError, RequestRejectedError
 from groundup.models.settings import ModelProvider, ModelSettings, providers
 from groundup.registries.server import GatewayServer, Request, Response

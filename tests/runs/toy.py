@@ -11,7 +11,8 @@ from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import InfrastructureError, MachineError, SandboxError, SubmissionError, TaskError
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
-from groundup.environments.requests import AnySource, EnvironmentBuilder, Layer, PythonEnvironment, PythonRequest
+from groundup.environments.builder import EnvironmentBuilder
+from groundup.environments.requests import AnySource, Layer, PythonEnvironment, PythonRequest
 from groundup.grading.bench import Bench
 from groundup.registries.cache import FetchCache
 from groundup.registries.ledger import Trouble

@@ -18,7 +18,7 @@ from groundup.domain.records import Extension, Record, plainly
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Score
-from groundup.environments.requests import EnvironmentBuilder
+from groundup.environments.builder import EnvironmentBuilder
 from groundup.models.protocol import ChatModel
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.trees.fingerprints import Fingerprint

@@ -27,8 +27,9 @@ from groundup.domain.errors import InfrastructureError, SandboxError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
+from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.maven_layers import memory_options
-from groundup.environments.requests import ENVIRONMENT_TARGET, EnvironmentBuilder, PythonEnvironment, PythonRequest
+from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment, PythonRequest
 from groundup.languages import LANGUAGES, LanguageRecord, RegistryKind, ToolchainName
 from groundup.registries.lending import LendingRules
 from groundup.registries.pypi.gateway import PyPIGateway

@@ -9,7 +9,8 @@ from typing_extensions import override
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
-from groundup.environments.requests import AnySource, EnvironmentBuilder, Layer, PythonEnvironment, PythonRequest
+from groundup.environments.builder import EnvironmentBuilder
+from groundup.environments.requests import AnySource, Layer, PythonEnvironment, PythonRequest
 from groundup.sandbox.protocol import Mount
 
 T = TypeVar("T")

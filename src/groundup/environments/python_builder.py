@@ -13,13 +13,13 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import MachineError, SubmissionError, TaskError, UsageError
 from groundup.domain.limits import Limits
 from groundup.environments.build_sandbox import ENVIRONMENT_PYTHON, LIMITS, Ask, BuildSandbox, build_sandbox
+from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.failures import BUILDS_AT_ONCE, Builds, OutOfTimeError, WorkTime, out_of_time, repeated
 from groundup.environments.interpreters import BUNDLED, Interpreter, interpreter_mounts, known_interpreter
 from groundup.environments.layers import Built, LayerStore
 from groundup.environments.locking import Resolutions, locked_lines, named_requirements, resolution_key
 from groundup.environments.requests import (
     ENVIRONMENT_TARGET,
-    EnvironmentBuilder,
     Layer,
     PythonEnvironment,
     PythonRequest,

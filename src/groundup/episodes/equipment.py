@@ -8,7 +8,7 @@ from pathlib import Path
 
 from groundup import catalog
 from groundup.domain.errors import UsageError
-from groundup.environments.requests import EnvironmentBuilder
+from groundup.environments.builder import EnvironmentBuilder
 from groundup.grading.bench import Bench, Turns
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from groundup.environments.requests import EnvironmentBuilder
+from groundup.environments.builder import EnvironmentBuilder
 from groundup.registries.gateway import RegistryGateway
 from groundup.registries.ledger import Trouble
 from groundup.sandbox.protocol import SandboxProvider

@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
-from groundup.environments.requests import EnvironmentBuilder, JavaToolchain
+from groundup.environments.builder import EnvironmentBuilder
+from groundup.environments.requests import JavaToolchain
 from groundup.grading.bench import Bench, Turns
 from groundup.grading.services.deployment import ServicePod, deployed
 from groundup.grading.services.install import StartCommand
