@@ -292,18 +292,24 @@ def freshen(
     return failed
 
 
+def _written(target: Path, text: str) -> Path:
+    """Write the file *target*, making its folder, and return it."""
+    from groundup.trees.writer import disk_errors
+
+    with disk_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    return target
+
+
 async def _write_fresh(recipe: "Recipe", folder: Path, settings: "Settings", seed: str) -> None:
     from groundup.cli.console import say
     from groundup.episodes.equipment import opened_bench
     from groundup.suites.nl2repobench.freshening import SUFFIX, fresh_text, made_fresh
-    from groundup.trees.writer import disk_errors
 
     async with opened_bench(settings) as bench:
         made = await made_fresh(recipe, bench, seed)
-    target = folder / f"{recipe.task}{SUFFIX}"
-    with disk_errors(target):
-        folder.mkdir(parents=True, exist_ok=True)
-        target.write_text(fresh_text(made), encoding="utf-8")
+    target = _written(folder / f"{recipe.task}{SUFFIX}", fresh_text(made))
     functions, tests = len(made.functions()), len(made.tests)
     say(f"groundup: {recipe.task}: {functions} test functions ({tests} tests) with fresh inputs in {target}")
 
@@ -312,14 +318,10 @@ async def _write_fingerprint(recipe: "Recipe", folder: Path, settings: "Settings
     from groundup.cli.console import say
     from groundup.episodes.equipment import opened_bench
     from groundup.suites.nl2repobench.fingerprints import SUFFIX, fingerprint_text, made_fingerprint
-    from groundup.trees.writer import disk_errors
 
     async with opened_bench(settings) as bench:
         made = await made_fingerprint(recipe, bench)
-    target = folder / f"{recipe.task}{SUFFIX}"
-    with disk_errors(target):
-        folder.mkdir(parents=True, exist_ok=True)
-        target.write_text(fingerprint_text(made), encoding="utf-8")
+    target = _written(folder / f"{recipe.task}{SUFFIX}", fingerprint_text(made))
     say(f"groundup: {recipe.task}: {len(made.all_prints)} prints of {len(made.files)} files in {target}")
 
 
@@ -344,14 +346,10 @@ async def _write_trace(recipe: "Recipe", folder: Path, settings: "Settings") -> 
     from groundup.cli.console import say
     from groundup.episodes.equipment import opened_bench
     from groundup.suites.nl2repobench.traces import SUFFIX, made_trace
-    from groundup.trees.writer import disk_errors
 
     async with opened_bench(settings) as bench:
         made = await made_trace(recipe, bench)
-    target = folder / f"{recipe.task}{SUFFIX}"
-    with disk_errors(target):
-        folder.mkdir(parents=True, exist_ok=True)
-        target.write_text(made.text(), encoding="utf-8")
+    target = _written(folder / f"{recipe.task}{SUFFIX}", made.text())
     say(f"groundup: {recipe.task}: {len(made.tests)} of {len(recipe.expected)} tests are traced in {target}")
 
 

@@ -146,8 +146,6 @@ class Fleet:
             future = self._client.submit(node.grade, order, packed, **self._limits(reservation_mb))
         except (OSError, TimeoutError) as error:
             raise InfrastructureError(f"the fleet at {self._address} cannot be reached: {error}") from error
-        if self._lost.is_set():
-            raise self._unreachable()
         lost, answered = asyncio.ensure_future(self._lost.wait()), asyncio.ensure_future(future.result())
         try:
             await asyncio.wait({lost, answered}, return_when=asyncio.FIRST_COMPLETED)

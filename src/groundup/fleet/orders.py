@@ -23,7 +23,7 @@ from groundup.domain.records import Record, plainly
 from groundup.domain.verdicts import TestResult, Verdict
 from groundup.episodes.records import EpisodeSpec
 from groundup.suites.base import Graded
-from groundup.trees.archives import extract_archive
+from groundup.trees.archives import anonymous, extract_archive
 from groundup.trees.digest import tree_digest
 
 _ANSWER_BYTES = 1024**3
@@ -66,15 +66,8 @@ def pack_tree(tree: Path) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", format=tarfile.PAX_FORMAT, compresslevel=1) as tar:
         for path in sorted(tree.rglob("*")):
-            tar.add(path, str(path.relative_to(tree)), recursive=False, filter=_anonymous)
+            tar.add(path, str(path.relative_to(tree)), recursive=False, filter=anonymous)
     return buffer.getvalue()
-
-
-def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    member.uid = member.gid = 0
-    member.uname = member.gname = ""
-    member.mtime = 0
-    return member
 
 
 def unpack_tree(archive: bytes, destination: Path, digest: str) -> None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from tarfile import PAX_FORMAT, TarInfo
+from tarfile import PAX_FORMAT
 from tarfile import open as open_tar
 
 import tomlkit
@@ -31,6 +31,7 @@ from groundup.harnesses.verifier import JOB, ORIGINAL, PRIVATE, SCRIPT, Verifier
 from groundup.runs.plan import RunPlan
 from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxSpec
 from groundup.suites.base import Suite
+from groundup.trees.archives import anonymous
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import in_thread
 
@@ -274,11 +275,6 @@ def _is_within(inner: str, outer: str) -> bool:
 
 
 def _pack(tree: Path, archive: Path) -> None:
-    def anonymous(member: TarInfo) -> TarInfo:
-        member.uid = member.gid = member.mtime = 0
-        member.uname = member.gname = ""
-        return member
-
     with open_tar(archive, "w:gz", format=PAX_FORMAT) as tar:
         for path in sorted(tree.iterdir()):
             tar.add(path, path.name, filter=anonymous)

@@ -20,7 +20,7 @@ from groundup.domain.version import __version__
 from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
 from groundup.store.records import ConfigFile, LockFile, RunConfiguration
-from groundup.trees.archives import extract_archive
+from groundup.trees.archives import anonymous, extract_archive
 from groundup.trees.digest import tree_digest
 from groundup.trees.walking import read_regular
 from groundup.trees.writer import TreeLimits, copy_tree, disk_errors
@@ -166,23 +166,15 @@ def _write(path: Path, manifest: BundleManifest, files: dict[str, Path], trees: 
             with tarfile.open(partial, "w:gz", format=tarfile.PAX_FORMAT) as tar:
                 listed = partial.with_name(f"{partial.name}.{MANIFEST}")
                 write_atomically(listed, manifest.model_dump_json(indent=1).encode() + b"\n")
-                tar.add(listed, MANIFEST, filter=_anonymous)
+                tar.add(listed, MANIFEST, filter=anonymous)
                 listed.unlink()
                 for name, file in sorted(files.items()):
-                    tar.add(file, f"run/{name}", filter=_anonymous)
+                    tar.add(file, f"run/{name}", filter=anonymous)
                 for digest, tree in sorted(trees.items()):
-                    tar.add(tree, f"submissions/{_name(digest)}", filter=_anonymous)
+                    tar.add(tree, f"submissions/{_name(digest)}", filter=anonymous)
             partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Leave out whose files they were, and when: one run makes one archive."""
-    member.uid = member.gid = 0
-    member.uname = member.gname = ""
-    member.mtime = 0
-    return member
 
 
 def unpack(path: Path, folder: Path) -> Bundle:

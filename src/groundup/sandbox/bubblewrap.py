@@ -94,11 +94,7 @@ class BubblewrapProvider:
             raise
         finally:
             close_all(*descriptors)
-        try:
-            await sandbox.opened()
-        except asyncio.CancelledError:
-            await asyncio.shield(sandbox.close())
-            raise
+        await sandbox.opened()
         return sandbox
 
     async def remove_when_killed(self, folder: Path, *, guarded: bool = True) -> None:

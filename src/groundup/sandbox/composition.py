@@ -15,7 +15,7 @@ import shutil
 import stat
 import sys
 import sysconfig
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from groundup.domain.errors import SandboxError, SubmissionError, UsageError
@@ -283,19 +283,25 @@ def _private(box: Composition, spec: SandboxSpec) -> None:
 
 
 def _supervisor(box: Composition, spec: SandboxSpec, state: Path, controllers: Collection[str]) -> None:
-    box.read_only(state / "supervisor.pyc", f"{INSIDE}/supervisor.pyc")
-    for source, name in interpreter_parts():
-        box.read_only(source, f"{INSIDE}/python/{name}")
-    library = f"{sys.platlibdir}/python{sys.version_info.major}.{sys.version_info.minor}"
-    for name in ("site-packages", "dist-packages", "ensurepip"):
-        if (Path(sys.base_prefix) / library / name).is_dir():
-            box.read_only(state / "empty", f"{INSIDE}/python/{library}/{name}")
+    for source, target in supervisor_mounts(state):
+        box.read_only(source, target)
     if sysconfig.get_config_var("Py_ENABLE_SHARED"):
         box.add("--setenv", "LD_LIBRARY_PATH", f"{INSIDE}/python/lib")
     box.command = [PYTHON, "-I", "-S", "-E", "-B", f"{INSIDE}/supervisor.pyc", str(CONTROL)]
     if spec.throw_away_root:
         box.command.append(f"{ETC}=/etc")
     box.command += [f"{kind}={value}" for kind, value in resource_limits(spec, controllers).items()]
+
+
+def supervisor_mounts(state: Path) -> Iterator[tuple[Path, str]]:
+    """Yield what the supervisor and its interpreter need inside, host path and target; packages are hidden."""
+    yield state / "supervisor.pyc", f"{INSIDE}/supervisor.pyc"
+    for source, name in interpreter_parts():
+        yield source, f"{INSIDE}/python/{name}"
+    library = f"{sys.platlibdir}/python{sys.version_info.major}.{sys.version_info.minor}"
+    for name in ("site-packages", "dist-packages", "ensurepip"):
+        if (Path(sys.base_prefix) / library / name).is_dir():
+            yield state / "empty", f"{INSIDE}/python/{library}/{name}"
 
 
 @functools.cache

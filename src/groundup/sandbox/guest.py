@@ -85,7 +85,14 @@ class SupervisedSandbox:
         self._link.forget(self._key)
 
     async def opened(self) -> None:
-        """Wait until the supervisor answers. Raises `SandboxError`."""
+        """Wait until the supervisor answers; cancelled, it closes the sandbox. Raises `SandboxError`."""
+        try:
+            await self._started()
+        except asyncio.CancelledError:
+            await asyncio.shield(self.close())
+            raise
+
+    async def _started(self) -> None:
         await _first(self._ready, self._ended, _START_S)
         if self._ready.done() and not self._ended.done():
             await _first(self._placed, self._ended, _START_S)

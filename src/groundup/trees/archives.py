@@ -169,6 +169,14 @@ UNREADABLE = (
 """What the libraries raise for damaged archives."""
 
 
+def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Leave out whose files they were, and when: one tree makes one archive. A filter for `TarFile.add`."""
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    member.mtime = 0
+    return member
+
+
 def extract_archive(
     path: Path, destination: Path, limits: TreeLimits | None = None, *, strip_components: int = 0
 ) -> TakenIn:

@@ -214,7 +214,7 @@ def _holds(site: Site, sent: Sent, asked: str) -> bool:
 
 
 def _is_inside(sought: object, found: object) -> bool:
-    """Say whether one encoded value is in another, as Python would say of the values."""
+    """Whether one encoded value is in another, as `in` would say of the values."""
     match found:
         case str():
             return isinstance(sought, str) and sought in found

@@ -27,6 +27,7 @@ from groundup.sandbox.composition import (
     interpreter_parts,
     masked_folders,
     resource_limits,
+    supervisor_mounts,
 )
 from groundup.sandbox.protocol import WORKSPACE, SandboxSpec
 from groundup.sandbox.seccomp import guest_filter
@@ -282,16 +283,11 @@ def accounts(spec: SandboxSpec, guest: Guest) -> Iterator[tuple[str, str]]:
 
 def _supervisor(layout: MountLayout, control: Path) -> None:
     state = layout.state
-    layout.show(state / "supervisor.pyc", f"{INSIDE}/supervisor.pyc")
     layout.show(state / "lib", _LIBRARIES)
     layout.show(state / "filter", _FILTER)
     layout.show(control, CONTROL)
-    for source, name in interpreter_parts():
-        layout.show(source, f"{INSIDE}/python/{name}")
-    library = f"{sys.platlibdir}/python{sys.version_info.major}.{sys.version_info.minor}"
-    for name in ("site-packages", "dist-packages", "ensurepip"):
-        if (Path(sys.base_prefix) / library / name).is_dir():
-            layout.show(state / "empty", f"{INSIDE}/python/{library}/{name}")
+    for source, target in supervisor_mounts(state):
+        layout.show(source, target)
 
 
 def _make_places(layout: MountLayout, spec: SandboxSpec) -> None:

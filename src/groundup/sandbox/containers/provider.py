@@ -116,11 +116,7 @@ class ContainerProvider:
             except BaseException:
                 sandbox.abandon()
                 raise
-        try:
-            await sandbox.opened()
-        except asyncio.CancelledError:
-            await asyncio.shield(sandbox.close())
-            raise
+        await sandbox.opened()
         return sandbox, container
 
     def enforcement(self) -> Enforcement:
@@ -235,7 +231,7 @@ def _guest(engine: Engine, spec: SandboxSpec) -> Guest:
     """Say who the guest is inside.
 
     Whose files are its own outside matters: for a rootless engine, its root is who runs it; an ordinary user of an
-    engine that runs as root stays who he is, for nobody but root could remove the files of another.
+    engine that runs as root keeps their own number, because only root could remove the files of another user.
     """
     numbers = (os.geteuid(), os.getegid())
     if engine.is_rootless:
@@ -265,7 +261,7 @@ async def _started(engine: Engine, request: dict[str, Any], place: Path) -> tupl
             try:
                 container = await asyncio.shield(starting)
             except asyncio.CancelledError:
-                starting.add_done_callback(_forget)  # nobody accepts its supervisor, so it ends by itself
+                starting.add_done_callback(_forget)  # its supervisor finds no listener, so it ends by itself
                 raise
             return container, await _accepted(engine, container, listener, request)
         finally:

@@ -1,16 +1,12 @@
 """The fingerprints of originals, a small file beside each recipe. Copies are known without the original."""
 
 from functools import cache, partial
-from importlib.resources import files
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from groundup.domain.errors import TaskError
 from groundup.grading.bench import Bench
 from groundup.suites.nl2repobench.maker.absence import source_files
 from groundup.suites.nl2repobench.published import original_tree
-from groundup.suites.nl2repobench.recipe import Recipe
+from groundup.suites.nl2repobench.recipe import Recipe, shipped_beside
 from groundup.trees.fingerprints import Fingerprint
 from groundup.trees.writer import in_thread
 
@@ -39,11 +35,5 @@ def fingerprint_text(fingerprint: Fingerprint) -> str:
 @cache
 def shipped_fingerprint(task: str) -> Fingerprint | None:
     """Return the fingerprint that lies beside the recipe of *task*; None: there is none. Raises `TaskError`."""
-    place = files("groundup.suites.nl2repobench") / "recipes" / f"{task}{SUFFIX}"
-    if not place.is_file():
-        return None
-    try:
-        return Fingerprint.model_validate_json(place.read_text(encoding="utf-8"))
-    except ValidationError as error:
-        why = f"{place.name} is no fingerprint ({error.error_count()} errors)"
-        raise TaskError(f"{why}; make it again with `groundup recipe fingerprint {task}`") from error
+    remedy = f"make it again with `groundup recipe fingerprint {task}`"
+    return shipped_beside(Fingerprint, task, SUFFIX, what="fingerprint", remedy=remedy)

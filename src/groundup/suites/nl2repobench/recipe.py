@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -25,6 +25,8 @@ from groundup.trees.walking import read_regular
 
 Pin = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9._+!-]*$")]
 Hash = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+
+Kept = TypeVar("Kept", bound=Record)
 
 
 class Why(StrEnum):
@@ -355,3 +357,17 @@ def shipped_recipes() -> dict[str, Recipe]:
             raise TaskError(f"{entry.name}: holds the recipe of {recipe.task!r}; rename one of them")
         found[recipe.task] = recipe
     return found
+
+
+def shipped_beside(kind: type[Kept], task: str, suffix: str, *, what: str, remedy: str) -> Kept | None:
+    """Return what lies beside the shipped recipe of *task*, in a file with *suffix*; None: there is none.
+
+    Raises `TaskError`, which ends with *remedy*, for a file that holds no *what*.
+    """
+    place = files("groundup.suites.nl2repobench") / "recipes" / f"{task}{suffix}"
+    if not place.is_file():
+        return None
+    try:
+        return kind.model_validate_json(place.read_text(encoding="utf-8"))
+    except ValidationError as error:
+        raise TaskError(f"{place.name} is no {what} ({error.error_count()} errors); {remedy}") from error

@@ -3,16 +3,12 @@
 import asyncio
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
 
-from pydantic import ValidationError
-
-from groundup.domain.errors import TaskError
 from groundup.grading.bench import Bench
 from groundup.grading.library.passes import suite_of
 from groundup.grading.library.trace import TraceRecord, record_trace
 from groundup.suites.nl2repobench.published import original_tree
-from groundup.suites.nl2repobench.recipe import Recipe
+from groundup.suites.nl2repobench.recipe import Recipe, shipped_beside
 
 SUFFIX = ".trace.json"
 
@@ -28,14 +24,8 @@ async def made_trace(recipe: Recipe, bench: Bench) -> TraceRecord:
 @cache
 def shipped_trace(task: str) -> TraceRecord | None:
     """Return the trace that lies beside the recipe of *task*; None: there is none. Raises `TaskError`."""
-    place = files("groundup.suites.nl2repobench") / "recipes" / f"{task}{SUFFIX}"
-    if not place.is_file():
-        return None
-    try:
-        return TraceRecord.model_validate_json(place.read_text(encoding="utf-8"))
-    except ValidationError as error:
-        why = f"{place.name} is no trace ({error.error_count()} errors)"
-        raise TaskError(f"{why}; record it again with `groundup recipe trace {task}`") from error
+    remedy = f"record it again with `groundup recipe trace {task}`"
+    return shipped_beside(TraceRecord, task, SUFFIX, what="trace", remedy=remedy)
 
 
 def trace_changes(before: TraceRecord, after: TraceRecord) -> Iterator[str]:
