@@ -32,6 +32,7 @@ EXAMPLES: dict[str, Examples] = {
         ("Is a recipe still right?", "groundup recipe check sqlparse"),
         ("Before it is shipped", "groundup recipe check ./funcy.toml"),
         ("All of them, every month", "groundup recipe check --all"),
+        ("Record what a recipe lacks, such as its twin", "groundup recipe check pss pylama -o made/"),
     ),
     "recipe freshen": (
         ("Other inputs for the tests, on this machine alone", "groundup recipe freshen jsonlines sqlparse"),
@@ -189,6 +190,9 @@ def check(
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All recipes that come with groundup.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Recipes at once.")] = 1,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A folder for the recipes as they are now made.")
+    ] = None,
 ) -> int:
     """Make recipes again from their own decisions, and print what changed.
 
@@ -212,7 +216,7 @@ def check(
 
         async def one(recipe: "Recipe") -> bool:
             async with places:
-                return await _has_changed(recipe, settings)
+                return await _has_changed(recipe, settings, output)
 
         return await asyncio.gather(*map(one, wanted))
 
@@ -222,11 +226,13 @@ def check(
     return NOT_AS_IT_WAS if changed else 0
 
 
-async def _has_changed(recipe: "Recipe", settings: "Settings") -> bool:
-    """Check one recipe and print what changed."""
+async def _has_changed(recipe: "Recipe", settings: "Settings", output: Path | None) -> bool:
+    """Check one recipe, print what changed, and write it to the folder *output*."""
     from groundup.domain.errors import GroundupError
     from groundup.episodes.equipment import opened_bench
     from groundup.suites.nl2repobench.maker.controls import check as checked
+    from groundup.suites.nl2repobench.maker.controls import renewed
+    from groundup.suites.nl2repobench.recipe import recipe_text
     from groundup.suites.nl2repobench.traces import made_trace, shipped_trace, trace_changes
 
     async with opened_bench(settings) as bench, _reminding(f"{recipe.task}: ") as tell:
@@ -235,6 +241,8 @@ async def _has_changed(recipe: "Recipe", settings: "Settings") -> bool:
             if (known := shipped_trace(recipe.task)) is not None:
                 tell("recording the trace: four runs of the original")
                 changes += trace_changes(known, await made_trace(again, bench))
+            if output is not None:
+                _written(output / f"{recipe.task}.toml", recipe_text(renewed(recipe, again)))
         except GroundupError as error:
             changes = [str(error)]
     typer.echo("\n".join(f"{recipe.task}: {line}" for line in changes or ["as it was"]))

@@ -7,11 +7,11 @@ import pytest
 from groundup.domain.errors import TaskError
 from groundup.environments.requests import ENVIRONMENT_TARGET, Layer, PythonEnvironment
 from groundup.grading.bench import Bench
-from groundup.grading.library.hidden import HiddenTests
+from groundup.grading.library.hidden import HiddenTests, TwinRecord
 from groundup.sandbox.protocol import Mount
 from groundup.suites.nl2repobench.maker.absence import find_answers
 from groundup.suites.nl2repobench.maker.build import UnfinishedError, finish
-from groundup.suites.nl2repobench.maker.controls import changes, require_worthless, stubbed
+from groundup.suites.nl2repobench.maker.controls import changes, renewed, require_worthless, stubbed
 from groundup.suites.nl2repobench.maker.repairs import environment_plugins
 from groundup.suites.nl2repobench.recipe import Difference, Recipe, Why
 from tests.grading.library.laboratory import LIBRARY, ORIGINAL, HostBuilder, write_tree
@@ -190,3 +190,19 @@ def test_a_check_tells_what_changed() -> None:
     assert f"gone expected test: {min(EXPECTED)}" in ended
     assert "had 12 lines and has 13" in ended
     assert "no reason is known for +1 tests" in ended
+
+
+def test_a_recipe_made_again_keeps_its_times_and_gains_its_twin() -> None:
+    """Another machine's times are no change; where other tests pass, everything is as it was measured now."""
+    assert RECIPE.frozen is not None
+    slower = RECIPE.frozen.model_copy(update={"duration_s": 99.0, "controls": {"stub": 1}})
+    hidden = RECIPE.tests.model_copy(update={"timeout_s": 1200.0})
+    before = RECIPE.model_copy(update={"twin": None})
+    after = before.model_copy(update={"frozen": slower, "tests": hidden, "twin": TwinRecord(runs=3)})
+
+    again = renewed(before, after)
+    assert next(changes(before, after)) == "it had no twin"
+    assert (again.twin, again.tests) == (after.twin, before.tests)
+    assert again.frozen == RECIPE.frozen.model_copy(update={"controls": {"stub": 1}})
+    fewer = after.model_copy(update={"expected": frozenset(sorted(EXPECTED)[1:])})
+    assert renewed(before, fewer) == fewer

@@ -199,6 +199,14 @@ async def check(recipe: Recipe, bench: Bench, say: Callable[[str], None]) -> tup
     return again, list(changes(recipe, again))
 
 
+def renewed(before: Recipe, after: Recipe) -> Recipe:
+    """Return *after*, with the times and the memory of *before* where the same tests pass: machines differ."""
+    if before.frozen is None or after.frozen is None or before.expected != after.expected:
+        return after
+    frozen = before.frozen.model_copy(update={"controls": after.frozen.controls})
+    return after.model_copy(update={"frozen": frozen, "tests": before.tests})
+
+
 def changes(before: Recipe, after: Recipe) -> Iterator[str]:
     """Yield what differs between two recipes of one task, and what neither explains."""
     yield from _sets("pin", set(before.environment.lock), set(after.environment.lock))
@@ -211,7 +219,9 @@ def changes(before: Recipe, after: Recipe) -> Iterator[str]:
     yield from _sets("expected test", set(map(str, before.expected)), set(map(str, after.expected)))
     was, now = ({one.id: one.why.value for one in recipe.excluded} for recipe in (before, after))
     yield from _sets("excluded test", set(was), set(now))
-    if before.twin is not None and after.twin is not None:
+    if before.twin is None and after.twin is not None:
+        yield "it had no twin"
+    elif before.twin is not None and after.twin is not None:
         yield from _sets("free test", set(map(str, before.twin.free)), set(map(str, after.twin.free)))
     for name in sorted(was.keys() & now.keys()):
         if was[name] != now[name]:
