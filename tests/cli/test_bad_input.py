@@ -36,6 +36,8 @@ def sentence(ended: Ended) -> str:
         (("resume", "missing"), "unknown run 'missing'"),
         (("shell", "missing", "task-0000"), "unknown run 'missing'"),
         (("tasks", "nl2repo"), "unknown suite 'nl2repo'"),
+        (("leaderboard", "verify", "missing.groundup"), "missing.groundup is no file; name a bundle"),
+        (("curate", "instance", "missing", "--language", "python", "-o", "set"), "missing is no folder here"),
     ],
 )
 def test_a_name_that_is_wrong_is_reported_with_the_nearest(

@@ -97,3 +97,24 @@ def test_init_writes_settings_that_change_nothing(groundup: Groundup) -> None:
 def test_completion_is_offered(groundup: Groundup) -> None:
     """Shells can complete commands."""
     assert "--install-completion" in groundup("--help").out
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "says"),
+    [
+        ("--jobs", "many", "must be a whole number"),
+        ("--jobs", "0", "must be at least 1"),
+        ("--fail-under", "2", "must be at most 1"),
+        ("--format", "pdf", "'pdf' is not one of"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_refused_in_plain_words(
+    groundup: Groundup, flag: str, value: str, says: str
+) -> None:
+    """The libraries that convert values speak of inputs and value errors."""
+    ended = groundup("run", TWENTY, "-a", "nop", flag, value)
+    assert ended.code == 2
+    assert f"Invalid value for '{flag}'" in ended.err
+    assert says in " ".join(ended.err.replace("│", " ").split())
+    assert "Value error" not in ended.err
+    assert "Input should" not in ended.err

@@ -20,6 +20,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from groundup.api.flags import HOW, WORK, AnyPath, Assignments, FlagHelp, Names
 from groundup.cli.console import Format, say
+from groundup.domain.records import plainly
 
 TALK = "Output"
 
@@ -96,7 +97,23 @@ class StrictCommand(TyperCommand):
             values, _, order = self.make_parser(ctx).parse_args(args=list(args))
             for parameter in dict.fromkeys(order):
                 _check_written(parameter, values.get(parameter.name or ""), order.count(parameter))
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            error.message = _plain(error)
+            raise
+
+
+def _plain(error: typer.BadParameter) -> str:
+    """Return what is wrong with a value in this program's words: newer versions of typer repeat pydantic's."""
+    from pydantic import ValidationError
+
+    if not isinstance(error.__cause__, ValidationError):
+        return error.message
+    first = error.__cause__.errors()[0]
+    if first["type"] == "value_error":
+        return error.message.removeprefix("Value error, ")
+    return plainly(first)
 
 
 def _check_written(parameter: Any, value: object, times: int) -> None:

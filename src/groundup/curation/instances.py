@@ -90,6 +90,8 @@ def _address(repository: str, mirror: str | None) -> tuple[str, bool]:
     """Return where to fetch from, and whether that is a folder of this machine."""
     local = Path(repository).expanduser()
     is_local = local.is_dir()
+    if not is_local and "/" not in repository and ":" not in repository:
+        raise UsageError(f"{repository} is no folder here; name a folder, an address, or host/owner/name")
     return (str(local.resolve()) if is_local else address_of(repository, mirror)), is_local
 
 

@@ -179,6 +179,8 @@ def _write(path: Path, manifest: BundleManifest, files: dict[str, Path], trees: 
 
 def unpack(path: Path, folder: Path) -> Bundle:
     """Unpack the bundle at *path* to the absent or empty *folder* and check it. Raises `UsageError`."""
+    if not path.is_file():
+        raise UsageError(f"{path} is no file; name a bundle that `groundup leaderboard pack` wrote")
     try:
         taken = extract_archive(path, folder, LIMITS)
     except SubmissionError as error:
