@@ -47,6 +47,8 @@ def test_run_resume_and_regrade(settings: Settings) -> None:
     ran = groundup.run(TWO, "oracle", tasks="task-0000,task-0001", run_id="r", settings=settings)
     assert scores(ran) == {"task-0000": 1.0, "task-0001": 1.0}
     assert groundup.resume("r", settings=settings).verdicts == ran.verdicts
+    assert groundup.resume(ran, settings=settings).verdicts == ran.verdicts
+    assert groundup.report(ran, settings=settings).rows() == ran.report.rows()
     again = groundup.regrade(ran.folder, grader="lax", settings=settings)
     assert again.id == "r-regrade-1"
     assert {verdict.grader.name for verdict in again.verdicts.values() if verdict} == {"lax"}

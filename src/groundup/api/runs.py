@@ -34,15 +34,21 @@ class StoppedError(GroundupError):
 
 
 class Run:
-    """A run after a start of it ended: its folder, its verdicts, and its report, as they are on the disk now."""
+    """A run after a start of it ended: its folder, its verdicts, and its report, as they are on the disk now.
+
+    Functions that take a run's folder take the run itself, too.
+    """
 
     def __init__(self, result: RunResult) -> None:
         self._result = result
 
     @property
     def folder(self) -> Path:
-        """Where everything of the run lies. `groundup.resume(run.folder)` finishes what it owes."""
+        """Where everything of the run lies. `groundup.resume(run)` finishes what it owes."""
         return self._result.folder
+
+    def __fspath__(self) -> str:
+        return str(self.folder)
 
     @property
     def id(self) -> str:
@@ -80,7 +86,7 @@ class Run:
         return self._result.exit_code
 
     def __repr__(self) -> str:
-        return f"<Run {self.id}: {', '.join(self.report.headlines())}; {self.owed} attempts owed>"
+        return f"<Run {', '.join(self.report.headlines())}; {self.owed} attempts owed>"
 
     def _repr_html_(self) -> str:
         return self.report._repr_html_()
