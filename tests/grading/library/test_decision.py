@@ -135,6 +135,24 @@ def test_a_package_in_another_layout_is_called_the_submissions_own() -> None:
     assert "not from the submission" in other.message
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        ("ModuleNotFoundError: No module named 'calc'", "; the tests expect it at src/calc/ops or calc/ops"),
+        ("ModuleNotFoundError: No module named 'calc.ops'", "; the tests expect it at src/calc/ops or calc/ops"),
+        ("ModuleNotFoundError: No module named 'calculus'", "'calculus'"),
+        (None, "the submission has no file for it at src/calc/ops or calc/ops"),
+    ],
+)
+def test_a_package_that_is_nowhere_is_told_where_it_belongs(error: str | None, told: str) -> None:
+    """The specification may leave the layout open; what a package fails to import itself is another matter."""
+    hidden = HIDDEN.model_copy(update={"import_roots": ("src", "."), "packages": ("calc.ops",)})
+    absent = {"calc.ops": ImportCheck(file=None, error=error)}
+    (reason, *_) = decide(EXPECTED, hidden, CANARIES, _report({}, imports=absent), _result()).reasons
+
+    assert reason.message.endswith(told)
+
+
 def test_giving_up_names_the_error_behind_it() -> None:
     """pytest ends with 4 when a conftest cannot be imported; what it printed says why, with file and line."""
     printed = (

@@ -93,6 +93,14 @@ def test_a_falsified_test_fails(name: str) -> None:
             _run(changed)
 
 
+@pytest.mark.parametrize("coding", ["utf8", "UTF-8", "us-ascii"])
+def test_a_file_may_name_its_encoding_as_it_likes(coding: str) -> None:
+    """Python knows several names of UTF-8; a file that was passed over would be free as a whole."""
+    source = f"# -*- coding: {coding} -*-\ndef test_it():\n    assert 1 == 1\n"
+
+    assert "test_it.py" in HiddenSuite({"test_it.py": source.encode()}).falsified("seed")
+
+
 UNITTEST = {
     "assertEqual": "self.assertEqual(len('ab'), 2)",
     "assertEqual of calls": "self.assertEqual(len('ab'), len('cd'))",

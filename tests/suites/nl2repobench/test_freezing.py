@@ -63,6 +63,16 @@ async def test_what_does_not_pass_is_left_out_with_a_reason(trial: Trial) -> Non
     assert frozen.expected == EXPECTED
 
 
+async def test_what_is_called_flaky_is_left_out_where_it_passes(trial: Trial) -> None:
+    """A person saw it fail; that it passes three times on this machine proves nothing."""
+    flaky = min(EXPECTED)
+    draft = DRAFT.model_copy(update={"reasons": {str(flaky): Why.FLAKY}})
+    frozen = await freeze(draft, _bench(trial, ORIGINAL), runs=1)
+
+    assert frozen.expected == EXPECTED - {flaky}
+    assert [(one.id, one.why) for one in frozen.excluded] == [(str(flaky), Why.FLAKY)]
+
+
 async def test_a_failure_without_a_reason_stops_the_freezing(trial: Trial) -> None:
     """No test of the original is dropped from the denominator in silence."""
     odd = {**ORIGINAL, "tests/test_odd.py": ODD_TESTS}

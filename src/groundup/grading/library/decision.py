@@ -187,9 +187,11 @@ def _imports_that_fail(hidden: HiddenTests, report: RunnerReport) -> list[Reason
         check = report.imports.get(name)
         if check is None or check.error is not None:
             problem = check.error if check is not None else "the runner reported nothing about it"
-            reasons.append(reason(Stage.IMPORT, f"{name} cannot be imported: {problem}"))
+            where = f"; the tests expect it at {_place(name, hidden)}" if _is_absent(name, problem) else ""
+            reasons.append(reason(Stage.IMPORT, f"{name} cannot be imported: {problem}{where}"))
         elif check.file is None:
-            reasons.append(reason(Stage.IMPORT, f"{name} cannot be imported: the submission has no file for it"))
+            absent = f"the submission has no file for it at {_place(name, hidden)}"
+            reasons.append(reason(Stage.IMPORT, f"{name} cannot be imported: {absent}"))
         elif not any(PurePosixPath(check.file).is_relative_to(root) for root in roots):
             reasons.append(reason(Stage.IMPORT, _misplaced(name, PurePosixPath(check.file), hidden)))
     return reasons
@@ -200,8 +202,19 @@ def _misplaced(name: str, file: PurePosixPath, hidden: HiddenTests) -> str:
     in_tests = any(file.is_relative_to(PurePosixPath(WORKSPACE, place)) for place in hidden.protected)
     if not file.is_relative_to(WORKSPACE) or in_tests:
         return f"{name} was imported from {file}, not from the submission"
-    expected = " or ".join(str(PurePosixPath(root, name.replace(".", "/"))) for root in hidden.import_roots)
-    return f"{name} lies at {file.relative_to(WORKSPACE)} in the submission; the tests expect it at {expected}"
+    there = file.relative_to(WORKSPACE)
+    return f"{name} lies at {there} in the submission; the tests expect it at {_place(name, hidden)}"
+
+
+def _is_absent(name: str, problem: str) -> bool:
+    """Whether the package itself was not found, or one that it lies in; not something that it imports."""
+    missing = problem.removeprefix("ModuleNotFoundError: No module named ").strip("'")
+    return missing == name or name.startswith(f"{missing}.")
+
+
+def _place(name: str, hidden: HiddenTests) -> str:
+    """Return where a package may lie: the specification may leave open whether below `src`."""
+    return " or ".join(str(PurePosixPath(root, name.replace(".", "/"))) for root in hidden.import_roots)
 
 
 _FORGING = Reason(

@@ -7,6 +7,7 @@ fails at its end.
 """
 
 import ast
+import codecs
 import re
 import tokenize
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -201,7 +202,7 @@ def _parsed(source: bytes) -> ast.Module | None:
     """Return the syntax tree of UTF-8 *source*; None where this interpreter cannot read it."""
     try:
         encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
-        if encoding not in ("utf-8", "ascii") or b"\r" in source.replace(b"\r\n", b""):
+        if codecs.lookup(encoding).name not in ("utf-8", "ascii") or b"\r" in source.replace(b"\r\n", b""):
             return None
         return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):

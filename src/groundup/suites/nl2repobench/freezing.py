@@ -49,7 +49,7 @@ async def freeze(draft: Recipe, bench: Bench, *, runs: int = RUNS, relock: bool 
     ]
     for execution in executions:
         _require_sound(execution, recipe)
-    expected = _passing(executions)
+    expected = frozenset(key for key in _passing(executions) if _reason(recipe, key) is not Why.FLAKY)
     free = await _free(recipe, expected, original, environment, bench)
     expected -= free
     twin = await twin_record(recipe, expected, original, environment, bench)
@@ -149,10 +149,9 @@ def _exclusions(
 
 def _excluded(recipe: Recipe, key: NumberedTest, said: Sequence[Result], runs: int) -> Excluded:
     note = next((result.message for result in said if result.message), "")[:200]
-    for pattern, why in recipe.reasons.items():
-        # Square brackets are common in test ids, so they stand for themselves.
-        if pattern != _ALL_OTHERS and fnmatch.fnmatchcase(str(key), pattern.replace("[", "[[]")):
-            return Excluded(id=str(key), why=why, note=note)
+    reason = _reason(recipe, key)
+    if reason is not None:
+        return Excluded(id=str(key), why=reason, note=note)
     outcomes = {result.outcome for result in said}
     if len(outcomes) > 1 or len(said) < runs:
         return Excluded(id=str(key), why=Why.FLAKY, note=note)
@@ -166,6 +165,15 @@ def _excluded(recipe: Recipe, key: NumberedTest, said: Sequence[Result], runs: i
         f"{key} does not pass with the original itself ({note or 'no message'}); "
         "mend the draft, or give the reason under [reasons]"
     )
+
+
+def _reason(recipe: Recipe, key: NumberedTest) -> Why | None:
+    """Return the reason that the recipe gives for a test by name. Who calls a test flaky saw it fail."""
+    for pattern, why in recipe.reasons.items():
+        # Square brackets are common in test ids, so they stand for themselves.
+        if pattern != _ALL_OTHERS and fnmatch.fnmatchcase(str(key), pattern.replace("[", "[[]")):
+            return why
+    return None
 
 
 async def _free(

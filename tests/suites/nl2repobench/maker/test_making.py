@@ -201,7 +201,7 @@ def test_a_recipe_made_again_keeps_its_times_and_gains_its_twin() -> None:
     after = before.model_copy(update={"frozen": slower, "tests": hidden, "twin": TwinRecord(runs=3)})
 
     again = renewed(before, after)
-    assert next(changes(before, after)) == "it had no twin"
+    assert next(changes(before, after)) == "it had no twin; 0 tests are free in it"
     assert (again.twin, again.tests) == (after.twin, before.tests)
     assert again.frozen == RECIPE.frozen.model_copy(update={"controls": {"stub": 1}})
     fewer = after.model_copy(update={"expected": frozenset(sorted(EXPECTED)[1:])})

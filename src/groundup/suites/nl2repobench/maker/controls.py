@@ -220,7 +220,7 @@ def changes(before: Recipe, after: Recipe) -> Iterator[str]:
     was, now = ({one.id: one.why.value for one in recipe.excluded} for recipe in (before, after))
     yield from _sets("excluded test", set(was), set(now))
     if before.twin is None and after.twin is not None:
-        yield "it had no twin"
+        yield f"it had no twin; {len(after.twin.free)} tests are free in it"
     elif before.twin is not None and after.twin is not None:
         yield from _sets("free test", set(map(str, before.twin.free)), set(map(str, after.twin.free)))
     for name in sorted(was.keys() & now.keys()):
