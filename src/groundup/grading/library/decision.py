@@ -206,9 +206,9 @@ def _misplaced(name: str, file: PurePosixPath, hidden: HiddenTests) -> str:
     return f"{name} lies at {there} in the submission; the tests expect it at {_place(name, hidden)}"
 
 
-def _is_absent(name: str, problem: str) -> bool:
+def _is_absent(name: str, problem: str | None) -> bool:
     """Whether the package itself was not found, or one that it lies in; not something that it imports."""
-    missing = problem.removeprefix("ModuleNotFoundError: No module named ").strip("'")
+    missing = (problem or "").removeprefix("ModuleNotFoundError: No module named ").strip("'")
     return missing == name or name.startswith(f"{missing}.")
 
 
