@@ -6,6 +6,7 @@ import pytest
 
 from groundup.domain.errors import TaskError
 from groundup.grading.bench import Bench
+from groundup.grading.library.hidden import TwinRecord
 from groundup.suites.nl2repobench.freezing import count_lines, freeze
 from groundup.suites.nl2repobench.recipe import Recipe, Why
 from tests.grading.library.laboratory import ORIGINAL, HostBuilder, write_tree
@@ -71,6 +72,25 @@ async def test_what_is_called_flaky_is_left_out_where_it_passes(trial: Trial) ->
 
     assert frozen.expected == EXPECTED - {flaky}
     assert [(one.id, one.why) for one in frozen.excluded] == [(str(flaky), Why.FLAKY)]
+
+
+async def test_a_twin_that_interrupts_its_session_goes_on_in_another(trial: Trial) -> None:
+    """A falsified test lets through the KeyboardInterrupt that it provokes; later tests run even so."""
+    interrupts = """
+import calc, pytest
+
+def test_interrupt():
+    with pytest.raises(KeyboardInterrupt):
+        calc.add(Rude(), 1)
+
+class Rude:
+    def __add__(self, other): raise KeyboardInterrupt
+"""
+    files = {**ORIGINAL, "tests/test_a.py": interrupts}
+    frozen = await freeze(DRAFT, _bench(trial, files), runs=1)
+
+    assert frozen.expected > EXPECTED
+    assert frozen.twin == TwinRecord(runs=3)
 
 
 async def test_a_failure_without_a_reason_stops_the_freezing(trial: Trial) -> None:

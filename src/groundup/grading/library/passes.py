@@ -19,6 +19,7 @@ from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import MAX_REASONS, Decision, canary_that_lied, reason, why_unfinished
 from groundup.grading.library.execution import LeftOut, Overlay, Rounds, run_to_the_end
 from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
+from groundup.grading.library.report import INTERRUPTED
 from groundup.grading.library.trace import Trace, run_traced
 from groundup.grading.library.twin import HiddenSuite, function_of, python_sources
 from groundup.sandbox.protocol import Ending
@@ -87,13 +88,13 @@ async def run_twin(
 ) -> Rounds:
     """Run falsified tests, and those again that a broken session kept from running.
 
-    Tests that fail may leave the process in a state that ends the session; those that come later then have their
-    turn in a fresh one.
+    Tests that fail may end the session, by the state in which they leave the process or with the KeyboardInterrupt
+    that they no longer expect; those that come later then have their turn in a fresh one.
     """
     rounds = await run_to_the_end(submission, original, hidden, environment, bench, overlay)
     for _ in range(_MORE_SESSIONS):
         report = rounds.last.report
-        if report.broken_off is None or not report.results:
+        if not (report.broken_off or report.exit_code == INTERRUPTED) or not report.results:
             break
         done = tuple((key.id, key.ordinal) for key in report.results)
         again = await run_to_the_end(

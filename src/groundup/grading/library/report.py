@@ -17,6 +17,8 @@ MAX_EVENTS = 400_000
 
 COMPLETE = frozenset([0, 1, 5])
 """pytest's exit codes of a session that came to its end: all passed, some failed, nothing collected."""
+INTERRUPTED = 2
+"""Its exit code of a session that a KeyboardInterrupt ended."""
 
 Sent = tuple[str, ...]
 """The encoded values that one place of a traced test sent at one time."""
