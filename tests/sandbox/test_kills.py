@@ -37,8 +37,6 @@ async def one(provider, folder):
 async def main():
     top = Path(sys.argv[1])
     async with BubblewrapProvider() as provider:
-        (top / "guarded").mkdir(exist_ok=True)
-        await provider.remove_when_killed(top / "guarded")
         print("ready", flush=True)
         await asyncio.gather(*(one(provider, top / name) for name in ("a", "b")))
 
@@ -93,7 +91,6 @@ def assert_nothing_left(top: Path, names: set[str], seed: int) -> None:
     while True:
         kept = [path for path in (top / "tmp").glob("groundup-*/*") if path.name != "systems"]
         left = [*processes_of(top), *map(str, groups_of(names)), *map(str, kept)]
-        left += [str(top / "guarded")] if (top / "guarded").exists() else []
         if not left:
             break
         assert time.monotonic() < deadline, f"seed {seed}: left: {left}"
@@ -143,5 +140,4 @@ def test_kill_of_groundup_and_launcher(seed: int, tmp_path: Path, monkeypatch: p
     while not clean_stale_state():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    (tmp_path / "guarded").rmdir()  # only the launcher knew of it
     assert_nothing_left(tmp_path, names, seed)

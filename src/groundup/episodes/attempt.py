@@ -48,6 +48,8 @@ async def fairly_graded(grade: Callable[[str], Awaitable[Graded]]) -> Graded:
 
     Raises `InfrastructureError` when the second time was no quieter and had another result, or one of time.
     """
+    # A limit that was passed, or a loss of points, while the machine kept the guest waiting may be the machine's
+    # doing: grade again. Two gradings that agree are believed, and a second one that was not starved as well.
     first, starved = await _noted(grade, "grading")
     if not _is_doubtful(first.verdict, starved):
         return first
@@ -179,6 +181,7 @@ class Grading:
         used, and an agent that the user named and that cannot work.
         """
         match error:
+            # Before `InfrastructureError`, which two of these are, too.
             case DiskFullError() | BudgetSpentError() | UnusableModelError():
                 raise error
             case UsageError() if phase is Phase.MAKING:
@@ -279,6 +282,7 @@ class AttemptTry:
 
     async def settle(self) -> EpisodeResult:
         """Return what came of it; a failure is a result too. Raises only what stops other attempts as well."""
+        # `phase` and `submission` say in the handler below how far it came, and so who is to blame.
         phase, submission = self.maker.phase, None
         try:
             with full_disk_named():

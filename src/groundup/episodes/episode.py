@@ -61,6 +61,7 @@ class Workspace:
         Raises `SubmissionError` for a tree beyond all limits.
         """
         taken = copy_tree(self.path, destination)
+        # Of edits only differences are handed in, or every submission would hold the whole repository.
         if self._seeded:
             self._remove_unchanged(destination)
         return Taken(tree_digest(destination), named_dropped(taken))

@@ -81,6 +81,7 @@ class BubblewrapProvider:
         self._open = {other for other in self._open if not other.closed}
         self._open.add(sandbox)
         sources = json.dumps({name: str(path) for name, path in box.sources.items()})
+        # In the order that `launcher.main` unpacks.
         descriptors = [memory_file(box.packed()), theirs.detach()]
         descriptors += [memory_file(content) for content in (b"", sources.encode(), guest_filter())]
         try:
@@ -96,11 +97,6 @@ class BubblewrapProvider:
             close_all(*descriptors)
         await sandbox.opened()
         return sandbox
-
-    async def remove_when_killed(self, folder: Path, *, guarded: bool = True) -> None:
-        """Have the launcher remove *folder* when groundup is killed; *guarded* False takes that back."""
-        link, _ = await self._launcher()
-        await link.ask({"op": "guard", "key": str(folder.absolute()), "guarded": guarded})
 
     def enforcement(self) -> Enforcement:
         """Say what enforces the limits."""

@@ -174,10 +174,15 @@ def compose(
 
     Raises `UsageError`, `SubmissionError` and `SandboxError`.
     """
+    # What comes later lies over what came before, so the order is part of the policy: the system, /proc and /dev,
+    # what the guest may write, the mounts asked for, and the root read-only at last.
     box = Composition(state, staged=staged)
     number = 0 if spec.user == "root" else 1000
+    # No user namespaces inside: they give every user the kernel's whole surface. A new session cannot type into
+    # the terminal. The supervisor is process 1, so its end is the end of all.
     box.add("--unshare-all", "--unshare-user", "--disable-userns", "--new-session", "--as-pid-1")
     if shared_network:
+        # The child enters the pod's network before it becomes bubblewrap, see `launcher.spawning`.
         box.add("--share-net")
     box.add("--cap-drop", "ALL", "--uid", number, "--gid", number, "--hostname", "groundup", "--info-fd", INFO)
     if spec.throw_away_root:

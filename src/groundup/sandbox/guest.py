@@ -89,10 +89,13 @@ class SupervisedSandbox:
         try:
             await self._started()
         except asyncio.CancelledError:
+            # A second cancellation must not leave the workspace to the guest's user.
             await asyncio.shield(self.close())
             raise
 
     async def _started(self) -> None:
+        # `ready` comes from the supervisor, `placed` from the launcher. No command may run before both: until it
+        # is placed, no control group limits the guest.
         await _first(self._ready, self._ended, _START_S)
         if self._ready.done() and not self._ended.done():
             await _first(self._placed, self._ended, _START_S)
@@ -181,6 +184,8 @@ class SupervisedSandbox:
         connection = await self._socket("connect", port)
         connection.setblocking(False)
         loop = asyncio.get_running_loop()
+        # The connection may still be under way: the socket can be written as soon as it is made or refused, and
+        # SO_ERROR then says which.
         writable: asyncio.Future[None] = loop.create_future()
         loop.add_writer(connection, settle, writable, None)
         try:
@@ -221,6 +226,7 @@ class SupervisedSandbox:
         """Return what it has used so far."""
         peak = self._group.peak_memory_bytes()
         self._peak_bytes = peak if peak is not None else self._peak_bytes
+        # When a sandbox has ended, its groups are removed and would read as 0; the launcher sent the last figures.
         cpu_s = self._group.cpu_s() if not self._ended.done() else None
         self._cpu_s = cpu_s if cpu_s is not None else self._cpu_s
         return Usage(
@@ -331,6 +337,8 @@ class SupervisedSandbox:
         answer: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         if self._closing or self._infrastructure():
             raise SandboxError(f"sandbox {self.label} is closed{self._because()}")
+        # A sandbox that the guest ended (by memory, disk...) answers None, which becomes the ending of its
+        # command. Only a loss that is not the guest's fault raises.
         if self._ended.done():
             answer.set_result(None)
             return key, answer
@@ -410,6 +418,7 @@ class SupervisedSandbox:
             self._ended.set_result(event.model_copy(update={"cause": cause}))
             self._disconnect()
             self._give_up()
+        # `ended`: its processes are gone. `closed`: its folders belong to the caller again.
         if event.event in ("closed", "failed") and not self._closed.done():
             self._closed.set_result(None)
 

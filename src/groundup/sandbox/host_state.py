@@ -35,6 +35,7 @@ class HostState:
         (self.path / "empty").mkdir(mode=0o755)
         (self.path / "sandboxes").mkdir(mode=0o700)
         write_host_etc(self.path / "etc")
+        # Compiled once, so that sandboxes start faster.
         py_compile.compile(
             supervisor.__file__,
             cfile=str(self.path / "supervisor.pyc"),

@@ -23,7 +23,7 @@ _START_S = 30.0
 
 
 class Event(Record):
-    """What the launcher says."""
+    """A message of the launcher. Which fields are set depends on `event`."""
 
     event: str
     key: str = ""
@@ -61,8 +61,11 @@ class LauncherLink:
         source = str(Path(__file__).parents[2])
         code = "import sys; sys.path.insert(0, sys.argv[1]); from groundup.sandbox.launcher.main import main; "
         code += "main(int(sys.argv[2]), sys.argv[3])"
+        # Without site-packages it starts faster; without our environment it, and what it starts, has no API key of
+        # the user's.
         interpreter = getattr(sys, "_base_executable", sys.executable)
         arguments = [interpreter, "-I", "-S", "-E", "-c", code, source, str(theirs.fileno()), str(self.state.path)]
+        # It shares the lock of the state folder, which counts as abandoned only when both are gone.
         descriptors = (theirs.fileno(), self.state.lock)
         log = os.open(
             self.state.path / "launcher.log", os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600

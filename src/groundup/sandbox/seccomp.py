@@ -178,12 +178,16 @@ def _code(architecture: Architecture) -> Code:
             number = architecture.number(name)
             if number is not None:
                 calls[number] = code_of(name)
+    # `ranges` takes the last start that is not above the number, so each call that the policy names needs a start
+    # behind it that allows again.
     starts: list[tuple[int, Code]] = [(0, ret(ALLOW))]
     for number in sorted(calls):
         starts.append((number, calls[number]))
         if number <= LAST_KNOWN and number + 1 not in calls:
             starts.append((number + 1, ret(ALLOW)))
     native = load(NUMBER, ranges(starts))
+    # The same number is another call for 32-bit code, which x86_64 runs as well: without this check it passes the
+    # filter.
     return load(ARCHITECTURE, when(Comparison.EQUAL, architecture.audit, native, ret(KILL_PROCESS)))
 
 

@@ -27,11 +27,13 @@ else:
 FIRST_FREE_DESCRIPTOR = 10
 """Lower numbers are those that a command may ask for."""
 TOO_LARGE = 255
+"""An exit code that is no errno."""
 NOT_FOUND, NOT_RUNNABLE = 127, 126
 _CHUNK = 256 * 1024
 _PACKET = 128 * 1024
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _FILTER_MODE = 1, 4, 22, 2
 _ROUNDS, _PAUSE_S = 2000, 0.002
+"""How often and how fast the processes of a command are looked for while it is ended."""
 
 
 def pack(fields: "list[bytes]") -> bytes:
@@ -76,9 +78,13 @@ class Processes:
             if name.isdigit() and name != "1":
                 try:
                     with open(f"/proc/{name}/stat", "rb", buffering=0) as file:
+                        # A process chooses its own name, which may hold spaces and parentheses: fields count from
+                        # the last one.
                         values = file.read(4096).rpartition(b")")[2].split()
                 except OSError:
                     continue
+                # Zombies have nothing left to end. Parent, session and start time are fields 4, 6 and 22 of
+                # proc(5).
                 if values[0] not in b"ZX":
                     self.table[int(name)] = (int(values[1]), int(values[3]), int(values[19]))
 
@@ -94,7 +100,10 @@ class Processes:
 
 
 class Earlier:
-    """Which processes existed when a command began. Start times alone are too coarse, numbers are used again."""
+    """Which processes existed when a command began.
+
+    Both number and start time have to agree: numbers are reused, and start times have ticks of 10 ms.
+    """
 
     def __init__(self) -> None:
         self._numbers = {int(name) for name in os.listdir("/proc") if name.isdigit()}
@@ -156,6 +165,7 @@ class Supervisor:
         try:
             self._control.sendmsg([pack(fields)], rights, _socket.MSG_NOSIGNAL)
         except OSError:
+            # groundup is gone. The end of process 1 ends the whole sandbox.
             os._exit(0)
 
     def _handle(self, kind: bytes, key: bytes, fields: "list[bytes]", descriptors: "list[int]") -> None:
@@ -176,6 +186,7 @@ class Supervisor:
         earlier = Earlier()
         pid = os.fork()
         if pid == 0:
+            # Until this child replaces itself it must not return into the supervisor's loop, whatever fails.
             code = NOT_RUNNABLE
             try:
                 os.setsid()
@@ -190,6 +201,7 @@ class Supervisor:
     def _reap(self) -> None:
         while True:
             try:
+                # Orphans of the guest become children of process 1: all are reaped, only commands are reported.
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
                 return
@@ -212,6 +224,8 @@ class Supervisor:
         earlier = next(self._commands[pid][1] for pid in roots)
         foreign = {pid for pid, name in self._sessions.items() if name != key}
         stopped: set[int] = set()
+        # Processes can fork between our look and our signal. So each round stops what is new and looks again; only
+        # when a round finds nothing new are all killed.
         for _ in range(_ROUNDS):
             processes = Processes()
             doomed = processes.under(roots)
@@ -232,6 +246,8 @@ class Supervisor:
                 _kill(pid, _signal.SIGKILL)
             self._reap()
             time.sleep(_PAUSE_S)
+        # What other commands left behind stays theirs: their sessions remain known after they have ended, so that
+        # ending this command spares it.
         self._sessions = {
             pid: name for pid, name in self._sessions.items() if pid in self._commands or name != key
         }
@@ -278,6 +294,7 @@ def _read_all(descriptor: int) -> bytes:
 def _confine(limits: "dict[int, int]") -> None:
     for kind, value in limits.items():
         resource.setrlimit(kind, (value, value))
+    # Python ignores some of these, and an ignored signal stays ignored in the program that is executed.
     for number in (_signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGINT, _signal.SIGCHLD):
         _signal.signal(number, _signal.SIG_DFL)
 
@@ -322,6 +339,7 @@ def _complain(what: bytes, error: OSError) -> int:
 def _read_file(path: bytes, limit: int, target: int) -> int:
     """Copy a regular file to *target*; the exit code is the errno."""
     try:
+        # Not blocking: a guest may have put a FIFO there, on which opening would wait for ever.
         source = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
         if not stat.S_ISREG(os.fstat(source).st_mode):
             return errno.EINVAL
@@ -342,6 +360,7 @@ def _write_file(path: bytes, mode: int, source: int, limits: "dict[int, int]") -
     """Copy *source* to a file, making its folders; the exit code is the errno."""
     try:
         _confine(limits)
+        # Too large a file shall be an error of write(), not the end of this process.
         _signal.signal(_signal.SIGXFSZ, _signal.SIG_IGN)
         os.makedirs(os.path.dirname(path) or b".", exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOCTTY | os.O_NONBLOCK
@@ -407,6 +426,8 @@ def main(argv: "list[str]") -> None:
     calls = given.pop("filter", "")
     limits = {int(kind): int(value) for kind, value in given.items() if kind.isdigit()}
     channel = int(argv[0]) if inherited else _connected(argv[0])
+    # All low numbers are filled, so descriptors that arrive later get higher ones, and putting them in a command's
+    # places cannot overwrite another that is still needed.
     null = os.dup2(os.open(os.devnull, os.O_RDWR), FIRST_FREE_DESCRIPTOR, inheritable=False)
     for target in (0, 1):
         os.dup2(null, target)
@@ -414,6 +435,7 @@ def main(argv: "list[str]") -> None:
     for target in range(3, FIRST_FREE_DESCRIPTOR):
         os.dup2(null, target, inheritable=False)
     wake, waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    # The wake-up descriptor is written only for signals that have a handler in Python.
     _signal.signal(_signal.SIGCHLD, lambda *_: None)
     _signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     os.umask(0o022)

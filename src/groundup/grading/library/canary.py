@@ -65,6 +65,7 @@ def draw_canaries(
 
     *avoided*: names of functions that may pass with false expectations.
     """
+    # A submission can read all tests that lie beside it. So neither name, place nor text may set a canary apart.
     names = _Names(hidden, suite, Random(secrets.randbits(64)))  # noqa: S311 - the machine's own seed
     copies = [] if suite is None else _copies(hidden, suite, avoided, names)
     return tuple(copies) or tuple(_made_up(hidden.arguments[at], names) for at in (0, -1))
@@ -111,6 +112,7 @@ def _copies(hidden: HiddenTests, suite: HiddenSuite, avoided: Collection[str], n
     """Return copies of two tests; none where fewer can be copied."""
     units = [unit for unit in suite.units() if _can_be_copied(unit, suite) and unit.name not in avoided]
     placed = [(unit, place) for unit in units if (place := _place(unit.path, hidden))]
+    # One copy alone may pass by an honest fault of the library, and is no evidence: see `canary_that_lied`.
     if len(placed) < 2:
         return []
     found = []
@@ -168,6 +170,7 @@ def _unneeded(unit: Unit, body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     named = {
         node.name: node for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     }
+    # Other tests of the module must not be run a second time by its copy.
     needed: set[str] = set()
     waiting = list(unit.mentions)
     while waiting:

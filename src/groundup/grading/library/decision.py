@@ -133,6 +133,7 @@ def decide(
     lying = canary_that_lied(canaries, report, ended, complete=unfinished is None)
     counted = (passed & expected) - {culprit.test for culprit in ended}
     reasons = [one for one in (lying, *strangers, unfinished) if one is not None]
+    # A lie, an import from elsewhere or a missing end makes everything in the report doubtful: no test counts.
     worth_nothing = bool(reasons)
     ours = {canary.path for canary in canaries}
     if not _restrained(canaries, report, ended):

@@ -57,6 +57,8 @@ async def compiled(
     )
     async with await bench.provider.open(spec) as sandbox:
         result = await sandbox.run(Command(argv=(environment.executable, *extensions.command)))
+    # The build ran code of the submission's, which may have changed anything in its folder. So its outputs go into
+    # a fresh copy of what was handed in.
     copy = scratch / f"compiled-{secrets.token_hex(4)}"
     await asyncio.to_thread(copy_tree, submission, copy)
     await asyncio.to_thread(_take, room, copy, extensions)
@@ -158,6 +160,8 @@ async def run_hidden_tests(
             executable=environment.executable,
             changed=overlay.changed,
         )
+        # Marks the runner's lines. It comes by standard input, which is read to its end before the submission is
+        # imported.
         token = secrets.token_hex(16)
         async with await bench.provider.open(
             sandbox_spec(staged, hidden, environment, bench.timeout_s)

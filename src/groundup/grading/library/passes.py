@@ -68,6 +68,7 @@ async def run_passes(
     def drawn(changed: dict[str, bytes]) -> Overlay:
         return Overlay(changed=changed, canaries=draw_canaries(hidden, suite, avoided))
 
+    # Drawn for each submission and unknown in the sandbox: nothing there can tell which of the passes it is in.
     seed = secrets.token_hex(8)
     waiting = {"true": run_to_the_end(*given, drawn({}))}
     if suite is not None and record is not None:
@@ -120,6 +121,7 @@ async def _beside(passes: Mapping[str, Coroutine[None, None, Rounds]], bench: Be
         async with bench.turns.taken():
             return await one
 
+    # A fixed order would tell a submission that leaves traces on the machine which pass it is in.
     names = secrets.SystemRandom().sample(list(passes), len(passes))
     tasks = {name: asyncio.ensure_future(in_turn(passes[name])) for name in names}
     try:
@@ -156,11 +158,14 @@ def confirmed(decision: Decision, passes: Passes, record: TwinRecord | None) -> 
     last = twin.last
     if last.result.ending is Ending.SANDBOX_DIED:
         raise SandboxError("the sandbox of the twin died; repeat the attempt, and see `groundup doctor`")
+    # `free`: tests that the original itself passes both ways.
     counted = passing_tests(decision) - record.free
     results = last.report.results
     failed = failing_tests(twin, counted)
     passing = (key for key in counted - failed if key in results and results[key].outcome in _PASSING)
     forged = frozenset(passing)
+    # Neither failed nor passed with false expectations: not reported at all. They do not count, but prove no
+    # forgery.
     unseen = counted - failed - forged
     is_complete = why_unfinished(last.report, last.result) is None
     lying = canary_that_lied(last.canaries, last.report, twin.ended, complete=is_complete)

@@ -123,6 +123,7 @@ async def record_trace(
     for key in sorted(expected & names.keys()):
         seen = [_places(report.values.get(names[key], {}), traced, "") for report in found]
         passed = all(_passed(report, names[key]) for report in found)
+        # What differs between runs (hashes, times, addresses) says nothing about a submission.
         stable = {
             place: told
             for place, told in seen[0].items()

@@ -64,6 +64,8 @@ class HiddenSuite:
                 edits += self._edits(unit, random, unit.name in tailed)
             if edits:
                 new = applied(source, edits)
+            # An edit that breaks the file would make all its tests fail without being run: rather leave it as it
+            # is.
             if new != source and _parsed(new) is not None:
                 changed[path] = new
         return changed
@@ -93,6 +95,8 @@ class HiddenSuite:
             return []
         edits: list[SourceEdit] = []
         certain = [one for one in unit.expectations if one.is_certain]
+        # One expectation that is sure to fail is enough, and which one cannot be foreseen. Where none is sure, all
+        # are falsified.
         for one in [random.choice(certain)] if certain else unit.expectations:
             edits += one.falsified(random)
         if unit.is_test and (is_tailed or not (unit.expectations or unit.mentions & self._helpers)):

@@ -240,6 +240,7 @@ async def _probe(caller: Caller, route: ProbedRoute, made: "_Made", deadline: fl
     ids, certain = made.ids_for(route)
     fillers = _FILLERS if route.has_parameters else _FILLERS[:1]
     probed: Probed | None = None
+    # A handler that wants a number refuses a word as if the route did not exist, and the other way round.
     for filler in fillers:
         if time.monotonic() > deadline:
             break
@@ -387,8 +388,12 @@ class _Comparison:
         method = self._route.method
         if answer.status in _REFUSES_METHOD:
             return Presence.MISSING
+        # Django REST framework asks for credentials before it looks at the method, and sends the route's methods
+        # along.
         if answer.status in _ASKS_CREDENTIALS and answer.allowed and method not in answer.allowed:
             return Presence.MISSING
+        # Routers answer otherwise below a prefix of theirs than elsewhere, so both kinds of unknown path are
+        # compared.
         nowhere = _elsewhere(self._route.path, self._fill, self._word, first=True)
         beside = _elsewhere(self._route.path, self._fill, self._word, first=False)
         like_nowhere = self._same(answer, await self._ask(method, nowhere))

@@ -126,6 +126,7 @@ class _Gathered:
         self._log += result.stdout + result.stderr
         self._errors.update(report.collection_errors)
         for test, words in report.results.items():
+            # The first result stands: what was tried once is not tried again in later rounds.
             self._results.setdefault(test, words)
             self.tried.append((test.id, test.ordinal))
         self._collected = max(self._collected, len(self._results), (report.collected or 0))

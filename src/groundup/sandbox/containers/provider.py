@@ -255,6 +255,8 @@ async def _started(engine: Engine, request: dict[str, Any], place: Path) -> tupl
         except OSError as error:
             raise SandboxError(f"cannot make the socket {place}: {error}; set TMPDIR to a shorter path") from error
         try:
+            # The guest's user is not ours. The folder's other users cannot reach it: the root of state folders is
+            # mode 700.
             place.chmod(0o666)
             listener.listen(1)
             starting = asyncio.ensure_future(engine.start(request))

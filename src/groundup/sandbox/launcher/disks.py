@@ -105,6 +105,7 @@ class DiskWatch:
             yield
         both = (used + nameless.get(device, 0) for used, device in zip(named, self._devices, strict=True))
         over = any(used > self.limit_bytes for used in both)
+        # Believed at the second time: a file that loses its name during a round is in both counts.
         self._passed = self._passed + 1 if over else 0
         self._exceeded = self._exceeded or self._passed > 1
         self.used_bytes = sum(named) + sum(nameless.get(device, 0) for device in set(self._devices))

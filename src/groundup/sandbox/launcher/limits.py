@@ -1,4 +1,4 @@
-"""Enforcing limits: by control groups, version 2 or 1, where this user can make them, else by looking."""
+"""Enforcing limits: by control groups, version 2 or 1, where this user can make them, else by regular counts."""
 
 import contextlib
 import functools
@@ -111,6 +111,7 @@ class SandboxGroups:
             self._set("cpu", "cpu.cfs_quota_us", quota)
         self._set("pids", "pids.max", processes)
         unified = self.version == 2
+        # Half of the default (100 and 1024), so that groundup answers however busy its guests are.
         self._set("cpu", "cpu.weight" if unified else "cpu.shares", 50 if unified else 512, optional=True)
 
     @property
@@ -248,6 +249,7 @@ def mounted_groups() -> dict[str, tuple[str, Path]]:
 
 
 def _inside(mounted: tuple[str, Path], path: str) -> Path:
+    # In a container only part of the hierarchy may be mounted; our group's path still begins at the host's root.
     root, point = mounted
     if root != "/" and (path + "/").startswith(root + "/"):
         path = path[len(root) :]
@@ -257,6 +259,8 @@ def _inside(mounted: tuple[str, Path], path: str) -> Path:
 
 def _usable_unified(own: Path, top: Path) -> Path | None:
     """Return the nearest ancestor that hands memory and pids to its children and lets us make and fill one."""
+    # In version 2 a group with processes of its own cannot hand controllers to groups below it, and ours has some.
+    # So a group further up is looked for that hands them down already.
     folder = own
     while True:
         if {"memory", "pids"} <= set(_words(folder / "cgroup.subtree_control")) and _can_make_groups(folder):
@@ -274,6 +278,7 @@ def _can_make_groups(folder: Path) -> bool:
     except OSError:
         return False
     try:
+        # Moving a process needs the right to write to the group that encloses both its old and its new one, too.
         return os.access(probe / "cgroup.procs", os.W_OK) and os.access(folder / "cgroup.procs", os.W_OK)
     finally:
         probe.rmdir()
@@ -331,5 +336,6 @@ def take_census(init: int) -> Census:
             continue
         census.processes += len(threads)
         census.memory_bytes += (int(pages[1]) - int(pages[2])) * _PAGE
+        # User and system time, own and of children that have ended: fields 14 to 17 of proc(5).
         census.cpu_s += sum(map(int, values[11:15])) / _HERTZ
     return census

@@ -51,14 +51,14 @@ class Box:
     memory_bytes: int
     processes: int
     deadline: float
-    """Of the most patient: groundup itself ends it when its time by the stopwatch is over."""
+    """A last resort by the clock on the wall: groundup ends it earlier, by the sandbox's stopwatch."""
     disk: DiskWatch = field(init=False)
     refusals: Refusals = field(default_factory=Refusals)
     init: int | None = None
     cause: str | None = None
     start_report: bytes = b""
     handle: int = -1
-    """Of an engine's container, which is no child of ours: tells of its end, and ends it."""
+    """A pidfd of an engine's container, which is no child of ours: shows its end, and ends it without a mix-up."""
     root: int = -1
     """The folder to which it writes beside its mounts, where that can be seen."""
     peak_bytes: int = 0
@@ -76,7 +76,6 @@ class Launcher:
     finishing: dict[int, Callable[[int], None]] = field(default_factory=dict)
     networks: dict[str, tuple[Identity, tuple[int, int]]] = field(default_factory=dict)
     loans: dict[tuple[int, int], list[int]] = field(default_factory=dict)
-    guarded: set[str] = field(default_factory=set)
     full: dict[int, FullDisk] = field(default_factory=dict)
     ending: bool = False
 
@@ -121,6 +120,7 @@ class Launcher:
 
     def _patience_ms(self) -> float | None:
         if any(box.disk.busy for box in self.boxes.values()):
+            # A round of measuring goes on in small steps, between requests.
             return 1
         return TICK_S * 1000 if self.boxes else None
 
@@ -133,6 +133,7 @@ class Launcher:
             return False
         request = json.loads(packet)
         try:
+            # Only groundup has the other end of this channel, so the name can be trusted.
             getattr(self, f"_on_{request['op']}")(request, descriptors)
         except (OSError, RuntimeError) as error:
             self.tell("failed", key=request["key"], message=str(error))
@@ -149,6 +150,7 @@ class Launcher:
             raise RuntimeError("its pod is gone")  # without the pod's network it would have the host's
         identity = network[0] if network else self.users.take()
         info, info_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        # `_receive` closes what came with the request; what is needed for longer is duplicated.
         box = Box(
             key=key,
             outer=0,
@@ -270,9 +272,6 @@ class Launcher:
         for space in spaces:
             os.close(space)
 
-    def _on_guard(self, request: dict[str, Any], given: list[int]) -> None:
-        (self.guarded.add if request["guarded"] else self.guarded.discard)(request["key"])
-
     def _lend(self, folders: tuple[int, ...]) -> None:
         """Remember the owner of each folder, and how many sandboxes have it."""
         for folder in folders:
@@ -320,6 +319,7 @@ class Launcher:
             box.init = int(json.loads(box.start_report)["child-pid"])
             _prefer(box.init, -20)
             self._forget_info(box)
+            # It was to be ended before its first process was known, see `_kill`.
             if box.cause:
                 self._kill(box, box.cause)
             else:
@@ -398,6 +398,7 @@ class Launcher:
             key=box.key,
             cause=box.cause,
             message=message,
+            # The counters go with the groups, which `clean` removes.
             memory_kills=box.group.memory_kills(),
             peak_bytes=box.group.peak_memory_bytes() or box.peak_bytes,
             cpu_s=box.group.cpu_s() or box.cpu_s,
@@ -446,6 +447,8 @@ class Launcher:
         if box.init is None or (box.group.paths.keys() >= {"memory", "pids"}):
             return
         census = take_census(box.init)
+        # Without control groups the launcher counts by itself. It sends only what has grown noticeably, to spare
+        # the channel.
         if census.memory_bytes > box.peak_bytes + 2**20 or census.cpu_s > box.cpu_s + 0.02:
             box.peak_bytes, box.cpu_s = max(box.peak_bytes, census.memory_bytes), max(box.cpu_s, census.cpu_s)
             self.tell("usage", key=box.key, peak_bytes=box.peak_bytes, cpu_s=box.cpu_s)
@@ -489,6 +492,7 @@ def _folders(group: SandboxGroups) -> list[str]:
 
 def main(channel: int, state: str) -> None:
     """Run until the other side of *channel* is gone; then leave nothing behind."""
+    # Ctrl-C in a terminal goes to groundup's session. The launcher must outlive it to clean up.
     os.setsid()
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2:
@@ -501,9 +505,9 @@ def main(channel: int, state: str) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     wake, waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    # The wake-up descriptor is written only for signals that have a handler in Python.
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     launcher = Launcher(socket.socket(fileno=channel), Path(state))
     launcher.serve(wake)
-    for folder in (*launcher.guarded, state):
-        shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(state, ignore_errors=True)

@@ -85,6 +85,7 @@ def fork(work: Callable[[], object], errors: int | None = None) -> int:
         kernel.die_with_parent(signal.SIGKILL)
         if os.getpriority(os.PRIO_PROCESS, 0) < 0:
             os.setpriority(os.PRIO_PROCESS, 0, 0)
+        # A parent that died before the signal was asked for sends none.
         if os.getppid() == parent:
             work()
             code = 0
@@ -97,6 +98,8 @@ def fork(work: Callable[[], object], errors: int | None = None) -> int:
 
 def become_sandbox(spawn: Spawn) -> NoReturn:
     """Execute bubblewrap as the guest's user."""
+    # The order matters: groups, priority and owners need root, which `become_user` gives up for good; the pod's
+    # namespaces belong to the guest's user, so only that user can enter them.
     if spawn.group.can_be_entered:
         spawn.group.enter()
     Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE)
@@ -131,6 +134,7 @@ def make_network(identity: Identity, channel: int) -> None:
     become_user(identity)
     kernel.be_dumpable()
     kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWNET)
+    # An unprivileged user may write gid_map only after denying setgroups.
     for name, text in (
         ("setgroups", "deny"),
         ("uid_map", f"1000 {identity.uid} 1"),
@@ -139,6 +143,7 @@ def make_network(identity: Identity, channel: int) -> None:
         descriptor = os.open(f"/proc/self/{name}", os.O_WRONLY)
         os.write(descriptor, text.encode())
         os.close(descriptor)
+    # The loopback interface of a new network is down.
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         fcntl.ioctl(probe, _SIOCSIFFLAGS, struct.pack("16sH14s", b"lo", _IFF_UP_RUNNING, b""))
     spaces = [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in ("user", "net")]
@@ -152,6 +157,7 @@ def _stage(listed: int) -> None:
     kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_SLAVE)
     with os.fdopen(listed, "rb") as file:
         paths = json.load(file)
+    # Opened before /tmp is covered, because a source may lie in the host's /tmp.
     sources = {name: os.open(path, os.O_PATH | os.O_CLOEXEC) for name, path in paths.items()}
     kernel.mount("tmpfs", "/tmp", "tmpfs", 0, "mode=755,size=1m")  # noqa: S108  # seen in this namespace only
     os.mkdir(STAGE)
@@ -174,6 +180,7 @@ def _place_descriptors(spawn: Spawn) -> None:
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
             os.set_inheritable(int(name), False)
+    # First all move out of the way: one may have the number that another is to get.
     high = {target: fcntl.fcntl(source, fcntl.F_DUPFD_CLOEXEC, 64) for target, source in wanted.items()}
     for target, source in high.items():
         os.dup2(source, target)
@@ -254,6 +261,7 @@ class Placer:
 
 
 def _serve(channel: socket.socket) -> None:
+    # Copies of other sandboxes' pipes would keep these from ending.
     os.closerange(3, channel.fileno())
     os.closerange(channel.fileno() + 1, 256)
     while packet := channel.recv(65536):

@@ -22,6 +22,8 @@ def lend(folder: int, uid: int, gid: int) -> None:
     """Give everything in the open *folder* to *uid* and *gid*, but no file that has a name outside of it, too."""
     names: dict[tuple[int, int], int] = {}
     for parent, name, status in _entries(folder):
+        # A file with a second name outside is not the workspace's to give away: it changes its owner only when all
+        # of its names were met in here.
         if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
             place = (status.st_dev, status.st_ino)
             names[place] = names.get(place, 0) + 1
@@ -105,6 +107,8 @@ def _repair_entry(parent: int, name: str, status: os.stat_result) -> None:
     if not needed & ~status.st_mode:
         return
     with contextlib.suppress(OSError):
+        # A guest may swap the entry for a link after the look at it, so the mode of what was opened is changed,
+        # never that of a name.
         descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
         try:
             found = os.fstat(descriptor)
