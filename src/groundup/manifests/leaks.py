@@ -114,6 +114,7 @@ class _Masking:
         is_telltale = _matcher(
             [*_TELLTALES_OF_ALL, *(name for item in languages for name in LANGUAGES[item].telltales)]
         )
+        # First, so that the walk does not mask what dependencies themselves declare.
         self._remove_installed(languages)
         for path in list(files_of(self.root, SKIPPED_FOLDERS)):
             known = format_of(path)
@@ -169,6 +170,7 @@ class _Masking:
     def _mask_metadata(self, path: str) -> None:
         file = self.root / path
         data = file.read_bytes()
+        # Below the first empty line is the description, which may quote such headers.
         head, blank, body = data.partition(b"\n\n")
         masked = _REQUIRES.sub(b"", head + b"\n") if blank else _REQUIRES.sub(b"", data)
         masked = masked + blank[1:] + body if blank else masked
@@ -188,6 +190,7 @@ class _Masking:
             if note.target and (self.kinds is None or note.kind in self.kinds)
         ]
         for item, target in pending:
+            # Some tools look beside the manifest, others from the root.
             for base in (PurePosixPath(item.path).parent, PurePosixPath()):
                 path = _inside(base, target)
                 if path is None or path in done or PurePosixPath(path).suffix in _NOT_LISTS:
@@ -206,6 +209,7 @@ class _Masking:
 
 
 def _record(known: ManifestFormat, path: str, manifest: Manifest, masked: bytes) -> MaskedFile:
+    # Counted, because a file may declare the same thing twice and lose it once.
     left = Counter(item.identity for item in known.read(masked, path).dependencies)
     gone = []
     for item in manifest.dependencies:

@@ -91,13 +91,13 @@ class RegistryLedger:
         return time.monotonic() - min(self._waiting.values()) if self._waiting else 0.0
 
     def admit(self, project: str) -> None:
-        """Count a project that is asked for. Raises `BudgetSpentError`."""
+        """Count a project that is asked for. Raises `RegistryBudgetError`."""
         if project not in self._projects and len(self._projects) >= self._max_projects:
             raise RegistryBudgetError(f"more than {self._max_projects} projects were asked for")
         self._projects.add(project)
 
     def charge(self, place: str, size: int) -> None:
-        """Count *size* bytes fetched as *place*, once. Raises `BudgetSpentError`."""
+        """Count *size* bytes fetched as *place*, once. Raises `RegistryBudgetError`."""
         self._taken.setdefault(place, size)
         if sum(self._taken.values()) > self._max_bytes:
             raise RegistryBudgetError(f"more than {self._max_bytes} bytes would have been fetched")

@@ -268,6 +268,8 @@ class _Conversation:
             self.leaving = True
             return await self._at_last()
         except asyncio.CancelledError:
+            # `_room` cancels a connection that is to make room. Its cancellation ends here, so that a request that
+            # came in the same moment is still answered; any other one goes on.
             task = asyncio.current_task()
             if not self.leaving or task is None or task.uncancel():
                 raise

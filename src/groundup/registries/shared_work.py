@@ -32,6 +32,7 @@ class SharedWork(Generic[T]):
             self._running[key] = work
         work.waiting += 1
         try:
+            # One who is cancelled leaves; the work goes on for the others.
             return await asyncio.shield(work.task)
         finally:
             work.waiting -= 1

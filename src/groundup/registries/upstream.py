@@ -116,6 +116,7 @@ class Upstream:
 
         async def ask() -> bool:
             incoming.restart()
+            # Unpacked on the way, the bytes would not be those whose hash the registry names.
             async with self._answer(url, {"Accept-Encoding": "identity"}) as response:
                 if response.status_code != 200:
                     return False

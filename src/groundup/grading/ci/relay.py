@@ -123,6 +123,7 @@ class Relay:
             return _told(1, stderr=f"{asked.cwd} is no folder of a job\n")
         place = await self._place(job)
         files = {name: f"{TEMPORARY}/{name.lower()}" for name in FILES}
+        # Emptied each time: act appends to its own files what one command wrote.
         for path in files.values():
             await place.sandbox.write_file(path, b"")
         for path, text in asked.files.items():
@@ -139,6 +140,7 @@ class Relay:
     async def _place(self, job: str) -> StepPlace:
         if job not in self._places:
             self._places[job] = asyncio.ensure_future(self._open_place(job))
+        # A command that is cancelled must not end the opening on which the others of its job wait.
         return await asyncio.shield(self._places[job])
 
     def _command(self, asked: _Asked, place: StepPlace, job: str, files: Mapping[str, str]) -> Command:

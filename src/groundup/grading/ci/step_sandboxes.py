@@ -250,8 +250,6 @@ async def _pythons(tools: Tools, tree: RepositoryTree, bench: Bench) -> tuple[St
 
 
 async def _toolchains(tools: Tools, builder: EnvironmentBuilder) -> tuple[Toolchain, ...]:
-    from groundup.domain.errors import InfrastructureError
-
     found = []
     for kind in tools.kinds:
         if kind == "python":

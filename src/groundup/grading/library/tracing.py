@@ -205,6 +205,8 @@ class _Reader:
                 if not names & _CATCHING:
                     yield from self._block(node.body)
             case ast.Try():
+                # What stands below a `try` with handlers, or in `raises`, may be left half-way by an honest test:
+                # a place there would be missing from its trace.
                 yield from self._block([*node.orelse, *node.finalbody])
                 if not node.handlers:
                     yield from self._block(node.body)
@@ -277,6 +279,7 @@ def _called(text: SourceText, node: ast.stmt | ast.expr, name: str, number: int,
 
 def _replaced(text: SourceText, node: ast.stmt | ast.expr, new: bytes, end: bytes = b"") -> SourceEdit:
     start, stop = text.start(node), text.stop(node)
+    # Line numbers stay, so that tests that look at tracebacks or at their own source find what they expect.
     lost = text.source[start:stop].count(b"\n") - new.count(b"\n")
     if not end and lost > 0:
         new, end = b"(" + new, b")"
