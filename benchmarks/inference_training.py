@@ -21,14 +21,15 @@ from scipy.optimize import minimize
 
 from groundup.domain.digests import digest_bytes
 from groundup.sources.files import read_tree
-from groundup.sources.python_features import NAMES
-from groundup.sources.python_inference import collect
+from groundup.sources.python_inference import collect, weights
 
 DATA = Path(__file__).parent.parent / "src" / "groundup" / "sources" / "data"
 FOLDS = 7
 SEED = 7
 PRIOR_STRENGTH = 2.0
 PRIORS_KEPT = 3
+NAMES = tuple(weights().values)
+"""Of the features. A new one first gets a weight of 0 in the file."""
 PRIOR_COLUMNS = [NAMES.index("prior"), NAMES.index("prior_weak")]
 Array = NDArray[np.float64]
 
@@ -58,7 +59,7 @@ def load(sample: Path) -> list[Repository]:
             Repository(
                 name,
                 names,
-                np.array([candidate.features for candidate in kept]).reshape(len(kept), len(NAMES)),
+                np.array([[one.features[name] for name in NAMES] for one in kept]).reshape(len(kept), len(NAMES)),
                 np.array([float(name in required) for name in names]),
                 len(required - set(names)),
             )

@@ -37,6 +37,7 @@ async def one(provider, folder):
 async def main():
     top = Path(sys.argv[1])
     async with BubblewrapProvider() as provider:
+        await (await provider.open(SandboxSpec(workspace=top / "a"))).close()
         print("ready", flush=True)
         await asyncio.gather(*(one(provider, top / name) for name in ("a", "b")))
 

@@ -216,8 +216,24 @@ async def open_workplace(
 
     *attach* are further gateways. Raises `InfrastructureError` and `TaskError` as the environment builder does.
     """
-    wanted = furnishing or Furnishing()
     tools = await _language_tools(assignment)
+    spec = await _spec(assignment, furnishing or Furnishing(), tools)
+    async with AsyncExitStack() as stack:
+        gateways = [*attach]
+        lent = assignment.builder.gateway(refused=assignment.withheld, original=assignment.original)
+        index = await stack.enter_async_context(lent)
+        if index is not None:
+            gateways.append(_attaching(index))
+        further = tools.wanted(assignment.withheld, assignment.original)
+        if further is not None:
+            gateways.append((await stack.enter_async_context(assignment.builder.registries(further))).attach)
+        workplace = AgentSandbox(assignment, spec, gateways, tools)
+        stack.push_async_callback(workplace.close)
+        yield workplace
+
+
+async def _spec(assignment: Assignment, wanted: Furnishing, tools: LanguageTools) -> SandboxSpec:
+    """Return the sandbox, with a virtual environment and a home that the agent may change."""
     names = python_names(assignment.task, assignment.withheld)
     environment, has_pip = await _environment(assignment, wanted, names)
     prefix = assignment.scratch / "venv"
@@ -230,10 +246,9 @@ async def open_workplace(
         *wanted.mounts,
         *(() if has_pip else _uv_as_pip(environment, prefix)),
     )
-    original = assignment.original
     hidden = await asyncio.to_thread(hiding, names, shown, assignment.scratch)
     limits = wanted.limits or assignment.task.limits
-    spec = SandboxSpec(
+    return SandboxSpec(
         workspace=assignment.workspace,
         mounts=(
             *shown,
@@ -257,18 +272,6 @@ async def open_workplace(
         system="host",
         label=assignment.label,
     )
-    async with AsyncExitStack() as stack:
-        gateways = [*attach]
-        lent = assignment.builder.gateway(refused=assignment.withheld, original=original)
-        index = await stack.enter_async_context(lent)
-        if index is not None:
-            gateways.append(_attaching(index))
-        further = tools.wanted(assignment.withheld, original)
-        if further is not None:
-            gateways.append((await stack.enter_async_context(assignment.builder.registries(further))).attach)
-        workplace = AgentSandbox(assignment, spec, gateways, tools)
-        stack.push_async_callback(workplace.close)
-        yield workplace
 
 
 def task_python(task: Task) -> str:

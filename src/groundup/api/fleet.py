@@ -10,11 +10,11 @@ from typing import Unpack
 from groundup.api.flags import FleetFlags, names
 from groundup.api.requests import checked
 from groundup.domain.errors import UsageError
+from groundup.domain.names import is_loopback
 from groundup.domain.version import __version__
 from groundup.fleet.addresses import FleetAddress, read_address
 from groundup.fleet.node import NodeIdentity
 from groundup.fleet.nodes import (
-    LOOPBACK,
     Launch,
     NodeSize,
     Report,
@@ -53,7 +53,7 @@ def up(report: Report, **flags: Unpack[FleetFlags]) -> None:
     given: FleetFlags = checked(FleetFlags, flags)
     host, keys = given.get("host") or "127.0.0.1", not given.get("no_keys", False)
     file = given.get("address_file")
-    if not keys and host not in LOOPBACK:
+    if not keys and not is_loopback(host):
         raise UsageError(f"whoever reaches {host} could run code on every node; leave --no-keys out")
     if keys and file is None:
         raise UsageError("name a file for the address and the keys, with --address-file; or use --no-keys")

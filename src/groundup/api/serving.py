@@ -1,7 +1,6 @@
 """Servers on this machine: a suite's tasks as environments, and runs in a browser."""
 
 import asyncio
-import ipaddress
 import socket
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -16,7 +15,7 @@ from groundup.api.requests import checked, settings_for
 from groundup.configuration import PREFIX, environment
 from groundup.domain.errors import MachineError, UsageError
 from groundup.domain.limits import EpisodeLimits
-from groundup.domain.names import checked_name
+from groundup.domain.names import checked_name, is_loopback
 from groundup.episodes.equipment import check_trust
 from groundup.runs.plan import make_plan
 from groundup.settings import Settings, load
@@ -72,7 +71,7 @@ def serving(suite: str, *, settings: Settings | None = None, **flags: Unpack[Ser
 def listening(host: str | None, port: int | None, *, has_token: bool) -> socket.socket:
     """Return a socket that listens. Raises `UsageError` for strangers without a token, and for a taken port."""
     wanted, number = host or "127.0.0.1", _PORT if port is None else port
-    if not has_token and not _is_local(wanted):
+    if not has_token and not is_loopback(wanted):
         raise UsageError(
             f"--host {wanted} lets other machines in: set {_TOKEN} or --token, or leave --host out for this one"
         )
@@ -90,15 +89,6 @@ def serve(job: "ServeJob", listener: socket.socket, ready: Callable[[str], objec
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     asyncio.run(server.serve(job, listener, lambda service: ready(f"http://{shown}:{port}")))
-
-
-def _is_local(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _tokens(given: ServeFlags) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """`groundup report`, `compare`, `review`, `runs` and `leaderboard`: what runs say, alone or side by side."""
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -69,14 +70,10 @@ BELOW = 4
 """The exit code of a score below --fail-under."""
 
 
-def report(
-    runs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RUNS...",
-            help="Folders or ids of runs, or report files; the first is the base of comparisons.",
-        ),
-    ],
+@dataclass(frozen=True)
+class ReportLook:
+    """What a report looks like, and where it goes."""
+
     report_format: Annotated[
         str,
         typer.Option(
@@ -85,25 +82,36 @@ def report(
             "`repogenesis`.",
             rich_help_panel=TALK,
         ),
-    ] = Format.TABLE.value,
+    ] = Format.TABLE.value
     save: Annotated[
         Path | None,
         typer.Option(
             help="Write the form to this file; of a suite's own form, print the table.", rich_help_panel=TALK
         ),
-    ] = None,
+    ] = None
     layout: Annotated[
         str,
         typer.Option(
             help="standard, or paper: the tables of the suites' papers, a row for each run.", rich_help_panel=TALK
         ),
-    ] = "standard",
+    ] = "standard"
     plots: Annotated[
         Path | None,
         typer.Option(
             help="Write each plot to this folder: SVG, and with the extra plots PNG.", rich_help_panel=TALK
         ),
-    ] = None,
+    ] = None
+
+
+def report(
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUNS...",
+            help="Folders or ids of runs, or report files; the first is the base of comparisons.",
+        ),
+    ],
+    look: ReportLook,
     json: Json = False,
     output: Output = None,
     fail_under: FailUnder = None,
@@ -114,20 +122,20 @@ def report(
     from groundup.domain.errors import UsageError
     from groundup.reports.formats import FORMS
 
-    made = reports.report(*runs, layout=layout, output=output)
-    if plots is not None:
-        for path in reports.write_plots(made, plots):
+    made = reports.report(*runs, layout=look.layout, output=output)
+    if look.plots is not None:
+        for path in reports.write_plots(made, look.plots):
             say(f"wrote {path}")
-    if report_format in FORMS and not json:
-        _print_form(made, report_format, save)
-    elif json or report_format in list(Format):
-        if save is not None:
+    if look.report_format in FORMS and not json:
+        _print_form(made, look.report_format, look.save)
+    elif json or look.report_format in list(Format):
+        if look.save is not None:
             raise UsageError("--save takes a --format for files, such as html; redirect standard output instead")
-        print_report(made, Format.JSON if json else Format(report_format))
+        print_report(made, Format.JSON if json else Format(look.report_format))
     else:
         if len(runs) > 1:
-            raise UsageError(f"--format {report_format} takes one run; name them one after the other")
-        _print_own(runs[0], report_format, save, output)
+            raise UsageError(f"--format {look.report_format} takes one run; name them one after the other")
+        _print_own(runs[0], look.report_format, look.save, output)
     if failed := made.below(fail_under):
         say(f"groundup: {failed}")
         return BELOW

@@ -44,6 +44,16 @@ Name = Annotated[str, AfterValidator(_validated)]
 """A string that is safe as one path component."""
 
 
+def is_loopback(host: str) -> bool:
+    """Whether *host*, a name or an address, can only be this machine."""
+    import ipaddress  # few programs ask, and all import this module
+
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def printable(name: str) -> str:
     """Return a hostile *name* fit for a terminal and for UTF-8: undecodable bytes and controls are escaped."""
     return "".join(character if character.isprintable() else _escaped(character) for character in name)

@@ -91,3 +91,11 @@ class Verdict(Record):
     def settles(self) -> bool:
         """Whether the attempt needs no further grading."""
         return self.status is not Status.INFRASTRUCTURE
+
+    @property
+    def reward(self) -> float | None:
+        """The score as a share of 1, and 0 for what was tampered with; None where there is none."""
+        if self.status is Status.TAMPERED:
+            return 0.0
+        value = self.score.value if self.settles and self.score else None
+        return None if value is None else min(max(value, 0.0), 1.0)

@@ -148,7 +148,7 @@ def classify(
     """Say why a build command failed. *waiting_s*: how long a registry already owed an answer when it ended."""
     if host_free_bytes < 64 * 1024 * 1024:
         return BuildFailure(kind=BuildFailureKind.HOST_DISK, message="no room is left on the disk of the cache")
-    if result.ending in {Ending.TIMEOUT, Ending.WALL_CLOCK}:
+    if result.ending.is_out_of_time:
         if waiting_s > _SILENCE_S:
             return BuildFailure(kind=BuildFailureKind.NETWORK, message="the package index did not answer in time")
         return BuildFailure(kind=BuildFailureKind.TIMEOUT, message="the build did not end in time")

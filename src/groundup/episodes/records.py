@@ -9,10 +9,12 @@ from pydantic import Field, JsonValue
 
 from groundup.agents.base import Trajectory
 from groundup.domain.digests import digest_of
+from groundup.domain.errors import InfrastructureError
 from groundup.domain.limits import EpisodeLimits, Feedback
 from groundup.domain.names import Name
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey, Outcome, Subject, Submission
+from groundup.domain.verdicts import Verdict
 from groundup.suites.base import Graded
 from groundup.trees.removal import remove_tree
 
@@ -56,6 +58,15 @@ class EpisodeResult(Record):
     """Whether the verdict was found in the verdict cache."""
     repeatable: bool = True
     """Whether trying again soon may help where the verdict does not settle the attempt."""
+
+    def settled(self) -> Verdict:
+        """Return the verdict of a graded episode. Raises `InfrastructureError` where it settles nothing."""
+        assert self.graded is not None, "only graded episodes are asked"
+        verdict = self.graded.verdict
+        if not verdict.settles:
+            why = verdict.reasons[0].message if verdict.reasons else "unknown reasons"
+            raise InfrastructureError(f"the submission could not be graded: {why}")
+        return verdict
 
 
 class EpisodeSink(Protocol):

@@ -20,12 +20,12 @@ from urllib.parse import urlsplit
 
 from groundup.configuration import environment
 from groundup.domain.errors import MachineError, UsageError
+from groundup.domain.names import is_loopback
 from groundup.fleet import node
 from groundup.fleet.addresses import FleetAddress, distributed, security, with_new_keys
 from groundup.fleet.driver import MEMORY, SLOT
 from groundup.trees.writer import disk_errors
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _GONE_AFTER = "60s"
 """A node that says nothing for so long is taken for lost."""
 _NO_PAGES = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
@@ -203,7 +203,7 @@ async def join(address: FleetAddress, size: NodeSize, report: Report) -> None:
 def _only_here(scheduler: str) -> dict[str, str]:
     """Return where a node listens for others: on loopback when the scheduler can be reached only there."""
     host = urlsplit(scheduler).hostname or ""
-    return {"host": host} if host in LOOPBACK else {}
+    return {"host": host} if is_loopback(host) else {}
 
 
 async def identities(address: FleetAddress, sandbox: str) -> list[node.NodeIdentity]:

@@ -20,6 +20,14 @@ def last_words(log: bytes) -> str:
     return _cut(" | ".join(map(str.strip, lines[-_LINES:])))
 
 
+def middle_cut(text: bytes, limit: int) -> bytes:
+    """Return *text*, or its head and tail when it is longer than *limit*."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return text[:half] + b"\n... cut ...\n" + text[-half:]
+
+
 def pytest_words(output: bytes) -> str:
     """Return the error at which pytest gave up, with file and line; "" where *output* tells none."""
     lines = _lines(output)

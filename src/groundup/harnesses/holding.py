@@ -13,7 +13,6 @@ from groundup.episodes.driving import DrivenEpisode, open_episode
 from groundup.episodes.equipment import equipment
 from groundup.episodes.loading import load_grading
 from groundup.episodes.records import EpisodeSpec
-from groundup.runs.training import reward_of_verdict
 from groundup.settings import Settings, load
 from groundup.suites.base import Suite, open_suite
 from groundup.trees.removal import remove_tree
@@ -51,13 +50,7 @@ class HeldEpisode:
 
     async def graded(self) -> Verdict:
         """End the episode and return the verdict. Raises `InfrastructureError` where there is none."""
-        result = await self.episode.grade()
-        assert result.graded is not None, "a driven episode grades"
-        verdict = result.graded.verdict
-        if not verdict.settles:
-            why = verdict.reasons[0].message if verdict.reasons else "unknown reasons"
-            raise InfrastructureError(f"the submission could not be graded: {why}")
-        return verdict
+        return (await self.episode.grade()).settled()
 
     async def close(self) -> None:
         """Close the sandbox and remove all files. Can be called twice."""
@@ -92,7 +85,7 @@ async def opened_episode(spec: EpisodeSpec, settings: Settings | None = None) ->
 
 def numbers_of(verdict: Verdict) -> Mapping[str, float]:
     """Return the reward with its counts: `reward`, `passed`, `total`. Raises `InfrastructureError` without one."""
-    reward = reward_of_verdict(verdict)
+    reward = verdict.reward
     if reward is None:
         raise InfrastructureError("the verdict has no score")
     score = verdict.score

@@ -20,7 +20,6 @@ from groundup.episodes.attempt import Grading, Phase
 from groundup.episodes.equipment import Equipment
 from groundup.episodes.loading import find_grader
 from groundup.grading.library.execution import REPORT_FD
-from groundup.runs.training import reward_of_verdict
 from groundup.sandbox.inplace import InPlaceProvider
 from groundup.sandbox.protocol import WORKSPACE, Command, SandboxSpec
 from groundup.settings import Settings
@@ -141,7 +140,7 @@ def _write(logs: Path, graded: Graded) -> bool:
 
 def rewards_of(verdict: Verdict) -> dict[str, float] | None:
     """Return the reward and its counts; None where there is none."""
-    reward = reward_of_verdict(verdict)
+    reward = verdict.reward
     if reward is None:
         return None
     score = verdict.score

@@ -4,7 +4,6 @@ The key is only in the header of each request. It is removed from what an endpoi
 """
 
 import asyncio
-import ipaddress
 import json
 import random
 import re
@@ -18,6 +17,7 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue, SecretStr
 
+from groundup.domain.names import is_loopback
 from groundup.domain.records import Record
 from groundup.domain.version import __version__
 from groundup.models.asking.forms import BrokenReplyError, Parsed, ReplyForm, parse_json
@@ -239,7 +239,7 @@ class ModelEndpoint:
         import httpx
 
         if not self._clients:
-            trusts = not _is_loopback(self.base_url)  # no proxy leads to this machine
+            trusts = not is_loopback(urlsplit(self.base_url).hostname or "")  # no proxy leads to this machine
             secure = self.base_url.startswith("https://")
             # Reading the certificates takes longer than a call on loopback.
             context = (
@@ -281,11 +281,3 @@ def _events(content: bytes) -> Iterator[dict[str, JsonValue]]:
 def _broken(why: str) -> _FailedError:
     message = f"an answer that is not as agreed ({why[:200]})"
     return _FailedError(CallFailure(kind=CallFailureKind.BROKEN, message=message))
-
-
-def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

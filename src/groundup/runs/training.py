@@ -17,7 +17,6 @@ from groundup.domain.conversations import ChatReply
 from groundup.domain.errors import MachineError, UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
-from groundup.domain.verdicts import Status, Verdict
 from groundup.store.attempts import read_trajectory
 from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
@@ -63,17 +62,7 @@ class ChosenEpisodes(Record):
 def reward_of(line: VerdictLine | None) -> float | None:
     """Return the score as a share of 1, 0 for what was tampered with; None where there is none."""
     verdict = None if line is None else line.verdict
-    return None if verdict is None else reward_of_verdict(verdict)
-
-
-def reward_of_verdict(verdict: Verdict) -> float | None:
-    """Return the same for a verdict."""
-    if not verdict.settles:
-        return None
-    if verdict.status is Status.TAMPERED:
-        return 0.0
-    value = verdict.score.value if verdict.score else None
-    return None if value is None else min(max(value, 0.0), 1.0)
+    return None if verdict is None else verdict.reward
 
 
 def scored(line: VerdictLine | None) -> Row:

@@ -63,6 +63,11 @@ class Ending(StrEnum):
     WALL_CLOCK = "wall_clock"
     SANDBOX_DIED = "sandbox_died"
 
+    @property
+    def is_out_of_time(self) -> bool:
+        """Whether the time of the command, or of its sandbox, was up."""
+        return self in (Ending.TIMEOUT, Ending.WALL_CLOCK)
+
 
 class Command(Record):
     """One program to run. No shell is involved unless argv names one."""

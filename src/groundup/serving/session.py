@@ -13,7 +13,6 @@ from groundup.domain.limits import EpisodeLimits
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Status, Verdict
-from groundup.episodes.records import EpisodeResult
 from groundup.serving.calls import Answer, CallRefusedError, SessionCall
 from groundup.serving.staging import OpenedEpisode, in_short
 
@@ -262,7 +261,10 @@ class Session:
             episode.driven.note("submitted", number=self.submitted, message=text)
             return Answer(text=text)
         result = await episode.submit(ends=ends)
-        verdict = _settled(result)
+        try:
+            verdict = result.settled()
+        except InfrastructureError as error:
+            raise UnrewardedError(str(error)) from error
         self.submitted += 1
         if ends:
             self.finished = True
@@ -272,7 +274,7 @@ class Session:
         left = "" if ends else f" {self._left()}"
         text = f"Submitted.{shown}{left}"
         episode.driven.note("graded", message=text, **in_short(verdict))
-        self.graded = Answer(text=text, reward=reward_of(verdict), finished=ends, counts=_counts(verdict))
+        self.graded = Answer(text=text, reward=verdict.reward, finished=ends, counts=_counts(verdict))
         return self.graded
 
     def _left(self) -> str:
@@ -288,24 +290,6 @@ def _only(tool: str, given: Mapping[str, JsonValue], known: tuple[str, ...]) -> 
     if unknown := sorted(given.keys() - set(known)):
         takes = " and ".join(f"`{name}`" for name in known) or "nothing"
         raise CallRefusedError("input_validation", f"{tool} takes {takes}, not {unknown[0][:100]!r}")
-
-
-def _settled(result: EpisodeResult) -> Verdict:
-    """Return the verdict. Raises `UnrewardedError` where there is no reward."""
-    assert result.graded is not None, "a driven episode grades"
-    verdict = result.graded.verdict
-    if not verdict.settles:
-        reason = verdict.reasons[0].message if verdict.reasons else "unknown reasons"
-        raise UnrewardedError(f"the submission could not be graded: {reason}")
-    return verdict
-
-
-def reward_of(verdict: Verdict) -> float | None:
-    """Return the score as a share of 1; what was tampered with is worth 0, and a share of nothing is none."""
-    if verdict.status is Status.TAMPERED:
-        return 0.0
-    value = verdict.score.value if verdict.score is not None else None
-    return None if value is None else min(max(value, 0.0), 1.0)
 
 
 def _in_counts(verdict: Verdict) -> str:

@@ -1,4 +1,4 @@
-"""What the decision between required and optional is made from: one row of numbers per distribution."""
+"""What the decision between required and optional is made from: a few numbers about each distribution."""
 
 import math
 import re
@@ -90,133 +90,108 @@ _RARELY_REQUIRED = words(
     """
 )
 
-NAMES = (
-    "bias",
-    "root_eager",
-    "root_eager_top",
-    "entry_eager",
-    "later_eager",
-    "never_eager",
-    "root_lazy",
-    "any_lazy",
-    "only_lazy",
-    "guarded",
-    "only_guarded",
-    "guarded_root",
-    "demanded",
-    "only_demanded",
-    "fallback",
-    "only_typing",
-    "also_typing",
-    "version",
-    "only_version",
-    "platform",
-    "conditional",
-    "dynamic",
-    "only_outside",
-    "outside_too",
-    "script",
-    "log_files",
-    "log_eager_uses",
-    "share_files",
-    "share_unguarded",
-    "plugin_folder",
-    "namesake_file",
-    "vendored",
-    "tool",
-    "rarely_required",
-    "known",
-    "kin",
-    "depth",
-    "open_package",
-    "never_eager_open",
-    "later_eager_open",
-    "single_file_never",
-    "no_package",
-    "build_only",
-    "tested_for",
-    "brought",
-    "brought_hard",
-    "log_lazy_files",
-    "open_log_files",
-    "no_soft_no_outside",
-    "prior",
-    "prior_weak",
-)
-"""One per column of `row`."""
+Features = dict[str, float]
+"""By name, in the order of the weights in `data/python_weights.json`."""
 
 
-def row(
+class _Uses:
+    """How one distribution is imported, sorted by manner and reach."""
+
+    def __init__(self, uses: Sequence[ImportUse]) -> None:
+        self.all = uses
+        self.package = [use for use in uses if use.place is SourcePlace.PACKAGE]
+        self.real = [use for use in self.package if Manner.TYPING not in use.item.manners]
+        self.eager = [use for use in self.real if is_eager(use.item)]
+        self.soft = [use for use in self.real if use.item.manners & {Manner.GUARDED, Manner.FALLBACK}]
+        self.lazy = [use for use in self.real if Manner.LAZY in use.item.manners and use not in self.soft]
+        self.reach = Counter(use.reach for use in self.eager)
+        self.manners = Counter(manner for use in self.package for manner in use.item.manners)
+        self.files = {use.path for use in self.package}
+        self.eager_files = {use.path for use in self.eager}
+        self.hard = bool(self.reach[Reach.ROOT] or self.reach[Reach.ENTRY])
+        """Whether importing the package, or starting a program of its, needs it."""
+
+
+def features(
     name: str, known: bool, uses: Sequence[ImportUse], setting: Setting, priors: Mapping[str, float]
-) -> list[float]:
-    """Return the features of distribution *name*, in the order of `NAMES`."""
-    package = [use for use in uses if use.place is SourcePlace.PACKAGE]
-    real = [use for use in package if Manner.TYPING not in use.item.manners]
-    eager = [use for use in real if is_eager(use.item)]
-    reach = Counter(use.reach for use in eager)
-    manners = Counter(manner for use in package for manner in use.item.manners)
-    soft = [use for use in real if use.item.manners & {Manner.GUARDED, Manner.FALLBACK}]
-    lazy = [use for use in real if Manner.LAZY in use.item.manners and use not in soft]
-    files = {use.path for use in package}
-    eager_files = {use.path for use in eager}
-    hard = bool(reach[Reach.ROOT] or reach[Reach.ENTRY])
-    opening = 1.0 - setting.reached_share
+) -> Features:
+    """Return the features of distribution *name*."""
+    sorted_uses = _Uses(uses)
+    found = {"bias": 1.0, **_by_manner(sorted_uses), **_by_place(name, sorted_uses, setting)}
+    found |= _by_setting(name, known, sorted_uses, setting)
     prior = priors.get(name, 0.0)
-    spellings = {name, *(normalised(use.item.module.partition(".")[0]) for use in uses)}
-    values = {
-        "bias": 1.0,
-        "root_eager": reach[Reach.ROOT] > 0,
-        "root_eager_top": any(use.depth <= 1 and use.reach is Reach.ROOT for use in eager),
-        "entry_eager": reach[Reach.ENTRY] > 0 and not reach[Reach.ROOT],
-        "later_eager": reach[Reach.LATER] > 0 and not hard,
-        "never_eager": reach[Reach.NEVER] > 0 and not hard and not reach[Reach.LATER],
-        "root_lazy": any(use.reach >= Reach.ENTRY for use in lazy) and not hard,
-        "any_lazy": bool(lazy),
-        "only_lazy": bool(lazy) and not eager and not soft,
-        "guarded": bool(soft),
-        "only_guarded": bool(soft) and not eager and not lazy,
-        "guarded_root": any(use.reach >= Reach.ENTRY for use in soft),
-        "demanded": manners[Manner.DEMANDED] > 0,
-        "only_demanded": bool(real) and all(Manner.DEMANDED in use.item.manners for use in real),
-        "fallback": manners[Manner.FALLBACK] > 0,
-        "only_typing": bool(package) and not real,
-        "also_typing": bool(real) and manners[Manner.TYPING] > 0,
-        "version": manners[Manner.VERSION] > 0,
-        "only_version": bool(real) and all(Manner.VERSION in use.item.manners for use in real),
-        "platform": bool(real) and all(Manner.PLATFORM in use.item.manners for use in real),
-        "conditional": bool(real) and all(Manner.CONDITIONAL in use.item.manners for use in real),
-        "dynamic": manners[Manner.DYNAMIC] > 0 and not eager,
-        "only_outside": not package,
-        "outside_too": bool(package) and len(package) < len(uses),
-        "script": any(use.place is SourcePlace.SCRIPT for use in uses) and not package,
-        "log_files": math.log1p(len(files)),
-        "log_eager_uses": math.log1p(len(eager)),
-        "share_files": len(eager_files) / max(setting.package_files, 1),
-        "share_unguarded": len(eager) / len(package) if package else 0.0,
-        "plugin_folder": bool(files) and all(_PLUGIN_FOLDER.search(path) for path in files),
-        "namesake_file": _namesake(name, files, uses),
-        "vendored": bool(files) and all(_VENDORED.search(path) for path in files),
+    found |= {"prior": prior, "prior_weak": prior * (not sorted_uses.hard)}
+    return {key: float(value) for key, value in found.items()}
+
+
+def _by_manner(uses: _Uses) -> Features:
+    """Return what follows from how far and in which manner it is imported."""
+    return {
+        "root_eager": uses.reach[Reach.ROOT] > 0,
+        "root_eager_top": any(use.depth <= 1 and use.reach is Reach.ROOT for use in uses.eager),
+        "entry_eager": uses.reach[Reach.ENTRY] > 0 and not uses.reach[Reach.ROOT],
+        "later_eager": uses.reach[Reach.LATER] > 0 and not uses.hard,
+        "never_eager": uses.reach[Reach.NEVER] > 0 and not uses.hard and not uses.reach[Reach.LATER],
+        "root_lazy": any(use.reach >= Reach.ENTRY for use in uses.lazy) and not uses.hard,
+        "any_lazy": bool(uses.lazy),
+        "only_lazy": bool(uses.lazy) and not uses.eager and not uses.soft,
+        "guarded": bool(uses.soft),
+        "only_guarded": bool(uses.soft) and not uses.eager and not uses.lazy,
+        "guarded_root": any(use.reach >= Reach.ENTRY for use in uses.soft),
+        "demanded": uses.manners[Manner.DEMANDED] > 0,
+        "only_demanded": bool(uses.real) and all(Manner.DEMANDED in use.item.manners for use in uses.real),
+        "fallback": uses.manners[Manner.FALLBACK] > 0,
+        "only_typing": bool(uses.package) and not uses.real,
+        "also_typing": bool(uses.real) and uses.manners[Manner.TYPING] > 0,
+        "version": uses.manners[Manner.VERSION] > 0,
+        "only_version": bool(uses.real) and all(Manner.VERSION in use.item.manners for use in uses.real),
+        "platform": bool(uses.real) and all(Manner.PLATFORM in use.item.manners for use in uses.real),
+        "conditional": bool(uses.real) and all(Manner.CONDITIONAL in use.item.manners for use in uses.real),
+        "dynamic": uses.manners[Manner.DYNAMIC] > 0 and not uses.eager,
+    }
+
+
+def _by_place(name: str, uses: _Uses, setting: Setting) -> Features:
+    """Return what follows from where and how often it is imported."""
+    return {
+        "only_outside": not uses.package,
+        "outside_too": bool(uses.package) and len(uses.package) < len(uses.all),
+        "script": any(use.place is SourcePlace.SCRIPT for use in uses.all) and not uses.package,
+        "log_files": math.log1p(len(uses.files)),
+        "log_eager_uses": math.log1p(len(uses.eager)),
+        "share_files": len(uses.eager_files) / max(setting.package_files, 1),
+        "share_unguarded": len(uses.eager) / len(uses.package) if uses.package else 0.0,
+        "plugin_folder": bool(uses.files) and all(_PLUGIN_FOLDER.search(path) for path in uses.files),
+        "namesake_file": _namesake(name, uses.files, uses.all),
+        "vendored": bool(uses.files) and all(_VENDORED.search(path) for path in uses.files),
+    }
+
+
+def _by_setting(name: str, known: bool, uses: _Uses, setting: Setting) -> Features:
+    """Return what follows from names, and from the rest of the repository."""
+    opening = 1.0 - setting.reached_share
+    spellings = {name, *(normalised(use.item.module.partition(".")[0]) for use in uses.all)}
+    return {
         "tool": name in _TOOLS,
         "rarely_required": name in _RARELY_REQUIRED,
         "known": known,
         "kin": _kin(name, setting.layout.project.name),
-        "depth": math.log1p(min((use.depth for use in eager if use.reach >= Reach.ENTRY), default=0)),
+        "depth": math.log1p(min((use.depth for use in uses.eager if use.reach >= Reach.ENTRY), default=0)),
         "open_package": opening,
-        "never_eager_open": opening * (reach[Reach.NEVER] > 0 and not hard),
-        "later_eager_open": opening * (reach[Reach.LATER] > 0 and not hard),
-        "single_file_never": len(eager_files) == 1 and not hard,
+        "never_eager_open": opening * (uses.reach[Reach.NEVER] > 0 and not uses.hard),
+        "later_eager_open": opening * (uses.reach[Reach.LATER] > 0 and not uses.hard),
+        "single_file_never": len(uses.eager_files) == 1 and not uses.hard,
         "no_package": setting.package_files == 0,
-        "build_only": bool(uses) and all(use.place is SourcePlace.BUILD for use in uses),
+        "build_only": bool(uses.all) and all(use.place is SourcePlace.BUILD for use in uses.all),
         "tested_for": bool(setting.optional_words & spellings),
         "brought": bool(setting.brought.get(name)),
-        "brought_hard": bool(setting.brought.get(name)) and hard,
-        "log_lazy_files": math.log1p(len({use.path for use in lazy})),
-        "open_log_files": opening * math.log1p(len(eager_files)),
-        "no_soft_no_outside": bool(eager) and not soft and not lazy and len(package) == len(uses),
-        "prior": prior,
-        "prior_weak": prior * (not hard),
+        "brought_hard": bool(setting.brought.get(name)) and uses.hard,
+        "log_lazy_files": math.log1p(len({use.path for use in uses.lazy})),
+        "open_log_files": opening * math.log1p(len(uses.eager_files)),
+        "no_soft_no_outside": (
+            bool(uses.eager) and not uses.soft and not uses.lazy and len(uses.package) == len(uses.all)
+        ),
     }
-    return [float(values[key]) for key in NAMES]
 
 
 def _namesake(name: str, files: set[str], uses: Sequence[ImportUse]) -> bool:

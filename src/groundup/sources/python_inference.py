@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from groundup.sources.files import SourceFile, SourceFiles
 from groundup.sources.names import NAMESPACES, ModuleProvider, companions, is_standard, python_provider
-from groundup.sources.python_features import NAMES, ImportUse, optional_words, row, setting_of
+from groundup.sources.python_features import Features, ImportUse, features, optional_words, setting_of
 from groundup.sources.python_imports import Import, oldest_python, python_imports
 from groundup.sources.python_layout import PythonLayout, lay_out
 from groundup.sources.reachability import Reach, Reached, is_eager, local_targets, walk
@@ -40,7 +40,7 @@ class DistributionCandidate(NamedTuple):
     name: str
     known: bool
     uses: tuple[ImportUse, ...]
-    features: list[float]
+    features: Features
 
 
 class Candidates(NamedTuple):
@@ -105,7 +105,7 @@ def collect(tree: SourceFiles, priors: Mapping[str, float]) -> Candidates:
     words = optional_words(source.data for source in sources)
     setting = setting_of(layout, reached, words, _brought(grouped))
     candidates = [
-        DistributionCandidate(name, known[name], tuple(uses), row(name, known[name], uses, setting, priors))
+        DistributionCandidate(name, known[name], tuple(uses), features(name, known[name], uses, setting, priors))
         for name, uses in sorted(grouped.items())
     ]
     package = [source.data for source in sources if layout.places[source.path] is SourcePlace.PACKAGE]
@@ -185,9 +185,7 @@ def _use(path: str, item: Import, layout: PythonLayout, reached: Reached, whole:
 
 
 def _judge(candidate: DistributionCandidate, fitted: Weights, whole: bool) -> InferredDependency:
-    score = sum(
-        fitted.values.get(name, 0.0) * value for name, value in zip(NAMES, candidate.features, strict=True)
-    )
+    score = sum(fitted.values.get(name, 0.0) * value for name, value in candidate.features.items())
     confidence = 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))
     uses = sorted(candidate.uses, key=_strength)
     markers = {use.item.marker for use in uses if use.place is SourcePlace.PACKAGE}

@@ -24,7 +24,7 @@ from groundup.grading.ci.records import (
 )
 from groundup.grading.ci.relay import Relay
 from groundup.grading.ci.step_sandboxes import StepEquipment, StepSandboxes, prepare
-from groundup.sandbox.protocol import CommandResult, Ending
+from groundup.sandbox.protocol import CommandResult
 from groundup.workflows.matrix import Leg
 from groundup.workflows.workflow import Job
 
@@ -129,7 +129,7 @@ def decide(
 ) -> Decision:
     """Return the outcome, why, and how each step ended; *tests* are the keys of the steps that run tests."""
     steps = tuple(_step(job, position, act, commands, tests) for position in range(len(job.steps)))
-    if ended.ending in (Ending.TIMEOUT, Ending.WALL_CLOCK) or any(one.ending == "timeout" for one in commands):
+    if ended.ending.is_out_of_time or any(one.ending == "timeout" for one in commands):
         return JobOutcome.TIMEOUT, "the job's time was up", steps
     legs = [end for end in act.ends_of(job.id) if not leg or end.matrix == leg]
     results = {end.result for end in legs}

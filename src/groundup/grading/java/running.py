@@ -20,7 +20,7 @@ from groundup.grading.bench import Bench
 from groundup.grading.java.hidden import falsified, outer_classes, paired
 from groundup.grading.services.records import Lifecycle
 from groundup.registries.maven.gateway import SETTINGS_PLACE, settings_file
-from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Mount, SandboxSpec
+from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Mount, Sandbox, SandboxSpec
 from groundup.trees.removal import remove_tree
 
 REPORT_FD = 3
@@ -95,38 +95,48 @@ async def compile_tests(
         system="host",
         label="compiling hidden tests",
     )
-    log = bytearray()
-    results: dict[str, CommandResult] = {}
-    has_twin = False
     async with await bench.provider.open(spec) as sandbox:
-
-        async def compiled(kind: str) -> bool:
-            result = await sandbox.run(Command(argv=_javac(kind, sorted(_names(kind, texts)), classpath)))
-            results[kind] = result
-            log.extend(f"$ javac {kind}\n".encode() + result.stdout + result.stderr)
-            return result.ok
-
-        has_canaries = await compiled("tests") and await compiled("twin")
-        tests, twin = ("tests", "twin") if has_canaries else ("plain", "plain-twin")
-        if has_canaries or await compiled(tests):
-            await compiled("runner")
-            has_twin = has_canaries or await compiled(twin)
+        results = await _compiled_in(sandbox, texts, classpath)
+    log = b"".join(f"$ javac {kind}\n".encode() + one.stdout + one.stderr for kind, one in results.items())
+    has_canaries = "plain" not in results
+    tests, twin = ("tests", "twin") if has_canaries else ("plain", "plain-twin")
     if not results[tests].ok:
-        return Compiled(message=_complaint(results[tests]), log=bytes(log))
+        return Compiled(message=_complaint(results[tests]), log=log)
     if not results["runner"].ok:
-        message = "JUnit 5 is not among the dependencies of the submission's pom.xml"
-        return Compiled(message=message, log=bytes(log))
+        return Compiled(message="JUnit 5 is not among the dependencies of the submission's pom.xml", log=log)
     out = room / "out"
     await asyncio.to_thread(_copy_resources, resources, [out / tests, out / twin])
     prepared = CompiledTests(
         project=project,
         runner=out / "runner",
         tests=out / tests,
-        twin=out / twin if has_twin else None,
+        twin=out / twin if results[twin].ok else None,
         classpath=classpath,
         canaries=canaries if has_canaries else (),
     )
-    return Compiled(prepared=prepared, log=bytes(log))
+    return Compiled(prepared=prepared, log=log)
+
+
+async def _compiled_in(
+    sandbox: Sandbox, texts: Mapping[str, bytes], classpath: str
+) -> Mapping[str, CommandResult]:
+    """Compile one kind of sources after another; return what each did, in order.
+
+    Where tests or twin do not compile with canaries, both are compiled without: `plain` and `plain-twin`.
+    """
+    results: dict[str, CommandResult] = {}
+
+    async def is_compiled(kind: str) -> bool:
+        results[kind] = await sandbox.run(Command(argv=_javac(kind, sorted(_names(kind, texts)), classpath)))
+        return results[kind].ok
+
+    has_canaries = await is_compiled("tests") and await is_compiled("twin")
+    if has_canaries:
+        await is_compiled("runner")
+    elif await is_compiled("plain"):
+        await is_compiled("runner")
+        await is_compiled("plain-twin")
+    return results
 
 
 async def run_compiled(

@@ -22,12 +22,13 @@ from groundup.grading.bench import Bench
 from groundup.grading.java.hidden import named_tests, sources
 from groundup.grading.java.installing import JavaInstalled
 from groundup.grading.java.running import CompiledTests, JavaReport, compile_tests, run_compiled, runner_source
+from groundup.grading.last_words import middle_cut
 from groundup.grading.library.decision import as_fact
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.services.records import Lifecycle
-from groundup.grading.services.testing import TestRun, middle_cut
-from groundup.sandbox.protocol import CommandResult, Ending
+from groundup.grading.services.testing import TestRun
+from groundup.sandbox.protocol import CommandResult
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import copy_tree
 
@@ -73,7 +74,6 @@ def packages_of(jars: tuple[Path, ...]) -> frozenset[str]:
     return frozenset(found - {""})
 
 
-_OUT_OF_TIME = (Ending.TIMEOUT, Ending.WALL_CLOCK)
 FORGED = "it passes with false expectations, too: something else than the test decided"
 LYING = "a test that cannot pass was reported as passed: results are being forged"
 WITHHELD = "a test that must fail was not reported: results are being withheld"
@@ -162,7 +162,7 @@ def decided(
     """Return what each of the tests *named* is worth: nothing where a report lies about *canaries*."""
     lies = [_lie_about(canaries, one) for one in (report, twin) if one is not None]
     lie = next(filter(None, lies), None)
-    timed_out = result.ending in _OUT_OF_TIME
+    timed_out = result.ending.is_out_of_time
     ended = report.complete or timed_out
     results = {}
     for test in named:

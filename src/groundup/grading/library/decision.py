@@ -72,7 +72,6 @@ _LIMITS = {
     Ending.PROCESSES: "processes",
 }
 _ORDER = (Stage.TIMEOUT, Stage.LIMIT, Stage.CRASH)
-_OUT_OF_TIME = (Ending.TIMEOUT, Ending.WALL_CLOCK)
 
 
 class FatalTest(Record):
@@ -85,7 +84,7 @@ class FatalTest(Record):
     @property
     def stage(self) -> Stage:
         """What it failed at: time, a limit of the sandbox, or by itself."""
-        if self.ending in _OUT_OF_TIME:
+        if self.ending.is_out_of_time:
             return Stage.TIMEOUT
         return Stage.LIMIT if self.ending in _LIMITS else Stage.CRASH
 
@@ -94,7 +93,7 @@ class FatalTest(Record):
         """What it did, in words."""
         if self.ending in _LIMITS:
             return f"used too much {_LIMITS[self.ending]}"
-        return "hung" if self.ending in _OUT_OF_TIME else "ended the test process"
+        return "hung" if self.ending.is_out_of_time else "ended the test process"
 
 
 class Decision(Record):
@@ -148,14 +147,14 @@ def decide(
         passed_before_end=len(counted),
         reasons=tuple(reasons[:MAX_REASONS]),
         results=_results(expected, report, own, ended),
-        timed_out=result.ending in _OUT_OF_TIME or any(end.ending in _OUT_OF_TIME for end in ended),
+        timed_out=result.ending.is_out_of_time or any(end.ending.is_out_of_time for end in ended),
     )
 
 
 def why_unfinished(report: RunnerReport, result: CommandResult) -> Reason | None:
     """Say why the run has no trustworthy end; None when it has one."""
     where = f" in {report.running}" if report.running else ""
-    if result.ending in _OUT_OF_TIME:
+    if result.ending.is_out_of_time:
         return reason(Stage.TIMEOUT, f"the tests were stopped after {result.duration_s:.0f} s{where}")
     if result.ending in _LIMITS:
         return reason(Stage.LIMIT, f"the tests were stopped for using too much {_LIMITS[result.ending]}{where}")

@@ -8,7 +8,6 @@ suite is run again without it, in a fresh sandbox, so that what counts always co
 """
 
 import asyncio
-import hashlib
 import json
 import os
 import secrets
@@ -23,9 +22,10 @@ from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET, PythonEnvironment
 from groundup.grading.bench import Bench
+from groundup.grading.last_words import middle_cut
 from groundup.grading.library.canary import Canary, draw_canaries
 from groundup.grading.library.decision import FatalTest
-from groundup.grading.library.hidden import Extensions, HiddenTests
+from groundup.grading.library.hidden import Extensions, HiddenTests, node_digest
 from groundup.grading.library.report import COMPLETE, RunnerReport, parse_report
 from groundup.grading.library.staging import OBSERVER, TRUSTED, Staged, stage
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec
@@ -239,14 +239,7 @@ def top_level_modules(environment: PythonEnvironment) -> frozenset[str]:
 def logs_of(execution: Execution) -> dict[str, bytes]:
     """Return what a person may want to read afterwards. Nothing is decided from it."""
     logs = {"stdout.txt": execution.result.stdout, "stderr.txt": execution.result.stderr}
-    return {name: _middle_cut(text) for name, text in logs.items() if text}
-
-
-def _middle_cut(text: bytes) -> bytes:
-    if len(text) <= _LOG_BYTES:
-        return text
-    half = _LOG_BYTES // 2
-    return text[:half] + b"\n... cut ...\n" + text[-half:]
+    return {name: middle_cut(text, _LOG_BYTES) for name, text in logs.items() if text}
 
 
 def _command(
@@ -280,7 +273,7 @@ def _command(
         "cwd": inside(hidden.cwd),
         "stdin": hidden.stdin,
         "observer": f"{TRUSTED}/{OBSERVER}" if overlay.observes else None,
-        "left_out_tests": [(_digest(node), ordinal) for node, ordinal in left_out.tests],
+        "left_out_tests": [(node_digest(node), ordinal) for node, ordinal in left_out.tests],
         "left_out_files": left_out.files,
     }
     return Command(
@@ -290,10 +283,6 @@ def _command(
         report_fd=REPORT_FD,
         silence_s=silence_s,
     )
-
-
-def _digest(node_id: str) -> str:
-    return hashlib.sha256(node_id.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 MAX_ROUNDS = 12

@@ -28,7 +28,6 @@ FORGED = "it passes with false expectations, too: something else than the test d
 UNSEEN = "it was not seen to fail with false expectations"
 _FAILING = frozenset({"failed", "error"})
 _PASSING = frozenset({"passed", "xpassed"})
-_OUT_OF_TIME = (Ending.TIMEOUT, Ending.WALL_CLOCK)
 _MORE_SESSIONS = 3
 _LEAST_EVIDENCE = 2
 """So many tests that pass both ways are tampering; a single one does not count, and is shown."""
@@ -185,7 +184,7 @@ def confirmed(decision: Decision, passes: Passes, record: TwinRecord | None) -> 
                 "passed": max(0, decision.passed - lost),
                 "reasons": tuple([*reasons, *decision.reasons, *unseen_reasons][:MAX_REASONS]),
                 "results": tuple(_with_message(test, changed) for test in decision.results),
-                "timed_out": decision.timed_out or bool(unseen and last.result.ending in _OUT_OF_TIME),
+                "timed_out": decision.timed_out or bool(unseen and last.result.ending.is_out_of_time),
             }
         ),
         applied=True,

@@ -31,7 +31,6 @@ RUNS = 3
 """Of the traced original; Python hashes texts otherwise in each."""
 HOLDS = "+"
 _DIGEST_CHARS = 12
-_OUT_OF_TIME = (Ending.TIMEOUT, Ending.WALL_CLOCK)
 DIFFERS = "what it compares is not what the original's test compares with"
 UNFINISHED = "it did not pass without its expectations"
 
@@ -280,7 +279,7 @@ def traced(decision: Decision, rounds: Rounds | None, trace: Trace | None, seed:
                     else test
                     for test in decision.results
                 ),
-                "timed_out": decision.timed_out or bool(lost and last.result.ending in _OUT_OF_TIME),
+                "timed_out": decision.timed_out or bool(lost and last.result.ending.is_out_of_time),
             }
         ),
         applied=True,

@@ -6,7 +6,6 @@ goes on with those that had not been tried.
 """
 
 import asyncio
-import hashlib
 import json
 import secrets
 import time
@@ -20,9 +19,9 @@ from groundup.domain.errors import InfrastructureError, SandboxError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import TestResult
 from groundup.environments.requests import PythonEnvironment
-from groundup.grading.last_words import pytest_words
+from groundup.grading.last_words import middle_cut, pytest_words
 from groundup.grading.library import runner_source
-from groundup.grading.library.hidden import NumberedTest
+from groundup.grading.library.hidden import NumberedTest, node_digest
 from groundup.grading.library.report import COMPLETE, Result, RunnerReport, parse_report
 from groundup.grading.services.records import Lifecycle, ServiceTests
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Mount, Pod, SandboxSpec
@@ -34,7 +33,6 @@ _HOME = "/tmp/home"  # noqa: S108 - inside the sandbox, where /tmp is private
 _MAX_ROUNDS = 20
 _WANTED_ENDS = ("SystemExit", "KeyboardInterrupt", "Exit")
 """Exceptions by which hidden tests themselves end the session, for instance when the service is gone."""
-_OUT_OF_TIME = (Ending.TIMEOUT, Ending.WALL_CLOCK)
 
 
 class TestRun(Record):
@@ -134,9 +132,9 @@ class _Gathered:
             return True
         if report.running is None:
             self._stopped = _why(report, result)
-            self._timed_out |= result.ending in _OUT_OF_TIME
+            self._timed_out |= result.ending.is_out_of_time
             return True
-        hung = result.ending in _OUT_OF_TIME
+        hung = result.ending.is_out_of_time
         self._timed_out |= hung
         message = "hung" if hung else f"ended the test process ({result.ending}, exit code {result.exit_code})"
         self._results[report.running] = Result(outcome="error", message=message)
@@ -250,7 +248,7 @@ def _command(
         "folders": [_HOME],
         "cwd": WORKSPACE,
         "stdin": "empty",
-        "left_out_tests": [(_digest(node), ordinal) for node, ordinal in gathered.tried],
+        "left_out_tests": [(node_digest(node), ordinal) for node, ordinal in gathered.tried],
         "left_out_files": [],
     }
     return Command(
@@ -261,18 +259,6 @@ def _command(
     )
 
 
-def _digest(node_id: str) -> str:
-    return hashlib.sha256(node_id.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def runner_digest() -> str:
     """Return the digest of the program that runs the tests."""
     return digest_bytes(runner_source())
-
-
-def middle_cut(text: bytes, limit: int) -> bytes:
-    """Return *text*, or its head and tail when it is longer than *limit*."""
-    if len(text) <= limit:
-        return text
-    half = limit // 2
-    return text[:half] + b"\n... cut ...\n" + text[-half:]

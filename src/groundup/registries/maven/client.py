@@ -61,6 +61,7 @@ class Mirror(Record):
 
 def _matches(pattern: str, repository: MavenRepositorySettings) -> bool:
     parts = urlsplit(repository.url)
+    # Maven itself takes these two names for the machine's own, and no other.
     is_external = parts.hostname not in _LOOPBACK and parts.scheme != "file"
     if pattern == "external:http:*":
         return is_external and parts.scheme == "http"

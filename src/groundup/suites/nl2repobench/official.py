@@ -18,6 +18,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
+from groundup.grading.last_words import middle_cut
 from groundup.sandbox.protocol import Ending, SandboxSpec
 from groundup.suites.base import Graded, Grader
 from groundup.suites.nl2repobench.official_environment import (
@@ -36,7 +37,6 @@ VERSION = "1"
 _LEAST_RESERVATION_MB = 512
 """pip and what it builds with need about this much."""
 _LOG_BYTES = 256 * 1024
-_OUT_OF_TIME = (Ending.TIMEOUT, Ending.WALL_CLOCK)
 
 
 class NL2RepoOfficialGrader(Grader):
@@ -174,7 +174,7 @@ def _verdict(
     }
     if any(one.truncated for one in ran):
         facts["output_cut"] = True
-    by_time = any(one.ending in _OUT_OF_TIME for one in ran)
+    by_time = any(one.ending.is_out_of_time for one in ran)
     return Verdict(
         status=Status.GRADED,
         score=Score(numerator=min(counts.passed, declared), denominator=declared),
@@ -193,7 +193,7 @@ def _reasons(laid: LaidOut, ran: Sequence[Ran], counts: PytestCounts, declared: 
     reasons = []
     for one in ran:
         command = printable(one.said.command)[:80]
-        if one.ending in _OUT_OF_TIME:
+        if one.ending.is_out_of_time:
             reasons.append(Reason(stage=Stage.TIMEOUT, message=f"`{command}` was ended after its time"))
         elif one.ending is not Ending.EXITED:
             reasons.append(Reason(stage=Stage.LIMIT, message=f"`{command}` was ended: {one.ending}"))
@@ -215,9 +215,7 @@ def _logs(laid: LaidOut, ran: Sequence[Ran]) -> dict[str, bytes]:
     """Return what each command printed, as the evaluator reads it, and what was deleted."""
     logs = {"deleted.txt": "".join(f"{printable(path)}\n" for path in laid.deleted).encode()}
     for number, one in enumerate(ran, 1):
-        text = one.said.output.encode(errors="replace")
-        if len(text) > _LOG_BYTES:
-            text = text[: _LOG_BYTES // 2] + b"\n... cut ...\n" + text[-_LOG_BYTES // 2 :]
+        text = middle_cut(one.said.output.encode(errors="replace"), _LOG_BYTES)
         logs[f"command-{number}.txt"] = f"$ {one.said.command}\n".encode() + text
     return logs
 

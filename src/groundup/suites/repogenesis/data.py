@@ -54,7 +54,7 @@ class ServiceProblem(Record):
             raise TaskError(
                 f"{self.task.id}: this machine has no hidden tests of it; run `groundup data pull repogenesis`"
             )
-        return self.folder / tests_folder(self.task)
+        return self.folder / self.task.means.tests
 
 
 class TaskFolders(Record):
@@ -62,19 +62,6 @@ class TaskFolders(Record):
 
     problems: tuple[ServiceProblem, ...]
     version: str
-
-
-def tests_folder(task: ServiceTask) -> str:
-    """Return where hidden tests lie in a task's folder, and where they go in a submission."""
-    return "src/test" if task.language == "java" else "tests"
-
-
-def problem_of(problems: Mapping[str, ServiceProblem], task: str) -> ServiceProblem:
-    """Return the problem of *task*. Raises `TaskError` when it is not at hand."""
-    problem = problems.get(task)
-    if problem is None:
-        raise TaskError(f"this machine has no data of {task}; fetch it with `groundup data pull repogenesis`")
-    return problem
 
 
 def read_dataset(folder: Path, shipped: Mapping[str, ServiceTask] | None = None) -> TaskFolders:
@@ -96,11 +83,11 @@ def read_dataset(folder: Path, shipped: Mapping[str, ServiceTask] | None = None)
 
 def _read_problem(folder: Path, known: Mapping[str, ServiceTask]) -> ServiceProblem:
     task = _task(folder, known)
-    tests = folder / tests_folder(task)
+    tests = folder / task.means.tests
     if not tests.is_dir():
         raise UsageError(f"{tests}: missing; hidden tests in {task.language} lie there")
     readme = _read(folder / README)
-    pom = _read(folder / POM) if task.language == "java" else None
+    pom = _read(folder / POM) if task.means.by_maven else None
     try:
         text = readme.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -136,17 +123,6 @@ def _read(path: Path) -> bytes:
 def _version(problems: tuple[ServiceProblem, ...]) -> str:
     digest = digest_of({problem.task.id: problem.digest for problem in problems})
     return RELEASES.get(digest, f"sha256-{short(digest)}")
-
-
-_JAVA_S, _TEST_S = 90.0, 0.1
-"""About what building and starting a Java project takes, and one test."""
-
-
-def expected_seconds(problem: ServiceProblem | None) -> float:
-    """Return about how long grading a task takes: what is in Java is built first, and many tests take longer."""
-    if problem is None:
-        return 0.0
-    return _JAVA_S * (problem.task.language == "java") + _TEST_S * problem.task.tests.count
 
 
 PYTHON = "3.10"

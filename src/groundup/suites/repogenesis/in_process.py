@@ -18,7 +18,7 @@ from groundup.grading.library.twin import function_of
 from groundup.grading.services.install import install_declared
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.testing import TestRun
-from groundup.suites.repogenesis.data import ServiceProblem, tests_folder
+from groundup.suites.repogenesis.data import ServiceProblem
 
 _RUNNERS = ("pytest",)
 _LEAST_FORGED = 3
@@ -30,7 +30,7 @@ async def run_in_process(problem: ServiceProblem, submission: Path, lifecycle: L
     extra = (*_RUNNERS, *problem.task.tests.requirements)
     installed = await install_declared(submission, lifecycle, bench, with_pip=False, extra=extra)
     folder = problem.hidden_tests()
-    place = tests_folder(problem.task)
+    place = problem.task.means.tests
     expected = await asyncio.to_thread(named_tests, folder, place)
     if len(expected) != problem.task.tests.count:
         raise TaskError(

@@ -21,16 +21,15 @@ from groundup.domain.errors import reading_submission
 from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
-from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
+from groundup.domain.verdicts import Reason, Score, Stage, Status, Verdict
 from groundup.grading.bench import Bench
-from groundup.grading.java.installing import java_tools
+from groundup.grading.last_words import middle_cut
 from groundup.grading.services.deployment import lend_index, writable_environment
 from groundup.grading.services.install import find_start
 from groundup.grading.services.records import Lifecycle
-from groundup.grading.services.testing import middle_cut
-from groundup.sandbox.protocol import Command, Ending, Mount, SandboxSpec
-from groundup.suites.base import Graded, Grader
-from groundup.suites.repogenesis.data import README, ServiceProblem, driver, expected_seconds, problem_of
+from groundup.sandbox.protocol import Command, Mount, SandboxSpec
+from groundup.suites.base import Graded
+from groundup.suites.repogenesis.data import README, ServiceProblem, driver
 from groundup.suites.repogenesis.legacy_java import JavaScripts, LegacyInstallation, install
 from groundup.suites.repogenesis.legacy_rules import (
     HANGING,
@@ -52,10 +51,9 @@ from groundup.suites.repogenesis.legacy_rules import (
     read_output,
     read_start,
 )
+from groundup.suites.repogenesis.service_grader import ServiceGrader
 from groundup.trees.writer import copy_tree
 
-VERSION = "1"
-_RESERVATION_MB = 768
 _REPOSITORY, _TESTS, _DRIVER = "/repo", "/opt/groundup/tests", "/opt/groundup/legacy_driver.py"
 _OUTPUT_BYTES = 32 * 1024 * 1024
 _WAIT_S: Mapping[str, int] = {"python": 10, "java": 15}
@@ -75,11 +73,10 @@ class _Outcome(Record):
     is_readable: bool = Field(default=True, description="False: it printed nothing that can be read")
 
 
-class LegacyGrader(Grader):
+class LegacyGrader(ServiceGrader):
     """Does with a submission what the scripts before the harness did, and reads their output as they do."""
 
     name = "legacy"
-    version = VERSION
 
     def __init__(
         self,
@@ -88,20 +85,9 @@ class LegacyGrader(Grader):
         java: Lifecycle | None = None,
         wait_s: int | None = None,
     ) -> None:
-        self._problems = problems
+        super().__init__(problems, lifecycle, java)
         self._lifecycle = lifecycle
-        self._java = java or lifecycle
         self._waits = _WAIT_S if wait_s is None else dict.fromkeys(_WAIT_S, wait_s)
-
-    @override
-    def reservation_mb(self, task: Task) -> int:
-        """Return what a service and its tests use as a rule; their limit is higher."""
-        return min(task.limits.memory_mb, _RESERVATION_MB)
-
-    @override
-    def expected_s(self, task: Task) -> float:
-        """Return what its language and its tests take as a rule."""
-        return expected_seconds(self._problems.get(task.id))
 
     @override
     def identity(self, task: Task) -> Mapping[str, object]:
@@ -111,22 +97,16 @@ class LegacyGrader(Grader):
         return {
             "task": None if problem is None else digest_of(problem.task),
             "data": None if problem is None else problem.digest,
-            "lifecycle": digest_of(self._java if language == "java" else self._lifecycle),
+            "lifecycle": digest_of(self._lifecycles[language]),
             "wait_s": self._waits[language],
             "driver": digest_bytes(_driver()),
         }
 
     @override
-    async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
-        """Return the tools of tasks in Java; other layers are the submissions' own."""
-        problem = self._problems.get(task.id)
-        return java_tools(bench) if problem is not None and problem.task.language == "java" else {}
-
-    @override
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Deploy, test, and read the sources."""
-        problem = problem_of(self._problems, task.id)
-        if problem.task.language == "java":
+        problem = self._problem(task)
+        if problem.task.means.by_maven:
             return await self._grade_java(task, problem, submission, bench)
         began = time.monotonic()
         repository, counted = bench.scratch / "repo", bench.scratch / "counted"
@@ -157,7 +137,8 @@ class LegacyGrader(Grader):
 
     async def _grade_java(self, task: Task, problem: ServiceProblem, submission: Path, bench: Bench) -> Graded:
         began = time.monotonic()
-        scripts = JavaScripts(submission, problem, _driver(), self._java, bench)
+        lifecycle = self._lifecycle_of(problem)
+        scripts = JavaScripts(submission, problem, _driver(), lifecycle, bench)
         started, printed = await scripts.deploy(_PORT["deployment"])
         deployed = time.monotonic()
         tests, output, ended = await scripts.test(self._waits["java"])
@@ -169,7 +150,7 @@ class LegacyGrader(Grader):
         timings = {"deployment": deployed - began, "tests": tested - deployed, "total": time.monotonic() - began}
         texts = {"deployment.txt": printed, "maven.txt": output}
         cut = {
-            name: middle_cut(text.encode(errors="replace"), self._java.log_bytes) for name, text in texts.items()
+            name: middle_cut(text.encode(errors="replace"), lifecycle.log_bytes) for name, text in texts.items()
         }
         update = {**_timed(timings), "cacheable": ended, "by_time": not ended}
         return Graded(verdict=verdict.model_copy(update=update), logs=cut)
@@ -177,11 +158,10 @@ class LegacyGrader(Grader):
     @override
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return what the scripts say of a repository of which nothing runs."""
-        problem = problem_of(self._problems, task.id)
+        problem = self._problem(task)
         nothing = Started(success=False, message=reason.message)
-        language = problem.task.language
-        tests = LegacyCounts(coverage=None if language == "java" else 0.0)
-        parsed = count_tests(problem.hidden_tests(), language)
+        tests = LegacyCounts(coverage=None if problem.task.means.by_maven else 0.0)
+        parsed = count_tests(problem.hidden_tests(), problem.task.language)
         verdict = _verdict(task, nothing, tests, parsed, _no_coverage(problem), CodeMetrics())
         return Graded(verdict=verdict.model_copy(update={"reasons": (reason,)}))
 
@@ -274,7 +254,7 @@ class LegacyGrader(Grader):
             stdin = json.dumps(settings).encode()
             argv = ("python", "-I", _DRIVER)
             result = await sandbox.run(Command(argv=argv, environment={**index, **_PORT[phase]}, stdin=stdin))
-        if result.ending in (Ending.TIMEOUT, Ending.WALL_CLOCK):
+        if result.ending.is_out_of_time:
             return _Outcome(output=TIMEOUT, is_readable=False)
         return _read(result.stdout)
 
@@ -358,7 +338,7 @@ def _verdict(
             **metrics.model_dump(),
         },
         reasons=tuple(reasons),
-        grader=GraderIdentity(name=LegacyGrader.name, version=VERSION, data_version=task.data_version),
+        grader=LegacyGrader.signature(task),
     )
 
 

@@ -28,7 +28,7 @@ from groundup.grading.java.installing import JAVA, POM, java_builder
 from groundup.grading.services.deployment import lend_maven
 from groundup.grading.services.install import read_declared
 from groundup.grading.services.records import Lifecycle
-from groundup.sandbox.protocol import Command, Ending, Mount, SandboxSpec
+from groundup.sandbox.protocol import Command, Mount, SandboxSpec
 from groundup.suites.repogenesis.data import ServiceProblem, test_environment
 from groundup.suites.repogenesis.legacy_driver import lay_java_tests
 from groundup.suites.repogenesis.legacy_rules import (
@@ -228,7 +228,7 @@ class JavaScripts:
             argv = (python.executable, "-I", f"{_TRUSTED}/legacy_driver.py")
             stdin = json.dumps(settings).encode()
             result = await sandbox.run(Command(argv=argv, environment={**lent, **variables}, stdin=stdin))
-        if result.ending in (Ending.TIMEOUT, Ending.WALL_CLOCK):
+        if result.ending.is_out_of_time:
             return JavaOutcome(output=TIMEOUT, is_readable=False)
         return _read(result.stdout)
 

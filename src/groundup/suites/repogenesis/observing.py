@@ -170,13 +170,13 @@ class Observed(Record):
 async def observe(problem: ServiceProblem, submission: Path, lifecycle: Lifecycle, bench: Bench) -> Observed:
     """Deploy *submission*, run the task's HTTP tests against it and ask for its endpoints."""
     port = problem.task.port
-    tree, start, installed, environment = await _installed(problem, submission, lifecycle, bench)
+    tree, start, outcome, environment = await installed(problem, submission, lifecycle, bench)
     async with deployed(tree, start, port, environment, lifecycle, bench) as deployment:
         readiness = await deployment.until_ready()
-        seen = Observed(installed=installed, start=start, readiness=readiness)
+        seen = Observed(installed=outcome, start=start, readiness=readiness)
         if readiness.answered_s is not None:
             # Waiting for turns and packages is free, so an install that was in time took no more than it might.
-            spent_s = min(installed.seconds, lifecycle.install_s) + readiness.answered_s
+            spent_s = min(outcome.seconds, lifecycle.install_s) + readiness.answered_s
             left_s = lifecycle.overall_s - spent_s
             seen = await _examined(seen, deployment, problem, submission, lifecycle, bench, left_s)
         update = {"service_log": deployment.log(), "peak_memory_mb": deployment.peak_memory_mb()}
@@ -191,7 +191,7 @@ async def observe(problem: ServiceProblem, submission: Path, lifecycle: Lifecycl
         return seen.model_copy(update={"probed": probed})
 
 
-class _Ready(NamedTuple):
+class ReadyService(NamedTuple):
     """A submission that can be started."""
 
     tree: Path
@@ -200,16 +200,17 @@ class _Ready(NamedTuple):
     environment: PythonEnvironment | JavaToolchain
 
 
-async def _installed(problem: ServiceProblem, submission: Path, lifecycle: Lifecycle, bench: Bench) -> _Ready:
-    if problem.task.language == "java":
+async def installed(problem: ServiceProblem, submission: Path, lifecycle: Lifecycle, bench: Bench) -> ReadyService:
+    """Install what *submission* declares, or build it, and find what starts it."""
+    if problem.task.means.by_maven:
         start = await asyncio.to_thread(find_java_start, submission)
         java = await install_java(submission, lifecycle, bench)
-        return _Ready(java.tree, start, java, service_environment(java, lifecycle))
+        return ReadyService(java.tree, start, java, service_environment(java, lifecycle))
     start = await asyncio.to_thread(find_start, submission, problem.task.port)
     with_pip = start is not None and start.installs and lifecycle.start_installs
     python = await install_declared(submission, lifecycle, bench, with_pip=with_pip)
     await bench.builder.python(test_environment())  # built before the clock of the start runs
-    return _Ready(submission, start, python, python.environment)
+    return ReadyService(submission, start, python, python.environment)
 
 
 def routes_of(problem: ServiceProblem) -> tuple[ProbedRoute, ...]:

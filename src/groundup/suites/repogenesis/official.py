@@ -17,17 +17,15 @@ from groundup.domain.digests import digest_bytes, digest_of
 from groundup.domain.errors import TaskError, reading_submission
 from groundup.domain.names import printable
 from groundup.domain.tasks import Task
-from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
+from groundup.domain.verdicts import Reason, Score, Stage, Status, Verdict
 from groundup.grading.bench import Bench
-from groundup.grading.java.installing import java_tools
-from groundup.grading.last_words import last_words
+from groundup.grading.last_words import last_words, middle_cut
 from groundup.grading.services.deployment import lend_index, writable_environment
 from groundup.grading.services.install import find_start
 from groundup.grading.services.records import Lifecycle
-from groundup.grading.services.testing import middle_cut
-from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, SandboxSpec
-from groundup.suites.base import Graded, Grader
-from groundup.suites.repogenesis.data import ServiceProblem, driver, expected_seconds, problem_of
+from groundup.sandbox.protocol import Command, CommandResult, Mount, SandboxSpec
+from groundup.suites.base import Graded
+from groundup.suites.repogenesis.data import ServiceProblem, driver
 from groundup.suites.repogenesis.official_images import RebuiltImage, build_image, build_java_image, run_java_image
 from groundup.suites.repogenesis.official_rules import (
     Deployed,
@@ -39,37 +37,18 @@ from groundup.suites.repogenesis.official_rules import (
     read_surefire_counts,
     service_words,
 )
+from groundup.suites.repogenesis.service_grader import ServiceGrader
 
-VERSION = "1"
-_RESERVATION_MB = 768
 _REPOSITORY = "/repo"
 _DRIVER = "/opt/groundup/official_driver.py"
 _OUTPUT_BYTES = 32 * 1024 * 1024
-_TIMED_OUT = (Ending.TIMEOUT, Ending.WALL_CLOCK)
 _BUILD_FAILED, _CONTAINER_TIMEOUT = -3, -1
 
 
-class RepoGenesisOfficialGrader(Grader):
+class RepoGenesisOfficialGrader(ServiceGrader):
     """Does with a submission what the published harness does, and reads its log as it does."""
 
     name = "official"
-    version = VERSION
-
-    def __init__(
-        self, problems: Mapping[str, ServiceProblem], lifecycle: Lifecycle, java: Lifecycle | None = None
-    ) -> None:
-        self._problems = problems
-        self._lifecycles = {"python": lifecycle, "java": java or lifecycle}
-
-    @override
-    def reservation_mb(self, task: Task) -> int:
-        """Return what a service and its tests use as a rule; their limit is higher."""
-        return min(task.limits.memory_mb, _RESERVATION_MB)
-
-    @override
-    def expected_s(self, task: Task) -> float:
-        """Return what its language and its tests take as a rule."""
-        return expected_seconds(self._problems.get(task.id))
 
     @override
     def identity(self, task: Task) -> Mapping[str, object]:
@@ -83,18 +62,13 @@ class RepoGenesisOfficialGrader(Grader):
         }
 
     @override
-    async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
-        """Return the tools of tasks in Java; other layers are the submissions' own."""
-        problem = self._problems.get(task.id)
-        return java_tools(bench) if problem is not None and problem.task.language == "java" else {}
-
-    @override
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Build, run, read the log."""
-        problem = problem_of(self._problems, task.id)
+        problem = self._problem(task)
         began = time.monotonic()
-        lifecycle = self._lifecycles[problem.task.language]
-        build = build_java_image if problem.task.language == "java" else build_image
+        lifecycle = self._lifecycle_of(problem)
+        is_by_maven = problem.task.means.by_maven
+        build = build_java_image if is_by_maven else build_image
         image = await build(submission, problem.hidden_tests(), lifecycle, bench)
         built = time.monotonic()
         exit_code, log, cut = _BUILD_FAILED, "", False
@@ -102,7 +76,7 @@ class RepoGenesisOfficialGrader(Grader):
             exit_code, log, cut = _container_log(await self._run(problem, image, lifecycle, bench), lifecycle)
         with reading_submission("the source code"):
             coverage = await asyncio.to_thread(official_coverage, problem.readme or "", submission)
-        read = read_surefire_counts if problem.task.language == "java" else read_counts
+        read = read_surefire_counts if is_by_maven else read_counts
         verdict = _with_coverage(_verdict(task, image, exit_code, log, read(log)), coverage)
         timings = {"build": round(built - began, 3), "total": round(time.monotonic() - began, 3)}
         facts = {**verdict.facts, **({"output_cut": True} if cut else {})}
@@ -129,7 +103,7 @@ class RepoGenesisOfficialGrader(Grader):
             "ready_s": round(lifecycle.ready_s),
             "tests_s": round(bench.timeout_s or lifecycle.tests_s),
         }
-        if problem.task.language == "java":
+        if problem.task.means.by_maven:
             return await run_java_image(problem.task, _driver(), settings, lifecycle, _OUTPUT_BYTES, bench)
         start = find_start(image.repository, problem.task.port)
         installs = start is not None and start.installs and lifecycle.start_installs
@@ -188,7 +162,7 @@ class RepoGenesisOfficialGrader(Grader):
 
 def _container_log(result: CommandResult, lifecycle: Lifecycle) -> tuple[int, str, bool]:
     """Return exit code and log as the harness gets them: standard output, then standard error."""
-    if result.ending in _TIMED_OUT:
+    if result.ending.is_out_of_time:
         return _CONTAINER_TIMEOUT, f"Container timed out after {lifecycle.overall_s:.0f}s", False
     log = result.stdout.decode(errors="replace") + "\n" + result.stderr.decode(errors="replace")
     return 137 if result.exit_code is None else result.exit_code, log, result.truncated
@@ -237,12 +211,7 @@ def _verdict_of(task: Task, deployed: Deployed, counts: LogCounts, reasons: tupl
             "pass_at_1": counts.rate,
         },
         reasons=reasons,
-        grader=GraderIdentity(
-            name=RepoGenesisOfficialGrader.name,
-            version=VERSION,
-            data_version=task.data_version,
-            environment="rebuilt",
-        ),
+        grader=RepoGenesisOfficialGrader.signature(task),
     )
 
 

@@ -156,7 +156,7 @@ async def build_java_image(
         variables = await lend_maven(stack, sandbox, bench)
         command = Command(argv=("bash", "-c", _BUILD), cwd=REPOSITORY, environment=variables)
         result = await sandbox.run(command)
-    late = result.ending in (Ending.TIMEOUT, Ending.WALL_CLOCK)
+    late = result.ending.is_out_of_time
     return RebuiltImage(repository=repository, installed="maven", refused=_refused(result), late=late)
 
 

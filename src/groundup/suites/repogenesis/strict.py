@@ -12,32 +12,26 @@ from pathlib import Path
 from typing_extensions import override
 
 from groundup.domain.digests import digest_of
-from groundup.domain.errors import TaskError
 from groundup.domain.names import printable
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.bench import Bench
-from groundup.grading.java.installing import JavaInstalled, install_java, java_tools, service_environment
+from groundup.grading.java.installing import JavaInstalled
 from groundup.grading.java.testing import java_runner_digest, run_java_tests
-from groundup.grading.last_words import last_words
+from groundup.grading.last_words import last_words, middle_cut
+from groundup.grading.library.decision import reason
 from groundup.grading.services.deployment import service_spec
-from groundup.grading.services.install import (
-    InstalledService,
-    StartCommand,
-    find_java_start,
-    find_start,
-    install_declared,
-)
+from groundup.grading.services.install import InstalledService, StartCommand
 from groundup.grading.services.records import InstallOutcome, Lifecycle
-from groundup.grading.services.testing import TestRun, middle_cut, runner_digest
+from groundup.grading.services.testing import TestRun, runner_digest
 from groundup.sandbox.protocol import SandboxSpec
-from groundup.suites.base import Graded, Grader
+from groundup.suites.base import Graded
 from groundup.suites.repogenesis.coverage import Coverage, covered
-from groundup.suites.repogenesis.data import ServiceProblem, expected_seconds, test_environment
+from groundup.suites.repogenesis.data import ServiceProblem, test_environment
 from groundup.suites.repogenesis.in_process import run_in_process
-from groundup.suites.repogenesis.observing import Observed, observe, speaks_to_service
+from groundup.suites.repogenesis.observing import Observed, installed, observe, speaks_to_service
+from groundup.suites.repogenesis.service_grader import ServiceGrader
 
-_MAX_REASON_BYTES = 240
 _NOT_PASSED = ("failed", "error")
 
 
@@ -148,75 +142,44 @@ def _reasons(problem: ServiceProblem, observed: Observed, coverage: Coverage, pa
     reasons = []
     if not _is_installed(observed):
         message = observed.installed.message or "nothing is declared, and there is nothing to start"
-        reasons.append(_reason(Stage.INSTALL, message))
+        reasons.append(reason(Stage.INSTALL, message))
     if not observed.readiness.in_time:
-        reasons.append(_reason(Stage.START, observed.readiness.message))
+        reasons.append(reason(Stage.START, observed.readiness.message))
     elif (path := problem.task.health) is not None and not 200 <= (observed.health.get(path) or 0) < 300:
         status = observed.health.get(path)
         said = "did not answer" if status is None else f"answered {status}"
-        reasons.append(_reason(Stage.START, f"the README's health path {path} {said}"))
+        reasons.append(reason(Stage.START, f"the README's health path {path} {said}"))
     if observed.died:
         said = last_words(observed.service_log) or "none"
         reasons.append(
-            _reason(Stage.CRASH, f"the service did not answer any more after the tests; last words: {said}")
+            reason(Stage.CRASH, f"the service did not answer any more after the tests; last words: {said}")
         )
     if observed.tests is not None and passed < problem.task.tests.count:
         reasons.append(_test_reason(problem, observed.tests, passed))
     if observed.readiness.answered_s is not None and (sentence := coverage.shortfall()):
-        reasons.append(_reason(Stage.TEST, sentence))
+        reasons.append(reason(Stage.TEST, sentence))
     return tuple(reasons[:4])
 
 
 def _test_reason(problem: ServiceProblem, tests: TestRun, passed: int) -> Reason:
     lost = f"{problem.task.tests.count - passed} of {problem.task.tests.count} hidden tests did not pass"
     if tests.stopped is not None:
-        return _reason(Stage.TIMEOUT if tests.timed_out else Stage.TEST, f"{lost}; {tests.stopped}")
+        return reason(Stage.TIMEOUT if tests.timed_out else Stage.TEST, f"{lost}; {tests.stopped}")
     if tests.collection_errors:
         place, message = next(iter(tests.collection_errors.items()))
-        return _reason(Stage.COLLECTION, f"{lost}; {place}: {message}")
+        return reason(Stage.COLLECTION, f"{lost}; {place}: {message}")
     failing = [test for test, said in sorted(tests.results.items()) if said.outcome in _NOT_PASSED]
     if failing:
-        return _reason(Stage.TEST, f"{lost}, first {failing[0]}: {tests.results[failing[0]].message}")
+        return reason(Stage.TEST, f"{lost}, first {failing[0]}: {tests.results[failing[0]].message}")
     skips = tests.skips()
     why = f"; {sum(skips.values())} were skipped: {next(iter(skips))}" if skips else ""
-    return _reason(Stage.TEST, f"{lost}{why}")
+    return reason(Stage.TEST, f"{lost}{why}")
 
 
-def _reason(stage: Stage, message: str) -> Reason:
-    text = printable(message)
-    if len(text.encode()) > _MAX_REASON_BYTES:
-        text = text.encode()[: _MAX_REASON_BYTES - 3].decode(errors="ignore") + "..."
-    return Reason(stage=stage, message=text)
-
-
-VERSION = "1"
-_RESERVATION_MB = 768
-_JAVA_RESERVATION_MB = 1024
-
-
-class RepoGenesisStrictGrader(Grader):
+class RepoGenesisStrictGrader(ServiceGrader):
     """Deploys a submission, tests it from another sandbox, and asks for its endpoints."""
 
     name = "strict"
-    version = VERSION
-
-    def __init__(
-        self, problems: Mapping[str, ServiceProblem], lifecycle: Lifecycle, java: Lifecycle | None = None
-    ) -> None:
-        self._problems = problems
-        self._lifecycles = {"python": lifecycle, "java": java or lifecycle}
-
-    @override
-    def reservation_mb(self, task: Task) -> int:
-        """Return what a service and its tests use as a rule; their limits are higher."""
-        problem = self._problems.get(task.id)
-        is_java = problem is not None and problem.task.language == "java"
-        return min(task.limits.memory_mb, _JAVA_RESERVATION_MB if is_java else _RESERVATION_MB)
-
-    @override
-    def expected_s(self, task: Task) -> float:
-        """Return what its language and its tests take as a rule."""
-        return expected_seconds(self._problems.get(task.id))
 
     @override
     def identity(self, task: Task) -> Mapping[str, object]:
@@ -234,9 +197,8 @@ class RepoGenesisStrictGrader(Grader):
     @override
     async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
         """Return the layer of the tests' environment; for Java the tools, whose layers submissions decide."""
-        problem = self._problems.get(task.id)
-        if problem is not None and problem.task.language == "java":
-            return java_tools(bench)
+        if self._is_by_maven(task):
+            return await super().layers(task, bench)
         environment = await bench.builder.python(test_environment())
         return {environment.layer.kind: environment.layer.digest}
 
@@ -245,7 +207,7 @@ class RepoGenesisStrictGrader(Grader):
         """Install, start, wait, test, probe."""
         problem = self._gradable(task)
         began = time.monotonic()
-        lifecycle = self._lifecycles[problem.task.language]
+        lifecycle = self._lifecycle_of(problem)
         observed = await observe(problem, submission, lifecycle, bench)
         if not speaks_to_service(problem):
             tests = await _in_process(problem, submission, observed, lifecycle, bench)
@@ -257,7 +219,7 @@ class RepoGenesisStrictGrader(Grader):
             "tests": round(observed.tests.seconds, 3) if observed.tests else 0.0,
             "total": round(time.monotonic() - began, 3),
         }
-        verdict = strict_verdict(problem, observed, coverage, _identity(task))
+        verdict = strict_verdict(problem, observed, coverage, self.signature(task))
         return Graded(
             verdict=verdict.model_copy(update={"timings_s": timings}),
             tests=observed.tests.as_records() if observed.tests else (),
@@ -267,28 +229,19 @@ class RepoGenesisStrictGrader(Grader):
     @override
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return 0 over the frozen counts, for a submission that could not be taken in."""
-        return Graded(verdict=zero_verdict(self._gradable(task), reason, _identity(task)))
+        return Graded(verdict=zero_verdict(self._gradable(task), reason, self.signature(task)))
 
     @override
     async def sandbox_spec(self, task: Task, workspace: Path, bench: Bench) -> SandboxSpec:
         """Return the service's sandbox around *workspace*, for looking around; nothing is started."""
         problem = self._gradable(task)
-        port, lifecycle = problem.task.port, self._lifecycles[problem.task.language]
-        if problem.task.language == "java":
-            java = await install_java(workspace, lifecycle, bench)
-            start = find_java_start(workspace) or StartCommand(found="nothing", argv=("true",))
-            environment = service_environment(java, lifecycle)
-            return _for_looking(service_spec(java.tree, start, port, environment, lifecycle, bench))
-        start = find_start(workspace, port) or StartCommand(found="nothing", argv=("true",))
-        installed = await install_declared(workspace, lifecycle, bench, with_pip=start.installs)
-        return _for_looking(service_spec(workspace, start, port, installed.environment, lifecycle, bench))
+        port, lifecycle = problem.task.port, self._lifecycle_of(problem)
+        ready = await installed(problem, workspace, lifecycle, bench)
+        start = ready.start or StartCommand(found="nothing", argv=("true",))
+        return _for_looking(service_spec(ready.tree, start, port, ready.environment, lifecycle, bench))
 
     def _gradable(self, task: Task) -> ServiceProblem:
-        problem = self._problems.get(task.id)
-        if problem is None:
-            raise TaskError(
-                f"{task.id} is not in this suite's data; fetch it with `groundup data pull repogenesis`"
-            )
+        problem = self._problem(task)
         problem.hidden_tests()
         return problem
 
@@ -305,10 +258,6 @@ async def _in_process(
 def _for_looking(spec: SandboxSpec) -> SandboxSpec:
     limits = spec.limits.model_copy(update={"command_s": 24 * 3600.0, "wall_clock_s": 24 * 3600.0})
     return spec.model_copy(update={"limits": limits})
-
-
-def _identity(task: Task) -> GraderIdentity:
-    return GraderIdentity(name=RepoGenesisStrictGrader.name, version=VERSION, data_version=task.data_version)
 
 
 def _logs(observed: Observed, coverage: Coverage, limit: int) -> dict[str, bytes]:

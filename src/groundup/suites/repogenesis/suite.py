@@ -69,15 +69,6 @@ NAME = "repogenesis"
 COMMIT = "c090b7d57e3996c8900e86fecd16085b27e07f29"
 _LIMITS = Limits(cpus=2, memory_mb=2048)
 
-_PYTHON = """Build the web service that the specification below describes, in Python. Hand in a repository that
-has, in its root, `start.sh`, a shell script that starts the service in the foreground, listening on port {port},
-and `requirements.txt` with the packages that it needs: they are installed before, without network afterwards.
-The service starts with nothing but what the repository brings; hidden tests ask it over HTTP.
-"""
-_JAVA = """Build the web service that the specification below describes, in Java. Hand in a repository that builds
-with Maven, by the pom.xml that is there, and that has, in its root, `start.sh`, a shell script that starts the
-service in the foreground, listening on port {port}. Hidden tests ask it over HTTP.
-"""
 _SPECIFICATION = "\nThe specification, which also lies in README.md:\n\n"
 
 
@@ -181,8 +172,8 @@ class RepoGenesis(Suite):
     @override
     def needs(self, task: Task) -> Needs:
         """Return the environment of the hidden tests, and a JDK for tasks in Java."""
-        is_java = self.problems[task.id].task.language == "java"
-        return Needs(python=PYTHON, environment=test_environment(), java=is_java)
+        needs_java = self.problems[task.id].task.means.by_maven
+        return Needs(python=PYTHON, environment=test_environment(), java=needs_java)
 
     @override
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
@@ -223,7 +214,7 @@ class RepoGenesis(Suite):
 
 
 def _instruction(task: ServiceTask, readme: str) -> str:
-    return (_JAVA if task.language == "java" else _PYTHON).format(port=task.port) + _SPECIFICATION + readme
+    return task.means.asked.format(port=task.port) + _SPECIFICATION + readme
 
 
 def _seeds(problem: ServiceProblem) -> tuple[SeedFile, ...]:

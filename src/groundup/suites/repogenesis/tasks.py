@@ -5,7 +5,7 @@ own brings its file along as `task.toml`.
 """
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, Literal, Self
@@ -76,6 +76,47 @@ class HiddenTestFacts(Record):
     )
 
 
+class TaskLanguage(Record):
+    """What the tasks of one language have in common."""
+
+    asked: str
+    """What its subjects are asked to hand in; `{port}` is the service's."""
+    tests: str
+    """Where hidden tests lie in a task's folder, and where they go in a submission."""
+    by_maven: bool
+    """Whether Maven builds and tests submissions, by a pom.xml that comes with the task."""
+    memory_mb: int
+    """What a service and its tests use as a rule; their limits are higher."""
+    build_s: float = 0.0
+    """About what building and starting takes beyond the rest."""
+
+
+_PYTHON = """Build the web service that the specification below describes, in Python. Hand in a repository that
+has, in its root, `start.sh`, a shell script that starts the service in the foreground, listening on port {port},
+and `requirements.txt` with the packages that it needs: they are installed before, without network afterwards.
+The service starts with nothing but what the repository brings; hidden tests ask it over HTTP.
+"""
+_JAVA = """Build the web service that the specification below describes, in Java. Hand in a repository that builds
+with Maven, by the pom.xml that is there, and that has, in its root, `start.sh`, a shell script that starts the
+service in the foreground, listening on port {port}. Hidden tests ask it over HTTP.
+"""
+LANGUAGES: Mapping[str, TaskLanguage] = {
+    "python": TaskLanguage(
+        asked=_PYTHON,
+        tests="tests",
+        by_maven=False,
+        memory_mb=768,
+    ),
+    "java": TaskLanguage(
+        asked=_JAVA,
+        tests="src/test",
+        by_maven=True,
+        memory_mb=1024,
+        build_s=90.0,
+    ),
+}
+
+
 class ServiceTask(Record):
     """One task, without its texts."""
 
@@ -94,6 +135,11 @@ class ServiceTask(Record):
     tests: HiddenTestFacts
     base_url: BaseUrl | None = Field(default=None, description="None: the tests know the address by heart")
     flags: tuple[Flag, ...] = ()
+
+    @property
+    def means(self) -> TaskLanguage:
+        """What it has in common with the other tasks of its language."""
+        return LANGUAGES[self.language]
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -1,0 +1,69 @@
+"""What the graders of services share: their tasks, the limits of each language, and the tools of Java."""
+
+from collections.abc import Mapping
+
+from typing_extensions import override
+
+from groundup.domain.errors import TaskError
+from groundup.domain.tasks import Task
+from groundup.domain.verdicts import GraderIdentity
+from groundup.grading.bench import Bench
+from groundup.grading.java.installing import java_tools
+from groundup.grading.services.records import Lifecycle
+from groundup.suites.base import Grader
+from groundup.suites.repogenesis.data import ServiceProblem
+from groundup.suites.repogenesis.tasks import LANGUAGES
+
+_TEST_S = 0.1
+"""About what one hidden test takes."""
+
+
+class ServiceGrader(Grader):
+    """Runs services. Derived classes say what they do with one."""
+
+    version = "1"
+
+    def __init__(
+        self, problems: Mapping[str, ServiceProblem], lifecycle: Lifecycle, java: Lifecycle | None = None
+    ) -> None:
+        self._problems = problems
+        self._lifecycles = {"python": lifecycle, "java": java or lifecycle}
+
+    @classmethod
+    def signature(cls, task: Task) -> GraderIdentity:
+        """Return what verdicts on *task* are signed with."""
+        return GraderIdentity(name=cls.name, version=cls.version, data_version=task.data_version)
+
+    @override
+    def reservation_mb(self, task: Task) -> int:
+        """Return what a service and its tests use as a rule; their limit is higher."""
+        problem = self._problems.get(task.id)
+        usual_mb = LANGUAGES["python" if problem is None else problem.task.language].memory_mb
+        return min(task.limits.memory_mb, usual_mb)
+
+    @override
+    def expected_s(self, task: Task) -> float:
+        """Return what its language and its tests take as a rule."""
+        problem = self._problems.get(task.id)
+        return 0.0 if problem is None else problem.task.means.build_s + _TEST_S * problem.task.tests.count
+
+    @override
+    async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
+        """Return the tools of tasks in Java; other layers are the submissions' own."""
+        return java_tools(bench) if self._is_by_maven(task) else {}
+
+    def _is_by_maven(self, task: Task) -> bool:
+        problem = self._problems.get(task.id)
+        return problem is not None and problem.task.means.by_maven
+
+    def _problem(self, task: Task) -> ServiceProblem:
+        """Return the problem of *task*. Raises `TaskError` when it is not at hand."""
+        problem = self._problems.get(task.id)
+        if problem is None:
+            raise TaskError(
+                f"this machine has no data of {task.id}; fetch it with `groundup data pull repogenesis`"
+            )
+        return problem
+
+    def _lifecycle_of(self, problem: ServiceProblem) -> Lifecycle:
+        return self._lifecycles[problem.task.language]
