@@ -54,7 +54,7 @@ def up(report: Report, **flags: Unpack[FleetFlags]) -> None:
     host, keys = given.get("host") or "127.0.0.1", not given.get("no_keys", False)
     file = given.get("address_file")
     if not keys and not is_loopback(host):
-        raise UsageError(f"whoever reaches {host} could run code on every node; leave --no-keys out")
+        raise UsageError(f"everyone who reaches {host} could run code on every node; leave --no-keys out")
     if keys and file is None:
         raise UsageError("name a file for the address and the keys, with --address-file; or use --no-keys")
     serving = serve_fleet(

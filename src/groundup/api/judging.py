@@ -39,7 +39,7 @@ class JudgingPlan(Record):
 
 
 def opinions(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | None = None) -> list[Opinions]:
-    """Return what models have said of *run* so far: scores from 0 to 10 for each matter of each attempt."""
+    """Return the opinions of models on *run* so far: scores from 0 to 10 for each matter of each attempt."""
     found = settings or load({"output": output})
     return by_matter(read_judgements(run_folder(run, found)))
 
@@ -64,7 +64,7 @@ def judge(
     settings: Settings | None = None,
     **flags: Unpack[JudgeFlags],
 ) -> list[Opinions]:
-    """Ask models for what they have not said of *run* yet, and return all opinions. Not for a running event loop.
+    """Ask models for the missing opinions on *run*, and return all. Not for a running event loop.
 
     *progress* is called with sentences. Raises `UsageError`, and `BudgetSpentError` when `max_cost` (USD) does not
     suffice; what was judged before is kept.

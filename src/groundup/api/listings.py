@@ -234,7 +234,7 @@ def _run_entry(path: Path) -> RunEntry:
 
 
 def _view(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> View:
-    """Return a table whose cells a terminal and a notebook can show, whatever a stranger wrote into them."""
+    """Return a table whose cells a terminal and a notebook can show, however hostile their text is."""
     return View(
         title=printable(title),
         columns=tuple(columns),

@@ -80,7 +80,7 @@ class SnapshotCounts(Record):
     """Names that do not exist."""
     asked: int
     unanswered: int
-    """Names that no registry said anything about, because it is not configured or down."""
+    """Names without an answer, because their registry is not configured or down."""
 
 
 def snapshot(names_from: Sequence[str], file: AnyPath, *, settings: Settings | None = None) -> SnapshotCounts:

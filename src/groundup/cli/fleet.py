@@ -37,7 +37,7 @@ Memory = Annotated[
 def up(flags: FleetFlags) -> int:
     """Run a scheduler and nodes until ^C. Runs use them with `--workers`.
 
-    The file that --address-file names holds keys: whoever can read it can run code on every node (docs/fleet.md).
+    The file that --address-file names holds keys: who can read it can run code on every node (docs/fleet.md).
     """
     from groundup.api import fleet
     from groundup.cli.console import say

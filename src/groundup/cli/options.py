@@ -1,7 +1,7 @@
 """How options and groups of commands are declared: options that commands share, and flags of the API as options.
 
 A command takes a group as one parameter: a dataclass of options, or a `TypedDict` of the API's flags, which holds
-what was said on the command line and nothing else. `command` turns both into options.
+what the command line names and nothing else. `command` turns both into options.
 
 Building every command, and drawing the list with rich, would take longer than all else that `groundup --help`
 does.
@@ -161,7 +161,7 @@ def _heading(what: str) -> str:
 
 
 def _said(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was said on the command line: an option that was not is None, False or an empty list."""
+    """Return the options that the command line names: others are None, False or an empty list."""
     return {name: value for name, value in values.items() if value not in (None, []) and value is not False}
 
 

@@ -387,7 +387,7 @@ def table(
 
 @asynccontextmanager
 async def _reminding(prefix: str) -> AsyncIterator[Callable[[str], None]]:
-    """Yield what says a line; while nothing new is said, the last one is repeated every ten seconds."""
+    """Yield what says a line; while nothing new comes, the last one is repeated every ten seconds."""
     import asyncio
     import time
 

@@ -255,7 +255,7 @@ def _judged(report: "ShownReport", talk: Talk) -> int:
 
 
 def print_result(report: "ShownReport", talk: Talk) -> None:
-    """Print what a run came to, as the user wants it: where little is to be said, a line with the score."""
+    """Print what a run came to, as the user wants it: a line with the score where that is all."""
     from groundup.cli.console import print_report
 
     if talk.quiet and talk.report_format is Format.TABLE:

@@ -1,4 +1,4 @@
-"""Somebody outside plays an attempt step by step: a notebook, a server, a trainer.
+"""A player outside groundup plays an attempt step by step: a notebook, a server, a trainer.
 
     async with open_episode(spec, grading, scratch) as episode:
         seen = await episode.run("ls")
@@ -58,7 +58,7 @@ class _HandingIn:
 
 
 class DrivenEpisode:
-    """An open attempt that somebody outside plays, one call at a time."""
+    """An open attempt that is played from outside, one call at a time."""
 
     def __init__(
         self, episode: Episode, sandbox: AgentSandbox, trajectory: Trajectory, sink: EpisodeSink, scratch: Path

@@ -1,6 +1,6 @@
 """One attempt while it is open: a seeded workspace, `submit` as often as wanted, and handing in at the end.
 
-An agent plays it (`Playing`), or somebody outside drives it (`driving`). What lies in the workspace at the end is
+An agent plays it (`Playing`), or a client outside drives it (`driving`). What lies in the workspace at the end is
 a stranger's tree like any other. What `submit` answered decides nothing later.
 """
 

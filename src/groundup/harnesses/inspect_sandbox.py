@@ -107,7 +107,7 @@ class GroundupSandbox(SandboxEnvironment):
     async def sample_cleanup(
         cls, task_name: str, config: Any, environments: dict[str, SandboxEnvironment], interrupted: bool
     ) -> None:
-        """Close it, whatever became of the sample."""
+        """Close it, however the sample ended."""
         for environment in environments.values():
             await environment.as_type(cls)._close()
 

@@ -31,7 +31,7 @@ _SHARED = ("/tmp", "/var/tmp", "/dev/shm", HOME)  # noqa: S108 - the container's
 
 
 def create(settings: Settings) -> "InPlaceProvider":
-    """Return the provider. Raises `UsageError` for anybody but root, who alone can become another user."""
+    """Return the provider. Raises `UsageError` unless root asks, which alone can become other users."""
     if os.geteuid() != 0:
         raise UsageError("this sandbox is for root in a container of its own; choose another sandbox")
     return InPlaceProvider()
@@ -63,7 +63,7 @@ class InPlaceProvider:
         raise SandboxError("services are graded in two sandboxes at once, which one container cannot hold")
 
     def enforcement(self) -> Enforcement:
-        """Say what enforces the limits: whoever runs the container."""
+        """Say what enforces the limits: the engine that runs the container."""
         return Enforcement(
             cpus="the container's",
             memory="the container's",

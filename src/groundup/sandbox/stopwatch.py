@@ -80,7 +80,7 @@ class Stopwatch:
         if past.idle_s is None or now.idle_s is None or self.is_idle:
             share = 1.0
         else:
-            # What the guest could have had: what nobody used, and what it used itself; at most what others left of
+            # What the guest could have had: what lay idle, and what it used itself; at most what others left of
             # the quota.
             free = max(0.0, now.idle_s - past.idle_s) + own
             if self._quota is not None:

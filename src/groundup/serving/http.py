@@ -20,7 +20,7 @@ from groundup.serving.session import EndedError, Rules, StartingError
 from groundup.serving.sessions import ExistsError, FullError, Sessions, UnknownSessionError
 
 OPEN_PATHS = frozenset({"/health", "/openenv/health"})
-"""What anybody may ask: whether the server is there."""
+"""What needs no token: whether the server is there."""
 STARTING = {"X-Backend-State": "starting", "Retry-After": "2"}
 """By these headers clients know that nothing was done, and ask again for minutes."""
 _BODY_BYTES = 64 * 1024 * 1024

@@ -62,7 +62,7 @@ class Mcp:
             await holding
 
     async def _hold(self, begun: asyncio.Event, leaving: asyncio.Event) -> None:
-        """Enter and leave the SDK's task group in one task, whoever enters and leaves `running`."""
+        """Enter and leave the SDK's task group in one task, whichever task enters and leaves `running`."""
         async with self._manager.run():
             begun.set()
             await leaving.wait()

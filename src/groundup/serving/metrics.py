@@ -1,4 +1,4 @@
-"""Numbers for Prometheus, in its text form; and events, as lines of JSON without anybody's words or secrets."""
+"""Numbers for Prometheus, in its text form; and events, as lines of JSON without texts or secrets of clients."""
 
 import json
 import sys

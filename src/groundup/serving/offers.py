@@ -131,4 +131,4 @@ TERMINAL = Tool(
     description="Hands in what lies in /workspace and ends the episode, for a model that ends in plain text.",
     parameters={"type": "object", "properties": {}},
 )
-"""A tool that models do not see: whoever runs them calls it when they stop."""
+"""A tool that models do not see: a harness calls it when they stop."""

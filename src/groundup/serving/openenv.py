@@ -117,7 +117,7 @@ class _Player:
         return {"type": "state", "data": self._state()}
 
     async def close(self) -> None:
-        """End the episode: as its client's wish, if it said so."""
+        """End the episode: as its client's wish where it asked for it."""
         if self._session is not None:
             session, self._session = self._session, None
             how = "the client closed the connection" if self.has_closed else "the connection was lost"

@@ -110,7 +110,7 @@ class EpisodeRecord:
         return EpisodeResult(outcome=Outcome.INFRASTRUCTURE, graded=graded)
 
     def write(self, result: EpisodeResult) -> None:
-        """Record *result*; blocks, and nobody else may write meanwhile."""
+        """Record *result*; blocks, and nothing else may write meanwhile."""
         self.tries += 1
         submission, graded = result.submission, result.graded
         line = VerdictLine(

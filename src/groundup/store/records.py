@@ -129,7 +129,7 @@ class Planned(Record):
 
 
 class Begun(Planned):
-    """The attempts of a server's run: those that were begun so far, for nobody plans how many clients come."""
+    """The attempts of a server's run: those begun so far, because how many clients come is not planned."""
 
     listed: tuple[AttemptKey, ...]
 

@@ -300,7 +300,7 @@ async def _accepted(
                 await engine.remove(container)
                 words = await engine.last_words(request)
                 raise SandboxError(
-                    f"a container did not start: {words or 'it said nothing'}; try `groundup doctor`"
+                    f"a container did not start: {words or 'it printed nothing'}; try `groundup doctor`"
                 )
         control, _ = accepting.result()
     finally:

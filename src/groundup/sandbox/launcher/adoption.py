@@ -38,7 +38,7 @@ def host_number(pid: int, kind: str, inside: int) -> int:
         first, outside, count = map(int, line.split())
         if first <= inside < first + count:
             return outside + inside - first
-    raise OSError(f"{kind} {inside} of the container is nobody on the host")
+    raise OSError(f"{kind} {inside} of the container has no counterpart on the host")
 
 
 def root_layer(pid: int) -> int:

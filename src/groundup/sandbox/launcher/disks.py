@@ -118,7 +118,7 @@ class DiskWatch:
 def nameless_bytes(processes: Iterable[int]) -> Iterator[dict[int, int]]:
     """Yield, now and then, by device the bytes of files without a name that *processes* have open.
 
-    Not seen are descriptors on their way through a socket, and files that are mapped only: whoever looks at the
+    Not seen are descriptors on their way through a socket, and files that are mapped only: reading the
     mappings of a process that forks waits for it, which a fork bomb makes half a minute.
     """
     found: dict[int, int] = {}

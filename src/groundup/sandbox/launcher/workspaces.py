@@ -15,7 +15,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class TooLargeError(Exception):
-    """A tree has more entries or deeper folders than anybody needs."""
+    """A tree has more entries or deeper folders than any program needs."""
 
 
 def lend(folder: int, uid: int, gid: int) -> None:

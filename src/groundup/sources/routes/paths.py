@@ -95,7 +95,7 @@ class Holder(NamedTuple):
 
 
 def too_deep(root: Node) -> bool:
-    """Whether a syntax tree is nested deeper than anybody writes."""
+    """Whether a syntax tree is nested deeper than real code is."""
     return any(depth > _DEEPEST for depth, _, _ in _walk(root))
 
 

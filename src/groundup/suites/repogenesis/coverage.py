@@ -65,7 +65,7 @@ class Coverage(Record):
     by_source: tuple[str, ...] = ()
     """Those of `implemented` for which the source code had to decide."""
     unclear: tuple[str, ...] = ()
-    """Not implemented as far as anybody can say."""
+    """Not known to be implemented."""
     failing: tuple[str, ...] = ()
     """They are there, and fail whatever is asked: not implemented."""
 

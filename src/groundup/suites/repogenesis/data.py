@@ -1,4 +1,4 @@
-"""Task folders on the disk, the published ones and anybody's own, and locked packages that ship with the suite.
+"""Task folders on the disk, the published ones and users' own, and locked packages that ship with the suite.
 
 <data>/<id>/README.md            the specification
     <data>/<id>/tests/               hidden tests in Python

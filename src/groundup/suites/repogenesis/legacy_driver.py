@@ -202,7 +202,7 @@ def on_terminal(argv: "list[str]", folder: Path, allowed_s: float) -> "tuple[str
 
 
 def read_terminal(terminal: int, clock: Stopwatch, allowed_s: float) -> "bytes | None":
-    """Return what was printed next; nothing when nobody has the terminal any more, None when late."""
+    """Return what was printed next; nothing when no process has the terminal any more, None when late."""
     while not select.select([terminal], [], [], 0.5 if clock.left_s(allowed_s) > 0.5 else 0.05)[0]:
         if clock.left_s(allowed_s) <= 0:
             return None
