@@ -20,7 +20,7 @@ from typing_extensions import override
 from groundup import catalog
 from groundup.agents.base import Assignment, EpisodeLimits, SubmitResult
 from groundup.agents.tools import run_bash
-from groundup.agents.workplace import AgentSandbox, open_workplace
+from groundup.agents.workspace import AgentSandbox, open_workspace
 from groundup.domain.limits import Limits
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Status, Verdict
@@ -144,7 +144,7 @@ async def commands(
                 submit=submit,
                 keep=lambda name, content: None,
             )
-            async with open_workplace(assignment) as opened:
+            async with open_workspace(assignment) as opened:
                 await run_bash(opened, "true", 60, 1000)
                 await ready.wait()
                 times.setdefault("ready", time.perf_counter())

@@ -25,7 +25,7 @@ from typing import NamedTuple
 from groundup import catalog
 from groundup.agents.base import Assignment, EpisodeLimits, SubmitResult
 from groundup.agents.cli.preset import choose
-from groundup.agents.workplace import AgentSandbox, Furnishing, open_workplace
+from groundup.agents.workspace import AgentSandbox, Furnishing, open_workspace
 from groundup.domain.tasks import Task
 from groundup.environments.requests import InstalledProgram
 from groundup.grading.bench import Bench
@@ -177,7 +177,7 @@ class Silent:
 
 
 @asynccontextmanager
-async def workplace(
+async def workspace(
     task: Task, withheld: tuple[str, ...], bench: Bench, programs: tuple[InstalledProgram, ...] = ()
 ) -> AsyncIterator[AgentSandbox]:
     """Yield the sandbox of an agent at work on *task*."""
@@ -204,7 +204,7 @@ async def workplace(
         )
         mounts = tuple(mount for program in programs for mount in program.mounts)
         limits = task.limits.model_copy(update={"command_s": 1800.0, "memory_mb": 4096})
-        async with open_workplace(assignment, Furnishing(mounts=mounts, limits=limits)) as place:
+        async with open_workspace(assignment, Furnishing(mounts=mounts, limits=limits)) as place:
             yield place
 
 
@@ -284,7 +284,7 @@ async def main(arguments: argparse.Namespace) -> int:
                 index, withheld = index_of([originals[name]]), tuple(suite.withheld(task))
                 for label, more in [("", ()), *programs.items()]:
                     started = time.monotonic()
-                    async with workplace(task, withheld, bench, more) as place:
+                    async with workspace(task, withheld, bench, more) as place:
                         here, counts = await scan(place, index)
                         if not label and not arguments.no_asking:
                             had[name] = await ways_out(place, withheld)

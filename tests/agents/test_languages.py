@@ -9,7 +9,7 @@ import pytest
 from typing_extensions import override
 
 from groundup.agents.loop import create
-from groundup.agents.workplace import LanguageTools, language_tools, python_names
+from groundup.agents.workspace import LanguageTools, language_tools, python_names
 from groundup.domain.errors import InfrastructureError
 from groundup.environments.toolchains import Toolchain
 from groundup.languages import RegistryKind, ToolchainName

@@ -17,7 +17,7 @@ from groundup.agents.base import Agent, AgentResult, Assignment, EpisodeLimits, 
 from groundup.agents.condensing import Conversation
 from groundup.agents.resuming import Clock, Replay
 from groundup.agents.tools import ByText, ByTools, Call, Calling, run_bash
-from groundup.agents.workplace import AgentSandbox, Furnishing, open_workplace, task_python
+from groundup.agents.workspace import AgentSandbox, Furnishing, open_workspace, task_python
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage, Tool
 from groundup.domain.digests import digest_of
 from groundup.domain.records import Record
@@ -112,7 +112,7 @@ class Loop(Agent):
     @override
     async def attempt(self, assignment: Assignment) -> AgentResult:
         """Play the episode; a limit on the time ends it wherever it is."""
-        async with open_workplace(assignment, Furnishing(python=self._options.python)) as place:
+        async with open_workspace(assignment, Furnishing(python=self._options.python)) as place:
             timeout = asyncio.timeout(None)
             clock = Clock(timeout, assignment.limits.wall_clock_s, assignment.trajectory.recorded())
             rollout = Rollout(self._options, assignment, place, clock)

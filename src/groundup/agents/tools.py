@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from pydantic import JsonValue
 
-from groundup.agents.workplace import AgentSandbox
+from groundup.agents.workspace import AgentSandbox
 from groundup.domain.conversations import ChatReply, Message, Tool
 from groundup.sandbox.protocol import Command, CommandResult, Ending
 

@@ -19,7 +19,7 @@ from pydantic import JsonValue
 
 from groundup.agents.base import AgentResult, SubmitResult, Trajectory
 from groundup.agents.tools import run_bash
-from groundup.agents.workplace import AgentSandbox, LanguageTools, open_workplace
+from groundup.agents.workspace import AgentSandbox, LanguageTools, open_workspace
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome, Submission
@@ -197,7 +197,7 @@ async def open_episode(
             subject = spec.subject
             trajectory.append("began", agent=subject.agent, version="", model=subject.model)
             assignment = episode.assignment(None, trajectory, kept.keep_agent_log)
-            async with open_workplace(assignment) as sandbox:
+            async with open_workspace(assignment) as sandbox:
                 yield DrivenEpisode(episode, sandbox, trajectory, kept, folder)
     finally:
         await in_thread(lambda: remove_tree(folder))

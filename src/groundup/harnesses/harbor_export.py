@@ -14,7 +14,7 @@ from tarfile import open as open_tar
 import tomlkit
 from pydantic import Field, JsonValue
 
-from groundup.agents.workplace import LanguageTools, open_workplace
+from groundup.agents.workspace import LanguageTools, open_workspace
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import Subject
@@ -125,7 +125,7 @@ class HarborExport:
         sink = MemorySink(room / "submission")
         with sink.trajectory() as trajectory:
             assignment = episode.assignment(None, trajectory, sink.keep_agent_log)
-            async with open_workplace(assignment) as place:
+            async with open_workspace(assignment) as place:
                 shown, told = place.spec, place.tools
                 image = await in_thread(lambda: self._image_of(shown, self._agents_base(), room))
         return image, told

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from groundup.agents.workplace import LanguageTools
+from groundup.agents.workspace import LanguageTools
 from groundup.domain.conversations import Tool
 from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import UsageError

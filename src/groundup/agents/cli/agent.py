@@ -24,7 +24,7 @@ from groundup.agents.cli.results import (
     with_paid,
 )
 from groundup.agents.resuming import Clock
-from groundup.agents.workplace import HOME, Furnishing, LanguageTools, home_of, open_workplace
+from groundup.agents.workspace import HOME, Furnishing, LanguageTools, home_of, open_workspace
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.limits import Limits
@@ -151,7 +151,7 @@ class CliAgent(Agent):
 
         mounts = program.mounts if program else ()
         copies = await asyncio.to_thread(brought_along, mounts, assignment.withheld)
-        async with open_workplace(assignment, furnishing, attach) as place:
+        async with open_workspace(assignment, furnishing, attach) as place:
             sandbox = await place.sandbox()
             values = _values(assignment.task, place.tools, addresses[-1] if addresses else None)
             values["bin"] = program.bin if program else ""

@@ -16,7 +16,7 @@ from groundup.agents.base import AgentResult, Assignment
 from groundup.agents.cli.preset import Preset
 from groundup.agents.resuming import Clock
 from groundup.agents.trajectories import Paid, paid_for, reply_fields
-from groundup.agents.workplace import AgentSandbox
+from groundup.agents.workspace import AgentSandbox
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.subjects import Outcome
 from groundup.models.exchanges import Account, Exchange, Stop

@@ -1,5 +1,6 @@
 """NL2RepoBench: Python libraries from long specifications, judged by the originals' own tests."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ from groundup.domain.errors import TaskError
 from groundup.domain.limits import Limits
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
-from groundup.domain.verdicts import Verdict
+from groundup.domain.verdicts import Score, Status, Verdict
 from groundup.grading.bench import Bench
 from groundup.settings import Settings
 from groundup.suites.base import Auditor, DataSource, Grader, Needs, Suite, Summary
@@ -25,13 +26,15 @@ from groundup.suites.nl2repobench.published import (
     write_original,
 )
 from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
-from groundup.suites.nl2repobench.summaries import by_difficulty
 from groundup.trees.fingerprints import Fingerprint
 
 if TYPE_CHECKING:
     from groundup.suites.nl2repobench.official_environment import Installs
 
 NAME = "nl2repobench"
+_BANDS = ("easy", "medium", "hard")
+UNKNOWN = "unknown"
+"""The band of a task whose original was not measured."""
 _LIMITS = Limits(cpus=1, memory_mb=2048)
 
 
@@ -170,3 +173,38 @@ class Nl2RepoBench(Suite):
         if name in self._published:
             return self._published[name].declared
         return self._recipes[name].declared_count(self._data_version)
+
+
+def by_difficulty(verdicts: Mapping[AttemptKey, Verdict | None], bands: Mapping[str, str | None]) -> Summary:
+    """Return the paper's table: mean score and share of solved attempts, in all and by band of difficulty.
+
+    *verdicts* is None where nothing was handed in, which counts 0, as what was tampered with does. What failed
+    with the machine is in no mean. *bands* are by task.
+    """
+    groups: dict[str, list[float]] = {"all": []}
+    for key, verdict in verdicts.items():
+        value = _value(verdict)
+        if value is not None:
+            groups["all"].append(value)
+            groups.setdefault(bands.get(key.task) or UNKNOWN, []).append(value)
+    order = [name for name in ("all", *_BANDS, UNKNOWN) if name in groups]
+    return Summary(
+        headline="NL2RepoBench: models by difficulty",
+        scores={name: _figures(groups[name]) for name in order},
+        notes=("difficulty by lines of the original: easy up to 1,500, hard from 4,000",),
+        layout="paper",
+    )
+
+
+def _value(verdict: Verdict | None) -> float | None:
+    if verdict is None or verdict.status is Status.TAMPERED:
+        return 0.0
+    return verdict.score.value if verdict.status is Status.GRADED and verdict.score else None
+
+
+def _figures(values: list[float]) -> dict[str, Score]:
+    solved = sum(value == 1.0 for value in values)
+    return {
+        "score": Score(numerator=math.fsum(values), denominator=len(values)),
+        "solved": Score(numerator=solved, denominator=len(values)),
+    }

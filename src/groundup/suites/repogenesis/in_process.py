@@ -9,13 +9,15 @@ from pathlib import Path, PurePosixPath
 from groundup.domain.errors import TaskError
 from groundup.domain.verdicts import Reason, Stage, Status
 from groundup.grading.bench import Bench
+from groundup.grading.java.installing import JavaInstalled
+from groundup.grading.java.testing import run_java_tests
 from groundup.grading.library.decision import Decision, as_fact, decide, signs_of
 from groundup.grading.library.execution import Execution, logs_of
 from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
 from groundup.grading.library.passes import confirmed, run_passes, suite_of
 from groundup.grading.library.report import Result
 from groundup.grading.library.twin import function_of
-from groundup.grading.services.install import install_declared
+from groundup.grading.services.install import InstalledService, install_declared
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.testing import TestRun
 from groundup.suites.repogenesis.data import ServiceProblem
@@ -23,6 +25,19 @@ from groundup.suites.repogenesis.data import ServiceProblem
 _RUNNERS = ("pytest",)
 _LEAST_FORGED = 3
 """So many tests, and more than half, must pass with false expectations. No original says which do so honestly."""
+
+
+async def run_beside_no_service(
+    problem: ServiceProblem,
+    submission: Path,
+    installed: InstalledService | JavaInstalled,
+    lifecycle: Lifecycle,
+    bench: Bench,
+) -> TestRun:
+    """Run hidden tests that ask no service, as the task's language does."""
+    if isinstance(installed, JavaInstalled):
+        return await run_java_tests(problem.hidden_tests(), problem.task.tests.count, installed, lifecycle, bench)
+    return await run_in_process(problem, submission, lifecycle, bench)
 
 
 async def run_in_process(problem: ServiceProblem, submission: Path, lifecycle: Lifecycle, bench: Bench) -> TestRun:

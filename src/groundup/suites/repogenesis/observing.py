@@ -18,6 +18,7 @@ from groundup.domain.records import Record
 from groundup.environments.requests import JavaToolchain, PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.java.installing import JavaInstalled, install_java, service_environment
+from groundup.grading.last_words import middle_cut
 from groundup.grading.services.deployment import ServicePod, deployed
 from groundup.grading.services.install import (
     InstalledService,
@@ -165,6 +166,27 @@ class Observed(Record):
     """Whether the service answered before the tests and not after them."""
     peak_memory_mb: float | None = None
     service_log: bytes = b""
+
+    def tools(self) -> dict[str, str]:
+        """Return the versions of what ran the submission."""
+        if isinstance(self.installed, JavaInstalled):
+            return {"java": self.installed.toolchain.java, "maven": self.installed.toolchain.maven}
+        resolution = self.installed.environment.resolution
+        versions = {"python": self.installed.environment.python_version}
+        return versions if resolution is None else {**versions, "resolution": resolution.label}
+
+    def install_logs(self, limit: int) -> dict[str, bytes]:
+        """Return what a person may want to read of the install, at most *limit* bytes of what tools printed."""
+        if isinstance(self.installed, JavaInstalled):
+            return {"install.txt": middle_cut(self.installed.log, limit)}
+        logs = {}
+        resolution = self.installed.environment.resolution
+        if resolution is not None:
+            logs["resolved.txt"] = resolution.as_text()
+        if self.installed.message or self.installed.notes:
+            noted = [self.installed.message, *(f"not heeded: {note}" for note in self.installed.notes)]
+            logs["install.txt"] = "".join(f"{line}\n" for line in noted if line).encode()
+        return logs
 
 
 async def observe(problem: ServiceProblem, submission: Path, lifecycle: Lifecycle, bench: Bench) -> Observed:

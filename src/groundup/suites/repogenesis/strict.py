@@ -16,19 +16,18 @@ from groundup.domain.names import printable
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.bench import Bench
-from groundup.grading.java.installing import JavaInstalled
-from groundup.grading.java.testing import java_runner_digest, run_java_tests
+from groundup.grading.java.testing import java_runner_digest
 from groundup.grading.last_words import last_words, middle_cut
 from groundup.grading.library.decision import reason
 from groundup.grading.services.deployment import service_spec
-from groundup.grading.services.install import InstalledService, StartCommand
-from groundup.grading.services.records import InstallOutcome, Lifecycle
+from groundup.grading.services.install import StartCommand
+from groundup.grading.services.records import InstallOutcome
 from groundup.grading.services.testing import TestRun, runner_digest
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded
 from groundup.suites.repogenesis.coverage import Coverage, covered
 from groundup.suites.repogenesis.data import ServiceProblem, test_environment
-from groundup.suites.repogenesis.in_process import run_in_process
+from groundup.suites.repogenesis.in_process import run_beside_no_service
 from groundup.suites.repogenesis.observing import Observed, installed, observe, speaks_to_service
 from groundup.suites.repogenesis.service_grader import ServiceGrader
 
@@ -117,7 +116,7 @@ def _facts(
         "endpoints_by_source": len(coverage.by_source),
         "endpoints_unclear": len(coverage.unclear),
         "endpoints_failing": len(coverage.failing),
-        **_tools(observed.installed),
+        **observed.tools(),
     }
     skips = tests.skips()
     if skips:
@@ -127,15 +126,6 @@ def _facts(
     if tests.signs is not None:
         facts["signs"] = tests.signs
     return facts
-
-
-def _tools(installed: InstalledService | JavaInstalled) -> dict[str, str]:
-    """Return the versions of what ran the submission."""
-    if isinstance(installed, JavaInstalled):
-        return {"java": installed.toolchain.java, "maven": installed.toolchain.maven}
-    resolution = installed.environment.resolution
-    versions = {"python": installed.environment.python_version}
-    return versions if resolution is None else {**versions, "resolution": resolution.label}
 
 
 def _reasons(problem: ServiceProblem, observed: Observed, coverage: Coverage, passed: int) -> tuple[Reason, ...]:
@@ -210,7 +200,7 @@ class RepoGenesisStrictGrader(ServiceGrader):
         lifecycle = self._lifecycle_of(problem)
         observed = await observe(problem, submission, lifecycle, bench)
         if not speaks_to_service(problem):
-            tests = await _in_process(problem, submission, observed, lifecycle, bench)
+            tests = await run_beside_no_service(problem, submission, observed.installed, lifecycle, bench)
             observed = observed.model_copy(update={"tests": tests})
         coverage = await asyncio.to_thread(covered, problem, submission, observed.probed)
         timings = {
@@ -246,15 +236,6 @@ class RepoGenesisStrictGrader(ServiceGrader):
         return problem
 
 
-async def _in_process(
-    problem: ServiceProblem, submission: Path, observed: Observed, lifecycle: Lifecycle, bench: Bench
-) -> TestRun:
-    if isinstance(observed.installed, JavaInstalled):
-        count = problem.task.tests.count
-        return await run_java_tests(problem.hidden_tests(), count, observed.installed, lifecycle, bench)
-    return await run_in_process(problem, submission, lifecycle, bench)
-
-
 def _for_looking(spec: SandboxSpec) -> SandboxSpec:
     limits = spec.limits.model_copy(update={"command_s": 24 * 3600.0, "wall_clock_s": 24 * 3600.0})
     return spec.model_copy(update={"limits": limits})
@@ -265,13 +246,4 @@ def _logs(observed: Observed, coverage: Coverage, limit: int) -> dict[str, bytes
     logs = {"service.txt": middle_cut(observed.service_log, limit), "endpoints.txt": coverage.as_text()}
     if observed.tests is not None:
         logs["tests.txt"] = observed.tests.log
-    if isinstance(observed.installed, JavaInstalled):
-        logs["install.txt"] = middle_cut(observed.installed.log, limit)
-        return logs
-    resolution = observed.installed.environment.resolution
-    if resolution is not None:
-        logs["resolved.txt"] = resolution.as_text()
-    if observed.installed.message or observed.installed.notes:
-        noted = [observed.installed.message, *(f"not heeded: {note}" for note in observed.installed.notes)]
-        logs["install.txt"] = "".join(f"{line}\n" for line in noted if line).encode()
-    return logs
+    return {**logs, **observed.install_logs(limit)}

@@ -14,9 +14,8 @@ from groundup.domain.tasks import SeedFile, Task
 from groundup.domain.verdicts import Verdict
 from groundup.grading.bench import Bench
 from groundup.settings import Settings
-from groundup.suites.base import Auditor, DataSource, Grader, Needs, ReportForm, Suite, Summary
+from groundup.suites.base import Auditor, DataSource, Grader, HiddenCode, Needs, ReportForm, Suite, Summary
 from groundup.suites.pulling import PublishedRepository, data_folder
-from groundup.suites.repogenesis.auditing import ServiceAuditor
 from groundup.suites.repogenesis.data import (
     POM,
     PYTHON,
@@ -34,6 +33,7 @@ from groundup.suites.repogenesis.static import StaticGrader
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from groundup.suites.repogenesis.summaries import summaries
 from groundup.suites.repogenesis.tasks import ServiceTask, flag_kinds, is_valid, shipped_tasks
+from groundup.trees.walking import read_regular
 from groundup.trees.writer import copy_tree
 
 
@@ -98,6 +98,30 @@ class RepoGenesisData(DataSource):
     def check(self, folder: Path) -> str:
         """Read task folders and return which release they are."""
         return read_dataset(folder).version
+
+
+class ServiceAuditor(Auditor):
+    """Knows the services' hidden tests."""
+
+    def __init__(self, problems: Mapping[str, ServiceProblem]) -> None:
+        self._problems = problems
+
+    @override
+    async def hidden(self, task: Task, bench: Bench) -> HiddenCode | None:
+        """Return the test files as they lie in the data. Raises `TaskError` where they are not at hand."""
+        problem = self._problems[task.id]
+        root = problem.hidden_tests()
+        files = {
+            str(path.relative_to(root.parent)): read_regular(path).decode(errors="replace")
+            for path in sorted(root.rglob("*"))
+            if path.suffix in (".py", ".java") and path.is_file()
+        }
+        return HiddenCode(files=files, specification=problem.readme)
+
+    @override
+    def declared(self, task: Task) -> Mapping[str, int]:
+        """Return how many tests the task's record counts."""
+        return {task.data_version: self._problems[task.id].task.tests.count}
 
 
 class RepoGenesis(Suite):

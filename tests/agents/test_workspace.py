@@ -11,7 +11,7 @@ from typing_extensions import override
 from groundup.agents import stand_in_pip
 from groundup.agents.base import EpisodeLimits
 from groundup.agents.loop import create
-from groundup.agents.workplace import PREFIX, Furnishing, make_prefix, open_workplace, task_python, tools_lock
+from groundup.agents.workspace import PREFIX, Furnishing, make_prefix, open_workspace, task_python, tools_lock
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.environments.requests import Layer, PythonEnvironment, PythonRequest
@@ -82,7 +82,7 @@ def test_the_prefix_lies_on_top_of_the_layer(tmp_path: Path) -> None:
 async def test_a_sandbox_that_dies_is_opened_again_but_not_for_ever(tmp_path: Path) -> None:
     """An agent that kills its sandbox in every command ends as a failure of the machine, not in a loop."""
     provider = FakeProvider(lambda spec, command: answer(None, ending=Ending.SANDBOX_DIED))
-    async with open_workplace(assignment(tmp_path, FakeModel(), provider=provider)) as place:
+    async with open_workspace(assignment(tmp_path, FakeModel(), provider=provider)) as place:
         for _ in range(20):
             await place.run(Command(argv=("x",)))
         with pytest.raises(SandboxError, match="died 20 times"):
@@ -95,7 +95,7 @@ async def test_the_sandbox_has_the_tasks_limits_and_the_attempts_time(tmp_path: 
     """One processor and 2 GB where the task says so; the clock is the attempt's."""
     provider = FakeProvider()
     given = assignment(tmp_path, FakeModel(), provider=provider, limits=EpisodeLimits(wall_clock_s=77))
-    async with open_workplace(given, Furnishing(environment={"A": "b"})) as place:
+    async with open_workspace(given, Furnishing(environment={"A": "b"})) as place:
         await place.run(Command(argv=("x",)))
     (spec,) = provider.specs
     assert spec.limits == Limits(memory_mb=512, wall_clock_s=77)
@@ -174,7 +174,7 @@ async def test_pip_is_there_also_where_pip_is_withheld(tmp_path: Path, provider:
         pip wheel tiny || echo not offered
         pip uninstall -y tiny
     """
-    async with open_workplace(given) as place:
+    async with open_workspace(given) as place:
         result = await place.run(Command(argv=("bash", "-c", script)))
     printed = result.stdout.decode()
     assert result.ok, printed

@@ -209,7 +209,7 @@ class AgentSandbox:
 
 
 @asynccontextmanager
-async def open_workplace(
+async def open_workspace(
     assignment: Assignment, furnishing: Furnishing | None = None, *attach: Attach
 ) -> AsyncIterator[AgentSandbox]:
     """Yield the place where *assignment* is worked on; its sandbox opens with the first command.
@@ -227,9 +227,9 @@ async def open_workplace(
         further = tools.wanted(assignment.withheld, assignment.original)
         if further is not None:
             gateways.append((await stack.enter_async_context(assignment.builder.registries(further))).attach)
-        workplace = AgentSandbox(assignment, spec, gateways, tools)
-        stack.push_async_callback(workplace.close)
-        yield workplace
+        sandbox = AgentSandbox(assignment, spec, gateways, tools)
+        stack.push_async_callback(sandbox.close)
+        yield sandbox
 
 
 async def _spec(assignment: Assignment, wanted: Furnishing, tools: LanguageTools) -> SandboxSpec:
