@@ -25,6 +25,7 @@ PLACES = {
     "older data": ("data", "convert", "dibench", "{}", "-o", "new.jsonl"),
     "data": ("data", "pull", "nl2repobench", "--from", "{}"),
     "archive of data": ("data", "pull", "dibench", "--from", "{}"),
+    "bundle": ("leaderboard", "verify", "{}"),
 }
 
 
