@@ -7,6 +7,7 @@ import pytest
 from groundup.domain.errors import TaskError, UsageError
 from groundup.settings import Settings
 from groundup.suites.pulling import take_folder
+from groundup.suites.repogenesis import data
 from groundup.suites.repogenesis.data import ServiceProblem, read_dataset
 from groundup.suites.repogenesis.suite import create
 from groundup.suites.repogenesis.tasks import shipped_tasks
@@ -87,3 +88,17 @@ def test_the_published_data_is_the_known_release() -> None:
     dataset = published()
     if {problem.task.id for problem in dataset.problems} == shipped_tasks().keys():
         assert dataset.version == "c090b7d"
+
+
+def test_only_tests_that_read_tables_get_pandas(tmp_path: Path) -> None:
+    """Others need not wait for its installation; with it the environment is the whole lock, and never more."""
+    folder = make_task(tmp_path)
+    (folder / "tests" / "helpers").mkdir()
+    (folder / "tests" / "requirements.txt").write_text("pandas\n")  # which no test imports
+    (problem,) = read_dataset(tmp_path).problems
+    without = {line.partition("==")[0] for line in data.test_environment(problem).requirements}
+    locked = {line.partition("==")[0] for line in data.tests_lock().requirements}
+    assert locked - without == {"pandas", "numpy", "openpyxl", "et-xmlfile"}
+    assert data.test_environment(None) == data.test_environment(problem)
+    (folder / "tests" / "helpers" / "frames.py").write_text("def frame():\n    import pandas as pd\n")
+    assert data.test_environment(problem) == data.tests_lock()

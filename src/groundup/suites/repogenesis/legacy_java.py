@@ -220,7 +220,7 @@ class JavaScripts:
         configuration = find_file(self._submission, POM)
         project = self._submission if configuration is None else configuration.parent
         await seed_repository(project, place / "packages", bench)
-        python = await bench.builder.python(test_environment())
+        python = await bench.builder.python(test_environment(None))
         spec = self._spec(phase, place, python.mounts, python.environment)
         async with AsyncExitStack() as stack:
             sandbox = await stack.enter_async_context(await bench.provider.open(spec))

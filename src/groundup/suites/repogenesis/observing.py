@@ -231,7 +231,7 @@ async def installed(problem: ServiceProblem, submission: Path, lifecycle: Lifecy
     start = await asyncio.to_thread(find_start, submission, problem.task.port)
     with_pip = start is not None and start.installs and lifecycle.start_installs
     python = await install_declared(submission, lifecycle, bench, with_pip=with_pip)
-    await bench.builder.python(test_environment())  # built before the clock of the start runs
+    await bench.builder.python(test_environment(problem))  # built before the clock of the start runs
     return ReadyService(submission, start, python, python.environment)
 
 
@@ -258,7 +258,7 @@ async def _examined(
     answers = await deployment.health(tuple(paths))
     update: dict[str, object] = {"health": {path: answer and answer.status for path, answer in answers.items()}}
     if speaks_to_service(problem):
-        environment = await bench.builder.python(test_environment())
+        environment = await bench.builder.python(test_environment(problem))
         allowed_s = max(1.0, min(bench.timeout_s or lifecycle.tests_s, left_s))
         tests = await asyncio.to_thread(_service_tests, problem, submission)
         update["tests"] = await run_tests(tests, environment, deployment.pod, lifecycle, bench.scratch, allowed_s)

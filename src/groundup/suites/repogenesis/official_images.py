@@ -173,7 +173,7 @@ async def run_java_image(
     workspace.mkdir()
     trusted.mkdir()
     (trusted / "official_driver.py").write_bytes(driver)
-    python = await bench.builder.python(test_environment())
+    python = await bench.builder.python(test_environment(None))
     limits = lifecycle.service.model_copy(
         update={
             "command_s": lifecycle.overall_s,

@@ -26,7 +26,7 @@ from groundup.grading.services.testing import TestRun, runner_digest
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded
 from groundup.suites.repogenesis.coverage import Coverage, covered
-from groundup.suites.repogenesis.data import ServiceProblem, test_environment
+from groundup.suites.repogenesis.data import ServiceProblem, test_environment, tests_lock
 from groundup.suites.repogenesis.in_process import run_beside_no_service
 from groundup.suites.repogenesis.observing import Observed, installed, observe, speaks_to_service
 from groundup.suites.repogenesis.service_grader import ServiceGrader
@@ -179,7 +179,7 @@ class RepoGenesisStrictGrader(ServiceGrader):
             "task": None if problem is None else digest_of(problem.task),
             "data": None if problem is None else problem.digest,
             "lifecycle": digest_of(list(self._lifecycles.values())),
-            "tests": digest_of(test_environment()),
+            "tests": digest_of(tests_lock()),
             "runner": runner_digest(),
             "java": java_runner_digest(),
         }
@@ -189,7 +189,7 @@ class RepoGenesisStrictGrader(ServiceGrader):
         """Return the layer of the tests' environment; for Java the tools, whose layers submissions decide."""
         if self._is_by_maven(task):
             return await super().layers(task, bench)
-        environment = await bench.builder.python(test_environment())
+        environment = await bench.builder.python(test_environment(self._problems.get(task.id)))
         return {environment.layer.kind: environment.layer.digest}
 
     @override

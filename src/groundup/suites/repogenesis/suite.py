@@ -196,8 +196,8 @@ class RepoGenesis(Suite):
     @override
     def needs(self, task: Task) -> Needs:
         """Return the environment of the hidden tests, and a JDK for tasks in Java."""
-        needs_java = self.problems[task.id].task.means.by_maven
-        return Needs(python=PYTHON, environment=test_environment(), java=needs_java)
+        problem = self.problems[task.id]
+        return Needs(python=PYTHON, environment=test_environment(problem), java=problem.task.means.by_maven)
 
     @override
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
