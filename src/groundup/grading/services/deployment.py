@@ -39,17 +39,26 @@ _NOTHING = "nothing to start: the published search finds neither a start.sh nor 
 class ServicePod:
     """One service, to be started once. Made by `deployed`."""
 
+    caller: Caller
+    """Asks the service, once it was started."""
+
     def __init__(
-        self, pod: Pod, observer: Sandbox, launch: Launch | None, turns: Turns, lifecycle: Lifecycle, port: int
+        self,
+        pod: Pod,
+        observer: Awaitable[Sandbox],
+        launch: Launch | None,
+        turns: Turns,
+        lifecycle: Lifecycle,
+        port: int,
     ) -> None:
         self.pod = pod
-        self.caller = Caller(observer, port, lifecycle.answer_s)
+        self._observer = observer
+        self._port = port
         self._launch = launch
         self._turns = turns
         self._sandbox: Sandbox | None = None
         self._service: Service | None = None
         self._lifecycle = lifecycle
-        self._clock = self.caller.stopwatch()
         self._last_look = 0.0
 
     async def until_ready(self) -> Readiness:
@@ -63,6 +72,7 @@ class ServicePod:
         ready_s = self._lifecycle.ready_s
         async with self._turns.taken():
             self._sandbox, self._service = await self._launch()
+            self.caller = Caller(await self._observer, self._port, self._lifecycle.answer_s)
             self._clock = self.caller.stopwatch()
             readiness = await self._answering_within(ready_s, while_busy=True)
         readiness = readiness or await self._answering_within(ready_s)
@@ -96,7 +106,7 @@ class ServicePod:
             answered_s=None,
             in_time=False,
             ended=ended,
-            message=f"port {self.caller.port} did not answer HTTP{how}",
+            message=f"port {self._port} did not answer HTTP{how}",
         )
 
     async def health(self, paths: tuple[str, ...]) -> Mapping[str, HttpReply | None]:
@@ -150,9 +160,11 @@ async def deployed(
     nothing.mkdir()
     async with AsyncExitStack() as stack:
         pod = await stack.enter_async_context(await bench.provider.pod())
-        observer = await stack.enter_async_context(
-            await pod.open(SandboxSpec(workspace=nothing, limits=_OBSERVER, label="observer"))
+        # An engine takes its time, and nothing needs this one until the service has started.
+        observer = asyncio.ensure_future(
+            pod.open(SandboxSpec(workspace=nothing, limits=_OBSERVER, label="observer"))
         )
+        stack.push_async_callback(asyncio.wait, {observer})
         if start is None:
             yield ServicePod(pod, observer, None, bench.turns, lifecycle, port)
             return

@@ -33,6 +33,8 @@ from groundup.sandbox.system import LIST_VERSION, GuestSystem, guest_system, mis
 from groundup.settings import Settings
 
 _START_S, _LOOK_S = 120.0, 1.0
+_READY = 4
+"""Networks of pods that wait to be used, at most."""
 _ROUNDS, _PAUSE_S = 100, 0.1
 """Podman removes a container that holds a network only after those that share it."""
 _HOSTNAME = "groundup"
@@ -66,6 +68,9 @@ class ContainerProvider:
         self._starting = asyncio.Lock()
         self._numbers = itertools.count(1)
         self._open: set[SupervisedSandbox] = set()
+        self._pods = 0
+        self._holders: list[asyncio.Task[tuple[SupervisedSandbox, str]]] = []
+        """Of networks of pods to come: an engine takes longer to start one than anybody wants to wait."""
 
     @property
     def guests_are_others(self) -> bool:
@@ -78,12 +83,26 @@ class ContainerProvider:
         return sandbox
 
     async def pod(self) -> Pod:
-        """Open an empty pod: a container that does nothing but hold the network."""
+        """Open an empty pod: a container that does nothing but hold the network, one that is ready if there is."""
+        self._pods += 1
+        while self._holders:
+            with contextlib.suppress(SandboxError):
+                holder = await self._holders.pop(0)
+                if not holder[0].closed:
+                    return ContainerPod(self, *holder)
+        return ContainerPod(self, *await self._hold())
+
+    def make_ready(self) -> None:
+        """Have a network ready for the next pod, where more than one is opened."""
+        if self._pods > 1 and len(self._holders) < _READY:
+            self._holders.append(asyncio.create_task(self._hold()))
+
+    async def _hold(self) -> tuple[SupervisedSandbox, str]:
         _, link = await self._ready()
         folder = link.state.path / f"pod-{next(self._numbers)}"
         folder.mkdir(mode=0o755)
         spec = SandboxSpec(workspace=folder, limits=_HOLDER, label="network of a pod")
-        return ContainerPod(self, *await self.open_in(spec, None))
+        return await self.open_in(spec, None)
 
     async def open_in(self, spec: SandboxSpec, holder: str | None) -> tuple[SupervisedSandbox, str]:
         """Open a sandbox, in the network of the container *holder* if one is named; return its container, too."""
@@ -141,6 +160,8 @@ class ContainerProvider:
 
     async def close(self) -> None:
         """Close every sandbox that is still open, and wait until the engine has removed what is ours."""
+        await asyncio.gather(*self._holders, return_exceptions=True)
+        self._holders.clear()
         await asyncio.gather(*(sandbox.close() for sandbox in self._open))
         self._open.clear()
         link, self._link = self._link, None
@@ -217,6 +238,8 @@ class ContainerPod:
 
     async def close(self) -> None:
         """Close all its sandboxes and the network."""
+        if not self._holder.closed:
+            self._provider.make_ready()
         await asyncio.gather(*(member.close() for member in self._members))
         await self._holder.close()
 
@@ -250,10 +273,13 @@ async def _started(engine: Engine, request: dict[str, Any], place: Path) -> tupl
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.setblocking(False)
-        try:
-            listener.bind(str(place))
+        folder = os.open(place.parent, os.O_PATH | os.O_CLOEXEC)
+        try:  # by its folder's descriptor, for a socket's path may have 107 characters at most
+            listener.bind(f"/proc/self/fd/{folder}/{place.name}")
         except OSError as error:
-            raise SandboxError(f"cannot make the socket {place}: {error}; set TMPDIR to a shorter path") from error
+            raise SandboxError(f"cannot make the socket {place}: {error}; try `groundup doctor`") from error
+        finally:
+            os.close(folder)
         try:
             # The guest's user is not ours. The folder's other users cannot reach it: the root of state folders is
             # mode 700.
