@@ -67,6 +67,21 @@ async def test_a_pull_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> No
     engine.close()
 
 
+@pytest.mark.parametrize(
+    ("told", "rootless"),
+    [
+        ({"SecurityOptions": ["name=rootless"]}, True),
+        ({"Rootless": True, "SecurityOptions": []}, True),
+        ({}, False),
+    ],
+)
+def test_a_rootless_engine_is_known(told: dict[str, Any], rootless: bool) -> None:
+    """Docker and Podman say it in different places; whose files a guest's are depends on it."""
+    client = FakeClient([])
+    client.info = lambda: told  # type: ignore[method-assign]
+    assert Engine(DOCKER, "unix:///x", client).is_rootless is rootless
+
+
 async def test_images_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """A refused pull and an image for another machine are one sentence each, with what to do."""
     monkeypatch.setattr("platform.machine", lambda: "x86_64")

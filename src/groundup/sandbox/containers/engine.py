@@ -83,8 +83,9 @@ class Engine:
         self._client = client
         self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=kind.name)
         self.version = str(client.version().get("Version", "unknown"))
-        options = client.info().get("SecurityOptions") or []
-        self.is_rootless = any("rootless" in option for option in options)
+        told = client.info()
+        options = told.get("SecurityOptions") or []  # Docker says it there, Podman beside it
+        self.is_rootless = bool(told.get("Rootless")) or any("rootless" in option for option in options)
 
     @classmethod
     def reach(cls, kind: EngineKind) -> "Engine":

@@ -12,8 +12,11 @@ from groundup.sandbox.launcher.limits import CONTROLLERS, SandboxGroups, mounted
 from groundup.sandbox.launcher.workspaces import lend
 
 
-def groups_of(pid: int) -> SandboxGroups:
-    """Return the control groups that process *pid* is in, as far as they can be seen from here."""
+def groups_of(pid: int, memory_bytes: int, processes: int) -> SandboxGroups:
+    """Return the control groups that process *pid* is in, as far as they can be seen from here.
+
+    None where they have not these limits: an engine that may make no groups leaves processes in those of its user.
+    """
     mounts = mounted_groups()
     found: dict[str, Path] = {}
     version = 1
@@ -29,7 +32,8 @@ def groups_of(pid: int) -> SandboxGroups:
                 found = dict.fromkeys(CONTROLLERS, folder)
             elif version == 1 and name in CONTROLLERS and folder.is_dir():
                 found[name] = folder
-    return SandboxGroups(version, found)
+    groups = SandboxGroups(version, found)
+    return groups if groups.limits() == (memory_bytes, processes) else SandboxGroups(0, {})
 
 
 def host_number(pid: int, kind: str, inside: int) -> int:

@@ -77,6 +77,11 @@ class SandboxGroups:
                     break
         return not any(path.exists() for path in self.paths.values())
 
+    def limits(self) -> tuple[int | None, int | None]:
+        """Return the limits of memory in bytes and of processes; None: there is none."""
+        memory = self._number("memory", "memory.max" if self.version == 2 else "memory.limit_in_bytes")
+        return memory, self._number("pids", "pids.max")
+
     def memory_kills(self) -> int:
         """How many processes were killed because memory was used up."""
         return self._counter("memory", "memory.events" if self.version == 2 else "memory.oom_control", "oom_kill")

@@ -217,7 +217,9 @@ class Launcher:
             outer=0,
             info=-1,
             errors=os.dup(errors),
-            group=groups_of(pid),
+            group=groups_of(
+                pid, limits["memory_mb"] * 2**20 + _OWN_MEMORY_BYTES, limits["processes"] + _OWN_PROCESSES
+            ),
             lent=tuple(os.dup(folder) for folder in folders),
             processors=frozenset(),
             memory_bytes=limits["memory_mb"] * 2**20,
