@@ -21,7 +21,9 @@ import time
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
+from typing import Protocol
 
 from pydantic import ValidationError
 
@@ -107,6 +109,22 @@ class Built(Record):
     warnings: tuple[str, ...] = ()
 
 
+class Neighbours(Protocol):
+    """Other machines that may have a layer already."""
+
+    async def fetch(self, kind: str, digest: str, room: Path) -> Built | None:
+        """Fill the empty folder *room* with `tree`; None leaves it empty: no neighbour has the layer."""
+        ...
+
+    def used(self, layer: Layer) -> None:
+        """Hear which layers are asked for."""
+        ...
+
+
+NEIGHBOURS: ContextVar[Neighbours | None] = ContextVar("NEIGHBOURS", default=None)
+"""Of the work under way; a layer that they do not have is built."""
+
+
 class _KeptLayer(Record):
     digest: str
     kind: str
@@ -133,6 +151,8 @@ class LayerStore:
             if layer is None:
                 self._uses.drop(lock)
         if layer is not None:
+            if neighbours := NEIGHBOURS.get():
+                neighbours.used(layer)
             with contextlib.suppress(OSError):  # a read-only cache
                 os.utime(layer.path.parent / "layer.json")
         return layer
@@ -240,7 +260,9 @@ class LayerStore:
             with disk_errors(self.root):
                 self._make_folder(room)
                 self._make_folder(room / "build")
-            made = await build(room / "build")
+            neighbours = NEIGHBOURS.get()
+            made = await neighbours.fetch(kind, digest, room / "build") if neighbours else None
+            made = made or await build(room / "build")
             kept = _KeptLayer(digest=digest, kind=kind, built=made.built, warnings=made.warnings)
             with disk_errors(self.root):
                 finished = room / "finished"

@@ -6,6 +6,7 @@ the infrastructure: the attempt is owed again, and a retry goes to another node.
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -33,6 +34,8 @@ _SILENT_S = 30.0
 """A scheduler that does not answer for so long is taken for gone; attempts are then owed."""
 _DIRECT_BYTES = 32 * 1024
 """Submissions above this go to a node directly; smaller ones with the order, through the scheduler."""
+_ASKED = 3
+"""How many nodes another one may ask for a layer."""
 _GRADING_PINS = ("suite", "grader version", "architecture")
 
 
@@ -60,8 +63,14 @@ class Fleet:
         self._warn = warn
         self._size = FleetSize()
         self._refusing: dict[str, str] = {}
+        self.fetched = 0
+        """How many layers nodes took from one another."""
         self._seen = False
         """Whether there was a node at any time: those of the beginning are not announced."""
+        self._known: dict[str, dict[str, str]] = {}
+        """By task: its layers, and the digest of what the node that first used each found in it."""
+        self._holders: dict[str, Counter[str]] = {}
+        """By task: the nodes that have its layers, and how much each has of it to do now."""
         self._inside = 0
         self._changed = asyncio.Event()
         self._lost = asyncio.Event()
@@ -131,19 +140,33 @@ class Fleet:
 
         Raises what failed there, and `InfrastructureError` for a node that was lost.
         """
+        task = f"{order.spec.suite}/{order.spec.task}"
+        known, holders = self._known.setdefault(task, {}), self._holders.setdefault(task, Counter())
         while True:
-            reply, logs = read_answer(await self._sent(order.model_dump_json().encode(), archive, reservation_mb))
+            near = [address for address, sent in holders.items() if sent < self._size.slots.get(address, 0)]
+            there = [address for address in holders if address in self._size.slots]
+            order = order.model_copy(update={"layers": dict(known), "holders": tuple(there[:_ASKED])})
+            holders.update(near)
+            try:
+                packed = await self._sent(order.model_dump_json().encode(), archive, reservation_mb, near)
+            finally:
+                holders.subtract(near)
+            reply, logs = read_answer(packed)
             if reply.refused is None:
+                known |= {**reply.layers, **known}
+                if reply.layers and reply.layers.items() <= known.items():
+                    holders.setdefault(reply.address, 0)
+                self.fetched += reply.fetched
                 return graded_by(reply, logs), reply.cached
             await self._refused_by(reply.node, reply.address, reply.refused)
 
-    async def _sent(self, order: bytes, archive: bytes, reservation_mb: int) -> bytes:
+    async def _sent(self, order: bytes, archive: bytes, reservation_mb: int, near: list[str]) -> bytes:
         dask = distributed()
         try:
             packed: Any = archive
             if len(archive) > _DIRECT_BYTES:
                 packed = await self._client.scatter(archive, direct=True, hash=False)
-            future = self._client.submit(node.grade, order, packed, **self._limits(reservation_mb))
+            future = self._client.submit(node.grade, order, packed, **self._limits(reservation_mb, near))
         except (OSError, TimeoutError) as error:
             raise InfrastructureError(f"the fleet at {self._address} cannot be reached: {error}") from error
         lost, answered = asyncio.ensure_future(self._lost.wait()), asyncio.ensure_future(future.result())
@@ -168,13 +191,15 @@ class Fleet:
     def _unreachable(self) -> InfrastructureError:
         return InfrastructureError(f"the fleet at {self._address} has been silent for {_SILENT_S:.0f} s")
 
-    def _limits(self, reservation_mb: int) -> dict[str, Any]:
+    def _limits(self, reservation_mb: int, near: list[str]) -> dict[str, Any]:
         limits: dict[str, Any] = {"pure": False, "retries": 0}
         if self._size.bounded:
             largest = max(self._size.memory_mb.values(), default=0)
             limits["resources"] = {SLOT: 1, **({MEMORY: min(reservation_mb, largest)} if largest else {})}
         if self._refusing:
             limits["workers"] = sorted(self._size.slots)
+        elif near:
+            limits |= {"workers": near, "allow_other_workers": True}
         return limits
 
     async def _refused_by(self, name: str, address: str, why: str) -> None:

@@ -16,13 +16,16 @@ from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from groundup.domain.errors import DiskFullError, GroundupError, InfrastructureError, UsageError
 from groundup.domain.records import Record
 from groundup.domain.version import __version__
+from groundup.environments.layers import NEIGHBOURS
 from groundup.episodes.attempt import Grading, full_disk_named
 from groundup.episodes.equipment import Equipment, equipment
 from groundup.episodes.loading import grading_of
+from groundup.fleet.layers import LayerShelf, OtherNodes
 from groundup.fleet.orders import NodeAnswer, Order, named, pack_answer, unpack_tree
 from groundup.grading.deciding import code_digest
 from groundup.settings import Settings, load
@@ -58,15 +61,22 @@ class _Node:
         self._equipment: dict[tuple[str, str], asyncio.Task[Equipment]] = {}
         self._suites: dict[str, Suite] = {}
         self._settings = load()
+        self._packed = tempfile.TemporaryDirectory(prefix="groundup-layers-")
+        self.shelf = LayerShelf(Path(self._packed.name))
         threading.Thread(target=self._loop.run_forever, name="groundup-node", daemon=True).start()
         atexit.register(self._close)
 
     def _close(self) -> None:
         asyncio.run_coroutine_threadsafe(self._stack.aclose(), self._loop).result(timeout=20)
 
-    def begin(self, order: Order, archive: bytes) -> "Future[tuple[Graded, bool]]":
+    def begin(self, order: Order, archive: bytes, others: OtherNodes) -> "Future[tuple[Graded, bool]]":
         """Begin to grade; cancelling the result ends the sandboxes."""
-        return asyncio.run_coroutine_threadsafe(self._grade(order, archive), self._loop)
+
+        async def work() -> tuple[Graded, bool]:
+            NEIGHBOURS.set(others)
+            return await self._grade(order, archive)
+
+        return asyncio.run_coroutine_threadsafe(work(), self._loop)
 
     def identity(self, sandbox: str) -> NodeIdentity:
         """Return what this node is; a sandbox that cannot be opened is its problem."""
@@ -165,12 +175,24 @@ def grade(order: bytes, archive: bytes) -> bytes:
     """
     with _OPENING:
         node = _node()
-    address, is_wanted = _worker()
-    begun = node.begin(Order.model_validate_json(order), archive)
-    answer, logs = NodeAnswer(node=node_name(), address=address), {}
+    worker, is_wanted = _worker()
+    wanted = Order.model_validate_json(order)
+    others = OtherNodes(worker, wanted.layers, wanted.holders)
+    if worker is not None:
+        node.shelf.offer(worker)
+    begun = node.begin(wanted, archive, others)
+    answer, logs = NodeAnswer(node=node_name(), address="" if worker is None else worker.address), {}
     try:
         found, cached = _awaited(begun, is_wanted)
-        answer = answer.model_copy(update={"verdict": found.verdict, "tests": found.tests, "cached": cached})
+        answer = answer.model_copy(
+            update={
+                "verdict": found.verdict,
+                "tests": found.tests,
+                "cached": cached,
+                "layers": node.shelf.contents(others.layers),
+                "fetched": others.fetched,
+            }
+        )
         logs = dict(found.logs)
     except _RefusedError as error:
         answer = answer.model_copy(update={"refused": str(error)})
@@ -194,18 +216,18 @@ def _awaited(begun: "Future[tuple[Graded, bool]]", is_wanted: Callable[[], bool]
                 raise InfrastructureError("the run that asked for it is gone") from None
 
 
-def _worker() -> tuple[str, Callable[[], bool]]:
-    """Return the address of this Dask worker, and how to find out whether the scheduler still wants this task."""
+def _worker() -> tuple[Any, Callable[[], bool]]:
+    """Return this Dask worker, and how to find out whether the scheduler still wants this task."""
     from distributed import get_worker
 
     try:
         worker = get_worker()
     except ValueError:  # called outside a worker
-        return "", lambda: True
+        return None, lambda: True
     key = worker.get_current_task()
 
     def wanted() -> bool:
         state = worker.state.tasks.get(key)
         return state is not None and state.state not in ("cancelled", "released", "forgotten")
 
-    return worker.address, wanted
+    return worker, wanted

@@ -45,6 +45,8 @@ class Order(Record):
     groundup: str = Field(description="version")
     code: str = Field(description="digest of the code that decides the verdict")
     use_cache: bool
+    layers: dict[str, str] = Field(default={}, description="that the task needs -> digest of the content of each")
+    holders: tuple[str, ...] = Field(default=(), description="addresses of the workers that have these layers")
 
 
 class NodeAnswer(Record):
@@ -55,6 +57,8 @@ class NodeAnswer(Record):
     verdict: Verdict | None = None
     tests: tuple[TestResult, ...] = ()
     cached: bool = False
+    layers: dict[str, str] = Field(default={}, description="that were used -> digest of the content of each")
+    fetched: int = Field(default=0, description="how many of them came from other nodes")
     refused: str | None = Field(default=None, description="why this node grades nothing for the run")
     error: str | None = Field(default=None, description="name of a class of errors")
     message: str = ""

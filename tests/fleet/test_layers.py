@@ -1,0 +1,94 @@
+"""Layers go from node to node whole, checked, and only to places of theirs."""
+
+import asyncio
+import io
+import tarfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import zstandard
+
+from groundup.domain.errors import InfrastructureError
+from groundup.environments.layers import NEIGHBOURS, Built, LayerStore
+from groundup.environments.requests import Layer
+from groundup.fleet.layers import LayerShelf, OtherNodes, pack_layer, unpack_layer
+from groundup.trees.digest import tree_digest
+from tests.fleet.test_orders import a_tree
+
+
+def a_layer(folder: Path) -> Layer:
+    """Return a layer with a link that leads out, as that of an environment does to its interpreter."""
+    tree = a_tree(folder)
+    (tree / "python").symlink_to("/opt/python/bin/python")
+    return Layer(digest="sha256:1", kind="toys", path=tree, built={"python": "3.11.1"})
+
+
+class OneOther:
+    """A worker that reaches the shelf of another."""
+
+    address = "tcp://me"
+
+    def __init__(self, shelf: LayerShelf) -> None:
+        self.handlers: dict[str, Any] = {}
+        self.loop = SimpleNamespace(asyncio_loop=asyncio.get_running_loop())
+        shelf.offer(self)
+
+    def rpc(self, address: str) -> SimpleNamespace:
+        """Return that one, whatever its address."""
+        return SimpleNamespace(groundup_layer=self.handlers["groundup_layer"])
+
+
+async def test_a_layer_that_another_node_has_is_not_built(tmp_path: Path) -> None:
+    """It arrives as it was there, and counts as used; nodes without it, or with another content, are passed by."""
+    layer, shelf = a_layer(tmp_path), LayerShelf(tmp_path)
+    contents = shelf.contents({"toys/sha256:1": layer})
+    built: list[str] = []
+
+    async def build(room: Path) -> Built:
+        built.append("here")
+        (room / "tree").mkdir()
+        return Built()
+
+    async def got(number: int, contents: dict[str, str]) -> Layer:
+        others = OtherNodes(OneOther(shelf), contents, ("tcp://me", "tcp://other"))
+        NEIGHBOURS.set(others)
+        found = await LayerStore(tmp_path / str(number)).get("toys", "sha256:1", build)
+        assert list(others.layers) == ["toys/sha256:1"]
+        return found
+
+    found = await got(1, contents)
+    assert (tree_digest(found.path), found.built) == (tree_digest(layer.path), layer.built)
+    assert built == []
+    await got(2, {"toys/sha256:1": "sha256:another"})
+    await got(3, {})
+    assert built == ["here", "here"]
+
+
+@pytest.mark.parametrize("name", ["../outside", "{top}/outside", "in/outside"])
+def test_a_hostile_layer_stays_inside(tmp_path: Path, name: str) -> None:
+    """Neither its names nor its links lead to other places, and it is refused."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        link = tarfile.TarInfo("in")
+        link.type, link.linkname = tarfile.SYMTYPE, str(tmp_path)
+        tar.addfile(link)
+        tar.addfile(tarfile.TarInfo(name.replace("{top}", str(tmp_path))))
+    packed, room = tmp_path / "packed", tmp_path / "room"
+    packed.write_bytes(zstandard.compress(buffer.getvalue()))
+    room.mkdir()
+    with pytest.raises(InfrastructureError, match="a layer was"):
+        unpack_layer(packed, room, "sha256:1")
+    assert not (tmp_path / "outside").exists()
+
+
+def test_a_layer_that_is_cut_off_is_refused(tmp_path: Path) -> None:
+    """Half of a layer is none."""
+    layer = a_layer(tmp_path)
+    pack_layer(layer, tmp_path / "packed")
+    data = (tmp_path / "packed").read_bytes()
+    (tmp_path / "packed").write_bytes(data[: len(data) // 2])
+    (tmp_path / "room").mkdir()
+    with pytest.raises(InfrastructureError, match="damaged"):
+        unpack_layer(tmp_path / "packed", tmp_path / "room", tree_digest(layer.path).digest)
