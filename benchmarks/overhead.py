@@ -7,6 +7,8 @@ One run measures pairs, which alternate so that other load meets both alike:
   tests: the host's interpreter with the same layer, running pytest with the recipe's arguments on a fresh copy of
   the original. Layers are built before; verdicts are not cached;
 - eight attempts one after another, beside eight with `--jobs 2`;
+- one warm evaluation of all tasks beside their bare tests, divided by the processors (only this with 0 rounds); the
+  falsified twin is a second pass over each suite;
 - what a person waits for: `groundup --help` and `groundup tasks`.
 
 Wall-clock medians say little on a busy machine, so CPU seconds of whole process trees stand beside them.
@@ -67,13 +69,17 @@ def main() -> None:
     """Measure everything and print ratios."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     tasks = tuple(sys.argv[2:]) or TASKS
-    sandbox.report(rounds * 10)
+    if rounds:
+        sandbox.report(rounds * 10)
     with tempfile.TemporaryDirectory() as folder:
         settings = load()
         bare = asyncio.run(prepare(sorted({*tasks, PARALLEL_TASK}), settings))
-        print_evaluations(rounds, tasks, bare, Path(folder))
-        print_parallel(rounds, Path(folder))
-    print_waiting(rounds)
+        if rounds:
+            print_evaluations(rounds, tasks, bare, Path(folder))
+            print_parallel(rounds, Path(folder))
+        print_together(tasks, bare, Path(folder))
+    if rounds:
+        print_waiting(rounds)
 
 
 async def prepare(tasks: Sequence[str], settings: Settings) -> dict[str, Bare]:
@@ -113,14 +119,14 @@ def bare_tests(bare: Bare, folder: Path) -> Cost:
         return measured(bare.argv, cwd=tree / bare.cwd, variables=bare.variables)
 
 
-def evaluation(task: str, folder: Path, jobs: int = 1, attempts: int = 1) -> Cost:
-    """Judge the oracle of *task* with the command line."""
+def evaluation(tasks: str, folder: Path, jobs: int = 1, attempts: int = 1) -> Cost:
+    """Judge the oracle of each of *tasks*, which commas separate, with the command line."""
     name = f"run-{time.monotonic_ns()}"
-    options = ["--tasks", task, "--jobs", str(jobs), "--attempts", str(attempts), "--no-cache", "--json"]
+    options = ["--tasks", tasks, "--jobs", str(jobs), "--attempts", str(attempts), "--no-cache", "--json"]
     argv = [*GROUNDUP, "run", "nl2repobench", "-a", "oracle", *options, "-o", str(folder), "--run-id", name]
     cost = measured(argv, cwd=folder, variables=dict(os.environ))
     lines = [json.loads(line) for line in (folder / name / "verdicts.jsonl").read_text().splitlines()]
-    assert len(lines) == attempts
+    assert len(lines) == attempts * len(tasks.split(","))
     assert all(line["verdict"]["score"]["value"] == 1.0 for line in lines), "the oracle did not pass"
     spans = [moment(line["finished_at"]) - moment(line["started_at"]) for line in lines]
     return Cost(cost.wall_s, cost.cpu_s, statistics.median(spans))
@@ -183,6 +189,19 @@ def print_parallel(rounds: int, folder: Path) -> None:
         f"\n{ATTEMPTS} attempts at {PARALLEL_TASK}: {serial_s:.2f} s with --jobs 1, {parallel_s:.2f} s with "
         f"--jobs {jobs}: "
         f"{speed_up:.2f}x as fast, {busy:.2f} of {jobs} processors busy with it"
+    )
+
+
+def print_together(tasks: Sequence[str], bare: dict[str, Bare], folder: Path) -> None:
+    """Compare one evaluation of all *tasks* with their bare tests, shared among the processors."""
+    jobs = os.cpu_count() or 1
+    plain = [bare_tests(bare[task], folder) for task in tasks]
+    whole = evaluation(",".join(tasks), folder, jobs)
+    plain_s, plain_cpu_s = sum(cost.wall_s for cost in plain), sum(cost.cpu_s for cost in plain)
+    print(
+        f"\n{len(tasks)} oracles in one evaluation: {whole.wall_s:.1f} s, {whole.wall_s * jobs / plain_s:.2f}x of "
+        f"their bare tests ({plain_s:.1f} s) divided by {jobs} processors; {whole.cpu_s:.1f} s of processor time, "
+        f"{whole.cpu_s / plain_cpu_s:.2f}x of {plain_cpu_s:.1f} s"
     )
 
 

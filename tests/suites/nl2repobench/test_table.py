@@ -26,6 +26,7 @@ def test_a_row_says_what_the_oracles_got() -> None:
     assert row["official"] == "7"
     assert row["s"] == "9.0"
     assert table.seen([(task, verdict("strict", 9)), (task, verdict("strict", 8))])[task].strict == "9 8"
+    assert "not measured" in table.rows({task: RECIPE}, {})[0]
 
 
 def test_what_is_not_whole_is_named_with_its_reason() -> None:

@@ -35,7 +35,7 @@ class SeenResults(Record):
 
     strict: str = "-"
     """Passed tests, as often as it was tried."""
-    official: str = "-"
+    official: str = "not measured"
     seconds: float | None = None
 
 
