@@ -7,7 +7,7 @@ One run measures pairs, which alternate so that other load meets both alike:
   tests: the host's interpreter with the same layer, running pytest with the recipe's arguments on a fresh copy of
   the original. Layers are built before; verdicts are not cached;
 - eight attempts one after another, beside eight with `--jobs 2`;
-- one warm evaluation of all tasks beside their bare tests, divided by the processors (only this with 0 rounds); the
+- one warm evaluation of all tasks beside their bare tests, divided by the processors; 0 rounds: only this. The
   falsified twin is a second pass over each suite;
 - what a person waits for: `groundup --help` and `groundup tasks`.
 
