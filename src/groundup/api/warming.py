@@ -38,11 +38,12 @@ async def warm(
     *,
     jobs: int = 2,
     grader: str | None = None,
-    report: Callable[[Warmed], None],
+    report: Callable[[Warmed, int], None],
 ) -> list[Warmed]:
-    """Build the layers of *tasks*, or of all that can be graded, and *report* each; a failure ends no other.
+    """Build the layers of *tasks*, or of all that can be graded; a failure ends no other.
 
-    *grader*: only what this one needs; None: what any of the suite's graders needs. Raises `UsageError`.
+    *report* is called with each task that is done and the number of all tasks. *grader*: only what this one needs;
+    None: what any of the suite's graders needs. Raises `UsageError`.
     """
     suite = open_suite(name, settings)
     known = {task.id: task for task in suite.tasks()}
@@ -54,6 +55,7 @@ async def warm(
         raise UsageError(unknown("grader", grader, graders))
     chosen = (grader,) if grader is not None else tuple(graders)
     store, places = layer_store(settings), asyncio.Semaphore(jobs)
+    wanted = tasks or suite.gradable()
     scratch = Path(tempfile.mkdtemp(prefix="groundup-warm-"))
 
     async def one_task(task: Task, tools: Equipment) -> Warmed:
@@ -64,12 +66,11 @@ async def warm(
             except GroundupError as error:
                 failed = str(error)
             done = Warmed(task=task.id, seconds=round(time.monotonic() - began, 1), bytes=size, error=failed)
-            report(done)
+            report(done, len(wanted))
             return done
 
     try:
         async with equipment(settings.sandbox, settings) as tools:
-            wanted = tasks or suite.gradable()
             return list(await asyncio.gather(*(one_task(known[task], tools) for task in wanted)))
     finally:
         remove_tree(scratch)

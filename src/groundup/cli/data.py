@@ -173,11 +173,11 @@ def warm(
     settings = load()
     done = 0
 
-    def report(one: "Warmed") -> None:
+    def report(one: "Warmed", total: int) -> None:
         nonlocal done
         done += 1
         shown = one.error or f"{one.seconds:.1f} s, {one.bytes / _MEGABYTE:.0f} MB"
-        say(f"{done}: {one.task}: {shown}")
+        say(f"[{done}/{total}] {one.task}: {shown}")
 
     found = asyncio.run(warming.warm(suite, task or (), settings, jobs=jobs, grader=grader, report=report))
     failed = [one for one in found if one.error is not None]
