@@ -154,3 +154,15 @@ def test_what_a_build_writes_is_given_to_a_submission_that_lacks_it(tmp_path: Pa
         staged = _stage(tmp_path / name, _write(tmp_path / name / "sub", files), original, hidden)
         found = staged.workspace / "calc" / "_version.py"
         assert (found.read_text() if found.exists() else None) == expected
+
+
+def test_a_folder_that_the_original_makes_is_made_beside_what_a_submission_has_in_it(
+    tmp_path: Path, original: Path
+) -> None:
+    """Tests that write into a folder find it, empty or with the submission's own files."""
+    hidden = HIDDEN.model_copy(update={"generated": {"datasets/": ""}})
+    for name, files in (("lacks", {}), ("has", {"datasets/own": ""})):
+        (tmp_path / name).mkdir()
+        staged = _stage(tmp_path / name, _write(tmp_path / name / "sub", files), original, hidden)
+        found = (staged.workspace / "datasets").iterdir()
+        assert [f"datasets/{path.name}" for path in found] == list(files)

@@ -90,7 +90,7 @@ class HiddenTests(Record):
     generated: dict[str, str] = Field(
         default={},
         description="path -> text of files that building the original writes, such as a module with its version: "
-        "a submission that has the folder and not the file is given it",
+        "a submission that has the folder and not the file is given it; one that ends with / is an empty folder",
     )
     writable: tuple[str, ...] = Field(
         default=(), description="protected folders that tests write into; their Python files stay read-only"

@@ -108,9 +108,14 @@ def _staged(
         writer.finish()
     with TreeWriter(workspace, CAPS) as writer:
         _copy_chosen(submission, composed.kept, writer)
-        for path, text in hidden.generated.items():
-            if path not in composed.kept and str(PurePosixPath(path).parent) in {*composed.kept, "."}:
-                writer.file(PurePosixPath(path).parts, [text.encode()], executable=False)
+        for name, text in hidden.generated.items():
+            path = PurePosixPath(name)
+            if str(path) in composed.kept or str(path.parent) not in {*composed.kept, "."}:
+                continue
+            if name.endswith("/"):
+                writer.folder(path.parts)
+            else:
+                writer.file(path.parts, [text.encode()], executable=False)
         _copy_chosen(original, frozenset(tested), writer, changed)
         mounts = _mounts(restored, hidden, composed, canaries)
         for mount in mounts:
