@@ -14,10 +14,16 @@ Word = str | tuple[float, float]
 Run = tuple[ConfigFile, dict[AttemptKey, VerdictLine]]
 
 
-def run_of(name: str, words: dict[str, list[Word]], grader: GraderIdentity = GRADER, suite: str = "toy 1") -> Run:
-    """Return a run whose attempts ended as *words* say, by task."""
+def run_of(
+    name: str,
+    words: dict[str, list[Word]],
+    grader: GraderIdentity = GRADER,
+    suite: str = "toy 1",
+    loaded: str = "toy",
+) -> Run:
+    """Return a run of the suite *loaded* whose attempts ended as *words* say, by task."""
     attempts = max(map(len, words.values()))
-    configuration = RunConfiguration(suite="toy", submissions=Predictions(path="/p", model_name="m"))
+    configuration = RunConfiguration(suite=loaded, submissions=Predictions(path="/p", model_name="m"))
     planned = Planned(tasks=tuple(words), attempts=attempts)
     pinned = {"suite": suite}
     config = ConfigFile(

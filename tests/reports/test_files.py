@@ -13,9 +13,11 @@ import pytest
 from groundup.api.reports import write_plots, write_report
 from groundup.domain.errors import UsageError
 from groundup.domain.verdicts import Score
+from groundup.reports.exchange import as_latex
 from groundup.reports.formats import FORMS, ShownReport
 from groundup.reports.plots import as_png, plots_of
 from groundup.reports.summary import report_of, report_run, side_by_side
+from groundup.reports.views import View
 from groundup.suites.base import Summary
 from tests.needs import lack
 from tests.reports.made import Word, run_of
@@ -142,16 +144,17 @@ def test_rows_of_csv_are_those_of_the_report() -> None:
     assert [row["score"] for row in rows[:4]] == ["", "0.5", "", "1.0"]
 
 
-def test_a_cell_that_looks_like_a_formula_is_text() -> None:
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
+def test_a_cell_that_looks_like_a_formula_is_text(start: str) -> None:
     """A spreadsheet would run it."""
     config, lines = run_of("base", {"one": [(1, 2)]})
     ((key, line),) = lines.items()
     assert line.verdict
     reason = line.verdict.reasons[0].model_copy(update={"message": "x"})
     lines[key] = line.model_copy(update={"verdict": line.verdict.model_copy(update={"reasons": (reason,)})})
-    config = config.model_copy(update={"run_id": "=1+1"})
-    made = ShownReport.of(report_of([(config, lines)]))
-    assert b"\n'=1+1," in made.written("csv")
+    config = config.model_copy(update={"run_id": f"{start}1+1"})
+    (row,) = csv.DictReader(io.StringIO(ShownReport.of(report_of([(config, lines)])).written("csv").decode()))
+    assert row["run"] == "'" + start.replace("\r", "\n") + "1+1"
 
 
 def test_ci_servers_read_how_each_attempt_ended() -> None:
@@ -171,6 +174,16 @@ def test_latex_keeps_its_own_signs() -> None:
     text = report().written("latex").decode()
     assert r"50.0 \%" in text
     assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 3
+
+
+def test_latex_runs_no_command_of_a_stranger() -> None:
+    """Names and reasons that are commands are printed; none continues the rule of the row before."""
+    hostile = ("\\input{/etc/passwd}", "[9cm]", "*", "a%b", "$x$", "x\n\\end{table}", "\u202egpj")
+    text = as_latex([View(title=hostile[0], columns=("a",), rows=tuple((word,) for word in hostile))]).decode()
+    for command in ("\\input", "\\\\\n[", "\\\\\n*", "\u202e"):
+        assert command not in text
+    assert "\\textbackslash{}input\\{/etc/passwd\\}" in text
+    assert text.count("\\end{table}") == 1
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "parquet"])

@@ -17,6 +17,16 @@ from groundup.viewer.app import Viewer
 from tests.reports.made import GRADER, Word, run_of
 
 EVIL = "<script>document.title='evil'</script><img src=x onerror=document.title='evil'>"
+HOSTILE = {
+    "picture.svg": f"<svg xmlns='http://www.w3.org/2000/svg' onload=alert(1)>{EVIL}</svg>",
+    "turned\u202egpj.py": "access = 'user\u202e \u2066# admin\u2069 \u2066'\n",
+    "colours.txt": "\x1b[31mred\x1b[0m \x1b]0;evil\x07title\x1b[2J",
+    "nul.txt": "x" * 9000 + "\0" + EVIL,
+    "long.json": '{"a": "' + "</script>" * 12_000 + '"}',
+    "=cmd|'calc'!A1": "a formula",
+    "README.md": f"# [click](javascript:alert(1)) {EVIL}\n<iframe src='http://127.0.0.1:1/'></iframe>\n",
+}
+"""Files of a submission that want to be more than text."""
 BASE: dict[str, list[Word]] = {"one": [(1, 2)], "two": [(2, 2)], "three": ["tampered"], "four": ["infrastructure"]}
 OTHER: dict[str, list[Word]] = {"one": [(2, 2)], "two": [(1, 2)], "three": [(0, 4)], "four": ["owed"]}
 
@@ -38,7 +48,10 @@ def write_run(
                 TestResult(id=f"tests/test_a.py::test_{said}", outcome="failed", expected=True, message=said),
                 TestResult(id="tests/test_a.py::test_b", outcome="passed", expected=True),
             ]
-            writer.record(line, tests, {"tests.txt": f"{said}\n".encode() * 9000})
+            trace = (
+                f"___ test_{said} ___\n  File /x/_pytest/a.py\n    call()\nassert {said}\n==== {said[:9]} ====\n"
+            )
+            writer.record(line, tests, {"tests.txt": f"{said}\n".encode() * 9000, "trace.txt": trace.encode()})
     return RunFolder(folder / name)
 
 
@@ -50,6 +63,8 @@ def fill(run: RunFolder, task: str) -> None:
     (attempt.submission / f"{EVIL.replace('/', '-')}.txt").write_text(EVIL)
     (attempt.submission / "data.bin").write_bytes(b"\0\1\2")
     (attempt.submission / "out").symlink_to("/etc")
+    for name, text in HOSTILE.items():
+        (attempt.submission / name).write_text(text)
     message = {"role": "assistant", "content": EVIL, "reasoning": "because", "tool_calls": []}
     call = {"id": "1", "name": "bash", "arguments": json.dumps({"command": f"echo {EVIL}"})}
     steps: list[dict[str, object]] = [{"kind": "began", "at": "", "agent": "loop", "version": "1", "model": "m"}]

@@ -119,3 +119,38 @@ def test_every_form_has_every_attempt_and_difference(shown: Callable[..., str], 
     assert mean in flat(table)
     assert mean in flat(one_file)
     assert f"{comparison['difference'] * 100:+.1f}" in page
+
+
+THIRD: dict[str, list[Word]] = {f"t{number}": [(number % 4, 3), (number % 3, 2)] for number in range(1, 14)}
+
+
+def test_every_form_has_what_a_comparison_rests_on(shown: Callable[..., str], tmp_path: Path) -> None:
+    """Differences with intervals and p, ranks with intervals, power and spread stand there as in the document."""
+    write_run(tmp_path, "third", THIRD)
+    runs = ("first", "second", "third")
+    document = json.loads(shown("compare", "--power", "0.05", "--json", runs=runs))
+    viewer = Viewer(load({"output": str(tmp_path)}))
+    with TestClient(viewer.app()) as client:
+        page = client.get("/compare?run=first&run=second&run=third&power=5").text
+        alone = text_of(client.get("/run/first").text)
+    viewer.index.close()
+    forms = [flat(shown("compare", "--power", "0.05", runs=runs)), flat(text_of(page))]
+    rows = []
+    for rank in document["ranks"]:
+        places = f"{rank['low']} to {rank['high']}" if rank["low"] != rank["high"] else str(rank["low"])
+        rows.append(f"{rank['rank']} {places} {rank['run']} {percent(rank['score'])}")
+    for one in document["comparisons"]:
+        for figure in one["figures"]:
+            low, high = (f"{figure['interval'][end] * 100:+.1f}" for end in ("low", "high"))
+            difference = f"{figure['difference'] * 100:+.1f} points [{low}, {high}] {figure['p_value']:.3f}"
+            rows.append(f"{percent(figure['base'])} {percent(figure['other'])} {difference}")
+        power = one["power"]
+        rows.append(f"the smallest that shows {power['detectable'] * 100:.1f} points")
+        rows.append(f"tasks {power['tasks']} {power['tasks_needed']}")
+    assert len(rows) > 10
+    for form in forms:
+        assert [row for row in rows if row not in form] == []
+    spread = json.loads(shown("report", "--json"))["runs"][0]["spread"]
+    deviations = f"{spread['within'] * 100:.1f} points, between tasks {spread['between'] * 100:.1f} points"
+    for text in (alone, shown("report"), text_of(shown("report", "--format", "html"))):
+        assert f"deviation {deviations}; agreement {spread['agreement']:.2f}" in flat(text)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pytest
 
@@ -20,7 +21,7 @@ from groundup.store.folder import RunWriter
 from tests.needs import lack
 from tests.patience import patient
 from tests.reports.made import BEGAN, Word, run_of
-from tests.viewer.made import BASE, EVIL, OTHER, fill, served, write_run
+from tests.viewer.made import BASE, EVIL, HOSTILE, OTHER, fill, served, write_run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -36,6 +37,9 @@ PAGES = {
     "trajectory": f"{ATTEMPT}?tab=trajectory",
     "files": f"{ATTEMPT}?tab=files&path=pkg/main.py",
     "logs": f"{ATTEMPT}?tab=logs",
+    "instruction": f"{ATTEMPT}?tab=instruction",
+    "difference": f"{ATTEMPT}?tab=files&against=other",
+    "usage": f"{ATTEMPT}?tab=trajectory&kind=usage",
     "compare": "/compare?run=base&run=other",
     "missing": "/run/none",
 }
@@ -60,7 +64,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two runs with a hostile submission."""
     folder = tmp_path_factory.mktemp("runs")
     fill(write_run(folder, "base", BASE), "one")
-    write_run(folder, "other", OTHER)
+    better = write_run(folder, "other", OTHER).attempt(AttemptKey(task="one")).submission
+    shutil.copytree(folder / "base" / "attempts" / "one" / "0" / "submission", better, symlinks=True)
+    (better / "pkg" / "main.py").write_text("def main():\n    return 1\n")
     return folder
 
 
@@ -115,8 +121,10 @@ def test_people_find_why_points_were_lost(browser: "Browser", place: str) -> Non
         page.get_by_role("link", name="one", exact=True).click()
         assert page.get_by_text("1 expected test did not pass").is_visible()
         assert page.get_by_text("test_").first.is_visible()
-        page.get_by_role("link", name="files").click()
-        page.get_by_role("link", name="pkg/main.py").click()
+        page.get_by_role("link", name="what differs between").click()
+        assert "-    return 1" in page.locator("pre.diff").inner_text()
+        page.get_by_role("link", name="files", exact=True).click()
+        page.get_by_role("link", name="main.py").click()
         assert page.locator("pre.code .k").first.inner_text() == "def"
         page.get_by_role("link", name="Runs").click()
         for box in page.get_by_role("checkbox").all():
@@ -206,6 +214,11 @@ def test_a_hostile_submission_stays_text(browser: "Browser", place: str) -> None
         page.goto(f"{place}{ATTEMPT}?tab=files")
         page.get_by_role("link", name="<script>").click()
         assert EVIL in page.locator("pre").first.inner_text()
+        for name in HOSTILE:
+            page.goto(f"{place}{ATTEMPT}?tab=files&path={quote(name)}")
+            assert page.title() == "one/0 in base - groundup"
+            assert page.locator("main :is(img, iframe, svg, script)").count() == 0
+            assert page.locator("main pre").count() == 1
         assert window.said == []
 
 

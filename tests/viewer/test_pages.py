@@ -160,6 +160,65 @@ def test_a_trajectory_has_pages_and_kinds(client: TestClient) -> None:
     assert "torn" not in page
 
 
+def test_replies_are_shown_by_their_parts(client: TestClient) -> None:
+    """Calls, reasoning, or what each reply used, each without the rest."""
+    address = "/run/base/attempt/one/0?tab=trajectory&kind="
+    calls, reasoning, usage = (client.get(address + kind).text for kind in ("calls", "reasoning", "usage"))
+    assert calls.count('<pre class="call">') == reasoning.count('<pre class="reasoning">') == 20
+    assert "because" not in calls
+    assert "echo" not in reasoning
+    assert usage.count("0 + 0 tokens") == 20
+    assert "<pre" not in usage
+
+
+def test_a_failed_test_has_what_its_log_says(client: TestClient) -> None:
+    """Without the frames of the test runner, and with the place in the log."""
+    page = client.get("/run/base/attempt/one/0").text
+    assert f"<pre>assert {html.escape(EVIL, quote=False)}".replace("'", "&#39;") in page
+    (start,) = re.findall(r"path=logs/trace.txt&amp;start=(\d+)", page)
+    assert "call()" in client.get(f"/run/base/attempt/one/0?tab=logs&path=logs/trace.txt&start={start}").text
+
+
+def test_two_submissions_are_compared_file_by_file(client: TestClient, runs: Path) -> None:
+    """From the page of the attempt that lost points to the lines that the better one has."""
+    better = RunFolder(runs / "other").attempt(AttemptKey(task="one"))
+    (better.submission / "pkg").mkdir(parents=True)
+    (better.submission / "pkg" / "main.py").write_text("def main():\n    return 1\n")
+    (better.submission / "data.bin").write_bytes(b"\0\1\3")
+    page = client.get("/run/base/attempt/one/0")
+    assert "The run other got 100.0 % here" in words(page.text)
+    (address,) = set(re.findall(r'href="([^"]*against=other)"', page.text))
+    text = words(client.get(html.unescape(address)).text)
+    assert "-    return 1\n" in text
+    assert f"+    return {EVIL!r}\n" in text
+    assert "data.bin changed, no text" in text
+    assert "picture.svg added" in text
+    assert "There is no such" not in text
+    assert client.get("/run/base/attempt/one/0?tab=files&against=../base").status_code == 200
+
+
+def test_what_was_asked_stands_beside_what_was_handed_in(client: TestClient, runs: Path) -> None:
+    """As this machine's data of the suite has it, or why it is not there."""
+    config, _ = run_of("asked", {"task-0000": ["owed"]}, loaded="tests.runs.toy:create_written")
+    with RunWriter.create(runs / "asked", config):
+        pass
+    assert "Write task-0000." in words(client.get("/run/asked/attempt/task-0000/0?tab=instruction").text)
+    assert "unknown suite" in words(client.get("/run/base/attempt/one/0?tab=instruction").text)
+
+
+def test_what_cannot_be_seen_is_written_out(client: TestClient) -> None:
+    """Colours of terminals are left out; characters that turn or hide words are named; NULs make no text."""
+    address = "/run/base/attempt/one/0?tab=files&path="
+    turned = client.get(address + "turned\u202egpj.py")
+    assert "\u202e" not in turned.text
+    assert "\\u202e" in turned.text
+    assert "<pre" in client.get(address + "long.json").text
+    coloured = client.get(address + "colours.txt").text
+    assert "\x1b" not in coloured
+    assert "red title" in coloured
+    assert "\0" not in client.get(address + "nul.txt").text
+
+
 def test_files_are_shown_from_within_and_links_lead_nowhere(client: TestClient, tmp_path: Path) -> None:
     """A file of the submission has colours; nothing else of this machine can be named."""
     address = "/run/base/attempt/one/0?tab=files&path="

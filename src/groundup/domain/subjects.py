@@ -24,6 +24,12 @@ class AttemptKey(Record):
     task: Name
     index: int = Field(default=0, ge=0)
 
+    def __hash__(self) -> int:
+        return hash((self.task, self.index))  # a record's own takes most of the time of reading a long run
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AttemptKey) and self.task == other.task and self.index == other.index
+
     def __str__(self) -> str:
         return f"{self.task}/{self.index}"
 

@@ -29,7 +29,10 @@ def as_csv(rows: Sequence[Row]) -> bytes:
 
 
 def _cell(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t") else value
+    if not isinstance(value, str):
+        return value
+    text = value.replace("\r\n", "\n").replace("\r", "\n")  # Python 3.11 puts no quotes around a lone one
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\n") else text
 
 
 def as_parquet(rows: Sequence[Row]) -> bytes:
@@ -146,4 +149,5 @@ def _table(view: View) -> str:
 
 
 def _tex(text: str) -> str:
-    return "".join(_LATEX.get(sign, sign) for sign in " ".join(printable(text).split()))
+    words = "".join(_LATEX.get(sign, sign) for sign in " ".join(printable(text).split()))
+    return f"{{}}{words}" if words[:1] in ("[", "*") else words  # after a row's end they would belong to it

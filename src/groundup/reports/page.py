@@ -13,28 +13,35 @@ from groundup.domain.names import printable
 from groundup.domain.version import __version__
 from groundup.reports.document import Report, RunReport
 from groundup.reports.plots import Plot, plots_of
-from groundup.reports.views import View, between, grader_words, share
+from groundup.reports.views import View, between, origin, percent
 
 STYLE = """
-:root{color-scheme:light dark;--ink:#1a1a19;--soft:#6b6a66;--line:#dddcd6;--ground:#fcfcfb;--raised:#f3f2ee;
---link:#2a6fbb}
-@media (prefers-color-scheme:dark){:root{--ink:#f2f1ec;--soft:#a9a8a2;--line:#3c3b38;--ground:#1a1a19;
---raised:#252422;--link:#6ba6e8}}
-body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--ground);margin:0 auto;max-width:1100px;
-padding:24px 16px}
-h1{font-size:24px;margin:0 0 4px}h2{font-size:18px;margin:36px 0 8px}p{margin:4px 0}.soft{color:var(--soft)}
+:root{color-scheme:light dark;--ink:#1a1a19;--soft:#63625e;--line:#e0dfd9;--ground:#fcfcfb;--raised:#f3f2ee;
+--link:#1f5fa8;--mark:#2a6fbb;--bad:#a5322d;--good:#23713f}
+@media (prefers-color-scheme:dark){:root{--ink:#f0efea;--soft:#b1b0aa;--line:#3a3936;--ground:#1a1a19;
+--raised:#262523;--link:#82b6ee;--mark:#6ba6e8;--bad:#ee938f;--good:#7fcf9c}}
+*{box-sizing:border-box}
+body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--ground);margin:0 auto;max-width:1160px;
+padding:20px 24px}
+a{color:var(--link);text-underline-offset:2px}
+h1{font-size:25px;line-height:1.25;margin:8px 0 4px;overflow-wrap:anywhere}
+h2{font-size:17px;line-height:1.35;margin:36px 0 8px;overflow-wrap:anywhere}
+p{margin:4px 0}.soft{color:var(--soft)}.small{font-size:13px}
 .tiles{display:flex;flex-wrap:wrap;gap:12px;margin:20px 0}
-.tile{background:var(--raised);border-radius:8px;padding:12px 16px;min-width:180px}
-.tile b{font-size:26px;display:block}
-figure{margin:20px 0}figcaption{font-weight:600;margin-bottom:6px}svg{max-width:760px;width:100%;height:auto}
+.tile{background:var(--raised);border-radius:8px;padding:12px 18px;min-width:150px}
+.tile b{font-size:27px;line-height:1.3;display:block}
+figure{margin:24px 0;overflow-x:auto}figcaption{font-weight:600;margin-bottom:6px}
+svg{max-width:760px;min-width:600px;width:100%;height:auto}
 .wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;margin:8px 0}
-th,td{border-bottom:1px solid var(--line);padding:4px 12px 4px 0;text-align:left;vertical-align:top;
-overflow-wrap:anywhere}
-th button{font:inherit;font-weight:600;color:inherit;background:none;border:0;padding:0;cursor:pointer}
+th,td{border-bottom:1px solid var(--line);padding:6px 20px 6px 0;text-align:left;vertical-align:top;
+overflow-wrap:break-word}
+thead th{font-size:13px;font-weight:600;color:var(--soft);white-space:nowrap}
+th button{font:inherit;color:inherit;background:none;border:0;padding:0;cursor:pointer}
 th[aria-sort=ascending] button::after{content:" \\2191"}th[aria-sort=descending] button::after{content:" \\2193"}
-input{font:inherit;color:inherit;background:var(--raised);border:1px solid var(--line);border-radius:6px;
-padding:4px 8px;min-width:260px}
-button:focus-visible,input:focus-visible,a:focus-visible{outline:2px solid var(--link);outline-offset:2px}
+input,select{font:inherit;color:inherit;background:var(--raised);border:1px solid var(--line);border-radius:6px;
+padding:4px 10px}
+:is(a,button,input,select,summary,pre,figure,.wide):focus-visible{outline:2px solid var(--link);outline-offset:2px}
+@media (max-width:700px){body{padding:14px}td,th{padding-right:14px}}
 @media print{body{max-width:none}input,label{display:none}h2,figure,tr{break-inside:avoid}}
 """
 _SCRIPT = """
@@ -60,6 +67,9 @@ def page(report: Report, views: Iterable[View]) -> str:
     title = ", ".join(run.run_id for run in report.runs[:4]) + (" and more" if len(report.runs) > 4 else "")
     digest = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"
+    said = [
+        f"{run.run_id}: {'; '.join(origin(run))}; begun {run.created_at:%Y-%m-%d %H:%M} UTC" for run in report.runs
+    ]
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -67,16 +77,12 @@ def page(report: Report, views: Iterable[View]) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{_safe(title)} - groundup</title><style>{STYLE}</style></head><body><main>",
         f"<h1>{_safe(title)}</h1>",
-        *(
-            f'<p class="soft">{_safe(line)}</p>'
-            for run in report.runs
-            for line in _origin(run, len(report.runs) > 1)
-        ),
+        *(f'<p class="soft">{_safe(line)}</p>' for line in said),
         '<div class="tiles">',
         *map(_tile, report.runs),
         "</div>",
         *map(_figure, plots_of(report)),
-        *(_table(number, view) for number, view in enumerate(views)),
+        *(_table(number, view) for number, view in enumerate(views) if view.columns or view.below),
         f'<p class="soft">Made by groundup {_safe(__version__)}. All figures are those of '
         "<code>groundup report --json</code>.</p>",
         f"</main><script>{_SCRIPT}</script></body></html>",
@@ -88,31 +94,24 @@ def _safe(text: str) -> str:
     return escape(printable(text))
 
 
-def _origin(run: RunReport, several: bool) -> list[str]:
-    name = f"{run.run_id}: " if several else ""
-    subject = run.subject.agent + (f" with {run.subject.model}" if run.subject.model else "")
-    graders = "; ".join(map(grader_words, run.graders)) or "no verdict yet"
-    when = f"{run.created_at:%Y-%m-%d %H:%M} UTC"
-    return [f"{name}{run.suite} {run.suite_version}, {subject}, begun {when}; graded by {graders}"]
-
-
 def _tile(run: RunReport) -> str:
     figure = run.headline
     counts = run.counts
     rest = counts.planned - counts.graded
     also = f"{counts.graded} of {counts.planned} attempts graded" + (f", {rest} without a score" if rest else "")
+    value = "-" if figure.score.value is None else percent(figure.score.value)
     return (
-        f'<div class="tile">{_safe(run.run_id)}<b>{_safe(share(figure.score))}</b>'
+        f'<div class="tile">{_safe(run.run_id)}<b>{_safe(value)}</b>'
         f'<span class="soft">{_safe(figure.name + between(figure.interval))}<br>{_safe(also)}</span></div>'
     )
 
 
 def _figure(plot: Plot) -> str:
-    return f'<figure id="{plot.name}"><figcaption>{_safe(plot.title)}</figcaption>{plot.svg}</figure>'
+    return f'<figure tabindex="0" id="{plot.name}"><figcaption>{_safe(plot.title)}</figcaption>{plot.svg}</figure>'
 
 
 def _table(number: int, view: View) -> str:
-    parts = [f"<h2>{_safe(view.title)}</h2>", *(f'<p class="soft">{_safe(line)}</p>' for line in view.above)]
+    parts = [f"<h2>{_safe(view.title)}</h2>"]  # what stands above a table in other forms begins the page
     if view.columns:
         name = f"table-{number}"
         if len(view.rows) >= _FILTERED_FROM:

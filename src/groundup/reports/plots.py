@@ -21,12 +21,15 @@ _TASKS_SHOWN = 150
 _RUNS_LABELLED = 12
 _BANDED_RUNS = 8
 _LABEL_LENGTH = 23
+_NUMBERED = 50
+"""Wider squares of the heat map hold their number."""
 _STYLE = """
 svg{font:13px system-ui,sans-serif;--ink:#1a1a19;--soft:#6b6a66;--line:#dddcd6;--mark:#2a6fbb;--ground:#fcfcfb;
---s0:#2a6fbb;--s1:#d9822b;--s2:#3a8f5c;--s3:#a0519e;--s4:#b8443f;--s5:#6f7d1f;--s6:#2b8f96;--s7:#8a6d4f}
+--s0:#2a6fbb;--s1:#b3611a;--s2:#2f7f4f;--s3:#a0519e;--s4:#b8443f;--s5:#6f7d1f;--s6:#217b82;--s7:#8a6d4f}
 @media (prefers-color-scheme:dark){svg{--ink:#f2f1ec;--soft:#a9a8a2;--line:#3c3b38;--mark:#6ba6e8;--ground:#1a1a19;
 --s0:#6ba6e8;--s1:#e9a45b;--s2:#6fc08f;--s3:#c886c6;--s4:#e5807b;--s5:#b3c152;--s6:#62c1c8;--s7:#c3a382}}
 text{fill:var(--ink)}.soft{fill:var(--soft)}.end{text-anchor:end}.middle{text-anchor:middle}
+.small{font-size:11px}.over{fill:var(--ground)}
 .grid{stroke:var(--line)}.bar{fill:var(--mark)}.whisker{stroke:var(--ink);stroke-width:1.5;fill:none}
 .none{fill:none;stroke:var(--line);stroke-dasharray:3 2}.tampered{fill:var(--s4)}
 .s0{fill:var(--s0)}.s1{fill:var(--s1)}.s2{fill:var(--s2)}.s3{fill:var(--s3)}.s4{fill:var(--s4)}.s5{fill:var(--s5)}
@@ -169,7 +172,7 @@ def _scores(runs: Sequence[RunReport]) -> Plot:
             )
             parts += _whisker(low, high, y + 12)
         parts += [_text(right + 8, y + 16, percent(value))]
-    return _picture("scores", f"{runs[0].headline.name} with 95 % intervals", height, parts)
+    return _picture("scores", f"{runs[0].headline.name.capitalize()} with 95 % intervals", height, parts)
 
 
 _STANDINGS = ("tampered", "infrastructure", "not attempted", "made", "owed")
@@ -219,8 +222,7 @@ def _outcomes(runs: Sequence[RunReport]) -> Plot:
                 parts.append(_rect(x, y + 4, width - 2, 16, colours[name], words))
                 if width > 26:
                     parts.append(
-                        f'<text x="{x + width / 2:.1f}" y="{y + 16}" class="middle" '
-                        f'style="fill:var(--ground)">{one[name]}</text>'
+                        f'<text x="{x + width / 2:.1f}" y="{y + 16}" class="middle over">{one[name]}</text>'
                     )
                 x += width
     return _picture("outcomes", "How attempts ended", height, parts)
@@ -266,6 +268,8 @@ def _cell(x: float, y: float, width: float, run: str, task: str, rows: Sequence[
     words = where + percent(mean) + (f", mean of {len(values)} attempts" if len(values) > 1 else "")
     opacity = f' fill-opacity="{0.06 + 0.94 * mean:.3f}"'
     parts = [_rect(x + 1, y + 1, width - 2, 16, "bar", words, opacity)]
+    if width > _NUMBERED:
+        parts.append(_text(x + width / 2, y + 13, percent(mean), "small middle" + (" over" if mean > 0.6 else "")))
     if any(row.standing == "tampered" for row in rows):
         parts.append(_rect(x + 1, y + 1, 6, 16, "tampered", where + "tampered"))
     return parts
@@ -291,14 +295,15 @@ def _forest(report: Report) -> Plot:
     for number, one in enumerate(rows):
         y, value = 16 + _ROW * number + 12, one.difference or 0.0
         words = f"{one.other} against {one.base}: {value * 100:+.1f} points over {one.tasks} tasks"
-        parts.append(_label(left - 14, y + 4, f"{one.other} against {one.base}"))
+        parts.append(_label(left - 14, y + 4, one.other))
         if one.interval:
             parts += _whisker(place(one.interval.low), place(one.interval.high), y)
         parts += [
             _rect(place(value) - 5, y - 5, 10, 10, "bar", words),
             _text(right + 12, y + 4, f"{value * 100:+.1f}"),
         ]
-    return _picture("differences", "Differences over shared tasks, with 95 % intervals", height, parts)
+    title = f"Differences from {rows[0].base} over shared tasks, with 95 % intervals"
+    return _picture("differences", title, height, parts)
 
 
 def _costs(runs: Sequence[RunReport]) -> Plot:

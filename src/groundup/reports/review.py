@@ -94,7 +94,7 @@ def review_of(
 
 def is_looked_at(verdict: Verdict) -> bool:
     """Whether the grader looked for signs of tampering, or found some."""
-    return verdict.status is Status.TAMPERED or any(name in verdict.facts for name in _FACTS)
+    return verdict.status is Status.TAMPERED or not _FACTS.keys().isdisjoint(verdict.facts)
 
 
 def is_flagged(verdict: Verdict) -> bool:
@@ -104,7 +104,9 @@ def is_flagged(verdict: Verdict) -> bool:
 
 def signs_in(verdict: Verdict) -> list[str]:
     """Return the signs that a verdict's facts hold."""
-    found = []
+    found: list[str] = []
+    if not verdict.facts:
+        return found
     for name, words in _FACTS.items():
         value = verdict.facts.get(name)
         if value and value != _NONE:

@@ -13,7 +13,7 @@ from groundup.domain.version import __version__
 from groundup.reports.comparison import compare, task_means
 from groundup.reports.document import ATTEMPTED, AttemptCounts, AttemptRow, Figure, Report, RunReport
 from groundup.reports.review import is_flagged, is_looked_at
-from groundup.reports.statistics import Spread, all_of, best_of, bootstrap, one_of, ranks, spread, wilson
+from groundup.reports.statistics import all_of, best_of, bootstrap, one_of, ranks, spread, wilson
 from groundup.store.records import ConfigFile, VerdictLine
 from groundup.suites.base import Results, Summary
 
@@ -62,8 +62,10 @@ def report_run(
 ) -> RunReport:
     """Report a run from its configuration and the line that counts for each attempt."""
     keys = sorted(config.planned.keys, key=lambda key: (key.task, key.index))
-    rows = tuple(_made(_row(key, lines.get(key))) if key in made else _row(key, lines.get(key)) for key in keys)
-    verdicts = [line.verdict for key in keys if (line := lines.get(key)) and line.verdict]
+    counting = [(key, lines.get(key)) for key in keys]
+    rows = tuple(_made(_row(key, line)) if key in made else _row(key, line) for key, line in counting)
+    verdicts = [line.verdict for _, line in counting if line and line.verdict]
+    counted = _counted(rows)
     graders = _graders(verdicts)
     suite, _, version = config.pinned.get("suite", config.suite_name).partition(" ")
     return RunReport(
@@ -75,14 +77,14 @@ def report_run(
         sandbox=config.configuration.sandbox,
         graders=graders,
         counts=_counts(rows),
-        figures=_figures(rows, config.planned.attempts),
+        figures=_figures(rows, counted, config.planned.attempts),
         lost_at=_lost_at(rows),
         cut_short=_cut_short(rows),
         by_time=sum(row.by_time for row in rows),
         looked_at=sum(is_looked_at(verdict) for verdict in verdicts),
         flagged=sum(is_flagged(verdict) for verdict in verdicts),
         effort=_effort(rows),
-        spread=_spread(rows),
+        spread=spread(counted.values()),
         warnings=_warnings(rows, graders),
         attempts=rows,
         summaries=tuple(summaries),
@@ -99,6 +101,7 @@ def report_results(
         _verdict_row(key, graded[key].verdict, graded[key].seconds) if key in graded else _owed(key)
         for key in keys
     )
+    counted = _counted(rows)
     graders = _graders([one.verdict for one in results.attempts if one.verdict])
     return RunReport(
         run_id=results.name,
@@ -109,9 +112,9 @@ def report_results(
         sandbox="elsewhere",
         graders=graders,
         counts=_counts(rows),
-        figures=_figures(rows, 1 + max((key.index for key in keys), default=0)),
+        figures=_figures(rows, counted, 1 + max((key.index for key in keys), default=0)),
         lost_at=_lost_at(rows),
-        spread=_spread(rows),
+        spread=spread(counted.values()),
         warnings=_warnings(rows, graders),
         attempts=rows,
         summaries=tuple(summaries),
@@ -119,8 +122,8 @@ def report_results(
 
 
 def _graders(verdicts: Iterable[Verdict]) -> tuple[GraderIdentity, ...]:
-    judged = {verdict.grader for verdict in verdicts if verdict.status is not Status.INFRASTRUCTURE}
-    return tuple(sorted(judged, key=str))
+    judged = (verdict.grader for verdict in verdicts if verdict.status is not Status.INFRASTRUCTURE)
+    return tuple(sorted({tuple(vars(one).values()): one for one in judged}.values(), key=str))
 
 
 def _row(key: AttemptKey, line: VerdictLine | None) -> AttemptRow:
@@ -174,13 +177,21 @@ def _counts(rows: Sequence[AttemptRow]) -> AttemptCounts:
     )
 
 
-def _figures(rows: Sequence[AttemptRow], attempts: int) -> tuple[Figure, ...]:
-    counted = _by_task((row.task, row.counted) for row in rows)
-    attempted = _by_task((row.task, row.counted) for row in rows if row.standing != "not_attempted")
+def _counted(rows: Sequence[AttemptRow]) -> dict[str, list[float]]:
+    """Return what enters means, by task."""
+    return _by_task((row.task, row.counted) for row in rows)
+
+
+def _figures(rows: Sequence[AttemptRow], counted: Mapping[str, list[float]], attempts: int) -> tuple[Figure, ...]:
+    headline = _mean("mean score", counted, "what was not attempted or was tampered with counts 0")
+    attempted = {"name": ATTEMPTED, "meaning": "the same over attempts that were handed in"}
+    twin = headline.model_copy(update=attempted)
+    if any(row.standing == "not_attempted" for row in rows):
+        twin = _mean(groups=_counted([row for row in rows if row.standing != "not_attempted"]), **attempted)
     solved = {task: [float(value == 1.0) for value in values] for task, values in counted.items()}
     figures = [
-        _mean("mean score", counted, "what was not attempted or was tampered with counts 0"),
-        _mean(ATTEMPTED, attempted, "the same over attempts that were handed in"),
+        headline,
+        twin,
         _share("solved", solved, "attempts with the full score"),
     ]
     figures += list(_of_several(attempts, solved, counted))
@@ -219,10 +230,6 @@ def _of_several(
 def _over_tasks(name: str, values: Mapping[str, list[float]], meaning: str) -> Figure:
     whole = _share if all(value in (0.0, 1.0) for (value,) in values.values()) else _mean
     return whole(name, values, meaning).model_copy(update={"unit": "tasks"})
-
-
-def _spread(rows: Sequence[AttemptRow]) -> Spread | None:
-    return spread(_by_task((row.task, row.counted) for row in rows).values())
 
 
 def _by_task(values: Iterable[tuple[str, float | None]]) -> dict[str, list[float]]:

@@ -91,14 +91,19 @@ def _paper_cells(scores: Mapping[str, Score] | None, figures: Sequence[str]) -> 
 
 def comparison_views(report: Report) -> Iterator[View]:
     """Yield what to show of a comparison: the figures, the tasks that differ, and those without a pair."""
-    origins = tuple(f"{run.run_id}: {line}" for run in report.runs for line in _origin(run))
+    origins = tuple(f"{run.run_id}: {line}" for run in report.runs for line in origin(run))
     yield _harmless(View(title="Runs", above=origins))
-    if report.ranks:
-        yield _harmless(_ranks(report.ranks))
+    yield from evidence_views(report)
     for one in report.comparisons:
-        views = [_compared(one), *_pairs(one)]
-        views += [_power(one, one.power)] if one.power else []
-        yield from map(_harmless, views)
+        yield from map(_harmless, _pairs(one))
+
+
+def evidence_views(report: Report) -> Iterator[View]:
+    """Yield what a comparison rests on, without its tasks: ranks, figures with intervals and p, and power."""
+    yield from map(_harmless, [_ranks(report.ranks)] if report.ranks else [])
+    for one in report.comparisons:
+        yield _harmless(_compared(one))
+        yield from map(_harmless, [_power(one, one.power)] if one.power else [])
 
 
 def _summary(run: RunReport, summary: Summary, several: bool) -> View:
@@ -147,7 +152,7 @@ def _attempts(run: RunReport) -> View:
     below = [f"{len(missing)} more attempts were not made"] if missing else []
     return View(
         title=f"{run.suite} · {run.run_id}",
-        above=_origin(run),
+        above=origin(run),
         columns=("task", "score", "verdict", "why"),
         rows=tuple((_label(row, run.several), share(row.score), _standing(row), _why(row)) for row in shown),
         below=(*below, *run.warnings, *_integrity(run)),
@@ -161,7 +166,8 @@ def _integrity(run: RunReport) -> tuple[str, ...]:
     return (f"{CLEAN}; verdicts looked at: {run.looked_at}",) if run.looked_at else ()
 
 
-def _origin(run: RunReport) -> tuple[str, ...]:
+def origin(run: RunReport) -> tuple[str, ...]:
+    """Say what made a run's submissions, and what graded them."""
     settings = [f"{name}={value}" for name, value in run.subject.settings.items()]
     options = f" ({', '.join(settings)})" if settings else ""
     subject = run.subject.agent + options + (f" with {run.subject.model}" if run.subject.model else "")
@@ -195,9 +201,21 @@ def _why(row: AttemptRow) -> str:
     return "; ".join(filter(None, reasons))
 
 
+_MEANINGS = {
+    "infrastructure": "a machine or a network failed; in no mean, and `groundup resume` makes them",
+    "not graded yet": "in no mean; `groundup resume` makes them",
+    "decided by time": "verdicts that a limit of time decided",
+    "between attempts": "standard deviation of a task's attempts, and of tasks without it; agreement: the share "
+    "of the variance that lies between tasks",
+}
+
+
 def figures_view(run: RunReport) -> View:
-    """Return the figures of one run, and how its attempts stand."""
-    return _harmless(_figures((run,)))
+    """Return the figures of one run with their meanings, and how its attempts stand."""
+    view = _harmless(_figures((run,)))
+    meanings = _MEANINGS | {figure.name: figure.meaning for figure in run.figures}
+    rows = tuple((*row, meanings.get(row[0], "")) for row in view.rows)
+    return view.model_copy(update={"title": "All figures", "columns": (*view.columns, "meaning"), "rows": rows})
 
 
 def _figures(runs: tuple[RunReport, ...]) -> View:
@@ -289,7 +307,7 @@ def _side_by_side(report: Report) -> View:
     rows = [row for row in rows if any(cell not in ("", "not attempted") for cell in row[1:])]
     return View(
         title="Runs side by side",
-        above=tuple(f"{run.run_id}: {line}" for run in report.runs for line in _origin(run)),
+        above=tuple(f"{run.run_id}: {line}" for run in report.runs for line in origin(run)),
         columns=("task", *(run.run_id for run in report.runs)),
         rows=tuple(rows),
         below=tuple(_remarks(report)),

@@ -126,9 +126,10 @@ def read_report(folders: Sequence[Path], settings: Settings) -> Report:
     def summaries(config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine]) -> Sequence[Summary]:
         return suite_summaries(config, lines, settings)
 
-    runs = [RunFolder(folder) for folder in folders]
-    made = [run.made() for run in runs]
-    return report_of([(run.config(), run.latest()) for run in runs], summaries, made)
+    opened = [RunFolder(folder) for folder in folders]
+    runs = [(folder.config(), folder.latest()) for folder in opened]
+    made = [folder.made(*run) for folder, run in zip(opened, runs, strict=True)]
+    return report_of(runs, summaries, made)
 
 
 def suite_summaries(

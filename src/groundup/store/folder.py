@@ -186,12 +186,10 @@ class RunFolder:
         """Return the line that counts for each attempt that has one."""
         return latest(self.lines())
 
-    def made(self) -> frozenset[AttemptKey]:
-        """Return the attempts whose submissions an agent has made, as far as they have no score yet."""
-        config = self.config()
+    def made(self, config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine]) -> frozenset[AttemptKey]:
+        """Return the attempts whose submissions an agent has made, as far as *lines* have no score of them yet."""
         if not isinstance(config.configuration.submissions, Generated):
             return frozenset()
-        lines = self.latest()
         unsettled = (key for key in config.planned.keys if key not in lines or not lines[key].settles)
         return frozenset(key for key in unsettled if self.attempt(key).made())
 

@@ -17,21 +17,24 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from groundup.domain.errors import GroundupError
 from groundup.domain.names import printable
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.version import __version__
-from groundup.reports.document import Report
+from groundup.reports.page import STYLE
 from groundup.reports.plots import plots_of
 from groundup.reports.summary import side_by_side
-from groundup.reports.views import between, figures_view, percent, share
+from groundup.reports.views import between, evidence_views, figures_view, percent, share
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder
 from groundup.store.folder import RunFolder, is_held
+from groundup.suites.base import open_suite
 from groundup.viewer import evidence
 from groundup.viewer.index import RunIndex, run_report
 
 TASKS_SHOWN = 200
 TESTS_SHOWN = 200
+LOST_SHOWN = 10
 _REFRESH_S = 2.0
 _COOKIE = "groundup-token"
 _HEADERS = {
@@ -93,7 +96,9 @@ class Viewer:
         self._templates = Environment(
             loader=PackageLoader("groundup.viewer"), autoescape=True, trim_blocks=True, lstrip_blocks=True
         )
-        self._templates.filters.update(share=share, percent=percent, printable=printable, part=_part, own=_own)
+        self._templates.filters.update(
+            share=share, percent=percent, printable=printable, part=_part, own=_own, size=_size_words
+        )
         self._templates.globals.update(between=between, version=__version__)
 
     def app(self, token: str | None = None, hosts: frozenset[str] | None = None) -> Starlette:
@@ -141,14 +146,11 @@ class Viewer:
         first = _number(request.query_params.get("first"))
         total = self.index.task_count(found.name, wanted, stage)
         tasks = self.index.tasks(found.name, wanted, stage, first, TASKS_SHOWN)
-        report = Report(groundup=__version__, runs=(found.report,))
-        plots = [plot for plot in plots_of(report) if plot.name == "scores"]
         return self._html(
             "run.html",
             run=found,
             report=found.report,
             figures=figures_view(found.report),
-            plots=plots,
             tasks=tasks,
             total=total,
             wanted=wanted,
@@ -168,41 +170,76 @@ class Viewer:
 
     def _attempt(self, request: Request) -> Response:
         run, task, number = (request.path_params[name] for name in ("run", "task", "number"))
-        row = next((one for one in self.index.attempts(run, task) if one.index == number), None)
+        rows = self.index.attempts(run, task)
+        row = next((one for one in rows if one.index == number), None)
         if row is None:
             return self.missing("There is no such attempt.")
         folder = RunFolder(self.settings.output / run)
         attempt = folder.attempt(AttemptKey(task=task, index=number))
         tab = request.query_params.get("tab", "why")
         parts = {
+            "instruction": self._instruction,
             "trajectory": _trajectory,
-            "files": _files,
+            "files": self._files,
             "tests": _tests,
             "logs": _logs,
         }
         values = parts.get(tab, _why)(attempt, request)
         before, after = self.index.neighbours(run, task)
+        others = self.index.elsewhere(run, task) if tab not in parts else []
+        better = max((one for one in others if not one.same), key=lambda one: one.mean, default=None)
         return self._html(
             "attempt.html",
             run=run,
             task=task,
             number=number,
+            attempts=len(rows),
             row=row,
             tab=tab if tab in parts else "why",
             before=before,
             after=after,
             here=request.url.path,
-            others=self.index.elsewhere(run, task) if tab not in parts else (),
+            others=others,
+            better=better if better and better.mean > (row.counted or 0.0) else None,
             live=row.standing in ("owed", "made") and is_held(folder.path),
             **values,
         )
+
+    def _instruction(self, attempt: AttemptFolder, request: Request) -> dict[str, Any]:
+        """Return what was asked, as this machine's data of the suite has it."""
+        run, task = request.path_params["run"], request.path_params["task"]
+        try:
+            suite = open_suite(RunFolder(self.settings.output / run).config().configuration.suite, self.settings)
+            asked = next((one.instruction for one in suite.tasks() if one.id == task), None)
+        except GroundupError as error:
+            return {"instruction": None, "lacking": str(error)}
+        return {"instruction": asked and evidence.plain(asked), "lacking": ""}
+
+    def _files(self, attempt: AttemptFolder, request: Request) -> dict[str, Any]:
+        """Return the submission's files and one of them, or what differs from the same attempt of another run."""
+        names, more = evidence.files(attempt)
+        against, path = (request.query_params.get(name, "") for name in ("against", "path"))
+        if against and self.index.run(against) is not None:
+            key = AttemptKey(task=request.path_params["task"], index=request.path_params["number"])
+            there = RunFolder(self.settings.output / against)
+            if not there.attempt(key).submission.is_dir():  # that run has fewer attempts at the task
+                key = key.model_copy(update={"index": 0})
+            changes, more = evidence.changes(there.attempt(key), attempt)
+            return {"against": against, "changes": changes, "more": more}
+        if not path and names:
+            path = next((one.path for one in names if one.path.lower().startswith("readme")), names[0].path)
+        piece = evidence.file_piece(attempt, path) if path else None
+        code = evidence.highlighted(path, piece.text) if piece and not piece.binary else None
+        shown = Markup(code) if code else None  # noqa: S704 - Pygments escapes what it colours
+        return {"tree": evidence.tree(names), "more": more, "path": path, "piece": piece, "code": shown}
 
     def _compare(self, request: Request) -> Response:
         names = request.query_params.getlist("run")
         known = {one.name for one in self.index.runs() if one.report}
         if len(names) < 2 or not set(names) <= known:
             return self.missing("Choose two runs or more on the first page.")
-        made = side_by_side([run_report(self.settings.output / name) for name in names])
+        power = min(_number(request.query_params.get("power")), 100)
+        made = side_by_side([run_report(self.settings.output / name) for name in names], power / 100 or None)
         plots = [plot for plot in plots_of(made) if plot.name != "tasks"]
         wanted, first = request.query_params.get("q", ""), _number(request.query_params.get("first"))
         grid, total = self.index.grid(names, wanted, first, TASKS_SHOWN)
@@ -211,6 +248,8 @@ class Viewer:
             names=names,
             made=made,
             plots=plots,
+            views=list(evidence_views(made)),
+            power=power,
             grid=grid,
             total=total,
             wanted=wanted,
@@ -260,22 +299,20 @@ def _size(path: Path) -> str:
 def _why(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
     tests = attempt.tests()
     lost = [test for test in tests if test.expected and test.outcome != "passed"]
-    return {"lost": lost[:10], "lost_total": len(lost), "logs": evidence.logs(attempt), "record": attempt.record()}
+    said = evidence.excerpts(attempt) if lost else {}
+    shown = [(test, said.get(_pytest_name(test.id))) for test in lost[:LOST_SHOWN]]
+    return {"lost": shown, "lost_total": len(lost), "passed": len(tests) - len(lost), "record": attempt.record()}
+
+
+def _pytest_name(test: str) -> str:
+    """Return what a log of pytest calls the test of this id."""
+    return test.partition("::")[2].replace("::", ".")
 
 
 def _trajectory(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
     kind = request.query_params.get("kind", "")
     page = evidence.steps(attempt, _number(request.query_params.get("first")), kind)
     return {"page": page, "kind": kind, "pages": evidence.pages(page.total, page.first, evidence.STEPS_SHOWN)}
-
-
-def _files(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
-    names, more = evidence.files(attempt)
-    path = request.query_params.get("path", "")
-    piece = evidence.file_piece(attempt, path) if path else None
-    code = evidence.highlighted(path, piece.text) if piece and not piece.binary else None
-    # Pygments escapes what it colours.
-    return {"names": names, "more": more, "path": path, "piece": piece, "code": Markup(code) if code else None}  # noqa: S704
 
 
 def _tests(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
@@ -286,9 +323,11 @@ def _tests(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
         test for test in tests if wanted.lower() in test.id.lower() and (not outcome or test.outcome == outcome)
     ]
     first = _number(request.query_params.get("first"))
+    found.sort(key=lambda test: (test.outcome == "passed", not test.expected))
     shown = found[first : first + TESTS_SHOWN]
+    said = evidence.excerpts(attempt) if any(test.outcome != "passed" for test in shown) else {}
     return {
-        "tests": shown,
+        "tests": [(test, said.get(_pytest_name(test.id))) for test in shown],
         "total": len(found),
         "outcomes": outcomes,
         "wanted": wanted,
@@ -319,6 +358,14 @@ def _own(svg: str) -> Markup:
     return Markup(svg)  # noqa: S704
 
 
+def _size_words(size: int) -> str:
+    """Return a number of bytes as people read it."""
+    for unit, bytes_of in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if size >= bytes_of:
+            return f"{size / bytes_of:.1f} {unit}"
+    return f"{size} B"
+
+
 def _part(text: str) -> str:
     """Quote a name as one part of a path."""
     return quote(text, safe="")
@@ -331,5 +378,5 @@ async def _static(request: Request) -> Response:
         return Response(status_code=404)
     content = (_STATIC / name).read_text(encoding="utf-8")
     if name == "viewer.css":
-        content += evidence.highlight_styles()
+        content = STYLE + content + evidence.highlight_styles()
     return Response(content, media_type=kinds[name])

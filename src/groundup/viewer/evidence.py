@@ -3,14 +3,16 @@
 Nothing follows a link, and nothing is read whole: steps are found by the places of their lines, logs by bytes.
 """
 
+import difflib
 import json
 import re
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, zip_longest
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from groundup.agents.trajectories import call_text, reply_of
+from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.store.attempts import AttemptFolder
 from groundup.trees.walking import open_regular
@@ -19,11 +21,32 @@ STEPS_SHOWN = 20
 STEP_CHARACTERS = 20_000
 LOG_BYTES = 64 * 1024
 FILE_BYTES = 256 * 1024
+FILE_LINE = 500
+"""Characters of a line of a change or an excerpt."""
 FILES_SHOWN = 2_000
 _DEPTH = 32
 _KIND = re.compile(rb'"kind"\s*:\s*"([a-z_]{1,40})"')
 _KIND_WITHIN = 200
 _TRY = re.compile(r"logs/try-(\d{1,6})/")
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))|\r(?=\n)")
+_UNSEEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
+_SECTION = re.compile(rb"^_{2,} (.{1,400}?) _{2,}$|^={3,} .{1,80} ={3,}$", re.MULTILINE)
+_OF_PYTEST = re.compile(rb"^ *File .*/(?:_pytest|pluggy)/")
+"""A frame of a trace that says nothing about the test; its code is on the next line."""
+_SECTION_LINES = 12
+_SECTIONS_WITHIN = 4 * 1024 * 1024
+_CHANGES_SHOWN = 40
+_CHANGED_LINES = 400
+_COMPARED_LINES = 3_000
+_COMPARED_BYTES = 32 * 1024 * 1024
+OF_REPLIES: Mapping[str, frozenset[str]] = {
+    "calls": frozenset({"call"}),
+    "reasoning": frozenset({"reasoning"}),
+    "usage": frozenset(),
+}
+"""What a page may show of the model's replies alone: some of their parts, for usage only the headings."""
 
 
 class Part(Record):
@@ -61,6 +84,31 @@ class FileName(Record):
     bytes: int
 
 
+class Node(Record):
+    """A folder or a file in a tree of files; `file` is None for a folder."""
+
+    name: str
+    file: FileName | None = None
+    below: tuple["Node", ...] = ()
+
+
+class Excerpt(Record):
+    """What a log says of one test: its last lines, and the byte where it begins."""
+
+    path: str
+    start: int
+    text: str
+
+
+class Change(Record):
+    """A file that differs between two submissions: what happened to it, and lines, each with its mark."""
+
+    path: str
+    what: str
+    lines: tuple[str, ...] = ()
+    more: int = 0
+
+
 class Piece(Record):
     """A piece of a file: its text, where it begins, and how long the whole is."""
 
@@ -77,14 +125,28 @@ def steps(attempt: AttemptFolder, first: int = 0, kind: str = "") -> StepPage:
         file = open_regular(attempt.trajectory_file)
     except OSError:
         return StepPage(steps=(), first=0, total=0, kinds=())
+    parts = OF_REPLIES.get(kind)
     with file:
-        places, kinds = _places(file, kind)
+        places, kinds = _places(file, kind if parts is None else "reply")
         first = max(0, min(first, max(len(places) - 1, 0)))
         shown = [
             _step(number, _line(file, start, length))
             for number, start, length in islice(places, first, first + STEPS_SHOWN)
         ]
-    return StepPage(steps=tuple(shown), first=first, total=len(places), kinds=tuple(sorted(kinds)))
+    if parts is not None:
+        kept = [step.model_copy(update={"parts": _only(step.parts, parts)}) for step in shown]
+        shown = [step for step in kept if step.parts or not parts]
+    names = sorted(kinds | (OF_REPLIES.keys() if "reply" in kinds else set()), key=_order)
+    return StepPage(steps=tuple(shown), first=first, total=len(places), kinds=tuple(names))
+
+
+def _order(kind: str) -> tuple[int, str]:
+    known = ("message", "reply", *OF_REPLIES, "result")
+    return (known.index(kind) if kind in known else len(known), kind)
+
+
+def _only(parts: Sequence[Part], kinds: frozenset[str]) -> tuple[Part, ...]:
+    return tuple(part for part in parts if part.kind in kinds)
 
 
 def _places(file: Any, kind: str) -> tuple[list[tuple[int, int, int]], set[str]]:
@@ -135,7 +197,12 @@ def _step(number: int, step: dict[str, Any]) -> TurnStep:
 
 def _part(kind: str, text: object) -> Part:
     words = "" if text is None else str(text)
-    return Part(kind=kind, text=words[:STEP_CHARACTERS], cut=max(0, len(words) - STEP_CHARACTERS))
+    return Part(kind=kind, text=plain(words[:STEP_CHARACTERS]), cut=max(0, len(words) - STEP_CHARACTERS))
+
+
+def plain(text: str) -> str:
+    """Return *text* without a terminal's colours; what cannot be seen or turns words around is written out."""
+    return _UNSEEN.sub(lambda found: printable(found[0]), _ANSI.sub("", text))
 
 
 def _fields(step: dict[str, Any]) -> str:
@@ -167,6 +234,78 @@ def _walk(folder: Path, below: PurePosixPath, depth: int) -> Iterator[FileName]:
             yield from _walk(entry, below / entry.name, depth + 1)
         elif entry.is_file():
             yield FileName(path=str(below / entry.name), bytes=entry.stat().st_size)
+
+
+def tree(names: Sequence[FileName]) -> tuple[Node, ...]:
+    """Return files as a tree, folders first."""
+    folders: dict[str, Any] = {}
+    for one in names:
+        *above, name = one.path.split("/")
+        here = folders
+        for part in above:
+            here = here.setdefault(part, {})
+        here[name] = one
+    return _nodes(folders)
+
+
+def _nodes(folders: dict[str, Any]) -> tuple[Node, ...]:
+    found = sorted(folders.items(), key=lambda item: (isinstance(item[1], FileName), item[0]))
+    return tuple(
+        Node(name=name, file=one) if isinstance(one, FileName) else Node(name=name, below=_nodes(one))
+        for name, one in found
+    )
+
+
+def changes(before: AttemptFolder, after: AttemptFolder) -> tuple[list[Change], bool]:
+    """Return the files in which the submission of *after* differs, and whether there are more than are shown.
+
+    Of files over `FILE_BYTES`, length and beginning are compared.
+    """
+    sizes = [{one.path: one.bytes for one in files(attempt)[0]} for attempt in (before, after)]
+    found: list[Change] = []
+    room = _COMPARED_BYTES
+    for path in sorted(sizes[0].keys() | sizes[1].keys()):
+        if len(found) == _CHANGES_SHOWN or room < 0:
+            return found, True
+        pieces = [
+            file_piece(attempt, path) if path in names else None
+            for attempt, names in zip((before, after), sizes, strict=True)
+        ]
+        room -= sum(piece.end for piece in pieces if piece)
+        if pieces[0] != pieces[1]:
+            found.append(_change(path, *pieces))
+    return found, False
+
+
+def _change(path: str, before: "Piece | None", after: "Piece | None") -> Change:
+    what = "added" if before is None else "removed" if after is None else "changed"
+    if any(piece is not None and piece.binary for piece in (before, after)):
+        return Change(path=path, what=f"{what}, no text")
+    old, new = (piece.text.splitlines() if piece else [] for piece in (before, after))
+    if old and new and len(old) + len(new) > _COMPARED_LINES:
+        return Change(path=path, what=f"{what}, too long to compare line by line")
+    lines = [line[:FILE_LINE] for line in difflib.unified_diff(old, new, lineterm="")][2:]
+    return Change(
+        path=path, what=what, lines=tuple(lines[:_CHANGED_LINES]), more=max(0, len(lines) - _CHANGED_LINES)
+    )
+
+
+def excerpts(attempt: AttemptFolder) -> dict[str, Excerpt]:
+    """Return what the logs of the try that counts say of tests, by the name that pytest gives each."""
+    found: dict[str, Excerpt] = {}
+    for name in logs(attempt):
+        if not name.path.startswith("logs/") or _TRY.match(name.path):
+            continue
+        data, _, _ = _read(attempt.logs, name.path.removeprefix("logs/"), 0, _SECTIONS_WITHIN) or (b"", 0, 0)
+        heads = list(_SECTION.finditer(data))
+        for head, after in zip_longest(heads, heads[1:]):
+            if head[1]:
+                body = data[head.end() : after.start() if after else None].strip(b"\n").split(b"\n")
+                inner = max((at for at, line in enumerate(body) if _OF_PYTEST.search(line)), default=-2) + 2
+                said = b"\n".join(line[:FILE_LINE] for line in body[inner:][-_SECTION_LINES:])
+                named = head[1].decode(errors="replace")
+                found.setdefault(named, Excerpt(path=name.path, start=head.start(), text=_text(said)))
+    return found
 
 
 def logs(attempt: AttemptFolder) -> list[FileName]:
@@ -205,6 +344,18 @@ def log_piece(attempt: AttemptFolder, path: str, start: int) -> Piece | None:
 
 
 def _piece(folder: Path, path: str, start: int, size: int) -> Piece | None:
+    if (read := _read(folder, path, start, size)) is None:
+        return None
+    data, start, total = read
+    return Piece(text=_text(data), start=start, end=start + len(data), total=total, binary=b"\0" in data[:8192])
+
+
+def _text(data: bytes) -> str:
+    return plain(data.decode("utf-8", errors="replace"))
+
+
+def _read(folder: Path, path: str, start: int, size: int) -> tuple[bytes, int, int] | None:
+    """Return a piece of a file, where it begins, and the file's length; None for what is no file in *folder*."""
     parts = PurePosixPath(path).parts
     if not parts or ".." in parts or path.startswith("/") or "\0" in path or len(path) > 4096:
         return None
@@ -221,14 +372,7 @@ def _piece(folder: Path, path: str, start: int, size: int) -> Piece | None:
         total = file.seek(0, 2)
         start = max(0, total + start if start < 0 else min(start, total))
         file.seek(start)
-        data = file.read(size)
-    return Piece(
-        text=data.decode("utf-8", errors="replace"),
-        start=start,
-        end=start + len(data),
-        total=total,
-        binary=b"\0" in data[:8192],
-    )
+        return file.read(size), start, total
 
 
 def highlighted(path: str, text: str) -> str | None:

@@ -48,6 +48,8 @@ class TaskRow(Record):
     attempts: int
     counted: float | None
     standings: tuple[str, ...]
+    why: str = ""
+    """Why an attempt lost points first, or has no score."""
 
 
 class Elsewhere(Record):
@@ -127,14 +129,16 @@ class RunIndex:
     ) -> list[TaskRow]:
         """Return the tasks whose name holds *wanted*, by name; with *stage*, those that lost points there."""
         query = (
-            "SELECT task, count(*), avg(counted), group_concat(DISTINCT standing) FROM attempts "
+            "SELECT task, count(*), avg(counted), group_concat(DISTINCT standing), "
+            "coalesce(max(json_extract(row, '$.reasons[0].stage') || ': ' || "
+            "json_extract(row, '$.reasons[0].message')), '') FROM attempts "
             "WHERE run = ? AND instr(lower(task), lower(?)) AND (? = '' OR stage = ?) "
             "GROUP BY task ORDER BY task LIMIT ? OFFSET ?"
         )
         values = (run, wanted, stage, stage, limit, offset)
         return [
-            TaskRow(task=task, attempts=count, counted=counted, standings=tuple(standings.split(",")))
-            for task, count, counted, standings in self._rows(query, values)
+            TaskRow(task=task, attempts=count, counted=counted, standings=tuple(standings.split(",")), why=why)
+            for task, count, counted, standings, why in self._rows(query, values)
         ]
 
     def task_count(self, run: str, wanted: str = "", stage: str = "") -> int:
@@ -219,7 +223,8 @@ def _collecting_nothing() -> Iterator[None]:
 def run_report(path: Path) -> RunReport:
     """Return the report on the run in the folder *path*. Raises `UsageError` for one that cannot be read."""
     folder = RunFolder(path)
-    return report_run(folder.config(), folder.latest(), (), folder.made())
+    config, lines = folder.config(), folder.latest()
+    return report_run(config, lines, (), folder.made(config, lines))
 
 
 def _stamp(path: Path) -> str:
@@ -256,4 +261,12 @@ def _attempt_rows(run: str, rows: Iterable[AttemptRow]) -> Iterator[tuple[object
     for row in rows:
         lost = row.counted not in (None, 1.0)
         stage = (row.reasons[0].stage.value if row.reasons else "unstated") if lost else None
-        yield run, row.task, row.index, row.standing, row.counted, stage, row.model_dump_json()
+        yield (
+            run,
+            row.task,
+            row.index,
+            row.standing,
+            row.counted,
+            stage,
+            row.model_dump_json(exclude_defaults=True),
+        )

@@ -191,11 +191,13 @@ def test_a_report_has_tables_of_its_own(groundup: Groundup) -> None:
         "By kind",
         "By number of dependencies",
         "By lines of source code",
+        "By tokens of source code",
         "DI-Bench: methods by language",
     ]
     assert {"all", "csharp", "csharp, large", "large", "regular"} < set(table(ended.document, "Dependencies"))
     assert set(table(ended.document, "By kind")) == {"runtime"}
     assert set(table(ended.document, "By number")) == {"1-5"}
+    assert set(table(ended.document, "By tokens")) == {"1-9999"}
     shown = groundup("report", run_of(ended.document)["run_id"])
     assert "By number of dependencies" in shown.out
     assert "methods by language" not in shown.out

@@ -91,9 +91,7 @@ def _patched(problem: InstanceProblem, patches: list[FilePatch], only: set[str] 
     )
 
 
-def answer(
-    problem: InstanceProblem, edited: Edited | None, lines: int | None = None
-) -> tuple[InstanceAnswer, dict[str, str]]:
+def answer(problem: InstanceProblem, edited: Edited | None) -> tuple[InstanceAnswer, dict[str, str]]:
     """Return what is compared, and why a file says nothing, by path. None: nothing could be taken in.
 
     What the masked build file still declares is given, so it counts neither way. Raises `TaskError`.
@@ -124,9 +122,7 @@ def answer(
             )
         )
     instance = problem.instance
-    found = InstanceAnswer(
-        id=problem.id, language=instance.language, subset=problem.subset, files=tuple(files), lines=lines
-    )
+    found = InstanceAnswer(id=problem.id, language=instance.language, subset=problem.subset, files=tuple(files))
     return found, broken
 
 

@@ -24,7 +24,7 @@ from groundup.suites.dibench.answers import Edited, answer, submitted
 from groundup.suites.dibench.dataset import Instance, InstanceProblem
 from groundup.suites.dibench.execution_files import executed_files, job_command
 from groundup.suites.dibench.metrics import InstanceScore, score_instance
-from groundup.suites.dibench.sizes import source_lines
+from groundup.suites.dibench.sizes import sized
 from groundup.suites.dibench.verdict_facts import Facts, facts_of, scores_of
 from groundup.trees.writer import copy_tree
 from groundup.workflows.workflow import WorkflowError
@@ -196,8 +196,7 @@ def _write_repository(problem: InstanceProblem, edited: Edited, tree: Path) -> t
 
 def _text_score(problem: InstanceProblem, edited: Edited) -> InstanceScore:
     found = answer(problem, edited)[0]
-    lines = source_lines(problem.folder(), problem.instance.language)
-    return score_instance(found.model_copy(update={"lines": lines}))
+    return score_instance(sized(found, problem))
 
 
 def _reason(failure: JobFailure, result: JobResult) -> Reason:

@@ -78,6 +78,7 @@ class InstanceAnswer(Record):
     subset: str
     files: tuple[FileAnswer, ...]
     lines: int | None = Field(default=None, ge=0, description="of source code in the repository")
+    tokens: int | None = Field(default=None, ge=0, description="of source code, estimated")
 
 
 class InstanceScore(Record):
@@ -88,6 +89,7 @@ class InstanceScore(Record):
     subset: str
     expected: int = Field(ge=0, description="declarations that should be there")
     lines: int | None = None
+    tokens: int | None = Field(default=None, ge=0, description="of source code, estimated")
     total: DependencyCounts
     kinds: dict[DependencyKind, DependencyCounts] = {}
 
@@ -136,6 +138,7 @@ def score_instance(answer: InstanceAnswer, kinds: Collection[DependencyKind] | N
             len({exact_key(item) for item in file.expected if item.kind in counted}) for file in answer.files
         ),
         lines=answer.lines,
+        tokens=answer.tokens,
         total=_compared(answer.files, counted),
         kinds={kind: _compared(answer.files, {kind}) for kind in sorted(counted)},
     )
@@ -155,7 +158,7 @@ def aggregate(comparisons: Iterable[DependencyCounts]) -> Aggregate:
 
 
 def band(value: int | None, edges: Sequence[int]) -> str:
-    """Return the name of the band of *value*: `1-5` for edges 1, 6, 11; for plots by dependencies or by lines."""
+    """Return the name of the band of *value*: `1-5` for edges 1, 6, 11; for plots by dependencies or by size."""
     if value is None:
         return "unknown"
     if value < edges[0]:

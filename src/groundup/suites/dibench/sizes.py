@@ -18,6 +18,7 @@ from groundup.sources.files import LARGEST, SUFFIXES
 from groundup.suites.base import Summary
 from groundup.suites.dibench.answers import answer
 from groundup.suites.dibench.dataset import InstanceProblem
+from groundup.suites.dibench.metrics import InstanceAnswer
 
 _PIECES = re.compile(rb"[A-Za-z\x80-\xff]{1,8}|[0-9]{1,3}|[^\sA-Za-z0-9\x80-\xff]")
 _TESTS: dict[Language, re.Pattern[bytes]] = {
@@ -48,9 +49,10 @@ def source_size(root: Path, language: Language) -> Size:
     return Size(files=files, lines=lines, tokens=tokens, tests=tests)
 
 
-def source_lines(root: Path, language: Language) -> int:
-    """Count only lines."""
-    return sum(_line_count(data) for data in _sources(root, language))
+def sized(found: InstanceAnswer, problem: InstanceProblem) -> InstanceAnswer:
+    """Return *found* with how much source code its repository holds."""
+    size = source_size(problem.folder(), problem.instance.language)
+    return found.model_copy(update={"lines": size.lines, "tokens": size.tokens})
 
 
 def _sources(root: Path, language: Language) -> Iterator[bytes]:

@@ -1,5 +1,6 @@
 """Tables over a run, textual and executed: by language, subset, kind, size and failure. Pure."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
@@ -16,20 +17,8 @@ from groundup.suites.dibench.verdict_facts import existence_of, fake_rate, insta
 
 DEPENDENCY_BANDS = (1, 6, 11, 21, 51)
 LINE_BANDS = (1, 1_000, 5_000, 20_000, 100_000)
+TOKEN_BANDS = (1, 10_000, 50_000, 200_000, 1_000_000)
 _COLUMNS = ("instances", "P", "R", "F1", "macro F1", "exact P", "exact R", "exact F1", "exact macro F1", "fake")
-_ORDER = (
-    "<1",
-    "1-5",
-    "6-10",
-    "11-20",
-    "21-50",
-    "1-999",
-    "1000-4999",
-    "5000-19999",
-    "20000-99999",
-    ">=",
-    "unknown",
-)
 
 
 class Row(Record):
@@ -124,6 +113,7 @@ def summaries(rows: Sequence[Row], notes: Sequence[str] = ()) -> list[Summary]:
         _table("Dependencies by language and subset", rows, groups, notes),
         _table("By number of dependencies", rows, lambda row: [band(row.score.expected, DEPENDENCY_BANDS)]),
         _table("By lines of source code", rows, lambda row: [band(row.score.lines, LINE_BANDS)]),
+        _table("By tokens of source code", rows, lambda row: [band(row.score.tokens, TOKEN_BANDS)]),
     ]
     by_kind = _kinds(rows)
     return [*found[:1], *([by_kind] if by_kind else []), *found[1:]]
@@ -203,13 +193,12 @@ def _percent(score: Score | None) -> str:
     return f"{score.value * 100:.1f}"
 
 
-def _position(name: str) -> tuple[int, str]:
-    """Sort bands by size; everything together comes first, other names by the alphabet."""
-    if name == "all":
-        return -1, name
-    return next(
-        (at for at, known in enumerate(_ORDER) if name == known or (known == ">=" and name.startswith(known))), 0
-    ), name
+def _position(name: str) -> tuple[int, int, str]:
+    """Sort bands by size, the unknown one last; everything together comes first, other names by the alphabet."""
+    found = re.match(r"(<|>=)?(\d+)", name)
+    if found is None:
+        return {"all": -1, "unknown": 2}.get(name, 1), 0, name
+    return 0, int(found[2]) - (found[1] == "<"), name
 
 
 def execution_tables(verdicts: Mapping[AttemptKey, Verdict | None]) -> Sequence[Summary]:

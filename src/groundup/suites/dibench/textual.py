@@ -36,7 +36,7 @@ from groundup.suites.dibench.published import (
     official_names,
 )
 from groundup.suites.dibench.registry_check import Checked, EditedRepository, Existence, check, tally
-from groundup.suites.dibench.sizes import source_lines
+from groundup.suites.dibench.sizes import sized, source_size
 from groundup.suites.dibench.verdict_facts import facts_of, scores_of
 
 _RESERVATION_MB = 128
@@ -82,8 +82,7 @@ class DIBenchStrictGrader(TextualGrader):
         with reading_submission("the submission"):
             edited = await asyncio.to_thread(submitted, problem, submission)
             found, broken = await asyncio.to_thread(answer, problem, edited)
-        lines = await asyncio.to_thread(source_lines, problem.folder(), problem.instance.language)
-        score = score_instance(found.model_copy(update={"lines": lines}))
+        score = score_instance(await asyncio.to_thread(sized, found, problem))
         compared = time.monotonic()
         async with self._names.asking() as asking:
             checked = await check(new_dependencies(found), EditedRepository(problem, edited.read), asking)
@@ -206,12 +205,14 @@ class DIBenchOfficialGrader(TextualGrader):
         problem = self._problems[task.id]
         total = comparison or DependencyCounts()
         names = total.name_only
+        size = source_size(problem.folder(), problem.instance.language)
         score = InstanceScore(
             id=problem.id,
             language=problem.instance.language,
             subset=problem.subset,
             expected=names.true_positives + names.false_negatives,
-            lines=source_lines(problem.folder(), problem.instance.language),
+            lines=size.lines,
+            tokens=size.tokens,
             total=total,
         )
         facts = facts_of(score, existence)

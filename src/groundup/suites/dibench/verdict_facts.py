@@ -20,6 +20,7 @@ def facts_of(score: InstanceScore, existence: Mapping[Existence, int] | None) ->
         "subset": score.subset,
         "expected": score.expected,
         "lines": score.lines,
+        "tokens": score.tokens,
         "exact": _written(score.total.exact),
         "name_only": _written(score.total.name_only),
     }
@@ -55,7 +56,6 @@ def fake_rate(existence: Mapping[Existence, int]) -> Score:
 def instance_score(name: str, verdict: Verdict) -> InstanceScore:
     """Return the counts that a verdict carries."""
     facts = verdict.facts
-    lines = facts.get("lines")
     kinds = {
         DependencyKind(key.removeprefix(_KIND)): str(value)
         for key, value in facts.items()
@@ -67,7 +67,8 @@ def instance_score(name: str, verdict: Verdict) -> InstanceScore:
             "language": facts["language"],
             "subset": facts["subset"],
             "expected": facts["expected"],
-            "lines": lines,
+            "lines": facts.get("lines"),
+            "tokens": facts.get("tokens"),
             "total": DependencyCounts(exact=_read(facts["exact"]), name_only=_read(facts["name_only"])),
             "kinds": {kind: _both(text) for kind, text in kinds.items()},
         }
