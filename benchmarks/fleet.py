@@ -1,13 +1,14 @@
 """What a fleet costs, and what it survives: `python benchmarks/fleet.py [--attempts 1000] [--kill-every 5]`.
 
 Runs the tests' toy suite, whose graders only write a file, here and then on a fleet of this machine with a node
-killed every so many seconds (0: none). Prints the processor time of driver, scheduler and nodes for each attempt,
-and checks that every attempt has one verdict. Starting nodes counts: about 3 s of processor time each.
+killed every so many seconds (0: none). Checks that each attempt has one verdict, and that both runs left the same
+files. Prints the processor time an attempt costs the driver, the scheduler and the nodes; that of starting nodes,
+measured on those of the beginning, stands apart. What a fleet adds to the run here is the cost of scheduling.
 """
 
 import argparse
+import json
 import os
-import resource
 import signal
 import sys
 import tempfile
@@ -29,15 +30,43 @@ def main() -> int:
     parser.add_argument("--kill-every", type=float, default=5.0)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
-        here = run(Path(name), given.attempts, None)
-        there = on_fleet(Path(name), given)
-    for label, (seconds, processor_s) in (("here", here), ("fleet", there)):
-        print(f"{label}: {seconds:.1f} s, processor time {processor_s * 1000 / given.attempts:.1f} ms an attempt")
-    return 0
+        seconds, here_s = run(Path(name), given.attempts, None)
+        print(f"here: {seconds:.1f} s, {here_s * 1000 / given.attempts:.1f} ms of processor time an attempt")
+        spent = on_fleet(Path(name), given)
+        same = left(Path(name) / "runs" / "here") == left(Path(name) / "runs" / "fleet")
+    each = {part: processor_s * 1000 / given.attempts for part, processor_s in spent.items()}
+    print(", ".join(f"{part} {cost:.1f}" for part, cost in each.items()), "ms of processor time an attempt")
+    added = sum(each.values()) - each["starting nodes"] - here_s * 1000 / given.attempts
+    print(
+        f"scheduling adds {added:.1f} ms an attempt; the files that both left are {'equal' if same else 'OTHERS'}"
+    )
+    return 0 if same else 1
 
 
-def on_fleet(folder: Path, given: argparse.Namespace) -> tuple[float, float]:
-    """Return seconds and processor seconds of the run, its driver's and the fleet's together."""
+def left(folder: Path) -> set[str]:
+    """Return the files of a run and, but for times, its verdicts."""
+    files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.name != ".lock"}
+    lines = [json.loads(line) for line in (folder / "verdicts.jsonl").read_text().splitlines()]
+    kept = ("attempt", "outcome", "submission", "verdict")
+    settled = [line for line in lines if line["verdict"]["status"] != "infrastructure"]
+    for line in settled:
+        line["verdict"].pop("timings_s")
+    return files | {json.dumps({name: line[name] for name in kept}, sort_keys=True) for line in settled}
+
+
+def processor_s(pid: int) -> tuple[float, float]:
+    """Return the processor seconds of a process, and of all that it started: those alive, and those gone."""
+    try:
+        values = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return 0.0, 0.0
+    own, gone = (sum(map(int, values[at : at + 2])) / os.sysconf("SC_CLK_TCK") for at in (11, 13))
+    return own, gone + sum(sum(processor_s(int(child))) for child in children)
+
+
+def on_fleet(folder: Path, given: argparse.Namespace) -> dict[str, float]:
+    """Return the processor seconds of each part."""
     from tests.fleet.fleets import RunningFleet, fleet_of
 
     over = threading.Event()
@@ -45,18 +74,27 @@ def on_fleet(folder: Path, given: argparse.Namespace) -> tuple[float, float]:
     def killing(fleet: RunningFleet) -> None:
         while given.kill_every and not over.wait(given.kill_every):
             alive = [pid for pid in fleet.nodes() if Path(f"/proc/{pid}").exists()]
-            os.kill(alive[0], signal.SIGKILL)
+            if alive:
+                os.kill(alive[0], signal.SIGKILL)
 
     arguments = ("--local", str(given.nodes), "--slots", str(given.slots))
     with fleet_of(*arguments, folder=folder / "fleet", nodes=given.nodes) as fleet:
         killer = threading.Thread(target=killing, args=(fleet,), daemon=True)
+        scheduler_s, nodes_s = processor_s(fleet.process.pid)
         killer.start()
         seconds, driver_s = run(folder, given.attempts, str(fleet.file))
         over.set()
         killer.join()
-        print(f"{len(fleet.nodes()) - given.nodes} nodes were killed and began again")
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return seconds, driver_s + ended.ru_utime + ended.ru_stime
+        scheduler_now_s, nodes_now_s = processor_s(fleet.process.pid)
+        again = len(fleet.nodes()) - given.nodes
+        print(f"fleet: {seconds:.1f} s, {again} nodes were killed and began again")
+    starting_s = again * nodes_s / given.nodes
+    return {
+        "driver": driver_s,
+        "scheduler": scheduler_now_s - scheduler_s,
+        "nodes": nodes_now_s - nodes_s - starting_s,
+        "starting nodes": starting_s + nodes_s,
+    }
 
 
 def run(folder: Path, attempts: int, workers: str | None) -> tuple[float, float]:

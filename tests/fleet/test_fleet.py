@@ -28,6 +28,7 @@ from groundup.store.records import Predictions
 from tests.fleet.fleets import RunningFleet, fleet_of
 from tests.runs.configurations import BUILDER, evaluation, oracle
 from tests.runs.conftest import predict, settings
+from tests.serving.house import Client, job_in, opened
 
 __all__ = ["predict", "settings"]
 Predict = Callable[[Mapping[str, str]], Predictions]
@@ -71,7 +72,10 @@ def test_a_run_on_a_fleet_leaves_the_folder_that_a_local_run_leaves(
     """Verdict lines, evidence and submissions, but for times."""
     configuration = oracle("tests.runs.toy:create")
     here = api.run(configuration, RunOptions(jobs=2, use_cache=False), settings, run_id="here")
-    there = api.run(configuration, on(fleet), settings, run_id="there")
+    seen: list[Event] = []
+    there = api.run(configuration, on(fleet), settings, run_id="there", progress=seen.append)
+    shown = [event.standing.fleet for event in seen if isinstance(event, AttemptEnded)]
+    assert {(one.nodes, one.slots) for one in shown if one} == {(2, 2)}
     assert (here.exit_code, there.exit_code) == (0, 0)
     assert untimed(here.folder) == untimed(there.folder)
     assert files(here.folder) == files(there.folder)
@@ -100,6 +104,21 @@ def test_a_large_submission_arrives(fleet: RunningFleet, settings: Settings, pre
     (Path(predictions.path) / "task-0000" / "blob").write_bytes(os.urandom(3_000_000))
     result = api.run(evaluation(predictions), on(fleet), settings, run_id="large")
     assert result.exit_code == 0
+
+
+async def test_a_server_has_its_episodes_graded_there(fleet: RunningFleet, tmp_path: Path) -> None:
+    """The reward is that of a node, and what fails there is named with it."""
+    async with opened(job_in(tmp_path, workers=str(fleet.file))) as house, Client(house.address) as client:
+        for behaviour in ("half", "infrastructure"):
+            sid = await client.create()
+            await client.bash(sid, f"behave {behaviour}")
+            await client.call(sid, "submit")
+            await client.post("/delete", sid=sid)
+    graded, failed = (line.verdict for line in house.lines())
+    assert graded
+    assert graded.reward == 0.5
+    assert failed
+    assert "(on the node " in failed.reasons[0].message
 
 
 def test_a_killed_node_loses_nothing_and_another_joins(

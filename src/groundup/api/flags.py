@@ -93,6 +93,12 @@ class GradingFlags(TypedDict, total=False):
     ]
 
 
+Workers = Annotated[
+    str | None,
+    FlagHelp("Grade on a fleet: its address, or its file (docs/fleet.md).", WORK, metavar="ADDRESS"),
+]
+
+
 class WorkFlags(TypedDict, total=False):
     """How a run is worked on. Changes no verdict."""
 
@@ -102,10 +108,7 @@ class WorkFlags(TypedDict, total=False):
     ]
     no_cache: Annotated[bool, FlagHelp("Grade everything: neither read nor write the verdict cache.", WORK)]
     keep: Annotated[bool, FlagHelp("Keep the graders' scratch folders.", WORK)]
-    workers: Annotated[
-        str | None,
-        FlagHelp("Grade on a fleet: its address, or its file (docs/fleet.md).", WORK, metavar="ADDRESS"),
-    ]
+    workers: Workers
     output: Annotated[
         AnyPath | None, FlagHelp("Folder that holds the runs (setting: output, default: runs).", WORK, "-o")
     ]
@@ -322,6 +325,7 @@ class ServeFlags(TypedDict, total=False):
         int | None,
         FlagHelp("Attempts graded at once (setting: jobs, default: number of processors).", WORK, "-j", least=1),
     ]
+    workers: Workers
     output: Annotated[
         AnyPath | None, FlagHelp("Folder that holds the runs (setting: output, default: runs).", WORK, "-o")
     ]

@@ -64,6 +64,7 @@ def serving(suite: str, *, settings: Settings | None = None, **flags: Unpack[Ser
         seed=given.get("seed"),
         tokens=_tokens(given),
         drain_s=given.get("drain", 60.0) or 0.0,
+        workers=given.get("workers"),
         resumed=(path / "config.json").exists(),
     )
 

@@ -71,6 +71,10 @@ def standing_words(now: Standing) -> str:
         parts.insert(1, f"{now.made} made")
     if now.failed:
         parts.append("failed: " + ", ".join(f"{kind} {count}" for kind, count in now.failed.items()))
+    if now.fleet:
+        there = now.fleet
+        parts.append(f"{there.nodes} nodes with {there.slots} slots, {there.waiting} waiting there")
+        parts += [f"{there.layers} layers from node to node"] if there.layers else []
     if now.left_s is not None and now.settled < now.total:
         parts.append(f"about {duration(now.left_s)} left")
     return ", ".join(parts)

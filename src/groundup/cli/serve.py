@@ -16,6 +16,7 @@ EXAMPLES: dict[str, Examples] = {
         ),
         ("For other machines, with a token", "groundup serve dibench --host 0.0.0.0 --token $TOKEN"),
         ("Several submits, each with a reward", "groundup serve nl2repobench --submits 3"),
+        ("Grade on other machines", "groundup serve nl2repobench --slots 64 --workers fleet.json"),
         ("Go on with the folder of an earlier server", "groundup serve nl2repobench --run-id monday"),
     ),
     "view": (

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from groundup.domain.version import __version__
 from groundup.episodes.attempt import Grading
 from groundup.episodes.records import EpisodeSpec
 from groundup.fleet import node
-from groundup.fleet.addresses import FleetAddress, distributed, security
+from groundup.fleet.addresses import FleetAddress, distributed, read_address, security
 from groundup.fleet.orders import Order, graded_by, pack_tree, read_answer
 from groundup.grading.deciding import code_digest
 from groundup.store.verdict_cache import VerdictCache
@@ -71,7 +71,8 @@ class Fleet:
         """By task: its layers, and the digest of what the node that first used each found in it."""
         self._holders: dict[str, Counter[str]] = {}
         """By task: the nodes that have its layers, and how much each has of it to do now."""
-        self._inside = 0
+        self.sent = 0
+        """How many attempts nodes have to do now."""
         self._changed = asyncio.Event()
         self._lost = asyncio.Event()
 
@@ -125,14 +126,14 @@ class Fleet:
     @asynccontextmanager
     async def admitted(self, reservation_mb: int) -> AsyncIterator[None]:
         """Wait until a node may have room for one more attempt, then hold that. Dask counts the memory itself."""
-        while self._inside >= self._size.room and not self._lost.is_set():
+        while self.sent >= self._size.room and not self._lost.is_set():
             self._changed.clear()
             await self._changed.wait()
-        self._inside += 1
+        self.sent += 1
         try:
             yield
         finally:
-            self._inside -= 1
+            self.sent -= 1
             self._changed.set()
 
     async def answer(self, order: Order, archive: bytes, reservation_mb: int) -> tuple[Graded, bool]:
@@ -241,6 +242,24 @@ async def connected(address: FleetAddress, warn: Callable[[str], None]) -> Async
                 await watching
     finally:
         await client.close()
+
+
+@asynccontextmanager
+async def fleet_at(workers: str | None, warn: Callable[[str], None]) -> AsyncIterator[Fleet | None]:
+    """Yield the fleet whose address or address file *workers* is; None where there is none to be used."""
+    if workers is None:
+        yield None
+        return
+    async with connected(read_address(workers), warn) as fleet:
+        yield fleet
+
+
+def graded_on(fleet: Fleet | None, grading: Grading, spec: EpisodeSpec, sandbox: str, builder: str) -> Grading:
+    """Return *grading* as the nodes of *fleet* do it, with these tools; itself where there is no fleet."""
+    if fleet is None:
+        return grading
+    common = {one.name: getattr(grading, one.name) for one in fields(Grading)}
+    return RemoteGrading(**common, fleet=fleet, spec=spec, sandbox=sandbox, builder=builder)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,7 @@ import asyncio
 import importlib.metadata
 import os
 import platform
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,8 +12,7 @@ from pathlib import Path
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.episodes.equipment import Equipment, equipment
-from groundup.fleet.addresses import read_address
-from groundup.fleet.driver import Fleet, connected
+from groundup.fleet.driver import Fleet, fleet_at
 from groundup.models.protocol import BudgetSpentError, UnusableModelError
 from groundup.runs.exporting import write_report
 from groundup.runs.generation import Generation, generation, paid_so_far
@@ -24,6 +22,7 @@ from groundup.runs.progress import (
     AttemptBegan,
     AttemptEnded,
     AttemptMade,
+    FleetStanding,
     Progress,
     RunBegan,
     RunEnded,
@@ -70,11 +69,11 @@ async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, boo
     async with (
         equipment(job.plan.configuration.sandbox, job.settings) as tools,
         generation(job.plan.source, job.options, job.settings, lambda: _paid_usd(job)) as made_by,
-        _fleet(job) as fleet,
+        fleet_at(job.options.workers, lambda message: job.progress(Warned(message=message))) as fleet,
     ):
         with open_writer(job.plan, job.path, tools, resumed=job.resumed) as writer:
             start = writer.began(started(job.options.model_dump(), tools))
-            tally = Tally(len(job.plan.planned))
+            tally = Tally(len(job.plan.planned), lambda: _standing(fleet))
             owed = _Owed(job, writer, (tools, made_by, fleet), tally, start)
             job.progress(
                 RunBegan(run_id=writer.config.run_id, folder=str(writer.folder.path), standing=tally.standing())
@@ -91,14 +90,12 @@ async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, boo
             return tally.standing(), interrupted()
 
 
-@asynccontextmanager
-async def _fleet(job: RunJob) -> AsyncIterator[Fleet | None]:
-    if job.options.workers is None:
-        yield None
-        return
-    address = read_address(job.options.workers)
-    async with connected(address, lambda message: job.progress(Warned(message=message))) as fleet:
-        yield fleet
+def _standing(fleet: Fleet | None) -> FleetStanding | None:
+    if fleet is None:
+        return None
+    slots = sum(fleet.size.slots.values())
+    waiting = max(0, fleet.sent - slots)
+    return FleetStanding(nodes=len(fleet.size.slots), slots=slots, waiting=waiting, layers=fleet.fetched)
 
 
 def _paid_usd(job: RunJob) -> float:

@@ -12,6 +12,15 @@ from groundup.domain.verdicts import Status, Verdict
 from groundup.store.records import VerdictLine
 
 
+class FleetStanding(Record):
+    """The nodes that grade for a run, at this moment."""
+
+    nodes: int
+    slots: int
+    waiting: int = Field(description="attempts that were sent and wait for a slot")
+    layers: int = Field(description="that nodes took from one another so far")
+
+
 class Standing(Record):
     """How far a run is. Earlier starts' attempts count."""
 
@@ -30,6 +39,7 @@ class Standing(Record):
         default={}, description="attempts that lost points, by the stage they name first"
     )
     left_s: float | None = Field(default=None, description="estimate of the time left; None: too early to say")
+    fleet: FleetStanding | None = Field(default=None, description="None: graded here")
 
 
 class RunBegan(Record):
@@ -88,8 +98,9 @@ def silent(event: Event) -> None:
 class Tally:
     """Follows verdict lines; keeps one word per attempt, however long the lines were."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, fleet: Callable[[], FleetStanding | None] = lambda: None) -> None:
         self._total = total
+        self._fleet = fleet
         self._kinds: dict[AttemptKey, str] = {}
         self._failed: dict[AttemptKey, str] = {}
         self._cached: set[AttemptKey] = set()
@@ -143,6 +154,7 @@ class Tally:
             made=self._made,
             failed=dict(sorted(Counter(self._failed.values()).items())),
             left_s=left_s,
+            fleet=self._fleet(),
         )
 
     def _count(self, line: VerdictLine) -> None:

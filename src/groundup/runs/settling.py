@@ -13,7 +13,7 @@ from groundup.episodes.attempt import AttemptTry, Grading, Phase, SubmissionMake
 from groundup.episodes.episode import Playing
 from groundup.episodes.equipment import Equipment
 from groundup.episodes.records import EpisodeResult
-from groundup.fleet.driver import Fleet, RemoteGrading
+from groundup.fleet.driver import Fleet, graded_on
 from groundup.runs.generation import Generation
 from groundup.runs.plan import RunOptions, RunPlan
 from groundup.runs.scheduler import Stages
@@ -112,20 +112,9 @@ class RunContext:
         )
 
     def _grading(self, key: AttemptKey) -> Grading:
-        plan, tools, timeout_s = self.plan, self.equipment, self.plan.configuration.timeout_s
-        if self.fleet is None:
-            return Grading(plan.suite, plan.tasks[key.task], plan.grader, tools, timeout_s)
-        return RemoteGrading(
-            plan.suite,
-            plan.tasks[key.task],
-            plan.grader,
-            tools,
-            timeout_s,
-            fleet=self.fleet,
-            spec=plan.episode(key),
-            sandbox=plan.configuration.sandbox,
-            builder=self.builder,
-        )
+        plan = self.plan
+        here = Grading(plan.suite, plan.tasks[key.task], plan.grader, self.equipment, plan.configuration.timeout_s)
+        return graded_on(self.fleet, here, plan.episode(key), plan.configuration.sandbox, self.builder)
 
     def _maker(self, key: AttemptKey, grading: Grading) -> SubmissionMaker:
         generation, stages = self.generation, self.stages

@@ -20,8 +20,11 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from groundup.domain.errors import GroundupError
+from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
+from groundup.episodes.attempt import Room as GradingRoom
 from groundup.episodes.equipment import Equipment, equipment
+from groundup.fleet.driver import Fleet, fleet_at
 from groundup.runs.execution import open_writer, started
 from groundup.runs.exporting import write_report
 from groundup.runs.plan import RunPlan
@@ -58,6 +61,8 @@ class ServeJob:
     tokens: tuple[str, ...] = ()
     drain_s: float = 60.0
     """How long open episodes may go on when the server is stopped."""
+    workers: str | None = None
+    """Address of a fleet that grades, or the file that has it."""
     resumed: bool = False
     log: Log = field(default_factory=Log)
 
@@ -110,11 +115,14 @@ def _who(session: Session) -> dict[str, str | None]:
 async def service(job: ServeJob) -> AsyncIterator[ServedTasks]:
     """Open equipment and run folder, and yield what protocols need; afterwards all sessions are ended."""
     plan = job.plan
-    async with equipment(plan.configuration.sandbox, job.settings) as tools:
+    async with (
+        equipment(plan.configuration.sandbox, job.settings) as tools,
+        fleet_at(job.workers, lambda message: job.log.event("fleet", message=message)) as fleet,
+    ):
         with open_writer(plan, job.path, tools, resumed=job.resumed) as writer:
             start = writer.began(started(job.room.model_dump(), tools))
             try:
-                async with _open(job, tools, writer, start) as opened:
+                async with _open(job, (tools, fleet), writer, start) as opened:
                     yield opened
             finally:
                 writer.ended(start, datetime.now(UTC), tools.identity())
@@ -122,17 +130,25 @@ async def service(job: ServeJob) -> AsyncIterator[ServedTasks]:
 
 
 @asynccontextmanager
-async def _open(job: ServeJob, tools: Equipment, writer: RunWriter, start: int) -> AsyncIterator[ServedTasks]:
-    settings, metrics = job.settings, Metrics()
-    gradings = WorkStage(settings.jobs, int(machine_memory_mb() * settings.memory_share))
+async def _open(
+    job: ServeJob, means: tuple[Equipment, Fleet | None], writer: RunWriter, start: int
+) -> AsyncIterator[ServedTasks]:
+    (tools, fleet), settings, metrics = means, job.settings, Metrics()
+    here = WorkStage(settings.jobs, int(machine_memory_mb() * settings.memory_share))
     grader = job.plan.grader
+
+    def room(task: Task) -> GradingRoom:
+        return lambda: (fleet.admitted if fleet else here.entered)(grader.reservation_mb(task))
+
     stage = EpisodeStage(
         plan=job.plan,
         writer=writer,
         equipment=tools,
         start=start,
         prompt=lambda episode: prompt_of(episode.task, job.rules, episode.tools),
-        room=lambda task: lambda: gradings.entered(grader.reservation_mb(task)),
+        room=room,
+        fleet=fleet,
+        builder=settings.builder,
     )
     sessions = Sessions(job.room, job.rules, Episodes(stage).opened, Watching(metrics, job.log))
     metrics.gauge("slots", lambda: job.room.slots)

@@ -21,6 +21,7 @@ from groundup.episodes.attempt import Grading, Phase, Room
 from groundup.episodes.driving import DrivenEpisode, open_episode
 from groundup.episodes.equipment import Equipment
 from groundup.episodes.records import EpisodeResult
+from groundup.fleet.driver import Fleet, graded_on
 from groundup.runs.plan import RunPlan
 from groundup.store.folder import RunWriter
 from groundup.store.records import VerdictLine
@@ -45,10 +46,16 @@ class EpisodeStage:
     room: Callable[[Task], Room] = lambda task: nullcontext
     """Where gradings wait for their turn."""
 
-    def grading(self, task: Task) -> Grading:
-        """Return how submissions of *task* are graded."""
-        timeout_s = self.plan.configuration.timeout_s
-        return Grading(self.plan.suite, task, self.plan.grader, self.equipment, timeout_s, self.room(task))
+    fleet: Fleet | None = None
+    """Where submissions are graded; None: here."""
+    builder: str = ""
+    """What builds environments on the fleet's nodes."""
+
+    def grading(self, key: AttemptKey) -> Grading:
+        """Return how submissions of an attempt are graded."""
+        plan, task, how = self.plan, self.plan.tasks[key.task], self.plan.configuration
+        here = Grading(plan.suite, task, plan.grader, self.equipment, how.timeout_s, self.room(task))
+        return graded_on(self.fleet, here, plan.episode(key), how.sandbox, self.builder)
 
 
 class Episodes:
@@ -76,7 +83,7 @@ class Episodes:
         scratch = stage.writer.folder.scratch
         scratch.mkdir(exist_ok=True)
         try:
-            async with open_episode(stage.plan.episode(key), stage.grading(task), scratch, sink) as episode:
+            async with open_episode(stage.plan.episode(key), stage.grading(key), scratch, sink) as episode:
                 prompt = stage.prompt(episode)
                 episode.note("message", role="user", content=prompt)
                 yield OpenedEpisode(episode, record, prompt)
@@ -105,8 +112,7 @@ class EpisodeRecord:
 
     def unrewarded(self, why: str, error: InfrastructureError | None = None) -> EpisodeResult:
         """Return the result of one that ended without a reward, and not by its client's wish."""
-        task = self.stage.plan.tasks[self.key.task]
-        graded, _ = self.stage.grading(task).failed(error or InfrastructureError(why), Phase.MAKING)
+        graded, _ = self.stage.grading(self.key).failed(error or InfrastructureError(why), Phase.MAKING)
         return EpisodeResult(outcome=Outcome.INFRASTRUCTURE, graded=graded)
 
     def write(self, result: EpisodeResult) -> None:
