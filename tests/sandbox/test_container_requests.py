@@ -32,7 +32,7 @@ class FakeClient:
 
     def info(self) -> dict[str, Any]:
         """Be rootless."""
-        return {"SecurityOptions": ["name=rootless"]}
+        return {"SecurityOptions": ["name=rootless"], "CgroupVersion": "2"}
 
     def inspect_image(self, name: str) -> dict[str, Any]:
         """Have what was pulled."""
@@ -78,8 +78,16 @@ async def test_a_pull_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_rootless_engine_is_known(told: dict[str, Any], rootless: bool) -> None:
     """Docker and Podman say it in different places; whose files a guest's are depends on it."""
     client = FakeClient([])
-    client.info = lambda: told  # type: ignore[method-assign]
+    client.info = lambda: {**told, "CgroupVersion": "2"}  # type: ignore[method-assign]
     assert Engine(DOCKER, "unix:///x", client).is_rootless is rootless
+
+
+def test_an_engine_that_cannot_limit_is_refused() -> None:
+    """A fork bomb in a container of a rootless engine held this machine for minutes before."""
+    client = FakeClient([])
+    client.info = lambda: {"Rootless": True, "CgroupVersion": "1"}  # type: ignore[method-assign]
+    with pytest.raises(NoSandboxesError, match="limits neither memory nor processes; use `--sandbox bubblewrap`"):
+        Engine(DOCKER, "unix:///x", client)
 
 
 async def test_images_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:

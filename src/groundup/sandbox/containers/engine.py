@@ -86,6 +86,11 @@ class Engine:
         told = client.info()
         options = told.get("SecurityOptions") or []  # Docker says it there, Podman beside it
         self.is_rootless = bool(told.get("Rootless")) or any("rootless" in option for option in options)
+        if self.is_rootless and str(told.get("CgroupVersion")) != "2":
+            raise NoSandboxesError(
+                f"{kind.title} at {address} is rootless, and with control groups of version 1, as here, "
+                "it limits neither memory nor processes; use `--sandbox bubblewrap`, or an engine of root"
+            )
 
     @classmethod
     def reach(cls, kind: EngineKind) -> "Engine":
