@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from httpx import AsyncClient
 from starlette.testclient import TestClient
 
 from groundup.api.reports import compare, report
@@ -22,6 +23,7 @@ from groundup.viewer import evidence
 from groundup.viewer.app import Viewer
 from groundup.viewer.index import NAME, RunIndex
 from tests.reports.made import Word, run_of
+from tests.serving.house import Client, job_in, opened
 from tests.viewer.made import BASE, EVIL, OTHER, fill, served, write_run
 
 OFFICIAL = GraderIdentity(name="official", version="1", data_version="d1", environment="image")
@@ -148,6 +150,27 @@ def test_a_page_follows_the_trajectory_of_an_attempt_at_work(runs: Path) -> None
     size = (runs / "live" / "attempts" / "one" / "0" / "trajectory.jsonl").stat().st_size
     assert json.loads(events.split("data: ")[1].split("\n")[0]) == {"bytes": size}
     viewer.index.close()
+
+
+async def test_pages_follow_episodes_of_a_server(tmp_path: Path) -> None:
+    """An episode is there once it began, also a second one at its task; what it does comes as an event."""
+    async with opened(job_in(tmp_path)) as house, Client(house.address) as player, AsyncClient() as reader:
+        with served(tmp_path / "runs") as place:
+            run = f"{place}/run/served"
+            sid = await player.create()
+            assert "task-0000" in (await reader.get(run)).text
+            await player.create()
+            page = (await reader.get(f"{run}/attempt/task-0000/1")).text
+            assert 'data-events="/run/served/events?task=task-0000&amp;number=1"' in page
+            async with reader.stream("GET", f"{run}/events?task=task-0000&number=0", timeout=None) as events:
+                async for line in events.aiter_lines():
+                    if line == "event: same":
+                        await player.bash(sid, "behave half")
+                    if line == "event: changed":
+                        break
+            assert "behave half" in (await reader.get(f"{run}/attempt/task-0000/0?tab=trajectory")).text
+            assert (await player.call(sid, "submit"))["output"]["reward"] == 0.5
+            assert "50.0 % (1/2)" in (await reader.get(f"{run}/attempt/task-0000/0")).text
 
 
 def test_a_trajectory_has_pages_and_kinds(client: TestClient) -> None:

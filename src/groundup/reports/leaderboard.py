@@ -46,9 +46,14 @@ for(const choice of choices){if(asked.has(choice.name))choice.value=asked.get(ch
 if(location.hash)show();
 """
 _MORE_STYLE = (
-    "select{font:inherit;margin:0 12px 8px 4px}dl{margin:4px 0}dt{font-weight:600}dd{margin:0 0 4px 16px}"
+    "body{max-width:1360px}table{width:100%}label{white-space:nowrap}select{margin:8px 12px 8px 4px}"
+    "dl{margin:4px 0}dt{font-weight:600}dd{margin:0 0 4px 16px}td:nth-child(3){font-weight:600}"
+    "td:nth-child(7){min-width:15em}"
 )
-_COLUMNS = ("rank", "95 % interval", "run", "agent", "model", "suite", "score", "cost", "disclosed", "evidence")
+_COLUMNS = (
+    *("rank", "95 % interval", "run", "agent", "model", "suite, grader", "score", "cost"),
+    *("disclosed", "evidence"),
+)
 
 
 def board(entries: Sequence[Entry]) -> str:
@@ -124,11 +129,14 @@ def _row(entry: Entry, rank: Rank | None) -> str:
         run.run_id,
         run.subject.agent,
         run.subject.model or "-",
-        f"{run.suite} {run.suite_version}",
+        f"{run.suite} {run.suite_version}, {_grader(entry)}",
         share(figure.score) + between(figure.interval),
         "-" if cost is None else f"${cost:.2f}",
     )
-    shown = "".join(f"<td>{_safe(cell)}</td>" for cell in cells)
+    value = figure.score.value
+    bar = "" if value is None else f'<meter min="0" max="1" value="{value:.4f}" aria-label="score"></meter> '
+    named = zip(_COLUMNS, cells, strict=False)
+    shown = "".join(f"<td>{bar if name == 'score' else ''}{_safe(cell)}</td>" for name, cell in named)
     link = f'<a href="{_safe(entry.evidence)}">bundle</a><br><code>{_safe(entry.digest[:12])}</code>'
     return f"<tr {data}>{shown}<td>{_disclosed(entry)}</td><td>{link}</td></tr>"
 
@@ -137,7 +145,7 @@ def _interval(rank: Rank | None) -> str:
     if rank is None:
         return ""
     words = str(rank.low) if rank.low == rank.high else f"{rank.low} to {rank.high}"
-    return f"{words}: too few tasks ({rank.tasks})" if rank.tasks < SURE_FROM else words
+    return f"too few tasks ({rank.tasks})" if rank.tasks < SURE_FROM else words
 
 
 def _disclosed(entry: Entry) -> str:
@@ -155,7 +163,7 @@ def _disclosed(entry: Entry) -> str:
         "notes": entry.notes,
     }
     lines = "".join(f"<dt>{name}</dt><dd>{_safe(text)}</dd>" for name, text in blocks.items() if text)
-    return f"<details><summary>shown</summary><dl>{lines}</dl></details>"
+    return f"<details><summary>more</summary><dl>{lines}</dl></details>"
 
 
 def _safe(text: str) -> str:

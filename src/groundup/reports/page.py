@@ -41,6 +41,9 @@ th[aria-sort=ascending] button::after{content:" \\2191"}th[aria-sort=descending]
 input,select{font:inherit;color:inherit;background:var(--raised);border:1px solid var(--line);border-radius:6px;
 padding:4px 10px}
 :is(a,button,input,select,summary,pre,figure,.wide):focus-visible{outline:2px solid var(--link);outline-offset:2px}
+meter{width:84px;height:9px;vertical-align:middle;margin-right:6px;appearance:none;background:var(--line);border:0;
+border-radius:5px;overflow:hidden}meter::-webkit-meter-bar{background:var(--line);border:0;border-radius:5px;height:9px}
+meter::-webkit-meter-optimum-value{background:var(--mark);border-radius:5px}meter::-moz-meter-bar{background:var(--mark)}
 @media (max-width:700px){body{padding:14px}td,th{padding-right:14px}}
 @media print{body{max-width:none}input,label{display:none}h2,figure,tr{break-inside:avoid}}
 """

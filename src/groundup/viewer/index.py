@@ -5,6 +5,7 @@ Pages ask it for rows; what they show of one attempt is read from the run's fold
 
 import gc
 import json
+import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -228,7 +229,7 @@ def run_report(path: Path) -> RunReport:
 
 
 def _stamp(path: Path) -> str:
-    """Return what changes whenever a run's files do; `attempts` does when an episode at another task begins."""
+    """Return what changes whenever a run's files do, for a run at work also whenever an episode begins."""
     found = []
     for name in ("config.json", "verdicts.jsonl", "attempts"):
         try:
@@ -236,6 +237,12 @@ def _stamp(path: Path) -> str:
             found.append([status.st_mtime_ns, status.st_size])
         except OSError:
             found.append([0, 0])
+    if is_held(path):
+        with (
+            suppress(OSError),
+            os.scandir(path / "attempts") as tasks,
+        ):  # one at a known task changes its folder alone
+            found.append([max((task.stat().st_mtime_ns for task in tasks), default=0)])
     return json.dumps(found)
 
 
