@@ -63,6 +63,7 @@ async def lock_requirements(
     argv += ["--exclude-newer", cutoff_instant(exclude_newer).isoformat()] if exclude_newer else []
     argv += [] if run_setup_code else ["--no-build"]
     argv += ["--no-deps"] if complete else []
+    # An override whose marker never holds takes a name out of the resolution, whatever needs it.
     never = "".join(f"{name} ; python_version < '0'\n" for name in without)
     argv += ["--overrides", "overrides.txt"] if never else []
     configuration = await pypi_settings(environment())

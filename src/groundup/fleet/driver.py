@@ -193,9 +193,11 @@ class Fleet:
         return InfrastructureError(f"the fleet at {self._address} has been silent for {_SILENT_S:.0f} s")
 
     def _limits(self, reservation_mb: int, near: list[str]) -> dict[str, Any]:
+        # Dask must not hand out an earlier answer to an equal order, and tries again are the run's to count.
         limits: dict[str, Any] = {"pure": False, "retries": 0}
         if self._size.bounded:
             largest = max(self._size.memory_mb.values(), default=0)
+            # Asked for more than any node has, Dask would wait for ever.
             limits["resources"] = {SLOT: 1, **({MEMORY: min(reservation_mb, largest)} if largest else {})}
         if self._refusing:
             limits["workers"] = sorted(self._size.slots)

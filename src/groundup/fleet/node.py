@@ -103,6 +103,7 @@ class _Node:
             settings = self._settings.model_copy(update={"builder": builder})
             self._equipment[key] = asyncio.ensure_future(self._open(sandbox, settings))
         try:
+            # An attempt that is cancelled must not end the opening on which others wait.
             return await asyncio.shield(self._equipment[key])
         except (GroundupError, OSError):
             self._equipment.pop(key, None)
@@ -153,6 +154,7 @@ def _node() -> _Node:
     return _Node()
 
 
+# Dask calls from several threads at once; one process is one node.
 _OPENING = threading.Lock()
 
 

@@ -222,6 +222,7 @@ class ModelGateway:
             return _json(error.status, form.error(error.status, str(error)))
 
     async def _stream(self, form: _Form, asked: Asked) -> Response:
+        # A stream has sent its status with the first byte, so early errors are awaited before it begins.
         reply = asyncio.ensure_future(self._complete(form, asked.request))
         try:
             await asyncio.wait({reply}, timeout=_GRACE_S)

@@ -82,6 +82,7 @@ def walk(layout: PythonLayout, imports: Mapping[str, list[Import]]) -> Reached:
         for name, path in layout.modules.items()
     }
     known = Reached(reach, depth)
+    # The surest first: a module keeps the highest reach that it gets.
     _spread(known, Reach.ROOT, _roots(layout), edges)
     _spread(known, Reach.ENTRY, _with_parents(_entries(layout), layout), edges)
     hard = [name for name in layout.modules if reach[name] > Reach.NEVER]

@@ -211,6 +211,7 @@ def _extract_tar(archive: IO[bytes], writer: TreeWriter, strip: int, room: Path)
         with tarfile.TarFile(fileobj=guarded, encoding="utf-8", errors="surrogateescape") as tar:
             for member in tar:
                 _take_tar_member(tar, member, writer, strip)
+            # tarfile takes a damaged header for the end of the archive. After the true end there are only zeros.
             plain.seek(tar.offset)
             if plain.read(tarfile.BLOCKSIZE).strip(b"\0"):
                 raise SubmissionError("the archive is damaged in its middle; pack it again")
@@ -315,6 +316,7 @@ def _zip_name(member: zipfile.ZipInfo) -> str:
 
 def refuse_huge_directory(archive: IO[bytes], size: int) -> None:
     """zipfile reads the whole directory of a zip into memory: look at its stated length first."""
+    # The record at the end has 22 bytes and a comment of at most 65,535.
     archive.seek(max(0, size - 65_557))
     tail = archive.read()
     at = tail.rfind(b"PK\x05\x06")

@@ -225,6 +225,8 @@ class TreeWriter:
         descriptor = os.open(".", FOLDER, dir_fd=self._root)
         try:
             for part in parts:
+                # One component at a time, none followed if it is a link: so no path leads outside, whatever lies
+                # there by now.
                 below = _enter(part, descriptor, make=make)
                 os.close(descriptor)
                 descriptor = below

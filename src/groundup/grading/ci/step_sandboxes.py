@@ -72,6 +72,7 @@ async def step_python(asked: str, minors: Sequence[str], builder: EnvironmentBui
     folder = f"{_TOOL_CACHE}/{found.python_version}/x64"
     copy = scratch / f"python-{found.python_version}"
     variables = {name: value.replace(PYTHON_TARGET, folder) for name, value in found.environment.items()}
+    # Debian's interpreters have no site-packages of their own that a step could install into.
     if _has_own_packages(found):
         mounts = _Installation(found, folder, copy).mounts()
     else:

@@ -104,6 +104,8 @@ def paired(text: bytes) -> Pair:
         if number >= _MOST_CANARIES or _annotations(honest) & _TESTS != {"Test"}:
             continue
         name = _new_name(words, taken)
+        # Each suite gets the other one's test as its canary, under the same name: so neither names nor texts show
+        # which suite it is, and both canaries fail before they do anything.
         edits[0].append((honest.end_byte, honest.end_byte, _copy(twin, false, name, fails=True)))
         edits[1].append((false.end_byte, false.end_byte, _copy(true, honest, name, fails=False)))
         canaries.append(f"{package}{_class(honest)}#{name}")
@@ -140,6 +142,7 @@ def _ended(method: Node, *, fails: bool) -> Iterator[_Edit]:
 
 def _failing(*, fails: bool) -> bytes:
     """Return a statement that fails, or looks the same and does not for some decades."""
+    # Decided by the clock, so that the compiler takes what follows for reachable, and both kinds have one form.
     moment = _PAST + secrets.randbelow(_PAST) if fails else _FUTURE + secrets.randbelow(_FUTURE)
     return b' if (java.lang.System.currentTimeMillis() > %dL) throw new java.lang.AssertionError("no"); ' % moment
 

@@ -119,6 +119,7 @@ async def _run(
     report, result = await runs.once(compiled.prepared.tests, allowed_s)
     twin: JavaReport | None = None
     log = result.stdout + result.stderr
+    # Without a test that passes the twin has nothing to confirm.
     if compiled.prepared.twin is not None and any(one[0] == "passed" for one in report.outcomes.values()):
         twin, other = await runs.once(compiled.prepared.twin, allowed_s)
         log += b"\n--- with false expectations\n" + other.stdout + other.stderr
@@ -167,6 +168,7 @@ def decided(
     results = {}
     for test in named:
         found = _said(test, report, timed_out)
+        # In this order, so that the message names the first reason for which a test does not count.
         if found.outcome == "passed" and not ended:
             found = Result(outcome="error", message=_BEFORE)
         if found.outcome == "passed" and twin is not None and twin.outcomes.get(test, ("",))[0] == "passed":

@@ -141,6 +141,7 @@ class _Reader:
     def _block(self, body: Sequence[ast.stmt], *, certain: bool) -> Iterator[Expectation]:
         for statement in body:
             yield from self._statement(statement, certain=certain)
+            # A passing test may have left before it came to what follows.
             if _may_return(statement):
                 certain = False
 
@@ -158,6 +159,7 @@ class _Reader:
                 for item in node.items:
                     if isinstance(item.context_expr, ast.Call):
                         yield from self._call(item.context_expr, certain=certain)
+                # A block that swallows errors can be left half-way, and its test passes all the same.
                 names = {_name(item.context_expr) for item in node.items}
                 yield from self._block(node.body, certain=certain and not names & (_SWALLOWING | _WARNING))
             case ast.For() | ast.AsyncFor():
@@ -218,6 +220,7 @@ class _Reader:
 
     def _unequal(self, left: ast.expr, right: ast.expr, random: Random) -> Sequence[SourceEdit]:
         """Make two sides differ that were equal: the one that is expected changes."""
+        # The right side first: suites usually write the expectation there.
         sides = [side for side in (right, left) if any(leaves(side)) or _is_display(side)]
         named = [side for side in (right, left) if isinstance(side, ast.Name) and side.id in self._values]
         if sides:

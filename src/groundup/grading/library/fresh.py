@@ -95,6 +95,8 @@ class FreshOutcome(Record):
 def judged(fresh: FreshInputs, known: Collection[NumberedTest], passed: Collection[NumberedTest]) -> FreshOutcome:
     """Compare the tests that a submission passes as published with those that it passes with fresh inputs."""
     functions = fresh.functions()
+    # `kept` is generous, one case of a function is enough, because it may become a sign against a submission. The
+    # score is not: there all cases must pass.
     kept = {name for name, tests in functions.items() if tests & set(passed)}
     whole = {name for name, tests in functions.items() if tests <= set(passed)}
     knows = {name for name, tests in functions.items() if tests & set(known)}
@@ -208,6 +210,7 @@ def _variant(unit: Unit, text: SourceText, random: Random) -> Variant | None:
     rebound = _rebound(function, given, text, list(edits.values()))
     if rebound is None:
         return None
+    # With other inputs the test's other expectations are wrong, and would end it before its value is computed.
     others = [node for node in _in_order(function.body) if node is not one.statement and _asserts(node)]
     silenced = [SourceEdit(text.start(node), text.stop(node), b"pass") for node in others]
     asked = b"raise AssertionError(%r + repr((%b)))" % (MARK, applied_within(one.computed, text, inside))

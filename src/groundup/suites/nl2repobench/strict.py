@@ -52,6 +52,7 @@ class NL2RepoStrictGrader(Grader):
         recipe = self._recipes.get(task.id)
         if recipe is None:
             return task.limits.memory_mb
+        # They may run at once.
         passes = 1 + (recipe.twin is not None) + (self._trace(task) is not None)
         if recipe.frozen is None or recipe.frozen.peak_memory_mb is None:
             return passes * recipe.tests.memory_mb
@@ -121,6 +122,7 @@ class NL2RepoStrictGrader(Grader):
         judged = traced(outcome.decision, passes.trace, trace, passes.seed)
         verdict = self._verdict(task, recipe, outcome, judged, execution, environment)
         fresh = self._fresh(task.id)
+        # Beside the verdict, never part of it: what is tampered with already needs no further sign.
         if fresh is not None and judged.decision.status is Status.GRADED:
             seen = await with_fresh_inputs(
                 fresh, judged.decision, submission, original.path, recipe, suite, environment, bench
