@@ -1,9 +1,11 @@
 """Counts what docs/architecture.md shows of the sources: modules, lines, imports, circles, names of classes.
 
-python -m benchmarks.structure
+python -m benchmarks.structure             the figures
+python -m benchmarks.structure packages    lines of each package, by kind
 """
 
 import ast
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
@@ -37,6 +39,35 @@ def imported(tree: ast.Module, known: dict[str, Path]) -> Iterator[tuple[str, bo
         yield from ((name, node not in late) for name in names if name in known)
 
 
+def written(path: Path) -> Counter[str]:
+    """Return how many lines of a file are of which kind; `code` is what is left."""
+    text = path.read_text(encoding="utf-8")
+    rows = text.splitlines()
+    found = Counter(
+        empty=sum(not row.strip() for row in rows), comments=sum(row.lstrip().startswith("#") for row in rows)
+    )
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found["imports"] += (node.end_lineno or node.lineno) - node.lineno + 1
+        elif (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            inside = rows[node.lineno - 1 : node.end_lineno]
+            found["docstrings"] += sum(bool(row.strip()) for row in inside)
+    found["code"] = len(rows) - found.total()
+    return found
+
+
+def packages(sources: Path = SOURCES) -> dict[str, Counter[str]]:
+    """Return the lines of each package by kind, the largest package first."""
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for name, path in modules(sources).items():
+        found[name.split(".")[1]] += written(path)
+    return dict(sorted(found.items(), key=lambda item: -item[1].total()))
+
+
 def figures(sources: Path = SOURCES) -> dict[str, str]:
     """Return the figures by name."""
     known = modules(sources)
@@ -50,9 +81,12 @@ def figures(sources: Path = SOURCES) -> dict[str, str]:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 classes[node.name].add(name)
     lines = Counter({name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in known.items()})
+    kinds = sum((written(path) for path in known.values()), Counter[str]())
     return {
         "modules": f"{len(known):,}",
         "lines of source": f"{lines.total():,}",
+        "of these code": f"{kinds['code']:,}",
+        "comment lines per 100": f"{100 * kinds['comments'] / lines.total():.1f}",
         "modules under 60 lines": str(sum(count < 60 for count in lines.values())),
         "most own modules that one imports": f"{fan_out[widest]} ({widest.removeprefix('groundup.')})",
         "circles of imports": circle(
@@ -71,6 +105,16 @@ def circle(imports: dict[str, set[str]]) -> str:
     return "none"
 
 
+def _print_packages() -> None:
+    kinds = ("code", "empty", "docstrings", "imports", "comments")
+    print("| package | lines |", " | ".join(kinds), "|")
+    for name, counts in packages().items():
+        print(f"| {name} | {counts.total():,} |", " | ".join(f"{counts[kind]:,}" for kind in kinds), "|")
+
+
 if __name__ == "__main__":
-    for name, figure in figures().items():
-        print(f"| {name} | {figure} |")
+    if sys.argv[1:] == ["packages"]:
+        _print_packages()
+    else:
+        for name, figure in figures().items():
+            print(f"| {name} | {figure} |")

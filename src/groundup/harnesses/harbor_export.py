@@ -8,8 +8,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from tarfile import PAX_FORMAT
-from tarfile import open as open_tar
 
 import tomlkit
 from pydantic import Field, JsonValue
@@ -25,13 +23,12 @@ from groundup.episodes.attempt import Grading
 from groundup.episodes.episode import Episode
 from groundup.episodes.equipment import Equipment
 from groundup.episodes.records import EpisodeSpec, MemorySink
-from groundup.harnesses.images import Image, ImageLayer, ImageStore, LayerFiles, tagged
+from groundup.harnesses.images import Image, ImageLayer, ImageStore, LayerFiles, pack, tagged
 from groundup.harnesses.runtime import add_groundup, add_system
 from groundup.harnesses.verifier import JOB, ORIGINAL, PRIVATE, SCRIPT, VerifierJob
 from groundup.runs.plan import RunPlan
 from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxSpec
 from groundup.suites.base import Suite
-from groundup.trees.archives import anonymous
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import in_thread
 
@@ -256,7 +253,7 @@ class HarborExport:
         folder.mkdir()
         (folder / "solve.sh").write_text(_SOLVE, encoding="utf-8")
         (folder / "solve.sh").chmod(0o755)
-        await in_thread(lambda: _pack(tree, folder / "submission.tar.gz"))
+        await in_thread(lambda: pack(tree, folder / "submission.tar.gz"))
 
 
 def _needed(suite: Suite, task: Task) -> tuple[PythonRequest, AnySource]:
@@ -272,9 +269,3 @@ def _needed(suite: Suite, task: Task) -> tuple[PythonRequest, AnySource]:
 
 def _is_within(inner: str, outer: str) -> bool:
     return PurePosixPath(inner).is_relative_to(outer)
-
-
-def _pack(tree: Path, archive: Path) -> None:
-    with open_tar(archive, "w:gz", format=PAX_FORMAT) as tar:
-        for path in sorted(tree.iterdir()):
-            tar.add(path, path.name, filter=anonymous)

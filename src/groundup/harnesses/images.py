@@ -22,6 +22,7 @@ from pydantic import JsonValue
 
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
+from groundup.trees.archives import anonymous
 from groundup.trees.removal import remove_tree
 
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
@@ -281,6 +282,13 @@ def _add(tar: tarfile.TarFile, path: str, file: LayerFile) -> None:
     else:
         member.type = tarfile.DIRTYPE
         tar.addfile(member)
+
+
+def pack(tree: Path, archive: Path) -> None:
+    """Write what lies in the folder *tree* to the new file *archive*, a `.tar.gz`."""
+    with tarfile.open(archive, "w:gz", format=tarfile.PAX_FORMAT) as tar:
+        for path in sorted(tree.iterdir()):
+            tar.add(path, path.name, filter=anonymous)
 
 
 def _member(tar: tarfile.TarFile, name: str) -> bytes:

@@ -9,7 +9,6 @@ import contextlib
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue
@@ -31,7 +30,7 @@ from groundup.models.protocol import (
     UnusableModelError,
 )
 from groundup.registries.server import GatewayServer, Request, Response, ServerLimits, listen_at
-from groundup.sandbox.protocol import Sandbox
+from groundup.sandbox.protocol import Closing, Sandbox
 
 _PORT = 29110
 _LIMITS = ServerLimits(
@@ -117,7 +116,7 @@ class _RefusedCallError(Exception):
         self.detail = detail or message
 
 
-class ModelGateway:
+class ModelGateway(Closing):
     """One attempt's way to its model, used as a context."""
 
     def __init__(
@@ -167,12 +166,6 @@ class ModelGateway:
     async def close(self) -> None:
         """Stop serving; calls that have no reply yet are given up. The model stays open: it is shared."""
         await self._server.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()
 
     # --- requests
 

@@ -8,11 +8,11 @@ file reaches the cache only when it has the hashes that its registry names.
 import asyncio
 import re
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Container, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.domain.records import Record
@@ -21,6 +21,7 @@ from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.settings import RegistrySettings
 from groundup.registries.shared_work import SharedWork
 from groundup.registries.upstream import PAGE_BYTES, Upstream, UpstreamReply, shown
+from groundup.sandbox.protocol import Closing
 from groundup.trees.fingerprints import Contents, contents_of_archive, packed, unpacked
 
 
@@ -125,7 +126,7 @@ class Question(NamedTuple):
     max_bytes: int = PAGE_BYTES
 
 
-class RegistryClient(ABC, Generic[S]):
+class RegistryClient(Closing, Generic[S]):
     """The user's registries of one kind behind one cache. Belongs to one event loop; close it at the end."""
 
     called: ClassVar[str]
@@ -197,12 +198,6 @@ class RegistryClient(ABC, Generic[S]):
     async def close(self) -> None:
         """Close all connections."""
         await self._upstream.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()
 
     # --- pages
 

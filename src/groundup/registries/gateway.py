@@ -6,11 +6,11 @@ certificates and credentials stay in its client on the host.
 
 import json
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from functools import partial
-from typing import Any, ClassVar, Self, TypedDict
+from typing import Any, ClassVar, TypedDict
 from urllib.parse import unquote, urlsplit
 
 from pydantic import Field
@@ -28,7 +28,7 @@ from groundup.registries.ledger import (
     text,
 )
 from groundup.registries.server import READING, GatewayServer, Request, Response, ServerLimits, listen_at
-from groundup.sandbox.protocol import Sandbox
+from groundup.sandbox.protocol import Closing, Sandbox
 from groundup.trees.fingerprints import Fingerprint
 
 Route = tuple[re.Pattern[str], Callable[[Request, re.Match[str]], Awaitable[Response]]]
@@ -52,7 +52,7 @@ class GatewayRules(TypedDict, total=False):
     max_bytes: int
 
 
-class RegistryGateway(ABC):
+class RegistryGateway(Closing):
     """One sandbox's way to one kind of registry, used as a context; `fetched` and `troubles` say what happened."""
 
     client: ClassVar[type[RegistryClient[Any]]]
@@ -140,12 +140,6 @@ class RegistryGateway(ABC):
     async def close(self) -> None:
         """Stop serving. The registry stays open: it is shared."""
         await self._server.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()
 
     async def ask(self, path: str) -> Response:
         """Answer the host's own question as a client inside would be answered, in JSON where there is a choice."""

@@ -19,13 +19,12 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
 
 import h11
 
 from groundup.domain.errors import GroundupError, SandboxError
 from groundup.domain.records import Record
-from groundup.sandbox.protocol import Sandbox
+from groundup.sandbox.protocol import Closing, Sandbox
 
 _CHUNK = 256 * 1024
 _MOMENT_S = 0.2
@@ -90,7 +89,7 @@ class Response:
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-class GatewayServer:
+class GatewayServer(Closing):
     """Serves one handler on any number of listening sockets until it is closed."""
 
     def __init__(
@@ -122,12 +121,6 @@ class GatewayServer:
         for listening in self._accepting:
             listening.close()
         self._accepting.clear()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()
 
     async def _accept(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()

@@ -9,16 +9,15 @@ import socket
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Self
 
 from groundup.domain.errors import NoSandboxesError, SandboxError, UsageError
 from groundup.sandbox.composition import Composition, compose, write_etc
 from groundup.sandbox.guest import SupervisedSandbox
-from groundup.sandbox.host_state import HostState, clean_stale_state, systems
+from groundup.sandbox.host_state import systems
 from groundup.sandbox.launcher.spawning import changes_users
-from groundup.sandbox.launcher_link import Event, LauncherLink
+from groundup.sandbox.launcher_link import Event, LauncherLink, running_link
 from groundup.sandbox.pipes import close_all, settle
-from groundup.sandbox.protocol import Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
+from groundup.sandbox.protocol import Closing, Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
 from groundup.sandbox.seccomp import guest_filter
 from groundup.sandbox.system import LIST_VERSION, GuestSystem, guest_system, missing_programs
 from groundup.settings import Settings
@@ -29,7 +28,7 @@ def create(settings: Settings) -> SandboxProvider:
     return BubblewrapProvider()
 
 
-class BubblewrapProvider:
+class BubblewrapProvider(Closing):
     """Opens sandboxes through one launcher."""
 
     name = "bubblewrap"
@@ -130,12 +129,6 @@ class BubblewrapProvider:
         if link:
             await link.close()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()
-
     async def _listed_system(self) -> GuestSystem:
         async with self._starting:
             if self._system is None:
@@ -144,19 +137,12 @@ class BubblewrapProvider:
 
     async def _launcher(self) -> tuple[LauncherLink, Event]:
         async with self._starting:
-            if self._link and not self._link.alive:
-                await self._link.close()
-                self._link = None
-            if self._link is None:
-                clean_stale_state()
-                link = LauncherLink(HostState())
-                await link.start()
-                self._link = link
+            self._link = await running_link(self._link)
             assert self._link.hello is not None
             return self._link, self._link.hello
 
 
-class BubblewrapPod:
+class BubblewrapPod(Closing):
     """A private network that several sandboxes share. On the host they are one user."""
 
     def __init__(self, provider: BubblewrapProvider, link: LauncherLink, key: str) -> None:
@@ -181,12 +167,6 @@ class BubblewrapPod:
         if not self._closed and self._link.alive:
             await self._link.ask({"op": "unpod", "key": self._key})
         self._closed = True
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()
 
 
 def listed_system() -> GuestSystem:

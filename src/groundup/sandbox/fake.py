@@ -4,11 +4,10 @@ import asyncio
 import socket
 import time
 from collections.abc import Callable, Mapping
-from typing import Self
 
 from groundup.domain.errors import SandboxError
 from groundup.sandbox.none import GuestPlaces
-from groundup.sandbox.protocol import Command, CommandResult, Ending, Enforcement, SandboxSpec, Usage
+from groundup.sandbox.protocol import Closing, Command, CommandResult, Ending, Enforcement, SandboxSpec, Usage
 from groundup.sandbox.stopwatch import Reading, Stopwatch
 from groundup.settings import Settings
 
@@ -35,7 +34,7 @@ def answer(
     )
 
 
-class FakeProvider:
+class FakeProvider(Closing):
     """Opens fake sandboxes. `commands` and `specs` say what was asked of it, in order."""
 
     name = "fake"
@@ -77,14 +76,8 @@ class FakeProvider:
         for sandbox in self.sandboxes:
             await sandbox.close()
 
-    async def __aenter__(self) -> Self:
-        return self
 
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()
-
-
-class FakeSandbox:
+class FakeSandbox(Closing):
     """Answers by its provider's script. Files in the workspace and in mounts are real; others are remembered."""
 
     def __init__(self, provider: FakeProvider, spec: SandboxSpec, ports: dict[int, socket.socket]) -> None:
@@ -175,12 +168,6 @@ class FakeSandbox:
         for listener in self._ports.values():
             listener.close()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()
-
     def _check(self) -> None:
         if self.closed:
             raise SandboxError(f"sandbox {self.spec.label} is closed")
@@ -220,7 +207,7 @@ class FakeService:
             self._ended.set()
 
 
-class FakePod:
+class FakePod(Closing):
     """Fake sandboxes that share their ports."""
 
     def __init__(self, provider: FakeProvider) -> None:
@@ -237,9 +224,3 @@ class FakePod:
         """Close all its sandboxes."""
         for member in self._members:
             await member.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()

@@ -9,7 +9,6 @@ import re
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self
 
 from groundup.domain.errors import NoSandboxesError, SandboxError
 from groundup.sandbox.composition import base_environment
@@ -18,7 +17,7 @@ from groundup.sandbox.launcher import wire
 from groundup.sandbox.launcher.limits import SandboxGroups
 from groundup.sandbox.launcher_link import Event, LauncherLink
 from groundup.sandbox.pipes import Drain, close_all, drained_pipe, fed_pipe, settle
-from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec, Usage
+from groundup.sandbox.protocol import WORKSPACE, Closing, Command, CommandResult, Ending, SandboxSpec, Usage
 from groundup.sandbox.stopwatch import PERIOD_S, Stopwatch
 from groundup.sandbox.supervisor import TOO_LARGE, pack, unpack
 
@@ -42,7 +41,7 @@ _FORBIDDEN = re.compile(
 """What bubblewrap prints where namespaces are forbidden."""
 
 
-class SupervisedSandbox:
+class SupervisedSandbox(Closing):
     """Serves one guest. Made by the provider."""
 
     def __init__(self, spec: SandboxSpec, link: LauncherLink, key: str, control: socket.socket) -> None:
@@ -271,12 +270,6 @@ class SupervisedSandbox:
         for drain in self._drains:
             drain.close()
         self._drains.clear()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()
 
     async def _end(self, key: str, what: str) -> None:
         """End a command and wait until it is gone; without an answer, end the sandbox."""

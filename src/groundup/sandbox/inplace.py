@@ -14,14 +14,14 @@ import signal
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
 from typing_extensions import override
 
 from groundup.domain.errors import SandboxError, UsageError
 from groundup.sandbox.composition import HOME, base_environment
 from groundup.sandbox.none import HostFolder
-from groundup.sandbox.protocol import WORKSPACE, Command, Enforcement, Mount, SandboxSpec
+from groundup.sandbox.protocol import WORKSPACE, Closing, Command, Enforcement, Mount, SandboxSpec
 from groundup.settings import Settings
 from groundup.trees.removal import remove_tree
 
@@ -37,7 +37,7 @@ def create(settings: Settings) -> "InPlaceProvider":
     return InPlaceProvider()
 
 
-class InPlaceProvider:
+class InPlaceProvider(Closing):
     """Opens one sandbox at a time, in place. *root* stands for `/` in tests."""
 
     name = "in place"
@@ -78,12 +78,6 @@ class InPlaceProvider:
 
     async def close(self) -> None:
         """Have nothing to close: each sandbox is closed by who opened it."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()
 
 
 class InPlace:

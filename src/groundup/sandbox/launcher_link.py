@@ -39,6 +39,18 @@ class Event(Record):
     cpu_s: float = 0.0
 
 
+async def running_link(link: "LauncherLink | None") -> "LauncherLink":
+    """Return *link* while its launcher lives, else one to a new launcher. Raises `SandboxError`."""
+    if link is not None and link.alive:
+        return link
+    if link is not None:
+        await link.close()
+    clean_stale_state()
+    fresh = LauncherLink(HostState())
+    await fresh.start()
+    return fresh
+
+
 class LauncherLink:
     """A running launcher."""
 

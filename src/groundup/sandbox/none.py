@@ -14,13 +14,22 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from groundup.domain.errors import SandboxError, UsageError
 from groundup.sandbox.deadlines import Meter, Silence, is_done_within, limited, note, silence_of
 from groundup.sandbox.launcher.limits import take_census
 from groundup.sandbox.pipes import Drain, Feed, close_all, drained_pipe, fed_pipe
-from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Enforcement, SandboxSpec, Usage
+from groundup.sandbox.protocol import (
+    WORKSPACE,
+    Closing,
+    Command,
+    CommandResult,
+    Ending,
+    Enforcement,
+    SandboxSpec,
+    Usage,
+)
 from groundup.sandbox.stopwatch import Stopwatch
 from groundup.settings import Settings
 
@@ -65,7 +74,7 @@ def create(settings: Settings) -> "NoneProvider":
     return NoneProvider()
 
 
-class NoneProvider:
+class NoneProvider(Closing):
     """Runs commands in a folder of the host."""
 
     name = "none"
@@ -97,14 +106,8 @@ class NoneProvider:
         for folder in self._open:
             await folder.close()
 
-    async def __aenter__(self) -> Self:
-        return self
 
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()
-
-
-class HostFolder:
+class HostFolder(Closing):
     """A workspace on the host."""
 
     def __init__(self, spec: SandboxSpec) -> None:
@@ -228,12 +231,6 @@ class HostFolder:
             drain.close()
         self._drains.clear()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()
-
     async def _finish(
         self,
         command: Command,
@@ -337,7 +334,7 @@ class HostService:
             await self._process.wait()
 
 
-class HostPod:
+class HostPod(Closing):
     """Folders on the host; they share its network, as always here."""
 
     def __init__(self, provider: NoneProvider) -> None:
@@ -353,12 +350,6 @@ class HostPod:
         """Close all its folders."""
         for member in self._members:
             await member.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()
 
 
 def _kill_group(pid: int) -> None:

@@ -5,6 +5,7 @@ Knows nothing of tasks or grades. Everything that comes out of a sandbox is host
 """
 
 import socket
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -117,6 +118,20 @@ class Usage(Record):
 
     peak_memory_mb: float | None
     cpu_s: float | None
+
+
+class Closing(ABC):
+    """Is used as a context, and closed at its end."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Give back what it holds. Can be called twice."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
 
 
 class Service(Protocol):

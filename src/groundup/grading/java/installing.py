@@ -152,16 +152,12 @@ def java_tools(bench: Bench, major: int = JAVA) -> dict[str, str]:
     return {"jdk": toolchain.java, "maven": toolchain.maven}
 
 
+@reading_submission("the project")
 def project_files(tree: Path) -> dict[str, bytes]:
     """Return the files of a project that decide what Maven resolves; links are not followed.
 
     Names that are not UTF-8 are left out. Raises `SubmissionError` for what cannot be read.
     """
-    with reading_submission("the project"):
-        return _project_files(tree)
-
-
-def _project_files(tree: Path) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for path in sorted(tree.rglob("*"), key=lambda item: len(item.parts)):
         place = path.relative_to(tree)

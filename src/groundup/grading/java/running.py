@@ -185,13 +185,7 @@ def _spec(
         ),
         environment=repository.toolchain.environment,
         path=repository.toolchain.path,
-        limits=lifecycle.tests.model_copy(
-            update={
-                "command_s": allowed_s,
-                "wall_clock_s": allowed_s + 30,
-                "output_bytes": lifecycle.log_bytes,
-            }
-        ),
+        limits=lifecycle.tests.for_command(allowed_s, output_bytes=lifecycle.log_bytes),
         system="host",
         label="hidden tests",
     )

@@ -238,13 +238,9 @@ def _nothing(named: tuple[str, ...], why: str, began: float) -> TestRun:
     )
 
 
+@reading_submission("the compiled project")
 def _lay_out(tree: Path, repository: MavenRepository, project: Path) -> tuple[str, ...]:
     """Write the project as tests see it: without tests, build output and classes but those that may be shown."""
-    with reading_submission("the compiled project"):
-        return _laid_out(tree, repository, project)
-
-
-def _laid_out(tree: Path, repository: MavenRepository, project: Path) -> tuple[str, ...]:
     copy_tree(tree, project)
     classes = tree / "target/classes"
     target = project / "target"

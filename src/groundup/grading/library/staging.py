@@ -68,6 +68,7 @@ class Staged(Record):
     dropped: tuple[Dropped, ...]
 
 
+@reading_submission("the submission")
 def stage(
     submission: Path,
     original: Path,
@@ -83,20 +84,6 @@ def stage(
 
     Raises `SubmissionError` for too large a tree, `TaskError` for a wrong recipe.
     """
-    with reading_submission("the submission"):
-        return _staged(submission, original, hidden, canaries, scratch, occupied, executable, changed)
-
-
-def _staged(
-    submission: Path,
-    original: Path,
-    hidden: HiddenTests,
-    canaries: Sequence[Canary],
-    scratch: Path,
-    occupied: frozenset[str],
-    executable: str,
-    changed: Mapping[str, bytes],
-) -> Staged:
     composed = plan(_listing(submission), _listing(original), hidden, occupied)
     workspace, restored, trusted = scratch / "workspace", scratch / "restored", scratch / "trusted"
     writable = _writable_roots(hidden)

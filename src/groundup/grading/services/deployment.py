@@ -197,13 +197,7 @@ def service_spec(
         mounts=mounts,
         environment={"PYTHONUNBUFFERED": "1", **environment.environment, "SERVICE_PORT": str(port)},
         path=environment.path,
-        limits=lifecycle.service.model_copy(
-            update={
-                "command_s": lifecycle.overall_s,
-                "wall_clock_s": lifecycle.overall_s,
-                "output_bytes": lifecycle.log_bytes,
-            }
-        ),
+        limits=lifecycle.service.for_command(lifecycle.overall_s, spare_s=0, output_bytes=lifecycle.log_bytes),
         user="root",
         system="host" if isinstance(environment, JavaToolchain) else "listed",
         throw_away_root=True,

@@ -38,6 +38,7 @@ class StartCommand(Record):
     installs: bool = Field(default=False, description="whether a start script speaks of an installer")
 
 
+@reading_submission("what starts the service")
 def find_start(tree: Path, port: int) -> StartCommand | None:
     """Return the command that starts the service in *tree*; None when there is nothing to start.
 
@@ -45,11 +46,6 @@ def find_start(tree: Path, port: int) -> StartCommand | None:
     first by name); app.py, main.py, run.py, manage.py, server.py; uvicorn with main, app, server, api. Raises
     `SubmissionError` for what cannot be read.
     """
-    with reading_submission("what starts the service"):
-        return _find_start(tree, port)
-
-
-def _find_start(tree: Path, port: int) -> StartCommand | None:
     script = start_script(tree)
     if script is not None:
         installs = speaks_of(_INSTALLERS, tree / script)
@@ -106,17 +102,13 @@ def speaks_of(words: re.Pattern[bytes], script: Path) -> bool:
 _MAVEN = re.compile(rb"(?<![\w.-])(mvnw?|maven|gradlew?)(?![\w-])")
 
 
+@reading_submission("what starts the service")
 def find_java_start(tree: Path) -> StartCommand | None:
     """Return the command that starts the service in *tree*; None when there is nothing to start.
 
     A start script where Python's is looked for, else Maven runs what pom.xml says is a Spring Boot application.
     Raises `SubmissionError` for what cannot be read.
     """
-    with reading_submission("what starts the service"):
-        return _find_java_start(tree)
-
-
-def _find_java_start(tree: Path) -> StartCommand | None:
     script = start_script(tree)
     if script is not None:
         found = speaks_of(_MAVEN, tree / script)

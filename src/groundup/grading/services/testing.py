@@ -211,9 +211,7 @@ def _spec(
             **tests.variables,
         },
         path=environment.path,
-        limits=lifecycle.tests.model_copy(
-            update={"command_s": left_s, "wall_clock_s": left_s + 30, "output_bytes": lifecycle.log_bytes}
-        ),
+        limits=lifecycle.tests.for_command(left_s, output_bytes=lifecycle.log_bytes),
         label="service tests",
     )
 

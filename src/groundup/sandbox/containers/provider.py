@@ -26,9 +26,9 @@ from groundup.sandbox.containers.engine import DOCKER, LABEL, PODMAN, Engine, En
 from groundup.sandbox.containers.layout import EMPTY, THROW_AWAY, Base, Guest, compose, own_image, prepare
 from groundup.sandbox.deadlines import Meter
 from groundup.sandbox.guest import SupervisedSandbox
-from groundup.sandbox.host_state import HostState, clean_stale_state, systems
-from groundup.sandbox.launcher_link import LauncherLink
-from groundup.sandbox.protocol import Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
+from groundup.sandbox.host_state import systems
+from groundup.sandbox.launcher_link import LauncherLink, running_link
+from groundup.sandbox.protocol import Closing, Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
 from groundup.sandbox.system import LIST_VERSION, GuestSystem, guest_system, missing_programs
 from groundup.settings import Settings
 
@@ -195,16 +195,11 @@ class ContainerProvider:
     async def _ready(self) -> tuple[Engine, LauncherLink]:
         async with self._starting:
             engine = await self._reach()
-            if self._link and not self._link.alive:
-                await self._link.close()
-                self._link = None
-            if self._link is None:
-                clean_stale_state()
-                link = LauncherLink(HostState())
-                await link.start()
+            link = await running_link(self._link)
+            if link is not self._link:
                 await asyncio.to_thread(prepare, link.state.path)
                 self._link = link
-            return engine, self._link
+            return engine, link
 
     def _base(self, spec: SandboxSpec) -> Base:
         if self._image:
@@ -218,7 +213,7 @@ class ContainerProvider:
             return self._system
 
 
-class ContainerPod:
+class ContainerPod(Closing):
     """Containers that share the network of one that holds it."""
 
     def __init__(self, provider: ContainerProvider, holder: SupervisedSandbox, container: str) -> None:
@@ -242,12 +237,6 @@ class ContainerPod:
             self._provider.make_ready()
         await asyncio.gather(*(member.close() for member in self._members))
         await self._holder.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()
 
 
 def _guest(engine: Engine, spec: SandboxSpec) -> Guest:

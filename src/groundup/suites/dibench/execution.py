@@ -123,7 +123,7 @@ class ExecutionGrader(Grader):
             job=command.job,
             matrix=command.matrix,
             exclude_newer=self.cutoff(instance),
-            limits=JOB_LIMITS.model_copy(update={"wall_clock_s": timeout_s, "command_s": timeout_s}),
+            limits=JOB_LIMITS.for_command(timeout_s, spare_s=0),
         )
         place = Bench(provider=bench.provider, builder=bench.builder, scratch=bench.scratch / "ci")
         return await run_job(request, place, (LANGUAGES[instance.language].toolchain or "python",))

@@ -239,13 +239,7 @@ class LegacyGrader(ServiceGrader):
             ),
             environment=environment.environment,
             path=environment.path,
-            limits=lifecycle.service.model_copy(
-                update={
-                    "command_s": lifecycle.overall_s,
-                    "wall_clock_s": lifecycle.overall_s + 30,
-                    "output_bytes": _OUTPUT_BYTES,
-                }
-            ),
+            limits=lifecycle.service.for_command(lifecycle.overall_s, output_bytes=_OUTPUT_BYTES),
             label=f"older scripts, {phase}",
         )
         async with AsyncExitStack() as stack:

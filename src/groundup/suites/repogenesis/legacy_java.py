@@ -236,13 +236,7 @@ class JavaScripts:
         self, phase: str, place: Path, mounts: tuple[Mount, ...], environment: Mapping[str, str]
     ) -> SandboxSpec:
         toolchain, lifecycle = java_builder(self._bench).toolchain(JAVA), self._lifecycle
-        limits = lifecycle.service.model_copy(
-            update={
-                "command_s": lifecycle.overall_s,
-                "wall_clock_s": lifecycle.overall_s + 30,
-                "output_bytes": _OUTPUT_BYTES,
-            }
-        )
+        limits = lifecycle.service.for_command(lifecycle.overall_s, output_bytes=_OUTPUT_BYTES)
         return SandboxSpec(
             workspace=place / "workspace",
             mounts=(

@@ -26,7 +26,13 @@ from groundup.grading.services.records import Lifecycle
 from groundup.sandbox.protocol import Command, CommandResult, Mount, SandboxSpec
 from groundup.suites.base import Graded
 from groundup.suites.repogenesis.data import ServiceProblem, driver
-from groundup.suites.repogenesis.official_images import RebuiltImage, build_image, build_java_image, run_java_image
+from groundup.suites.repogenesis.official_images import (
+    RebuiltImage,
+    build_image,
+    build_java_image,
+    published_variables,
+    run_java_image,
+)
 from groundup.suites.repogenesis.official_rules import (
     Deployed,
     LogCounts,
@@ -129,7 +135,7 @@ class RepoGenesisOfficialGrader(ServiceGrader):
         workspace.mkdir()
         trusted.mkdir()
         (trusted / "official_driver.py").write_bytes(_driver())
-        environment, task = image.environment, problem.task
+        environment = image.environment
         mounts = writable_environment(environment, bench) if installs else environment.mounts
         return SandboxSpec(
             workspace=workspace,
@@ -138,22 +144,9 @@ class RepoGenesisOfficialGrader(ServiceGrader):
                 Mount(source=trusted, target="/opt/groundup"),
                 Mount(source=image.repository, target=_REPOSITORY, writable=True),
             ),
-            environment={
-                **environment.environment,
-                "LANG": task.language,  # the published entry point overwrites the locale with the language
-                "REPO_LANG": task.language,
-                "SERVICE_PORT": str(task.port),
-                "STARTUP_TIMEOUT": str(round(lifecycle.ready_s)),
-                "TEST_TIMEOUT": str(round(lifecycle.tests_s)),
-            },
+            environment={**environment.environment, **published_variables(problem.task, lifecycle)},
             path=environment.path,
-            limits=lifecycle.service.model_copy(
-                update={
-                    "command_s": lifecycle.overall_s,
-                    "wall_clock_s": lifecycle.overall_s + 30,
-                    "output_bytes": _OUTPUT_BYTES,
-                }
-            ),
+            limits=lifecycle.service.for_command(lifecycle.overall_s, output_bytes=_OUTPUT_BYTES),
             user="root",
             throw_away_root=True,
             label="published container",

@@ -147,7 +147,7 @@ async def build_java_image(
     await asyncio.to_thread(copy_tree, submission, repository)
     await asyncio.to_thread(left_out, repository)
     await seed_repository(repository, packages, bench)
-    limits = lifecycle.service.model_copy(update={"command_s": _BUILD_S, "wall_clock_s": _BUILD_S + 30})
+    limits = lifecycle.service.for_command(_BUILD_S)
     (bench.scratch / "building").mkdir()
     golden = Mount(source=hidden_tests, target=_GOLDEN)
     spec = _spec(bench.scratch / "building", (golden,), {}, limits, bench)
@@ -174,22 +174,10 @@ async def run_java_image(
     trusted.mkdir()
     (trusted / "official_driver.py").write_bytes(driver)
     python = await bench.builder.python(test_environment(None))
-    limits = lifecycle.service.model_copy(
-        update={
-            "command_s": lifecycle.overall_s,
-            "wall_clock_s": lifecycle.overall_s + 30,
-            "output_bytes": output_bytes,
-        }
-    )
-    variables = {
-        "LANG": task.language,  # the published entry point overwrites the locale with the language
-        "REPO_LANG": task.language,
-        "SERVICE_PORT": str(task.port),
-        "STARTUP_TIMEOUT": str(round(lifecycle.ready_s)),
-        "TEST_TIMEOUT": str(round(lifecycle.tests_s)),
-    }
+    limits = lifecycle.service.for_command(lifecycle.overall_s, output_bytes=output_bytes)
+    variables = {**python.environment, **published_variables(task, lifecycle)}
     mounts = (*python.mounts, Mount(source=trusted, target=_TRUSTED))
-    spec = _spec(workspace, mounts, {**python.environment, **variables}, limits, bench)
+    spec = _spec(workspace, mounts, variables, limits, bench)
     async with AsyncExitStack() as stack:
         sandbox = await stack.enter_async_context(await bench.provider.open(spec))
         lent = await lend_maven(stack, sandbox, bench)
@@ -201,6 +189,17 @@ async def run_java_image(
                 stdin=json.dumps(settings).encode(),
             )
         )
+
+
+def published_variables(task: ServiceTask, lifecycle: Lifecycle) -> dict[str, str]:
+    """Return the variables that the published harness gives its container."""
+    return {
+        "LANG": task.language,  # the published entry point overwrites the locale with the language
+        "REPO_LANG": task.language,
+        "SERVICE_PORT": str(task.port),
+        "STARTUP_TIMEOUT": str(round(lifecycle.ready_s)),
+        "TEST_TIMEOUT": str(round(lifecycle.tests_s)),
+    }
 
 
 async def seed_repository(repository: Path, packages: Path, bench: Bench) -> None:
