@@ -67,6 +67,20 @@ async def test_nothing_of_the_hosts_packages_is_seen(
     assert await inside(provider, environment, code, tmp_path / "work") == "[]"
 
 
+async def test_the_interpreter_itself_is_on_the_path(
+    builder: LocalBuilder, provider: SandboxProvider, tmp_path: Path
+) -> None:
+    """`uv sync` of a start script makes environments of the first Python on PATH that lies in none."""
+    environment = await builder.python(request())
+    code = (
+        "import os, shutil, sys\n"
+        "others = [place for place in os.environ['PATH'].split(':') if not place.startswith(sys.prefix)]\n"
+        f"print(shutil.which('python'), shutil.which('python{MINOR}', path=':'.join(others)))"
+    )
+    ended = await inside(provider, environment, code, tmp_path / "work")
+    assert ended == f"/opt/env/bin/python /opt/python/bin/python{MINOR}"
+
+
 async def test_pip_is_inside_when_asked_for(
     builder: LocalBuilder, provider: SandboxProvider, tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ from groundup.environments.layers import Built, LayerStore
 from groundup.environments.locking import Resolutions, locked_lines, named_requirements, resolution_key
 from groundup.environments.requests import (
     ENVIRONMENT_TARGET,
+    PYTHON_TARGET,
     Layer,
     PythonEnvironment,
     PythonRequest,
@@ -157,7 +158,7 @@ class PythonBuilder(EnvironmentBuilder):
         return PythonEnvironment(
             layer=layer,
             mounts=(*mounts, Mount(source=layer.path, target=ENVIRONMENT_TARGET)),
-            path=(f"{ENVIRONMENT_TARGET}/bin",),
+            path=(f"{ENVIRONMENT_TARGET}/bin", f"{PYTHON_TARGET}/bin"),  # uv makes environments of the second
             python_version=interpreter.version,
             environment=json.loads(layer.built.get("environment", "{}")),
         )
