@@ -14,6 +14,7 @@ from groundup.environments.failures import (
     BuildFailureKind,
     LostConnectionError,
     OutOfTimeError,
+    StarvedError,
     WorkTime,
     as_error,
     classify,
@@ -93,6 +94,24 @@ def test_a_connection_to_our_own_gateway_that_was_lost_is_known(text: str) -> No
 @pytest.mark.parametrize(
     "text",
     [
+        "thread 'main2' (9) panicked at src/compile.rs:132:14:\nFailed to start compilation worker: "
+        'Os { code: 11, kind: WouldBlock, message: "Resource temporarily unavailable" }',
+        "bash: fork: retry: Resource temporarily unavailable",
+        "error: Failed to build `x`\n  cause: RuntimeError: can't start new thread",
+        "java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory or process limits",
+        "error: failed to open file: Too many open files in system (os error 23)",
+    ],
+)
+def test_a_machine_without_processes_is_no_build_error(text: str) -> None:
+    """What a build says that could start no process or thread, though it did not reach a limit of its own."""
+    assert classify(result(text), (), waiting_s=1.0, host_free_bytes=ROOM).kind is BuildFailureKind.STARVED
+    ended = result(text, Ending.PROCESSES)
+    assert classify(ended, (), waiting_s=1.0, host_free_bytes=ROOM).kind is BuildFailureKind.MEMORY
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "error: Failed to fetch: `http://127.0.0.1:29101/simple/x/`\n  cause: HTTP status client error (404)",
         "error: Failed to build `x`\n  cause: https://example.com/model.bin: Connection refused",
     ],
@@ -116,9 +135,9 @@ async def builds(error: Exception, times: int) -> int:
     return await repeated(build, WorkTime(5))
 
 
-def lost(asker: Asker, *, forgeable: bool) -> Exception:
+def lost(asker: Asker, *, forgeable: bool, kind: BuildFailureKind = BuildFailureKind.LOST) -> Exception:
     """Return the error of a build that says that it lost its connection."""
-    failure = BuildFailure(kind=BuildFailureKind.LOST, message="reset")
+    failure = BuildFailure(kind=kind, message="reset")
     return as_error(failure, asker, "x", Path("log"), forgeable=forgeable)
 
 
@@ -131,8 +150,9 @@ async def test_a_build_that_lost_its_connection_is_done_again() -> None:
 
 async def test_words_of_a_lost_connection_do_not_take_a_submission_out_of_the_count() -> None:
     """A build that prints them each time, and could have made them up, is the submission's fault after all."""
-    with pytest.raises(SubmissionError, match="lost connection"):
-        await builds(lost("submission", forgeable=True), TRIES)
+    for kind in (BuildFailureKind.LOST, BuildFailureKind.STARVED):
+        with pytest.raises(SubmissionError, match=kind):
+            await builds(lost("submission", forgeable=True, kind=kind), TRIES)
 
 
 @pytest.mark.parametrize(("asker", "forgeable"), [("submission", False), ("recipe", True), ("agent", True)])
@@ -200,6 +220,7 @@ def test_every_kind_has_one_to_blame(kind: BuildFailureKind) -> None:
     infrastructure = {
         BuildFailureKind.NETWORK: NetworkError,
         BuildFailureKind.LOST: LostConnectionError,
+        BuildFailureKind.STARVED: StarvedError,
         BuildFailureKind.HOST_DISK: DiskFullError,
         BuildFailureKind.SANDBOX: SandboxError,
     }

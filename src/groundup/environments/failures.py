@@ -76,6 +76,7 @@ class BuildFailureKind(StrEnum):
 
     NETWORK = "network"
     LOST = "lost connection"
+    STARVED = "no process left"
     HOST_DISK = "host disk"
     SANDBOX = "sandbox"
     UNKNOWN = "unknown package"
@@ -99,7 +100,7 @@ class BuildFailure(Record):
 T = TypeVar("T")
 
 TRIES = 3
-"""How often a build is done whose connection to a gateway was lost."""
+"""How often a build is done that the machine failed."""
 _SILENCE_S = 20.0
 """A registry that says nothing for longer, though it owes an answer, is to blame for a timeout."""
 _GATEWAY = re.compile(r"//(127\.0\.0\.1|localhost):\d+/")
@@ -113,6 +114,12 @@ _LOST = re.compile(
     r"|Couldn't connect to server|NU1301",
     re.IGNORECASE,
 )
+_STARVED = re.compile(
+    r"resource temporarily unavailable|\bos error 11\b|\bEAGAIN\b|can't start new thread"
+    r"|unable to create native thread|too many open files in system|\bENFILE\b",
+    re.IGNORECASE,
+)
+"""The whole machine has no process or file left: a sandbox that reaches its own limit is ended for that."""
 _ENDINGS = {
     Ending.MEMORY: (BuildFailureKind.MEMORY, "the build needed more memory than it may have"),
     Ending.PROCESSES: (BuildFailureKind.MEMORY, "the build started more processes than it may"),
@@ -162,17 +169,33 @@ def classify(
     text = (result.stdout + result.stderr).decode(errors="replace")
     if _GATEWAY.search(text) and _LOST.search(text):
         return BuildFailure(kind=BuildFailureKind.LOST, message=condensed(text))
+    if _STARVED.search(text):
+        return BuildFailure(kind=BuildFailureKind.STARVED, message=condensed(text))
     found = next((kind for kind, pattern in _SAID if pattern.search(text)), BuildFailureKind.BUILD)
     return BuildFailure(kind=found, message=condensed(text))
 
 
-class LostConnectionError(NetworkError):
-    """A client inside says that it lost its connection to the gateway, of which the gateway knows nothing."""
+class PassingError(InfrastructureError):
+    """Something inside says that the machine failed it, of which groundup itself knows nothing."""
 
     def __init__(self, message: str, otherwise: GroundupError | None) -> None:
         super().__init__(message)
         self.otherwise = otherwise
         """What it is when it happens each time; None: nothing inside could have made that up."""
+
+
+class LostConnectionError(PassingError, NetworkError):
+    """A client lost its connection to the gateway."""
+
+
+class StarvedError(PassingError):
+    """A program could start no process or thread."""
+
+
+_PASSING = {
+    BuildFailureKind.LOST: (LostConnectionError, "the connection to our own gateway was lost"),
+    BuildFailureKind.STARVED: (StarvedError, "this machine had no process left"),
+}
 
 
 class Builds:
@@ -197,16 +220,16 @@ class Builds:
 
 
 async def repeated(build: Callable[[], Awaitable[T]], work: WorkTime | None = None) -> T:
-    """Do a build, again from the start (and with its whole time) when it lost its connection to the gateway."""
+    """Do a build, again from the start (and with its whole time) when the machine failed it."""
     for _ in range(TRIES - 1):
         try:
             return await build()
-        except LostConnectionError:
+        except PassingError:
             if work is not None:
                 work.restart()
     try:
         return await build()
-    except LostConnectionError as error:
+    except PassingError as error:
         if error.otherwise is None:
             raise
         raise error.otherwise from error
@@ -229,10 +252,11 @@ def as_error(
     *forgeable*: whether code of the one who asks could have printed some of it.
     """
     where = f"the log is {log}"
-    if failure.kind is BuildFailureKind.LOST:
-        message = f"{what}: the connection to our own gateway was lost: {failure.message}; resume ({where})"
+    if failure.kind in _PASSING:
+        error, why = _PASSING[failure.kind]
         own = SubmissionError(f"{what}: {failure.kind}: {failure.message} ({where})")
-        return LostConnectionError(message, own if asker == "submission" and forgeable else None)
+        message = f"{what}: {why}: {failure.message}; resume ({where})"
+        return error(message, own if asker == "submission" and forgeable else None)
     if failure.kind is BuildFailureKind.NETWORK:
         return NetworkError(f"{what}: {failure.message}; check the network and resume ({where})")
     if failure.kind is BuildFailureKind.HOST_DISK:

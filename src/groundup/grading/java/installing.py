@@ -117,7 +117,7 @@ async def _install(
 
 
 async def _compile(build: MavenSandbox, work: WorkTime, bench: Bench) -> BuildFailure | None:
-    """Return why the project does not compile; tried again where the connection to the gateway was lost."""
+    """Return why the project does not compile; tried again where the machine failed it."""
     failure = None
     for _ in range(TRIES):
         try:
@@ -126,7 +126,7 @@ async def _compile(build: MavenSandbox, work: WorkTime, bench: Bench) -> BuildFa
         except OutOfTimeError as error:
             raise out_of_time(error, build.gateway.troubles, build.gateway.longest_wait_s()) from error
         failure = None if result.ok else build.failure(result, bench.scratch)
-        if failure is None or failure.kind is not BuildFailureKind.LOST:
+        if failure is None or failure.kind not in (BuildFailureKind.LOST, BuildFailureKind.STARVED):
             break
         work.restart()
     return failure
