@@ -25,8 +25,10 @@ from tests.serving.test_clients import original, run
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 FORMS = ("messages", "sharegpt", "parquet")
-LATER = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "NO_PROXY": "127.0.0.1"}
-"""What programs of harnesses get of this process's environment."""
+LATER = {name: value for name, value in os.environ.items() if not name.startswith("GROUNDUP_")} | {
+    "NO_PROXY": "127.0.0.1"
+}
+"""What programs of harnesses get of this process's environment: they install with the user's certificates."""
 
 
 def installed(folder: Path, packages: Sequence[str], python: str, alone: Sequence[str] = ()) -> str:
@@ -113,7 +115,7 @@ async def test_the_pages_example_for_inspect_works(tmp_path: Path) -> None:
     assert len(example.splitlines()) <= 20
     (tmp_path / "kernel.py").write_text(example)
     script = [("bash", {"command": "ls /.groundup"})]
-    asked = (str(tmp_path / "kernel.py"),)
+    asked = (f"{tmp_path / 'kernel.py'}@kernel",)
     header = await evaluated(python, asked, script, tmp_path / "logs", settings_of(tmp_path))
     assert header["status"] == "success"
 

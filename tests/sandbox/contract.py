@@ -87,9 +87,10 @@ class SandboxContract:
 
     async def test_missing_program(self, sandbox: Sandbox) -> None:
         """A program that is not there is a failed command with a message, not an error of the sandbox."""
-        result = await sandbox.run(Command(argv=("no-such-program",)))
-        assert result.exit_code == 127
-        assert b"no-such-program" in result.stderr
+        for report_fd in (None, 5):
+            result = await sandbox.run(Command(argv=("no-such-program",), report_fd=report_fd))
+            assert result.exit_code == 127
+            assert b"no-such-program" in result.stderr
 
     async def test_long_message(self, sandbox: Sandbox) -> None:
         """Arguments and variables of a hundred kilobytes arrive."""

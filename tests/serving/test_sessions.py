@@ -150,6 +150,27 @@ async def test_a_silent_client_is_given_up(tmp_path: Path) -> None:
         await running
 
 
+async def test_a_client_that_waits_for_a_slot_is_not_silent(tmp_path: Path) -> None:
+    """However long it waits for one answer, it keeps its place; when the answer has come, its silence begins."""
+    async with opened(job_in(tmp_path, slots=1)) as house, Client(house.address) as client:
+        sessions, first = house.service.sessions, await client.create()
+        await open_soon(client, first)
+        second = await client.create(1)
+        asking = asyncio.create_task(client.get("/prompt", second))
+        (waits,) = (session for session in sessions.all if session.name == second)
+
+        async def is_waiting() -> bool:
+            return waits.is_busy
+
+        await until(is_waiting)
+        waits.seen_at -= 2 * sessions.room.idle_s
+        await sessions.give_up_silent()
+        await client.post("/delete", sid=first)
+        assert (await asking).status_code == 200
+        await sessions.give_up_silent()
+        assert [session.name for session in sessions.all] == [second]
+
+
 async def test_a_stopped_server_has_recorded_everything(tmp_path: Path) -> None:
     """Open episodes are interrupted, finished ones have their score; another start goes on with the folder."""
     async with opened(job_in(tmp_path)) as house, Client(house.address) as client:

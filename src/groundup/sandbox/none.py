@@ -6,6 +6,7 @@ host. Of the limits, only time and output are kept. Processes that leave their s
 
 import asyncio
 import contextlib
+import errno
 import os
 import posixpath
 import re
@@ -57,12 +58,22 @@ class GuestPlaces:
         return self._named.sub(lambda match: str(sources[match[1]].absolute()), text)
 
 
-_PLACE_REPORT = (
-    "import os, sys; given, wanted = map(int, sys.argv[1:3]); "
-    "os.dup2(given, wanted) if given != wanted else os.set_inheritable(given, True); "
-    "os.execvp(sys.argv[3], sys.argv[3:])"
-)
+_PLACE_REPORT = """
+import os, sys
+given, wanted = map(int, sys.argv[1:3])
+os.dup2(given, wanted) if given != wanted else os.set_inheritable(given, True)
+try:
+    os.execvp(sys.argv[3], sys.argv[3:])
+except OSError as error:
+    os.write(2, f"sandbox: cannot run {sys.argv[3]}: {error.strerror}\\n".encode())
+    sys.exit(127 if isinstance(error, FileNotFoundError) else 126)
+"""
 """Gives a descriptor the number that a command expects, then becomes the command."""
+_OF_THE_PROGRAM = (
+    *(errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.EISDIR, errno.ELOOP),
+    *(errno.ENAMETOOLONG, errno.E2BIG, errno.ETXTBSY, errno.ELIBBAD),
+)
+"""Why a program may not start that lies in what it is: a result. Other reasons are the machine's."""
 
 
 def create(settings: Settings) -> "NoneProvider":
@@ -242,8 +253,8 @@ class HostFolder(Closing):
         stopwatch, silence = watches
         try:
             process = await self._process(command, stdin, ends)
-            if process is None:
-                return 127
+            if isinstance(process, int):
+                return process
             timeout_s = self.spec.limits.command_s if command.timeout_s is None else command.timeout_s
             ended = asyncio.ensure_future(process.wait())
             try:
@@ -256,8 +267,12 @@ class HostFolder(Closing):
             if feed:
                 feed.close()
 
-    async def _process(self, command: Command, stdin: int, ends: list[int]) -> asyncio.subprocess.Process | None:
-        """Start a command in a session of its own; None, with a message on its stderr, when it cannot be."""
+    async def _process(self, command: Command, stdin: int, ends: list[int]) -> asyncio.subprocess.Process | int:
+        """Start a command in a session of its own.
+
+        Return an exit code, with a message on its stderr, for what cannot be run. Raises `SandboxError` where the
+        machine could not start it: no submission is to blame for that.
+        """
         variables = self._variables() | command.environment
         argv = list(command.argv)
         if command.report_fd is not None:
@@ -276,8 +291,10 @@ class HostFolder(Closing):
                 **self._identity(),
             )
         except OSError as error:
+            if error.errno not in _OF_THE_PROGRAM:
+                raise SandboxError(f"cannot start {command.argv[0]} on this machine: {error.strerror}") from error
             os.write(ends[1], f"sandbox: cannot run {command.argv[0]}: {error.strerror}\n".encode())
-            return None
+            return 127 if isinstance(error, FileNotFoundError) else 126
         finally:
             close_all(stdin, *set(ends))
         self._sessions.add(process.pid)
@@ -304,18 +321,19 @@ class HostFolder(Closing):
 class HostService:
     """A program that goes on on the host."""
 
-    def __init__(self, process: asyncio.subprocess.Process | None, drain: Drain) -> None:
+    def __init__(self, process: asyncio.subprocess.Process | int, drain: Drain) -> None:
+        """Take a process, or the exit code of what could not be started."""
         self._process = process
         self._drain = drain
 
     def alive(self) -> bool:
         """Whether its first process has not ended."""
-        return self._process is not None and self._process.returncode is None
+        return not isinstance(self._process, int) and self._process.returncode is None
 
     async def wait(self, timeout_s: float) -> int | None:
         """Return its exit code, or None when it is alive after *timeout_s*."""
-        if self._process is None:
-            return 127
+        if isinstance(self._process, int):
+            return self._process
         try:
             async with limited(Meter().stopwatch(), timeout_s):
                 return await self._process.wait()
@@ -329,7 +347,7 @@ class HostService:
 
     async def stop(self) -> None:
         """End it with its process group."""
-        if self._process is not None:
+        if not isinstance(self._process, int):
             _kill_group(self._process.pid)
             await self._process.wait()
 

@@ -85,6 +85,8 @@ class Session:
         self._last: SessionCall | None = None
         self._turn = asyncio.Lock()
         self._ready = asyncio.Event()
+        self._waiters = 0
+        """Requests that wait until the episode is open."""
         self._leaving = asyncio.Event()
         self._how, self._by_client = "the server was stopped before the episode had ended", False
         self._episode: OpenedEpisode | None = None
@@ -129,8 +131,8 @@ class Session:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a call is in flight."""
-        return any(call.is_running for call in self._calls.values())
+        """Whether its client waits for an answer: of a call, or for the episode to open."""
+        return self._waiters > 0 or any(call.is_running for call in self._calls.values())
 
     @property
     def is_used(self) -> bool:
@@ -163,8 +165,13 @@ class Session:
 
     async def ready(self, timeout_s: float) -> OpenedEpisode:
         """Return the open episode. Raises `StartingError` after *timeout_s*, and what opening it raised."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._ready.wait(), timeout_s)
+        self._waiters += 1
+        try:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ready.wait(), timeout_s)
+        finally:
+            self._waiters -= 1
+            self.heard()
         if not self._ready.is_set():
             raise StartingError("the episode waits for a slot, or for its environment; ask again")
         if self._failure is not None and not self.finished:
