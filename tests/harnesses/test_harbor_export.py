@@ -12,6 +12,7 @@ from groundup.domain.errors import UsageError
 from groundup.episodes.equipment import equipment
 from groundup.harnesses import verifier
 from groundup.harnesses.harbor_export import HarborExport, HarborOptions
+from groundup.harnesses.harbor_images import TaskImages
 from groundup.harnesses.images import ImageStore, LayerFiles
 from groundup.runs.plan import make_plan
 from groundup.settings import Settings
@@ -38,7 +39,8 @@ async def exported(root: Path, suite: str = SUITE, **options: Any) -> Path:
     async with equipment(settings.sandbox, settings) as tools:
         with ImageStore(root / "tasks" / "images") as store:
             given = HarborOptions(**options)
-            made = HarborExport(plan, tools, given, root / "tasks", scratch, store, nothing, nothing)
+            images = TaskImages(suite, tools, store, None, nothing, nothing)
+            made = HarborExport(plan, images, given, root / "tasks", scratch)
             folder = await made.write(plan.tasks["task-0000"])
     assert list(scratch.iterdir()) == []
     return folder

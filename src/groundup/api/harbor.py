@@ -11,6 +11,7 @@ from groundup.domain.names import checked_name
 from groundup.domain.tasks import Task
 from groundup.episodes.equipment import equipment
 from groundup.harnesses.harbor_export import HarborExport, HarborOptions
+from groundup.harnesses.harbor_images import TaskImages
 from groundup.harnesses.harbor_import import of_subjects, read_trials, write_run
 from groundup.harnesses.images import ImageStore
 from groundup.runs.exporting import write_report
@@ -51,7 +52,9 @@ def export_tasks(
         written = []
         async with equipment(found.sandbox, found) as tools:
             with ImageStore(room / "images") as store:
-                made = HarborExport(plan, tools, options or HarborOptions(), target, room, store)
+                given = options or HarborOptions()
+                images = TaskImages(suite, tools, store, given.base)
+                made = HarborExport(plan, images, given, target, room)
                 for task in plan.tasks.values():
                     written.append(await made.write(task))
                     report(task, written[-1])

@@ -30,6 +30,7 @@ PRIVATE = "/.groundup/private"
 """What no guest may read."""
 JOB = f"{PRIVATE}/job.json"
 ORIGINAL = f"{PRIVATE}/original"
+DATA = f"{PRIVATE}/data"
 _SCRATCH = f"{PRIVATE}/scratch"
 _LOGS = "/logs/verifier"
 _FILE_BYTES = 4 * 1024**3
@@ -77,7 +78,7 @@ def main() -> int:
 
 
 async def _graded(job: VerifierJob, scratch: Path) -> Graded:
-    settings = Settings(cache_dir=scratch / "cache", data_dir=scratch / "data", jobs=1)
+    settings = Settings(cache_dir=scratch / "cache", data_dir=Path(DATA), jobs=1, registry="none")
     suite = open_suite(job.suite, settings)
     equipment = Equipment(InPlaceProvider(), BakedBuilder(job.held))
     grading = Grading(suite, job.task, find_grader(suite, job.grader), equipment)

@@ -68,6 +68,13 @@ class Grader(Extension):
         """Return about how long grading *task* takes; long ones begin first, so only the order matters."""
         return 0.0
 
+    def write_data(self, task: Task, destination: Path) -> bool:
+        """Write what grading *task* reads of the suite's data into the empty folder *destination*.
+
+        Return whether that is all it needs, besides the submission, to grade in a container without a network.
+        """
+        return False
+
     async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
         """Return names and digests of the layers on which a verdict depends, built if they are absent."""
         return {}

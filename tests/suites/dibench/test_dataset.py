@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import TaskError, UsageError
+from groundup.registries.names import NoNames
 from groundup.suites.dibench.answers import original
 from groundup.suites.dibench.dataset import read_dataset
+from groundup.suites.dibench.suite import DiBench
 from tests.suites.dibench.made import instance, write_dataset
 
 
@@ -93,3 +95,18 @@ def test_a_link_that_leads_out_is_not_followed(tmp_path: Path) -> None:
     problem = next(one for one in read_dataset(root).problems if one.id == "one_alpha")
     with pytest.raises(TaskError, match="leads out of the repository"):
         problem.read("pyproject.toml")
+
+
+def test_the_data_of_one_task_is_read_as_that_task(tmp_path: Path) -> None:
+    """In an image of its own: the same name, though others share its id, and its repository alone."""
+    source = write_dataset(tmp_path / "source")
+    (source / "dataset-dibench-large.jsonl").write_text(json.dumps(instance("one_alpha")) + "\n")
+    suite = DiBench(read_dataset(source), NoNames())
+    task = next(task for task in suite.tasks() if task.id == "one_alpha.python.regular")
+    (target := tmp_path / "data").mkdir()
+    assert suite.graders()["strict"].write_data(task, target)
+    again = {problem.id: problem for problem in read_dataset(target).problems}
+    assert set(again) == {"one_alpha.python.regular", "one_alpha.python.large"}
+    assert again[task.id].folder().is_relative_to(target)
+    assert len(list(target.glob("*/*"))) == 1
+    assert not suite.graders()["execution"].write_data(task, target)

@@ -25,7 +25,7 @@ from groundup.grading.bench import Bench
 from groundup.registries.names import NameLookup, Names, ecosystem_of
 from groundup.suites.base import Graded, Grader
 from groundup.suites.dibench.answers import Edited, Read, answer, new_dependencies, original, submitted
-from groundup.suites.dibench.dataset import InstanceProblem
+from groundup.suites.dibench.dataset import InstanceProblem, as_lines
 from groundup.suites.dibench.metrics import DependencyCounts, InstanceScore, score_instance
 from groundup.suites.dibench.patches import PatchError
 from groundup.suites.dibench.published import (
@@ -61,6 +61,20 @@ class TextualGrader(Grader):
         problem = self._problems[task.id]
         masked = [problem.read(path) for path in problem.instance.build_files]
         return {"instance": problem.instance.digest, "masked": digest_of(masked), **self._names.identity()}
+
+    @override
+    def write_data(self, task: Task, destination: Path) -> bool:
+        """Write the instance, others that share its id and so its name, and its masked repository."""
+        problem = self._problems[task.id]
+        name = problem.instance.instance_id
+        for one in self._problems.values():
+            if one.instance.instance_id == name:
+                with (destination / f"{one.subset}.jsonl").open("ab") as file:
+                    file.write(as_lines([one.instance]))
+        folder = destination / f"dibench-{problem.subset}-{problem.instance.language}" / name
+        folder.parent.mkdir()
+        problem.copy_to(folder)
+        return True
 
     def _name_of(self, task: Task) -> GraderIdentity:
         return GraderIdentity(
