@@ -88,7 +88,13 @@ async def choose(
         notes += [f"added {line}, which the project requires" for line in forgotten]
         wants += forgotten
     wants = [line for line in wants if canonicalize_name(Requirement(line).name) not in decided]
-    wants += decision.add
+    for line in decision.add:
+        release = await _exactly(line, registry)
+        if release is None or release.source is None or chosen in release.pythons:
+            wants.append(line)
+            continue
+        from_source[line] = f"sha256:{(await fetched(registry, release.source))[1]}"
+        notes.append(f"{line} has no wheel for Python {chosen} and is built from source")
     if not any(Requirement(line).name == "pytest" for line in wants):
         wants.append(await _pytest(chosen, registry))
         notes.append(f"added {wants[-1]}")
