@@ -26,9 +26,24 @@ async def test_the_oracle_passes_everything(trial: Trial) -> None:
     assert len(graded.verdict.model_dump_json()) < 2048
 
 
-async def test_a_library_without_tests_or_metadata_of_its_own_passes_everything(trial: Trial) -> None:
-    """Only the package is asked of a submission."""
-    assert passed(await trial.grade({"calc/__init__.py": LIBRARY})) == EXPECTED_TESTS
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"calc/__init__.py": LIBRARY},
+        {
+            "src/calc/__init__.py": LIBRARY,
+            "src/calc.egg-info/top_level.txt": "calc\n",
+            "build/lib/calc/__init__.py": "raise RuntimeError('stale')\n",
+        },
+    ],
+    ids=["flat", "src"],
+)
+async def test_a_library_without_tests_or_metadata_of_its_own_passes_everything(
+    trial: Trial, files: dict[str, str]
+) -> None:
+    """Only the package is asked of a submission, where an installation would find it."""
+    graded = await trial.grade(files)
+    assert (graded.verdict.status, passed(graded)) == (Status.GRADED, EXPECTED_TESTS)
 
 
 async def test_nothing_gets_nothing(trial: Trial) -> None:

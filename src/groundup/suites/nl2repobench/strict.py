@@ -21,6 +21,7 @@ from groundup.grading.library import observer_source, runner_source
 from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import FACT, as_fact, decide, signs_of
 from groundup.grading.library.execution import Execution, logs_of, sandbox_spec, top_level_modules
+from groundup.grading.library.layout import with_own_roots
 from groundup.grading.library.passes import TwinOutcome, confirmed, run_passes, suite_of, twin_logs
 from groundup.grading.library.staging import stage
 from groundup.grading.library.trace import TraceOutcome, TraceRecord, trace_of, traced
@@ -70,6 +71,7 @@ class NL2RepoStrictGrader(Grader):
         recipe, record, fresh = self._recipes.get(task.id), self._trace(task), self._fresh(task.id)
         return {
             "recipe": None if recipe is None else digest_of(recipe),
+            "layouts": 1,
             "runner": digest_bytes(runner_source()),
             "data_version": task.data_version,
             **(
@@ -91,7 +93,7 @@ class NL2RepoStrictGrader(Grader):
     @override
     async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
         """Compose, run, decide."""
-        recipe = self._recipe(task)
+        recipe = await asyncio.to_thread(_for_layout_of, submission, self._recipe(task))
         began = time.monotonic()
         environment = await bench.builder.python(recipe.environment.request())
         original = await bench.builder.source(recipe.source_request())
@@ -158,7 +160,7 @@ class NL2RepoStrictGrader(Grader):
     @override
     async def sandbox_spec(self, task: Task, workspace: Path, bench: Bench) -> SandboxSpec:
         """Return the sandbox in which the tests ran, composed anew; for looking around, so without a deadline."""
-        recipe = self._recipe(task)
+        recipe = await asyncio.to_thread(_for_layout_of, workspace, self._recipe(task))
         environment = await bench.builder.python(recipe.environment.request())
         original = await bench.builder.source(recipe.source_request())
         staged = stage(
@@ -245,6 +247,10 @@ def _facts(
         facts["foreign_lines"] = execution.report.foreign
     facts[FACT] = as_fact([*outcome.signs, *judged.signs, *signs_of(execution.report, execution.result)])
     return facts
+
+
+def _for_layout_of(submission: Path, recipe: Recipe) -> Recipe:
+    return recipe.model_copy(update={"tests": with_own_roots(submission, recipe.tests)})
 
 
 def _declared(task: Task) -> int | None:

@@ -1,0 +1,72 @@
+"""A submission's own layout becomes an import root, and nothing else does."""
+
+from pathlib import Path
+
+import pytest
+
+from groundup.grading.library.hidden import Extensions, HiddenTests
+from groundup.grading.library.layout import with_own_roots
+from tests.grading.library.laboratory import LIBRARY, write_tree
+
+FLAT = HiddenTests(packages=("calc", "calc.ops"), arguments=("tests",), protected=("tests",))
+STALE = {"build/lib/calc/__init__.py": "", ".venv/lib/python3.11/site-packages/calc/__init__.py": ""}
+DECLARED = {
+    "setup.py": "setup(package_dir={'': 'code/py'}, packages=['calc'])",
+    "setup.cfg": "[options.packages.find]\nwhere = code/py\n",
+    "pyproject.toml": "[tool.setuptools.packages.find]\nwhere = ['code/py']\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("files", "folder"),
+    [
+        ({"src/calc/__init__.py": LIBRARY, **STALE}, "src"),
+        ({"src/calc.py": LIBRARY}, "src"),
+        ({"lib/calc/__init__.py": LIBRARY, "src/other.py": ""}, "lib"),
+        *(({"code/py/calc/__init__.py": LIBRARY, name: text}, "code/py") for name, text in DECLARED.items()),
+    ],
+)
+def test_what_an_installation_would_find_is_found(tmp_path: Path, files: dict[str, str], folder: str) -> None:
+    """A package below a usual folder, or one that a project file declares, is imported from there."""
+    found = with_own_roots(write_tree(tmp_path / "tree", files), FLAT)
+    assert found == FLAT.model_copy(update={"import_roots": (".", folder)})
+
+
+def test_a_flat_submission_of_an_original_in_src(tmp_path: Path) -> None:
+    """It goes both ways; what building writes, and the path of programs that tests start, go along."""
+    hidden = FLAT.model_copy(
+        update={
+            "import_roots": ("src",),
+            "child_path": ("src",),
+            "generated": {"src/calc/_version.py": "version = '1'\n", "src/calc/data/": "", "src/made.txt": "x"},
+        }
+    )
+    found = with_own_roots(write_tree(tmp_path / "tree", {"calc/__init__.py": LIBRARY}), hidden)
+    assert found.import_roots == found.child_path == ("src", ".")
+    assert found.generated == {"calc/_version.py": "version = '1'\n", "calc/data/": "", "src/made.txt": "x"}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"calc/__init__.py": LIBRARY, "src/calc/__init__.py": "", **DECLARED},
+        {"calc.py": LIBRARY, "src/calc.py": ""},
+        STALE,
+        {"../outside/calc/__init__.py": LIBRARY, "setup.py": "setup(package_dir={'': '../outside'})"},
+        {},
+    ],
+)
+def test_nothing_else_becomes_an_import_root(tmp_path: Path, files: dict[str, str]) -> None:
+    """The original's layout counts first; leftovers of builds, environments and places outside never do."""
+    assert with_own_roots(write_tree(tmp_path / "tree", files), FLAT) == FLAT
+
+
+def test_links_and_extensions_keep_the_layout(tmp_path: Path) -> None:
+    """A project file that is a link is not read, and extensions are compiled where the recipe says."""
+    files = {"src/calc/__init__.py": LIBRARY, "far/calc/__init__.py": ""}
+    tree = write_tree(tmp_path / "tree", files)
+    write_tree(tmp_path / "elsewhere", {"setup.py": "setup(package_dir={'': 'far'})"})
+    (tree / "setup.py").symlink_to(tmp_path / "elsewhere/setup.py")
+    assert with_own_roots(tree, FLAT).import_roots == (".", "src")
+    compiled = FLAT.model_copy(update={"extensions": Extensions(outputs=("calc/*.so",))})
+    assert with_own_roots(tree, compiled) == compiled
