@@ -136,13 +136,11 @@ def verify(
     drawn = random.SystemRandom().randrange(2**32) if seed is None else seed
     with _opened(bundle) as opened:
         config, lines = opened.run.config(), opened.run.latest()
-        named = config.configuration.suite
-        if named not in catalog.names("suite") and named != suite:
-            raise UsageError(f"the bundle's suite is {named!r}; --suite {named} says that you trust it")
+        _check_suite(config.configuration.suite, suite)
         graded = sorted({key.task for key, line in lines.items() if line.submission and line.verdict})
-        tasks = sorted(random.Random(drawn).sample(graded, min(sample, len(graded))))  # noqa: S311  # reproducible
-        if not tasks:
+        if not graded:
             raise UsageError("the bundle has no submission that could be graded again")
+        tasks = sorted(random.Random(drawn).sample(graded, min(sample, len(graded))))  # noqa: S311  # reproducible
         keys = [key for key in config.planned.keys if key.task in tasks and key in lines]
         opened.lay_out(keys)
         opened.give(timeout)
@@ -165,6 +163,12 @@ def verify(
         notes=tuple(_notes(config.configuration.timeout_s, timeout, known)),
         unknown=tuple(str(check.key) for check in checks if not check.found),
     )
+
+
+def _check_suite(named: str, trusted: str | None) -> None:
+    """Raise `UsageError` for a suite that is code of the bundle's maker, unless its user trusts it by name."""
+    if named not in catalog.names("suite") and named != trusted:
+        raise UsageError(f"the bundle's suite is {named!r}; --suite {named} says that you trust it")
 
 
 @dataclass

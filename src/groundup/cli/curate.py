@@ -62,6 +62,18 @@ class JobChoice:
     ] = None
 
 
+@dataclass(frozen=True)
+class InstanceDetails:
+    """What an instance is made of, and how it is called."""
+
+    commit: Annotated[str | None, typer.Option(help="Which commit (default: HEAD).")] = None
+    name: Annotated[str | None, typer.Option(help="The instance's id (default: owner_name).")] = None
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KINDS", help="Kinds of dependencies to take out, such as `runtime,optional`."),
+    ] = None
+
+
 def locate(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="The root of a repository.")],
     model: Annotated[
@@ -137,12 +149,7 @@ def instance(
         str, typer.Option("--language", "-l", help="python, rust, javascript or csharp: whose build files.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the instance is added.")],
-    commit: Annotated[str | None, typer.Option(help="Which commit (default: HEAD).")] = None,
-    name: Annotated[str | None, typer.Option(help="The instance's id (default: owner_name).")] = None,
-    kinds: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KINDS", help="Kinds of dependencies to take out, such as `runtime,optional`."),
-    ] = None,
+    details: InstanceDetails,
     json: Json = False,
 ) -> int:
     """Make a DI-Bench instance of REPOSITORY: dependencies masked, the patch that restores them, and its CI job.
@@ -157,13 +164,13 @@ def instance(
 
     wanted = InstanceRequest(
         repository=repository,
-        commit=commit,
+        commit=details.commit,
         language=_language(language),
-        name=name,
+        name=details.name,
         workflow=choice.workflow,
         job=choice.job,
         leg=_pairs(choice.leg or []),
-        kinds=_kinds(kinds),
+        kinds=_kinds(details.kinds),
     )
     made = asyncio.run(add_instance(wanted, output, load()))
     if json:
@@ -254,18 +261,25 @@ def validate(
     return 3 if counts["infrastructure"] else 0
 
 
-def audit(
-    suite: Annotated[str, typer.Argument(metavar="SUITE", help="A suite's name, or package.module:attribute.")],
+@dataclass(frozen=True)
+class AuditParts:
+    """What is audited, and with what."""
+
     tasks: Annotated[
         list[str] | None, typer.Option("--tasks", metavar="NAMES", help="Tasks or groups; can be repeated.")
-    ] = None,
-    runs: Annotated[int, typer.Option("--runs", "-n", min=1, help="Times that the oracle is graded.")] = 3,
+    ] = None
+    runs: Annotated[int, typer.Option("--runs", "-n", min=1, help="Times that the oracle is graded.")] = 3
     submissions: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER", help="Further submissions, such as cheats: a folder of predictions for each."
         ),
-    ] = None,
+    ] = None
+
+
+def audit(
+    suite: Annotated[str, typer.Argument(metavar="SUITE", help="A suite's name, or package.module:attribute.")],
+    parts: AuditParts,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the audit (default: runs/audit-SUITE)."),
@@ -289,9 +303,9 @@ def audit(
     with shown_progress(Talk()) as progress:
         found = audited(
             suite,
-            tasks=tasks,
-            runs=runs,
-            submissions=submissions,
+            tasks=parts.tasks,
+            runs=parts.runs,
+            submissions=parts.submissions,
             output=output,
             settings=settings,
             progress=progress,

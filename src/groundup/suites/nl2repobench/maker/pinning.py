@@ -80,13 +80,7 @@ async def choose(
     for name in [name for name, release in found.items() if chosen not in release.pythons]:
         notes.append(f"dropped {name}=={pins.pop(name)}, which has no wheel for Python {chosen}")
         del found[name]
-    wants = [f"{name}=={version}" for name, version in sorted(pins.items())]
-    if len(pins) < 3:  # a list of wishes rather than of a whole environment
-        wants += _wishes(project, project.test_requires, names, pins)
-    else:  # what installing the project would have brought, and the specification forgot
-        forgotten = _wishes(project, (), names | {line.partition("==")[0] for line in from_source}, pins)
-        notes += [f"added {line}, which the project requires" for line in forgotten]
-        wants += forgotten
+    wants = _wants(project, names, pins, from_source, notes)
     wants = [line for line in wants if canonicalize_name(Requirement(line).name) not in decided]
     for line in decision.add:
         release = await _exactly(line, registry)
@@ -106,6 +100,23 @@ async def choose(
         from_source=from_source,
         notes=tuple(notes),
     )
+
+
+def _wants(
+    project: OriginalProject,
+    names: set[str],
+    pins: Mapping[str, str],
+    from_source: Iterable[str],
+    notes: list[str],
+) -> list[str]:
+    """Return the pins, and what the project needs besides; *names* are the library's own."""
+    wants = [f"{name}=={version}" for name, version in sorted(pins.items())]
+    if len(pins) < 3:  # a list of wishes rather than of a whole environment
+        return [*wants, *_wishes(project, project.test_requires, names, pins)]
+    # What installing the project would have brought, and the specification forgot.
+    forgotten = _wishes(project, (), names | {line.partition("==")[0] for line in from_source}, pins)
+    notes += [f"added {line}, which the project requires" for line in forgotten]
+    return [*wants, *forgotten]
 
 
 async def newest_pin(specification: Specification, registry: PyPIClient) -> datetime:
