@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 
+from groundup.domain.verdicts import Verdict
+from groundup.serving.session import Session
+
 _BUCKETS_S = (0.01, 0.05, 0.25, 1.0, 5.0, 30.0, 120.0, 600.0, 3600.0)
 _PREFIX = "groundup"
 
@@ -106,3 +109,39 @@ class Log:
 
 def _to_standard_error(line: str) -> None:
     sys.stderr.write(f"{line}\n")
+
+
+class Watching:
+    """Puts what happens in sessions into numbers and events."""
+
+    def __init__(self, metrics: Metrics, log: Log) -> None:
+        self._metrics = metrics
+        self._log = log
+
+    def opened(self, session: Session, seconds: float) -> None:
+        """Count it."""
+        self._metrics.took("opening_seconds", seconds)
+        self._log.event("opened", **_who(session), seconds=round(seconds, 3))
+
+    def called(self, session: Session, tool: str, how: str, seconds: float) -> None:
+        """Count it."""
+        self._metrics.count("calls", tool=tool, how=how)
+        self._metrics.took("call_seconds", seconds, tool=tool)
+        self._log.event("called", **_who(session), tool=tool, how=how, seconds=round(seconds, 3))
+
+    def graded(self, session: Session, verdict: Verdict) -> None:
+        """Count it."""
+        value = verdict.score.value if verdict.score else None
+        if value is not None:
+            self._metrics.rewarded(value)
+        self._log.event("graded", **_who(session), status=verdict.status.value, score=value)
+
+    def ended(self, session: Session, how: str) -> None:
+        """Count it."""
+        kind = "finished" if session.finished else "left" if session.key else "waited"
+        self._metrics.count("sessions", how=kind)
+        self._log.event("ended", **_who(session), how="finished" if session.finished else how)
+
+
+def _who(session: Session) -> dict[str, str | None]:
+    return {"session": session.name[:40], "client": session.client, "attempt": session.key or session.task.id}

@@ -20,24 +20,20 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from groundup.domain.errors import GroundupError
-from groundup.domain.tasks import Task
-from groundup.domain.verdicts import Verdict
-from groundup.episodes.attempt import Room as GradingRoom
 from groundup.episodes.equipment import Equipment, equipment
 from groundup.fleet.driver import Fleet, fleet_at
 from groundup.runs.execution import open_writer, started
 from groundup.runs.exporting import write_report
 from groundup.runs.plan import RunPlan
-from groundup.runs.scheduler import WorkStage, machine_memory_mb
 from groundup.serving.http import Gate, ServedTasks, refused
-from groundup.serving.metrics import Log, Metrics
+from groundup.serving.metrics import Log, Metrics, Watching
 from groundup.serving.nemo_gym import NemoGym
 from groundup.serving.offers import TYPES, Offer, Split, prompt_of, shuffled
 from groundup.serving.openenv import OpenEnv
 from groundup.serving.ors import Ors
-from groundup.serving.session import Rules, Session
+from groundup.serving.session import Rules
 from groundup.serving.sessions import Room, Sessions
-from groundup.serving.staging import Episodes, EpisodeStage
+from groundup.serving.staging import Episodes, EpisodeStage, grading_rooms
 from groundup.settings import Settings
 from groundup.store.folder import RunWriter
 
@@ -75,42 +71,6 @@ class ServeJob:
         return Offer(self.plan.suite.name, self.plan.suite.version, self.plan.tasks, splits)
 
 
-class Watching:
-    """Puts what happens in sessions into numbers and events."""
-
-    def __init__(self, metrics: Metrics, log: Log) -> None:
-        self._metrics = metrics
-        self._log = log
-
-    def opened(self, session: Session, seconds: float) -> None:
-        """Count it."""
-        self._metrics.took("opening_seconds", seconds)
-        self._log.event("opened", **_who(session), seconds=round(seconds, 3))
-
-    def called(self, session: Session, tool: str, how: str, seconds: float) -> None:
-        """Count it."""
-        self._metrics.count("calls", tool=tool, how=how)
-        self._metrics.took("call_seconds", seconds, tool=tool)
-        self._log.event("called", **_who(session), tool=tool, how=how, seconds=round(seconds, 3))
-
-    def graded(self, session: Session, verdict: Verdict) -> None:
-        """Count it."""
-        value = verdict.score.value if verdict.score else None
-        if value is not None:
-            self._metrics.rewarded(value)
-        self._log.event("graded", **_who(session), status=verdict.status.value, score=value)
-
-    def ended(self, session: Session, how: str) -> None:
-        """Count it."""
-        kind = "finished" if session.finished else "left" if session.key else "waited"
-        self._metrics.count("sessions", how=kind)
-        self._log.event("ended", **_who(session), how="finished" if session.finished else how)
-
-
-def _who(session: Session) -> dict[str, str | None]:
-    return {"session": session.name[:40], "client": session.client, "attempt": session.key or session.task.id}
-
-
 @asynccontextmanager
 async def service(job: ServeJob) -> AsyncIterator[ServedTasks]:
     """Open equipment and run folder, and yield what protocols need; afterwards all sessions are ended."""
@@ -134,19 +94,13 @@ async def _open(
     job: ServeJob, means: tuple[Equipment, Fleet | None], writer: RunWriter, start: int
 ) -> AsyncIterator[ServedTasks]:
     (tools, fleet), settings, metrics = means, job.settings, Metrics()
-    here = WorkStage(settings.jobs, int(machine_memory_mb() * settings.memory_share))
-    grader = job.plan.grader
-
-    def room(task: Task) -> GradingRoom:
-        return lambda: (fleet.admitted if fleet else here.entered)(grader.reservation_mb(task))
-
     stage = EpisodeStage(
         plan=job.plan,
         writer=writer,
         equipment=tools,
         start=start,
         prompt=lambda episode: prompt_of(episode.task, job.rules, episode.tools),
-        room=room,
+        room=grading_rooms(job.plan, fleet, settings),
         fleet=fleet,
         builder=settings.builder,
     )

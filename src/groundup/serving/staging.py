@@ -23,6 +23,8 @@ from groundup.episodes.equipment import Equipment
 from groundup.episodes.records import EpisodeResult
 from groundup.fleet.driver import Fleet, graded_on
 from groundup.runs.plan import RunPlan
+from groundup.runs.scheduler import WorkStage, machine_memory_mb
+from groundup.settings import Settings
 from groundup.store.folder import RunWriter
 from groundup.store.records import VerdictLine
 from groundup.trees.writer import in_thread
@@ -56,6 +58,13 @@ class EpisodeStage:
         plan, task, how = self.plan, self.plan.tasks[key.task], self.plan.configuration
         here = Grading(plan.suite, task, plan.grader, self.equipment, how.timeout_s, self.room(task))
         return graded_on(self.fleet, here, plan.episode(key), how.sandbox, self.builder)
+
+
+def grading_rooms(plan: RunPlan, fleet: Fleet | None, settings: Settings) -> Callable[[Task], Room]:
+    """Return where gradings wait for their turn: for a node of *fleet*, or for room on this machine."""
+    here = WorkStage(settings.jobs, int(machine_memory_mb() * settings.memory_share))
+    entered = fleet.admitted if fleet else here.entered
+    return lambda task: lambda: entered(plan.grader.reservation_mb(task))
 
 
 class Episodes:

@@ -24,12 +24,12 @@ _MAX_DEPTH = 200
 
 
 @dataclass(frozen=True)
-class Node:
+class JsonNode:
     """A value as it is written: a scalar, an array (`items`) or an object (`members`)."""
 
     span: Span
     plain: object
-    items: tuple["Node", ...] | None = None
+    items: tuple["JsonNode", ...] | None = None
     members: tuple["JsonMember", ...] | None = None
 
     @property
@@ -48,7 +48,7 @@ class JsonMember:
 
     key: str
     key_span: Span
-    value: Node
+    value: JsonNode
 
     @property
     def span(self) -> Span:
@@ -61,11 +61,11 @@ class JsonDocument:
     """A parsed file whose top is an object."""
 
     source: Text
-    root: Node
+    root: JsonNode
 
     def member(self, *path: str) -> JsonMember | None:
         """Return the member at *path*, or None."""
-        node: Node | None = self.root
+        node: JsonNode | None = self.root
         found: JsonMember | None = None
         for key in path:
             found = node.member(key) if node else None
@@ -190,7 +190,7 @@ class ListSection(Section):
 
     document: JsonDocument
     key: SectionKey
-    node: Node
+    node: JsonNode
     entries: Sequence[ManifestEntry]
     render: Callable[[Dependency], str]
 
@@ -223,7 +223,7 @@ class ListSection(Section):
 class PeerSection(ListSection):
     """`peerDependencies` with their entries in `peerDependenciesMeta`: both go and come together."""
 
-    meta: Node | None
+    meta: JsonNode | None
     render_meta: Callable[[Dependency], str | None]
 
     def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
@@ -251,7 +251,7 @@ class ShadowedSection(Section):
     """
 
     key: SectionKey
-    node: Node
+    node: JsonNode
     entries: Sequence[ManifestEntry] = ()
 
     def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
@@ -267,22 +267,22 @@ def _refused(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON value")
 
 
-def _node(source: Text, node: "tree_sitter.Node", depth: int) -> Node:
+def _node(source: Text, node: "tree_sitter.Node", depth: int) -> JsonNode:
     """Return the value that *node* stands for. `json` has accepted the text: only what it lets pass is checked."""
     span = source.span_of(node)
     if depth > _MAX_DEPTH:
         raise source.error(f"is nested more than {_MAX_DEPTH} levels deep", span.start)
     if node.type == "object":
         members = tuple([_member(source, pair, depth + 1) for pair in node.named_children])
-        return Node(span, {item.key: item.value.plain for item in members}, members=members)
+        return JsonNode(span, {item.key: item.value.plain for item in members}, members=members)
     if node.type == "array":
         items = tuple([_node(source, item, depth + 1) for item in node.named_children])
-        return Node(span, [item.plain for item in items], items=items)
+        return JsonNode(span, [item.plain for item in items], items=items)
     raw = source.text[span.start : span.end]
     plain = raw[1:-1] if raw[0] == '"' and "\\" not in raw else json.loads(raw)
     if isinstance(plain, str) and _HALF.search(plain):
         raise source.error("holds half of a surrogate pair, which is no text", span.start)
-    return Node(span, plain)
+    return JsonNode(span, plain)
 
 
 def _member(source: Text, pair: "tree_sitter.Node", depth: int) -> JsonMember:

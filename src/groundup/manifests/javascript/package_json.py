@@ -10,8 +10,8 @@ from groundup.manifests.javascript.json_tree import (
     BracketedList,
     JsonDocument,
     JsonMember,
+    JsonNode,
     ListSection,
-    Node,
     PeerSection,
     ShadowedSection,
     laid_out,
@@ -85,7 +85,7 @@ def with_member(document: JsonDocument, path: Path) -> JsonDocument:
     for depth in range(1, len(path) + 1):
         if document.member(*path[:depth]) is not None:
             continue
-        parent: Node = document.root
+        parent: JsonNode = document.root
         if depth > 1:
             found = document.member(*path[: depth - 1])
             assert found is not None
@@ -174,14 +174,14 @@ def _main_sections(document: JsonDocument, path: tuple[str, ...], kind: Dependen
         yield ListSection(document, key, node, entries, _rendering(document))
 
 
-def _counting(node: Node) -> list[JsonMember]:
+def _counting(node: JsonNode) -> list[JsonMember]:
     """Return the members that count: of several with one key, the last."""
     last = {item.key: item for item in node.members or ()}
     return [item for item in node.members or () if last[item.key] is item]
 
 
 def _main_entry(
-    document: JsonDocument, member: JsonMember, kind: DependencyKind, meta: Node | None
+    document: JsonDocument, member: JsonMember, kind: DependencyKind, meta: JsonNode | None
 ) -> ManifestEntry:
     text = member.value.plain
     if not isinstance(text, str):
@@ -208,7 +208,7 @@ def _main_entry(
     )
 
 
-def _meta_details(meta: Node | None) -> tuple[tuple[str, str], ...]:
+def _meta_details(meta: JsonNode | None) -> tuple[tuple[str, str], ...]:
     if meta is None:
         return ()
     if not isinstance(meta.plain, dict) or not meta.plain or meta.plain.keys() & {"meta", "specifier"}:
@@ -220,7 +220,7 @@ def _canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def _other_section(document: JsonDocument, node: Node, key: SectionKey, name: str) -> Section:
+def _other_section(document: JsonDocument, node: JsonNode, key: SectionKey, name: str) -> Section:
     if node.members is None and node.items is None and node.plain is not None:
         raise document.source.error(f"{name} must be an object or an array", node.span.start)
     entries = [_named_entry(document, item.key, item.value, item, key) for item in _counting(node)]
@@ -232,7 +232,7 @@ def _other_section(document: JsonDocument, node: Node, key: SectionKey, name: st
 
 
 def _named_entry(
-    document: JsonDocument, written: str, value: Node | None, place: JsonMember | Node, key: SectionKey
+    document: JsonDocument, written: str, value: JsonNode | None, place: JsonMember | JsonNode, key: SectionKey
 ) -> ManifestEntry:
     """Return the entry of a name that may be a selector (`foo@1`, `a>b`, `**/b`), with its value."""
     name = specifiers.selected(written)
@@ -326,7 +326,7 @@ def _meta_rendering(document: JsonDocument) -> Callable[[Dependency], str | None
     return render
 
 
-def _other_rendering(document: JsonDocument, node: Node) -> Callable[[Dependency], str]:
+def _other_rendering(document: JsonDocument, node: JsonNode) -> Callable[[Dependency], str]:
     def render(dependency: Dependency) -> str:
         details = dict(dependency.details)
         key = quoted(details.get("selector", dependency.name))
