@@ -4,8 +4,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tarfile import PAX_FORMAT
-from tarfile import open as open_tar
 
 import tomlkit
 from pydantic import Field, JsonValue
@@ -14,11 +12,10 @@ from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.episodes.attempt import Grading
 from groundup.harnesses.harbor_images import TaskImages
-from groundup.harnesses.images import Image, tagged
+from groundup.harnesses.images import Image, pack, tagged
 from groundup.harnesses.verifier import SCRIPT
 from groundup.runs.plan import RunPlan
 from groundup.sandbox.protocol import WORKSPACE
-from groundup.trees.archives import anonymous
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import in_thread
 
@@ -127,10 +124,4 @@ class HarborExport:
         folder.mkdir()
         (folder / "solve.sh").write_text(_SOLVE, encoding="utf-8")
         (folder / "solve.sh").chmod(0o755)
-        await in_thread(lambda: _pack(tree, folder / "submission.tar.gz"))
-
-
-def _pack(tree: Path, archive: Path) -> None:
-    with open_tar(archive, "w:gz", format=PAX_FORMAT) as tar:
-        for path in sorted(tree.iterdir()):
-            tar.add(path, path.name, filter=anonymous)
+        await in_thread(lambda: pack(tree, folder / "submission.tar.gz"))
