@@ -1,7 +1,10 @@
 """Tasks for Harbor: what the folders say, and what agents' images must not hold."""
 
+import asyncio
 import gzip
 import json
+import subprocess
+import tarfile
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -78,6 +81,20 @@ async def test_the_task_names_both_images_and_reaches_nothing(tmp_path: Path) ->
     assert {document[part]["network_mode"] for part in ("environment", "agent", "verifier")} == {"no-network"}
     assert (folder / "instruction.md").read_text().startswith("Write task-0000.")
     assert {path.name for path in (folder / "solution").iterdir()} == {"solve.sh", "submission.tar.gz"}
+
+
+async def test_the_solution_takes_the_place_of_the_seeds(tmp_path: Path) -> None:
+    """As the oracle of a run: a suite whose oracle is a patch finds it alone."""
+    folder, workspace = (await exported(tmp_path)) / "solution", tmp_path / "workspace"
+    workspace.mkdir()
+    for seed in ("README", ".hidden", "..odd"):
+        (workspace / seed).write_text("seed")
+    script = folder / "solve.sh"
+    script.write_text(script.read_text().replace("/workspace", str(workspace)))
+    await asyncio.to_thread(subprocess.run, ["sh", str(script)], check=True)
+    with tarfile.open(folder / "submission.tar.gz") as packed:
+        handed_in = {Path(name).parts[0] for name in packed.getnames()}
+    assert {path.name for path in workspace.iterdir()} == handed_in
 
 
 async def test_pushed_images_are_named_by_digest(tmp_path: Path) -> None:

@@ -26,7 +26,12 @@ _INSTRUCTION = """{instruction}
 You work alone in a Linux container, in the folder /workspace. What lies there when you end is tested by hidden
 tests.{tools}
 """
-_SOLVE = '#!/bin/sh\nset -e\ntar -C /workspace -xzf "$(dirname "$0")/submission.tar.gz"\n'
+_SOLVE = """#!/bin/sh
+# What the original hands in takes the place of what lies there.
+set -e
+rm -rf /workspace/..?* /workspace/.[!.]* /workspace/*
+tar -C /workspace -xzf "$(dirname "$0")/submission.tar.gz"
+"""
 
 
 class HarborOptions(Record):
