@@ -38,9 +38,10 @@ def write_run(
     submission: str | None = None,
     grader: GraderIdentity = GRADER,
     said: str = EVIL,
+    suite: str = "toy",
 ) -> RunFolder:
     """Write a run as a run writes itself; *said* is what its tests are called and say."""
-    config, lines = run_of(name, dict(words), grader)
+    config, lines = run_of(name, dict(words), grader, loaded=suite)
     with RunWriter.create(folder / name, config) as writer:
         for one in lines.values():
             line = one.model_copy(update={"submission": submission})

@@ -32,6 +32,7 @@ ATTEMPT = "/run/base/attempt/one/0"
 PAGES = {
     "runs": "/",
     "run": "/run/base",
+    "tables": "/run/base/tables",
     "why": ATTEMPT,
     "tests": f"{ATTEMPT}?tab=tests",
     "trajectory": f"{ATTEMPT}?tab=trajectory",

@@ -75,6 +75,17 @@ def test_a_run_has_its_tasks_and_where_points_were_lost(client: TestClient) -> N
     assert "2 tasks that lost points first at test" in words(client.get("/run/base?stage=test").text)
 
 
+def test_a_run_has_the_plots_and_tables_of_its_report(client: TestClient, runs: Path) -> None:
+    """Those of the suite and its paper, too; a run that is not there has none."""
+    write_run(runs, "sized", {"funcy": [(1, 2)], "box": [(2, 2)]}, suite="nl2repobench")
+    page = client.get("/run/sized/tables").text
+    for plot in ("Mean score", "How attempts ended", "Score of each task"):
+        assert f"<figcaption>{plot}" in page
+    (paper,) = report(runs / "sized").runs[0].summaries
+    assert paper.headline in words(page)
+    assert client.get("/run/none/tables").status_code == 404
+
+
 def test_a_comparison_names_the_tasks_that_decide_it(client: TestClient, runs: Path) -> None:
     """With the differences of `compare`."""
     page = words(client.get("/compare?run=base&run=other").text)
@@ -93,6 +104,22 @@ def test_every_part_of_an_attempt_is_text(client: TestClient, tab: str) -> None:
     assert "<img" not in page
     if tab in ("tests", "trajectory", "logs"):
         assert EVIL in words(page)
+
+
+def test_lost_points_without_a_reason_are_not_called_none(client: TestClient, runs: Path) -> None:
+    """A grader that compares texts names no stage."""
+    config, lines = run_of("texts", {"one": [(1, 2)], "two": [(2, 2)]})
+    with RunWriter.create(runs / "texts", config) as writer:
+        for line in lines.values():
+            assert line.verdict
+            verdict = line.verdict.model_copy(update={"reasons": ()})
+            writer.record(line.model_copy(update={"verdict": verdict}), [], {})
+    assert "names no single reason" in words(client.get("/run/texts/attempt/one/0").text)
+    assert "Nothing was lost" in words(client.get("/run/texts/attempt/two/0").text)
+    page = words(client.get("/run/texts").text)
+    assert "Where points were lost" not in page
+    assert "unstated" not in page
+    assert "below full score" in words(client.get("/run/texts/tables").text)
 
 
 def test_a_task_names_the_other_runs_that_have_it(client: TestClient, runs: Path) -> None:

@@ -178,15 +178,19 @@ def _scores(runs: Sequence[RunReport]) -> Plot:
 _STANDINGS = ("tampered", "infrastructure", "not attempted", "made", "owed")
 
 
+def _lost(stage: str) -> str:
+    return "below full score" if stage == "unstated" else f"lost at {stage}"
+
+
 def _shares(run: RunReport) -> dict[str, int]:
     """Return how many attempts ended how: with the full score, at which stage points were lost, or without one."""
-    below = {f"lost at {stage}": count for stage, count in run.lost_at.items()}
+    below = {_lost(stage): count for stage, count in run.lost_at.items()}
     if run.counts.tampered:  # they are among those that lost something, at whatever they name first
         below = {}
         for row in run.attempts:
             if row.standing == "graded" and row.counted != 1.0:
-                stage = row.reasons[0].stage.value if row.reasons else "unstated"
-                below[f"lost at {stage}"] = below.get(f"lost at {stage}", 0) + 1
+                ended = _lost(row.reasons[0].stage.value if row.reasons else "unstated")
+                below[ended] = below.get(ended, 0) + 1
     full = sum(row.standing == "graded" and row.counted == 1.0 for row in run.attempts)
     others = {word: getattr(run.counts, word.replace(" ", "_")) for word in _STANDINGS}
     return {name: count for name, count in {"full score": full, **below, **others}.items() if count}

@@ -24,13 +24,14 @@ from groundup.domain.version import __version__
 from groundup.reports.page import STYLE
 from groundup.reports.plots import plots_of
 from groundup.reports.summary import side_by_side
-from groundup.reports.views import between, evidence_views, figures_view, percent, share
+from groundup.reports.views import between, evidence_views, figures_view, paper_views, percent, share, views_of
+from groundup.runs.exporting import read_report
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder
 from groundup.store.folder import RunFolder, is_held
 from groundup.suites.base import open_suite
 from groundup.viewer import evidence
-from groundup.viewer.index import RunIndex, run_report
+from groundup.viewer.index import RunIndex
 
 TASKS_SHOWN = 200
 TESTS_SHOWN = 200
@@ -107,6 +108,7 @@ class Viewer:
             "/": self._runs,
             "/compare": self._compare,
             "/run/{run}": self._run,
+            "/run/{run}/tables": self._tables,
             "/run/{run}/task/{task}": self._task,
             "/run/{run}/attempt/{task}/{number:int}": self._attempt,
         }
@@ -158,6 +160,15 @@ class Viewer:
             pages=evidence.pages(total, first, TASKS_SHOWN),
             first=first,
         )
+
+    def _tables(self, request: Request) -> Response:
+        """Show the plots and tables of the report, with the suite's own; its attempts have pages."""
+        found = self.index.run(request.path_params["run"])
+        if found is None or found.report is None:
+            return self.missing("There is no such run.")
+        made = read_report([self.settings.output / found.name], self.settings)
+        views = [view for view in (*list(views_of(made))[1:], *paper_views(made)) if view.columns]
+        return self._html("tables.html", run=found.name, plots=list(plots_of(made)), views=views)
 
     def _task(self, request: Request) -> Response:
         run, task = request.path_params["run"], request.path_params["task"]
@@ -239,7 +250,8 @@ class Viewer:
         if len(names) < 2 or not set(names) <= known:
             return self.missing("Choose two runs or more on the first page.")
         power = min(_number(request.query_params.get("power")), 100)
-        made = side_by_side([run_report(self.settings.output / name) for name in names], power / 100 or None)
+        paths = [self.settings.output / name for name in names]
+        made = side_by_side(read_report(paths, self.settings).runs, power / 100 or None)
         plots = [plot for plot in plots_of(made) if plot.name != "tasks"]
         wanted, first = request.query_params.get("q", ""), _number(request.query_params.get("first"))
         grid, total = self.index.grid(names, wanted, first, TASKS_SHOWN)

@@ -264,7 +264,9 @@ def changes(before: AttemptFolder, after: AttemptFolder) -> tuple[list[Change], 
     sizes = [{one.path: one.bytes for one in files(attempt)[0]} for attempt in (before, after)]
     found: list[Change] = []
     room = _COMPARED_BYTES
-    for path in sorted(sizes[0].keys() | sizes[1].keys()):
+    for path in sorted(
+        sizes[0].keys() | sizes[1].keys(), key=lambda path: (sum(path not in one for one in sizes), path)
+    ):
         if len(found) == _CHANGES_SHOWN or room < 0:
             return found, True
         pieces = [
