@@ -187,6 +187,7 @@ class Rollout:
 
     async def _reply(self) -> ChatReply:
         """Ask for the next reply; a conversation that does not fit is condensed until it does."""
+        # A conversation that is resumed must be shortened where it was, or the recorded replies would not fit it.
         for step in self.replay.recorded_condensing():
             self._talk.shorten(int(str(step["mark"])), int(str(step["hardness"])))
         if not self.replay.replaying:
@@ -232,6 +233,7 @@ class Rollout:
 
     async def _do(self, call: Call, number: int) -> tuple[str, bool]:
         """Do one call; return what the model sees of it, and whether the episode ends here."""
+        # What is replayed took its time in an earlier try.
         if self.replay.recorded_result(number) is None:
             self._clock.start()
         began = time.monotonic()

@@ -139,6 +139,7 @@ class ModelEndpoint:
                 self._raise(failure, tries)
             if failure.kind is CallFailureKind.RATE_LIMIT:
                 self._not_before = max(self._not_before, now + pause)
+            # The slot is free meanwhile: calls that wait for their endpoint hold up no others.
             await asyncio.sleep(pause)
 
     async def _wait_for_permission(self) -> None:

@@ -80,6 +80,7 @@ class Sessions:
             raise EndedError(f"the session {name} has ended; ask for a new one")
         if self._draining:
             raise FullError("the server is stopping")
+        # A session waits for a moment even where slots are free, so these count as room.
         if self.waiting >= self.room.waiting + max(0, self.room.slots - self.open):
             raise FullError(f"{self.room.slots} sessions are open and {self.waiting} wait")
         session = self._all[name] = Session(name, client, task, self._rules, self._watch)

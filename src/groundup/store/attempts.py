@@ -126,6 +126,8 @@ class AttemptWriter(AttemptFolder):
         arriving = self.path / ".incoming"
         with disk_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
+            # The record goes first: without it what lies in `submission/` counts as incomplete, whenever we are
+            # killed.
             self.submission_file.unlink(missing_ok=True)
         for old in (arriving, self.submission):
             remove_tree(old)

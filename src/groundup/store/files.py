@@ -73,6 +73,7 @@ class Journal:
                 if self._synced:
                     os.fsync(self._descriptor)
             except BaseException:
+                # Half a line would be glued to the next one, and damage both.
                 os.ftruncate(self._descriptor, self._length)
                 raise
         self._length += len(data)
