@@ -5,6 +5,7 @@ the infrastructure: the attempt is owed again, and a retry goes to another node.
 """
 
 import asyncio
+import random
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -146,7 +147,8 @@ class Fleet:
         while True:
             near = [address for address, sent in holders.items() if sent < self._size.slots.get(address, 0)]
             there = [address for address in holders if address in self._size.slots]
-            order = order.model_copy(update={"layers": dict(known), "holders": tuple(there[:_ASKED])})
+            asked = random.sample(there, min(len(there), _ASKED))  # so that no node has to serve all others
+            order = order.model_copy(update={"layers": dict(known), "holders": tuple(asked)})
             holders.update(near)
             try:
                 packed = await self._sent(order.model_dump_json().encode(), archive, reservation_mb, near)
