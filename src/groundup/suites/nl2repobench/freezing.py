@@ -49,7 +49,7 @@ async def freeze(draft: Recipe, bench: Bench, *, runs: int = RUNS, relock: bool 
     ]
     for execution in executions:
         _require_sound(execution, recipe)
-    expected = frozenset(key for key in _passing(executions) if _reason(recipe, key) is not Why.FLAKY)
+    expected = frozenset(key for key in _passing(executions) if given_reason(recipe, key) is not Why.FLAKY)
     free = await _free(recipe, expected, original, environment, bench)
     expected -= free
     twin = await twin_record(recipe, expected, original, environment, bench)
@@ -149,7 +149,7 @@ def _exclusions(
 
 def _excluded(recipe: Recipe, key: NumberedTest, said: Sequence[Result], runs: int) -> Excluded:
     note = next((result.message for result in said if result.message), "")[:200]
-    reason = _reason(recipe, key)
+    reason = given_reason(recipe, key)
     if reason is not None:
         return Excluded(id=str(key), why=reason, note=note)
     outcomes = {result.outcome for result in said}
@@ -167,7 +167,7 @@ def _excluded(recipe: Recipe, key: NumberedTest, said: Sequence[Result], runs: i
     )
 
 
-def _reason(recipe: Recipe, key: NumberedTest) -> Why | None:
+def given_reason(recipe: Recipe, key: NumberedTest) -> Why | None:
     """Return the reason that the recipe gives for a test by name. Who calls a test flaky saw it fail."""
     for pattern, why in recipe.reasons.items():
         # Square brackets are common in test ids, so they stand for themselves.

@@ -62,19 +62,29 @@ async def test_what_an_original_lacks_is_repaired_and_noted(trial: Trial) -> Non
             "def test_notes(): assert Path('tests/notes.txt').write_text('calc') == calc.add(2, 2)\n"
         ),
         "tests/test_online.py": "def test_online(): raise OSError('Temporary failure in name resolution')\n",
+        "tests/test_sites.py": "def test_site(): raise OSError('Temporary failure in name resolution')\n",
     }
     del files["calc/__init__.py"], files["calc/__main__.py"]
     protected = (*DRAFT.tests.protected, "helping.py")
     tests = DRAFT.tests.model_copy(update={"import_roots": ("src",), "protected": protected})
     recipe, said = await made(
-        trial, files, DRAFT.model_copy(update={"tests": tests, "declared": {"781a1da": len(EXPECTED) + 4}})
+        trial,
+        files,
+        DRAFT.model_copy(
+            update={
+                "tests": tests,
+                "declared": {"781a1da": len(EXPECTED) + 5},
+                "reasons": {"tests/test_sites.py::*": Why.NETWORK},
+            }
+        ),
     )
 
     assert recipe.tests.writable == ("tests",)
     assert recipe.tests.import_roots == ("src", ".")
     assert "README.rst" in recipe.tests.protected
-    assert [excluded.why for excluded in recipe.excluded] == [Why.NETWORK]
-    assert [(one.why, one.tests) for one in recipe.differences] == [(Why.NETWORK, 1)]
+    assert [excluded.why for excluded in recipe.excluded] == [Why.NETWORK, Why.NETWORK]
+    assert [(one.why, one.tests) for one in recipe.differences] == [(Why.NETWORK, 2)]
+    assert list(recipe.reasons) == ["tests/test_sites.py::*", "tests/test_online.py::test_online"]
     assert "import root ." in recipe.notes
     assert any("name resolution" in line for line in said)
 

@@ -11,6 +11,7 @@ from groundup.grading.library.execution import Execution
 from groundup.grading.library.hidden import Distribution
 from groundup.registries.pypi.client import PyPIClient
 from groundup.settings import Settings
+from groundup.suites.nl2repobench.freezing import given_reason
 from groundup.suites.nl2repobench.maker.candidates import (
     SourceCandidate,
     of_commits,
@@ -224,7 +225,7 @@ def _with_reasons(recipe: Recipe, execution: Execution, say: Say) -> Recipe:
     own = own_tests(execution.canaries, execution.report.results)
     reasons: dict[str, Why] = dict(recipe.reasons)
     for key, result in sorted(execution.report.results.items()):
-        if key in own or result.outcome not in ("failed", "error") or str(key) in reasons:
+        if key in own or result.outcome not in ("failed", "error") or given_reason(recipe, key) is not None:
             continue
         why = reason_of(result)
         say(f"fails: {key}: {result.message} -> {why.value if why else 'no reason known'}")
