@@ -2,9 +2,11 @@
 
     python benchmarks/serving.py sessions [--number 300] [--peer PYTHON]   # sessions of 7 calls, fake sandboxes
     python benchmarks/serving.py open [--number 200] [--seconds 2]         # all open at once, with long steps
-    python benchmarks/serving.py killed [--number 1000]                    # clients that are killed at random
+    python benchmarks/serving.py killed [--number 1000] [--real]           # clients that are killed at random
+    python benchmarks/serving.py latency [--task jsonlines] [--number 5]   # real episodes of NL2RepoBench
 
-`--peer` is an interpreter that has `openreward`, whose own server plays the same sessions with empty tools.
+`--peer` is an interpreter that has `openreward`, whose own server plays the same sessions with empty tools; rounds
+take turns. `--real`: bubblewrap instead of fake sandboxes.
 Figures are processor seconds of the server, which a busy machine changes less than the clock's.
 """
 
@@ -14,6 +16,7 @@ import contextlib
 import json
 import os
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -81,17 +84,14 @@ class Served:
                 await asyncio.sleep(0.2)
 
 
-def started(folder: Path, port: int, *options: str) -> Served:
-    """Start ours with fake sandboxes and environments in which nothing is."""
-    house = "tests.serving.house"
-    environment = {
-        **os.environ,
-        "GROUNDUP_CACHE_DIR": str(folder / "cache"),
-        "GROUNDUP_SANDBOX": f"{house}:create_provider",
-        "GROUNDUP_BUILDER": f"{house}:create_builder",
-        "PYTHONPATH": str(Path(__file__).parents[1]),
-    }
-    command = [sys.executable, "-m", "groundup", "serve", SUITE, "--port", str(port), "-o", str(folder / "runs")]
+def started(folder: Path, arguments: argparse.Namespace, *options: str, suite: str = SUITE) -> Served:
+    """Start ours; the toy suite with environments in which nothing is, and with fake sandboxes if not `real`."""
+    house, port = "tests.serving.house", arguments.port
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    if suite == SUITE:
+        environment |= {"GROUNDUP_CACHE_DIR": str(folder / "cache"), "GROUNDUP_BUILDER": f"{house}:create_builder"}
+        environment["GROUNDUP_SANDBOX"] = "bubblewrap" if arguments.real else f"{house}:create_provider"
+    command = [sys.executable, "-m", "groundup", "serve", suite, "--port", str(port), "-o", str(folder / "runs")]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen([*command, "--run-id", "bench", *options], env=environment, stderr=log)
     return Served(process, port)
@@ -155,17 +155,20 @@ async def measured(server: Served, number: int) -> tuple[float, float]:
 
 async def sessions(folder: Path, arguments: argparse.Namespace) -> None:
     """Print ours, and the peer's."""
-    servers = {"groundup": started(folder, arguments.port, "--slots", "16")}
+    servers = {"groundup": started(folder, arguments, "--slots", "16")}
     if arguments.peer:
         servers["openreward"] = peer(arguments.peer, arguments.port + 1)
     try:
         for server in servers.values():
             await server.answers()
         for turn in range(arguments.rounds):
-            for name, server in servers.items():
-                clock, processor = await measured(server, arguments.number)
+            found = {name: await measured(server, arguments.number) for name, server in servers.items()}
+            for name, (clock, processor) in found.items():
+                print(f"{turn} {name:10} {clock:7.1f} sessions/s, {processor:7.1f} per processor second")
+            if arguments.peer:
+                ratios = [ours / theirs for ours, theirs in zip(*found.values(), strict=True)]
                 print(
-                    f"{turn} {name:10} {clock:7.1f} sessions/s, {processor:7.1f} per processor second", flush=True
+                    f"{turn} ratio      {ratios[0]:7.2f} by the clock, {ratios[1]:7.2f} by processor", flush=True
                 )
     finally:
         for server in servers.values():
@@ -175,7 +178,7 @@ async def sessions(folder: Path, arguments: argparse.Namespace) -> None:
 
 async def all_open(folder: Path, arguments: argparse.Namespace) -> None:
     """Print how many of so many sessions that are open at once came to their reward."""
-    server = await started(folder, arguments.port, "--slots", str(arguments.number)).answers()
+    server = await started(folder, arguments, "--slots", str(arguments.number)).answers()
     began, before = time.perf_counter(), server.cpu_s()
 
     async def play(http: httpx.AsyncClient) -> float:
@@ -188,10 +191,56 @@ async def all_open(folder: Path, arguments: argparse.Namespace) -> None:
     server.process.wait()
 
 
+async def latency(folder: Path, arguments: argparse.Namespace) -> None:
+    """Print what opening costs, `bash` above its command, and `submit` beside the tests' own time; medians."""
+    server = started(folder, arguments, "--tasks", arguments.task, suite="nl2repobench")
+    await server.answers()
+    rows: list[tuple[float, ...]] = []
+    async with client(server.address) as http:
+        for _ in range(arguments.number + 1):  # the first may build the environment
+            sid = (await asked(http, "POST", "/create_session")).partition("data: ")[2].split()[0]
+            times = [time.perf_counter()]
+            before = server.cpu_s()
+            await asked(http, "POST", "/create", sid, split="test", index=0)
+            await asked(http, "GET", "/prompt", sid)
+            times.append(time.perf_counter())
+            above = []
+            for _ in range(10):
+                began = time.perf_counter()
+                said = await asked(http, "POST", "/call", sid, name="bash", input={"command": "true"})
+                ran = json.loads(said.rpartition("data: ")[2])["output"]["metadata"]["seconds"]
+                above.append(time.perf_counter() - began - ran)
+            submitted = time.perf_counter()
+            await asked(http, "POST", "/call", sid, name="submit", input={})
+            took = time.perf_counter() - submitted
+            await asked(http, "POST", "/delete", sid)
+            rows.append((times[1] - times[0], statistics.median(above), took, server.cpu_s() - before))
+    server.process.terminate()
+    server.process.wait()
+    lines = (folder / "runs" / "bench" / "verdicts.jsonl").read_text().splitlines()
+    tests = statistics.median(json.loads(line)["verdict"]["timings_s"]["tests"] for line in lines[1:])
+    opening, bash, submit, processor = (statistics.median(row) for row in zip(*rows[1:], strict=True))
+    print(f"open {opening * 1000:.0f} ms, bash {bash * 1000:.1f} ms above its command")
+    print(f"submit {submit:.2f} s, tests {tests:.2f} s; the server's processor {processor:.2f} s an episode")
+
+
+def children() -> int:
+    """Return how many processes of sandboxes there are on this machine."""
+    names = [path / "comm" for path in Path("/proc").iterdir() if path.name.isdigit()]
+    return sum(_read(name).startswith("bwrap") for name in names)
+
+
+def _read(path: Path) -> str:
+    with contextlib.suppress(OSError):
+        return path.read_text()
+    return ""
+
+
 async def killed(folder: Path, arguments: argparse.Namespace) -> None:
     """Kill clients at random; print what is left and whether every reward that was seen is on record."""
     options = ("--slots", "32", "--idle", "5", "--drain", "5")
-    server = await started(folder, arguments.port, *options).answers()
+    sandboxes = children()
+    server = await started(folder, arguments, *options).answers()
     await many(server.address, 5, 5, session)
     descriptors, chance, seen = server.descriptors(), random.Random(1), list[float]()
 
@@ -220,10 +269,11 @@ async def killed(folder: Path, arguments: argparse.Namespace) -> None:
     print(
         f"episodes begun: {begun}, with a line: {len({str(line['attempt']) for line in lines})}, graded: {graded}"
     )
+    print(f"processes of sandboxes: {sandboxes} before, {children()} after")
     assert graded >= len(seen)
 
 
-WHAT = {"sessions": sessions, "open": all_open, "killed": killed}
+WHAT = {"sessions": sessions, "open": all_open, "killed": killed, "latency": latency}
 
 
 def main() -> None:
@@ -236,6 +286,8 @@ def main() -> None:
     parser.add_argument("--longest", type=float, default=0.5, help="seconds until the last client is killed")
     parser.add_argument("--port", type=int, default=8470)
     parser.add_argument("--peer")
+    parser.add_argument("--real", action="store_true", help="bubblewrap instead of fake sandboxes")
+    parser.add_argument("--task", default="jsonlines")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="groundup-serving-") as folder:
         asyncio.run(WHAT[arguments.what](Path(folder), arguments))

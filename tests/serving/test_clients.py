@@ -25,6 +25,7 @@ from groundup.settings import load
 from tests.needs import lack
 from tests.patience import patient
 from tests.serving.house import House, job_in, opened
+from tests.serving.proxy import breaking
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "serving.md"
@@ -34,6 +35,8 @@ SMALL = ("mcp", "ors")
 SECTIONS = {"ORS": "openreward", "OpenEnv": "openenv", "NeMo Gym": "mcp", "MCP": "mcp"}
 
 Pythons = Callable[[str], str]
+CUTS = (0, 100, 175, 200, 240, 400, 600, 900, 1300)
+"""Bytes of a connection's answers after which it is broken."""
 
 
 @pytest.fixture(scope="session")
@@ -88,6 +91,25 @@ async def test_a_client_plays(tmp_path: Path, python_of: Pythons, client: str) -
         told = {"ENVIRONMENT": "toy", "TASK": "task-0000", "BEGINS": "done"}
         assert await played(client, python, house, "behave pass", "behave fail", **told) == [1.0, 0.0]
         assert house.scores() == [1.0, 0.0]
+
+
+@pytest.mark.registry
+@pytest.mark.parametrize("client", ["openreward", "ors"])
+async def test_a_client_plays_through_connections_that_break(
+    tmp_path: Path, python_of: Pythons, client: str
+) -> None:
+    """At every stage; its SDK tries again. Each command is run once, and each reward is recorded once."""
+    python = python_of(client)
+    async with opened(job_in(tmp_path)) as house, breaking(house.address, *CUTS) as proxy:
+        told = {"ENVIRONMENT": "toy", "TASK": "task-0000", "BEGINS": "done"}
+        words = [f"behave {word}" for word in ("pass", "fail") * 4]
+        house.address = proxy.address
+        assert await played(client, python, house, *words, **told) == [1.0, 0.0] * 4
+        assert house.scores() == [1.0, 0.0] * 4
+        assert proxy.broken > len(CUTS) // 2
+        for number in range(8):
+            commands = house.job.path / "attempts" / "task-0000" / str(number) / "submission" / "commands"
+            assert len(commands.read_text().splitlines()) == 2
 
 
 @pytest.mark.registry
