@@ -91,7 +91,7 @@ def export(
     )
     if json:
         print_document({"folder": str(output), "tasks": [folder.name for folder in written]})
-    say(f"groundup: wrote {len(written)} tasks; `harbor run -p {output}` runs them once their images are loaded")
+    say(f"groundup: tasks written: {len(written)}; `harbor run -p {output}` runs them once images are loaded")
     return 0
 
 
