@@ -71,3 +71,51 @@ def test_nothing_outside_of_the_submission_is_read(tmp_path: Path) -> None:
     assert declared is not None
     assert declared.requirements == ()
     assert "no file of the submission" in (declared.problem or "")
+
+
+@pytest.mark.parametrize(
+    ("line", "project", "required"),
+    [
+        (
+            "-e .",
+            {"setup.py": "from setuptools import setup\nsetup(name='a', install_requires=['attrs>=20'])\n"},
+            ["attrs>=20"],
+        ),
+        (".", {"pyproject.toml": "[project]\nname = 'a'\ndependencies = ['six']\n"}, ["six"]),
+        (
+            "--editable=./backend[fast]",
+            {
+                "backend/pyproject.toml": "[project]\nname = 'a'\ndependencies = ['six']\n"
+                "[project.optional-dependencies]\nfast = ['orjson']\nslow = ['sleepy']\n"
+            },
+            ["six", "orjson"],
+        ),
+        ("-e .", {"setup.py": "", "setup.cfg": "[options]\ninstall_requires =\n    six\n"}, ["six"]),
+    ],
+)
+def test_a_submission_may_require_itself(
+    line: str, project: dict[str, str], required: list[str], tmp_path: Path
+) -> None:
+    """Its requirements are those of its project files, and it is imported from where it lies."""
+    tree = write_tree(tmp_path / "tree", {"requirements.txt": f"flask\n{line}\n", **project})
+    declared = read_declared(tree)
+
+    assert declared is not None
+    assert declared.problem is None
+    assert list(declared.requirements) == ["flask", *required]
+    folder = "backend" if "backend" in line else "."
+    assert declared.import_folders == (folder, "src" if folder == "." else "backend/src")
+
+
+@pytest.mark.parametrize("line", ["-e ..", ".", "./link"])
+def test_no_project_of_the_host_is_read(line: str, tmp_path: Path) -> None:
+    """A folder outside of the submission is none of it, by whatever way it is named."""
+    project = "[project]\nname = 'a'\ndependencies = ['six']\n"
+    write_tree(tmp_path, {"pyproject.toml": project, "tree/requirements.txt": f"{line}\n"})
+    (tmp_path / "tree/link").symlink_to(tmp_path)
+    (tmp_path / "tree/pyproject.toml").symlink_to(tmp_path / "pyproject.toml")
+    declared = read_declared(tmp_path / "tree")
+
+    assert declared is not None
+    assert declared.problem
+    assert declared.requirements == ()

@@ -9,18 +9,24 @@ import posixpath
 import re
 import shlex
 import time
+from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 
 from packaging.requirements import InvalidRequirement, Requirement
 from pydantic import Field
 
-from groundup.domain.errors import SubmissionError, reading_submission
+from groundup.domain.errors import SubmissionError, UsageError, reading_submission
 from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.environments.failures import OutOfTimeError
 from groundup.environments.requests import PythonEnvironment, PythonRequest, ResolvedRequest
 from groundup.grading.bench import Bench
 from groundup.grading.services.records import InstallOutcome, Lifecycle
+from groundup.manifests.formats import format_of
+from groundup.manifests.python.requirement import render_requirement
+from groundup.manifests.records import DependencyKind
+from groundup.sandbox.protocol import WORKSPACE
+from groundup.trees.walking import read_regular
 
 _SCRIPTS = ("start.sh", "scripts/start.sh", "bin/start.sh")
 _PROGRAMS = ("app.py", "main.py", "run.py", "manage.py", "server.py")
@@ -125,6 +131,7 @@ _MAX_FILES = 20
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _INCLUDE = re.compile(r"(?:-r|--requirement)(?:\s*=?\s*)(?P<target>.+)$")
 _CONSTRAINT = re.compile(r"(?:-c|--constraint)(?:\s*=?\s*)(?P<target>.+)$")
+_LOCAL = re.compile(r"(?:(?:-e|--editable)[\s=]*)?(?:file:)?(?P<folder>\.[\w./-]*)(?:\[(?P<extras>[^\]]*)\])?")
 _COMMENT = re.compile(r"(^|\s+)#.*$")
 _FIRST_WORD = re.compile(r"[=\s]")
 _OPTION = re.compile(r"\s+--?[A-Za-z].*$")
@@ -137,6 +144,9 @@ class Declared(Record):
     """What a submission declares to need."""
 
     requirements: tuple[str, ...] = ()
+    import_folders: tuple[str, ...] = Field(
+        default=(), description="folders from which the submission is imported that requires itself, as by `-e .`"
+    )
     notes: tuple[str, ...] = Field(default=(), description="lines that pip would heed and groundup does not")
     problem: str | None = Field(default=None, description="why it cannot be installed at all")
 
@@ -151,7 +161,34 @@ def read_declared(tree: Path, name: str = FILE) -> Declared | None:
             reading.file(PurePosixPath(name))
     except SubmissionError as problem:
         return Declared(problem=printable(str(problem))[:300])
-    return Declared(requirements=tuple(reading.requirements), notes=tuple(reading.notes))
+    return Declared(
+        requirements=tuple(reading.requirements),
+        import_folders=tuple(dict.fromkeys(reading.import_folders)),
+        notes=tuple(reading.notes),
+    )
+
+
+def project_requirements(tree: Path, folder: PurePosixPath, extras: Collection[str]) -> list[str] | None:
+    """Return what the Python project in *folder* of *tree* says that it requires; None: there is none.
+
+    Nothing is executed: what a setup.py computes is not known. Raises `UsageError` for a file that cannot be read.
+    """
+    found = {}
+    for name in ("pyproject.toml", "setup.cfg", "setup.py"):
+        path = (tree / folder / name).resolve()
+        if path.is_relative_to(tree) and path.is_file():
+            found[name] = read_regular(path, _MAX_BYTES)
+    if found.keys() <= {"setup.cfg"}:
+        return None
+    required = []
+    for name, data in found.items():
+        manifest_format = format_of(name)
+        assert manifest_format is not None  # these are manifests by their names
+        for one in manifest_format.read(data, name).dependencies:
+            is_extra = one.kind is DependencyKind.OPTIONAL and one.group in extras
+            if one.kind is DependencyKind.RUNTIME or is_extra:
+                required.append(render_requirement(one))
+    return required
 
 
 class _ProblemError(SubmissionError):
@@ -163,6 +200,7 @@ class _Reading:
         self._tree = tree.resolve()
         self._seen: set[str] = set()
         self.requirements: list[str] = []
+        self.import_folders: list[str] = []
         self.notes: list[str] = []
 
     def file(self, name: PurePosixPath) -> None:
@@ -184,10 +222,25 @@ class _Reading:
             self.file(PurePosixPath(posixpath.normpath(target)))
         elif _CONSTRAINT.match(line) or _FIRST_WORD.split(line, maxsplit=1)[0] in _IGNORED:
             self.notes.append(line[:200])
+        elif (local := _LOCAL.fullmatch(line)) and self._is_project(local["folder"], local["extras"] or ""):
+            self.notes.append(f"{line[:200]}: imported from where it lies; its commands and metadata are not made")
         elif line.startswith("-"):
             raise _ProblemError(f"{line[:200]!r} is not a requirement by name")
         else:
             self.requirements.append(_requirement(_OPTION.sub("", line)))
+
+    def _is_project(self, folder: str, extras: str) -> bool:
+        """Take in what a project of the submission requires; pip finds it from the folder in which it runs."""
+        place = PurePosixPath(posixpath.normpath(folder))
+        try:
+            required = project_requirements(self._tree, place, [name.strip() for name in extras.split(",")])
+        except (OSError, ValueError, UsageError) as error:
+            raise _ProblemError(f"the project in {folder} cannot be read: {error}") from error
+        if required is None:
+            return False
+        self.requirements += [_requirement(line) for line in required]
+        self.import_folders += [str(place), str(place / "src")]
+        return True
 
 
 def _requirement(text: str) -> str:
@@ -237,11 +290,19 @@ async def install_declared(
         environment = await _fallback(lifecycle, bench, with_pip=with_pip, extra=extra)
     return InstalledService(
         outcome=outcome,
-        environment=environment,
+        environment=importing(environment, declared, WORKSPACE),
         message=message,
         seconds=time.monotonic() - began,
         notes=() if declared is None else declared.notes,
     )
+
+
+def importing(environment: PythonEnvironment, declared: Declared | None, root: str) -> PythonEnvironment:
+    """Return *environment* with what the submission at *root* requires of itself on the import path."""
+    if declared is None or not declared.import_folders:
+        return environment
+    path = ":".join(posixpath.join(root, folder) for folder in declared.import_folders)
+    return environment.model_copy(update={"environment": {**environment.environment, "PYTHONPATH": path}})
 
 
 async def _try(

@@ -23,7 +23,7 @@ from groundup.environments.requests import REPOSITORY_TARGET, MavenRequest, Pyth
 from groundup.grading.bench import Bench
 from groundup.grading.java.installing import JAVA, POM, java_builder, project_files
 from groundup.grading.services.deployment import lend_maven
-from groundup.grading.services.install import read_declared
+from groundup.grading.services.install import importing, read_declared
 from groundup.grading.services.records import Lifecycle
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, SandboxSpec
 from groundup.suites.repogenesis.data import test_environment
@@ -106,7 +106,8 @@ async def _install(repository: Path, lifecycle: Lifecycle, bench: Bench) -> tupl
             python=lifecycle.python, requirements=(*first, *second), with_pip=True, on_behalf_of="submission"
         )
         try:
-            return await bench.builder.submission_environment(request), tried
+            environment = await bench.builder.submission_environment(request)
+            return importing(environment, declared, REPOSITORY), tried
         except SubmissionError:
             continue
     raise SubmissionError("not even pytest can be installed for the published tests; see the log of the build")
