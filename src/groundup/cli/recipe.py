@@ -32,6 +32,7 @@ EXAMPLES: dict[str, Examples] = {
         ("Is a recipe still right?", "groundup recipe check sqlparse"),
         ("Before it is shipped", "groundup recipe check ./funcy.toml"),
         ("All of them, every month", "groundup recipe check --all"),
+        ("Is a published image as the recipe says?", "groundup recipe check sqlparse --image my/sqlparse:1"),
         ("Record what a recipe lacks, such as its twin", "groundup recipe check pss pylama -o made/"),
     ),
     "recipe freshen": (
@@ -193,6 +194,9 @@ def check(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A folder for the recipes as they are now made.")
     ] = None,
+    image: Annotated[
+        str | None, typer.Option(help="Compare a published image of the one RECIPE instead, and grade in it.")
+    ] = None,
 ) -> int:
     """Make recipes again from their own decisions, and print what changed.
 
@@ -210,6 +214,10 @@ def check(
         raise UsageError("name a recipe, or check them --all")
     wanted = [_recipe(name) for name in dict.fromkeys(names)]
     settings = load()
+    if image is not None:
+        if len(wanted) > 1:
+            raise UsageError("--image is of one recipe; name only that")
+        return NOT_AS_IT_WAS if asyncio.run(_image_differs(wanted[0], image, settings)) else 0
 
     async def checked() -> list[bool]:
         places = asyncio.Semaphore(jobs)
@@ -224,6 +232,24 @@ def check(
     if len(wanted) > 1:
         typer.echo(f"{len(wanted) - changed} of {len(wanted)} recipes are as they were")
     return NOT_AS_IT_WAS if changed else 0
+
+
+async def _image_differs(recipe: "Recipe", image: str, settings: "Settings") -> bool:
+    """Compare an image with a recipe and print what differs."""
+    from groundup.domain.errors import UsageError
+    from groundup.episodes.equipment import opened_bench
+    from groundup.sandbox.containers.provider import ContainerProvider
+    from groundup.suites.nl2repobench.maker.image_check import image_changes
+
+    engine = "podman" if settings.sandbox == "podman" else "docker"
+    inside = settings.model_copy(update={"sandbox": engine, "image": image})
+    outside = settings.model_copy(update={"image": None, "sandbox": "bubblewrap"})
+    async with opened_bench(outside) as bench, opened_bench(inside) as held:
+        if not isinstance(held.provider, ContainerProvider):
+            raise UsageError("--image needs Docker or Podman")
+        changes = await image_changes(recipe, held.provider, bench, held)
+    typer.echo("\n".join(f"{recipe.task}: {line}" for line in changes or ["the image is as the recipe says"]))
+    return bool(changes)
 
 
 async def _has_changed(recipe: "Recipe", settings: "Settings", output: Path | None) -> bool:

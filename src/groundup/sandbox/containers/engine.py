@@ -225,6 +225,22 @@ class Engine:
         digests = found.get("RepoDigests") or [found["Id"]]
         return EngineImage(digests[0], found["Id"], dict(text.split("=", 1) for text in variables))
 
+    async def files(self, image: str, folder: str) -> tuple[dict[str, Any], bytes]:
+        """Return an image's configuration, and *folder* in it as an archive: empty where there is none."""
+        import docker
+
+        def work(client: Any) -> tuple[dict[str, Any], bytes]:
+            configuration: dict[str, Any] = client.inspect_image(image).get("Config") or {}
+            made = client.create_container_from_config({"Image": image, "Cmd": ["/none"], "HostConfig": {}})["Id"]
+            try:
+                return configuration, b"".join(client.get_archive(made, folder)[0])
+            except docker.errors.NotFound:
+                return configuration, b""
+            finally:
+                _remove(client, made)
+
+        return await self.ask(work)
+
     def _pull(self, client: Any, name: str, progress: Callable[[str], None]) -> None:
         import docker
 

@@ -138,6 +138,12 @@ class ContainerProvider:
         await sandbox.opened()
         return sandbox, container
 
+    async def image_files(self, folder: str) -> tuple[dict[str, Any], bytes]:
+        """Return the configuration of the user's image, and a folder in it as an archive."""
+        engine = await self._reach()
+        assert self._image is not None, "there is no image of the user's"
+        return await engine.files(self._image.id, folder)
+
     def enforcement(self) -> Enforcement:
         """Say what enforces the limits."""
         title = self._kind.title
