@@ -330,3 +330,22 @@ def test_a_plugin_under_test_that_does_not_import_costs_its_tests(tmp_path: Path
 
     assert _outcomes(report) == {"tests/test_a.py::test_greets": "error", "tests/test_a.py::test_other": "passed"}
     assert code == 0
+
+
+def test_long_values_are_not_compared_line_by_line(tmp_path: Path) -> None:
+    """What differs in 1,500 numbers would take difflib minutes, and with false expectations each test fails."""
+    tests = """
+import unittest
+class Test(unittest.TestCase):
+    def words(self, length):
+        with self.assertRaises(AssertionError) as caught:
+            self.assertEqual(list(range(length)), list(range(1, length + 1)))
+        return str(caught.exception)
+    def test_long(self):
+        assert "too long to compare" in self.words(1500)
+    def test_short(self):
+        assert "+ [1, 2, 3]" in self.words(3)
+"""
+    report, _ = _run(tmp_path, {"calc.py": "", "tests/test_it.py": tests})
+
+    assert [said.outcome for said in report.results.values()] == ["passed", "passed"]

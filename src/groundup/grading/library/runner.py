@@ -13,6 +13,7 @@ can be found.
 from __future__ import annotations
 
 import builtins
+import difflib
 import fcntl
 import hashlib
 import importlib
@@ -24,15 +25,17 @@ import random
 import re
 import sys
 import time
+import unittest.case
 import warnings
 from collections.abc import Generator
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 import pytest
 
 MESSAGE_CHARS = 300
+LINES_COMPARED = 60
 SYNTAX_PLACE = re.compile(r'File "[^"]+", line \d+$')
 
 
@@ -310,6 +313,21 @@ def observe(path: str, channel: Channel) -> None:
     module.Observer(channel).install()
 
 
+def spare_long_comparisons() -> None:
+    """Let unittest show no differences of long values: difflib takes time that grows with the cube of their lines.
+
+    A failing test would otherwise last minutes, and with false expectations each test fails.
+    """
+
+    def ndiff(a: Any, b: Any, *options: Any, **named: Any) -> Any:
+        short = len(a) <= LINES_COMPARED and len(b) <= LINES_COMPARED
+        return difflib.ndiff(a, b, *options, **named) if short else iter(["(too long to compare line by line)"])
+
+    own = ModuleType("difflib")
+    own.__dict__.update(difflib.__dict__, ndiff=ndiff)
+    vars(unittest.case)["difflib"] = own
+
+
 def prepare_process(spec: dict[str, Any]) -> None:
     """Leave standard input, home and working folder as the recipe says."""
     if spec["stdin"] == "closed":
@@ -328,6 +346,7 @@ def main() -> None:
     spec = json.loads(sys.stdin.buffer.read().decode("utf-8"))
     channel = Channel(spec["report_fd"], spec["token"])
     prepare_process(spec)
+    spare_long_comparisons()
     plugins = [importlib.import_module(name) for name in spec["plugins"]]
     channel.send("start", python=sys.version.split()[0], pytest=pytest.__version__)
     trusted = spec.get("trusted", [])
