@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from groundup.grading.library.hidden import Extensions, HiddenTests
-from groundup.grading.library.layout import with_own_roots
+from groundup.grading.library.layout import with_own_roots, with_version_file
 from tests.grading.library.laboratory import LIBRARY, write_tree
 
 FLAT = HiddenTests(packages=("calc", "calc.ops"), arguments=("tests",), protected=("tests",))
@@ -70,3 +70,31 @@ def test_links_and_extensions_keep_the_layout(tmp_path: Path) -> None:
     assert with_own_roots(tree, FLAT).import_roots == (".", "src")
     compiled = FLAT.model_copy(update={"extensions": Extensions(outputs=("calc/*.so",))})
     assert with_own_roots(tree, compiled) == compiled
+
+
+@pytest.mark.parametrize(
+    ("project", "path"),
+    [
+        (
+            "[tool.setuptools_scm]\nversion_file = 'calc/_version.py'\nfallback_version = '1.2rc1'\n",
+            "calc/_version.py",
+        ),
+        ("[tool.setuptools_scm]\nwrite_to = 'src/calc/made.py'\n", "src/calc/made.py"),
+        ("[tool.hatch.build.hooks.vcs]\nversion-file = 'calc/_version.py'\n", "calc/_version.py"),
+        ("[tool.setuptools_scm]\nversion_file = 'tests/conftest.py'\n", None),
+        ("[tool.setuptools_scm]\nversion_file = 'calc/../sitecustomize.py'\n", None),
+        ("[tool.setuptools_scm]\nversion_file = 'calc/tests/test_a.py'\n", None),
+        ("[tool]\nsetuptools_scm = 3\n", None),
+        ("broken [", None),
+    ],
+)
+def test_the_version_that_building_writes_is_there(tmp_path: Path, project: str, path: str | None) -> None:
+    """A module in a package of the submission is written as its build backend would; nothing else can be."""
+    hidden = FLAT.model_copy(update={"import_roots": (".", "src"), "protected": ("tests", "calc/tests")})
+    found = with_version_file(write_tree(tmp_path / "tree", {"pyproject.toml": project}), hidden)
+    assert list(found.generated) == ([path] if path else [])
+    for text in found.generated.values():
+        made: dict[str, object] = {}
+        exec(text, made)
+        assert made["version"] == made["__version__"] == ("1.2rc1" if "rc1" in project else "0")
+        assert made["version_tuple"] == ((1, "2rc1") if "rc1" in project else (0,))

@@ -1,14 +1,16 @@
 """Where a submission keeps its packages, when that is not where the original does, such as below `src`.
 
 An installation would find them, but strict grading runs no installer. Looks at names, and at what project files
-declare; what is found becomes one more import root, with the rules of all others.
+declare; what is found becomes one more import root, with the rules of all others. A module with the version that a
+build backend would write is written, too.
 """
 
+import tomllib
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from groundup.grading.library.hidden import HiddenTests
-from groundup.sources.files import SourceFiles
+from groundup.sources.files import SourceFiles, as_utf8
 from groundup.sources.python_layout import read_project
 from groundup.trees.walking import read_regular
 
@@ -37,17 +39,51 @@ def with_own_roots(submission: Path, hidden: HiddenTests) -> HiddenTests:
     return hidden
 
 
+def with_version_file(submission: Path, hidden: HiddenTests) -> HiddenTests:
+    """Return *hidden* with the module that building writes, where *submission* declares one in its package."""
+    document = as_utf8(_project_files(submission).get("pyproject.toml", b"")).decode("utf-8", "replace")
+    try:
+        tool = tomllib.loads(document).get("tool", {})
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return hidden
+    scm, vcs = _table(tool, "setuptools_scm"), _table(tool, "hatch", "build", "hooks", "vcs")
+    declared = scm.get("version_file") or scm.get("write_to") or vcs.get("version-file")
+    names = {name.partition(".")[0] for name in hidden.packages}
+    roots = map(PurePosixPath, hidden.import_roots)
+    path = PurePosixPath(declared) if isinstance(declared, str) else PurePosixPath()
+    inside = any(path.is_relative_to(root / name) for root in roots for name in names)
+    guarded = any(path.is_relative_to(place) for place in hidden.protected)
+    if path.suffix != ".py" or ".." in path.parts or not inside or guarded:
+        return hidden
+    own = scm.get("fallback_version")
+    known = hidden.distribution.version if hidden.distribution else "0"
+    version = own if isinstance(own, str) else known
+    numbers = tuple(int(part) if part.isdecimal() else part for part in version.split("."))
+    text = f"__version__ = version = {version!r}\n__version_tuple__ = version_tuple = {numbers!r}\n"
+    return hidden.model_copy(update={"generated": {str(path): text, **hidden.generated}})
+
+
+def _table(value: object, *keys: str) -> dict[str, object]:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
 def _holds(folder: Path, name: str) -> bool:
     return (folder / name / "__init__.py").is_file() or (folder / f"{name}.py").is_file()
 
 
-def _declared_folders(submission: Path) -> list[str]:
-    manifests = {}
+def _project_files(submission: Path) -> dict[str, bytes]:
+    files = {}
     for name in _PROJECT_FILES:
         if not (submission / name).is_symlink():
             with suppress(OSError):
-                manifests[name] = read_regular(submission / name, _LARGEST)
-    declared = read_project(SourceFiles((), manifests, whole=True)).source_folders
+                files[name] = read_regular(submission / name, _LARGEST)
+    return files
+
+
+def _declared_folders(submission: Path) -> list[str]:
+    declared = read_project(SourceFiles((), _project_files(submission), whole=True)).source_folders
     return [folder for folder in declared if folder and ".." not in PurePosixPath(folder).parts]
 
 

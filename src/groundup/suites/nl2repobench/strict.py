@@ -21,7 +21,7 @@ from groundup.grading.library import observer_source, runner_source
 from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import FACT, as_fact, decide, signs_of
 from groundup.grading.library.execution import Execution, logs_of, sandbox_spec, top_level_modules
-from groundup.grading.library.layout import with_own_roots
+from groundup.grading.library.layout import with_own_roots, with_version_file
 from groundup.grading.library.passes import TwinOutcome, confirmed, run_passes, suite_of, twin_logs
 from groundup.grading.library.staging import stage
 from groundup.grading.library.trace import TraceOutcome, TraceRecord, trace_of, traced
@@ -250,7 +250,8 @@ def _facts(
 
 
 def _for_layout_of(submission: Path, recipe: Recipe) -> Recipe:
-    return recipe.model_copy(update={"tests": with_own_roots(submission, recipe.tests)})
+    tests = with_version_file(submission, with_own_roots(submission, recipe.tests))
+    return recipe.model_copy(update={"tests": tests})
 
 
 def _declared(task: Task) -> int | None:
