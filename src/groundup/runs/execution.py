@@ -201,7 +201,9 @@ class _Owed:
         if self._generation and job.options.generate_only:
             self._keys = [key for key in self._keys if not self._is_made(key)]
         # What begins last is waited for alone, so what takes long begins first.
-        self._keys.sort(key=lambda key: -self._grader.expected_s(self._tasks[key.task]))
+        # On a fleet all tasks come in turn: while every node wants the same layers, none has them for the others.
+        in_turn = self._fleet is not None
+        self._keys.sort(key=lambda key: (in_turn and key.index, -self._grader.expected_s(self._tasks[key.task])))
         self._tries_before = dict(self._tries)
 
     async def work_off(self) -> None:
