@@ -70,6 +70,8 @@ def _declarations_only(
         if masked not in ours:  # masking left no manifest, so the original's declarations are replaced
             complete = whole is not None and whole in ours and ours[whole].complete
             return (known.write(whole, present.dependencies, path) if whole and complete else masked), True
+        # What is left of both files without declarations is compared: where it differs, the submission changed
+        # more.
         written, complete = _written(known, masked, present.dependencies, path)
         return written, not complete or _skeleton(known, masked, path) != _skeleton(known, data, path)
 

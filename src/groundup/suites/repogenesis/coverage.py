@@ -99,6 +99,7 @@ def covered(problem: ServiceProblem, submission: Path, probed: Sequence[Probed])
     present = {str(one.route) for one in probed if one.presence is Presence.PRESENT}
     unclear = {str(one.route) for one in probed if one.presence is Presence.UNCLEAR}
     failing = {str(one.route) for one in probed if one.presence is Presence.FAILING}
+    # The sources decide only where the service's answers are no evidence.
     declared = declared_endpoints(problem, submission) & unclear if unclear else frozenset()
     specified = tuple(str(endpoint) for endpoint in problem.task.endpoints)
     return Coverage(

@@ -63,6 +63,8 @@ async def run_in_process(problem: ServiceProblem, submission: Path, lifecycle: L
         memory_mb=lifecycle.tests.memory_mb,
     )
     suite = await asyncio.to_thread(suite_of, folder.parent, hidden, expected)
+    # There is no original from which it could be recorded how the twin's tests fail, so each fails at its end,
+    # too.
     record = TwinRecord(runs=1, tailed=tuple(sorted({function_of(key) for key in expected})))
     passes = await run_passes(
         submission, folder.parent, hidden, installed.environment, bench, suite=suite, record=record
