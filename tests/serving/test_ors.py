@@ -198,7 +198,8 @@ async def test_a_closed_session_ends_its_call(client: Client, house: House) -> N
     running = asyncio.create_task(client.call(sid, "bash", command=FOREVER))
 
     async def runs() -> bool:
-        return house.service.sessions.all[0].is_busy
+        call = house.service.sessions.all[0].last_call
+        return call is not None and call.is_running
 
     await until(runs)
     await client.post("/delete", sid=sid)
