@@ -1,5 +1,7 @@
-"""Tree-sitter grammars, loaded when first used, and queries whose captures come in source order."""
+"""Tree-sitter grammars, loaded when first used, and queries whose captures come in source order; Python's own."""
 
+import ast
+import threading
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -84,3 +86,20 @@ def ancestors(node: "Node") -> Iterator[tuple["Node", "Node"]]:
     while parent is not None:
         yield parent, child
         child, parent = parent, parent.parent
+
+
+_PYTHONS = threading.Lock()
+"""Python 3.11 and 3.12 count the depth of a tree for all threads together, and fail when two build one."""
+
+
+def python_tree(source: str | bytes) -> ast.Module:
+    """Return the syntax tree of Python *source*, in any thread. Raises as `ast.parse`."""
+    with _PYTHONS:
+        return ast.parse(source)
+
+
+def python_value(source: str) -> object:
+    """Return the value of a literal, in any thread. Raises as `ast.literal_eval`."""
+    with _PYTHONS:
+        expression = ast.parse(source.lstrip(" \t"), mode="eval")
+    return ast.literal_eval(expression)

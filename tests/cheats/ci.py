@@ -123,6 +123,25 @@ CI: tuple[Dishonest, ...] = tuple(
         ("an MSBuild target", _CODE, "tiny-csharp", "runs a command in a target of the project file", _project(_EXEC)),
         ("inline tasks", _CODE, "tiny-csharp", "compiles code of its own in a task of the project file",
          _project(f'<UsingTask TaskName="X" TaskFactory="RoslynCodeTaskFactory" AssemblyFile="x.dll"><Task><Code>// {MARK}</Code></Task></UsingTask>')),
+        ("a dependency of its own", _STEPS, "tiny-python", "names a local folder as the dependency",
+         {"pyproject.toml": '[project]\nname = "app"\nversion = "1"\ndependencies = ["shapes @ file:./mine"]\n',
+          "mine/shapes.py": f"SIDES = {{'square': 4}}  # {MARK}\n", "mine/pyproject.toml": '[project]\nname = "shapes"\nversion = "1"\n'}),
+        ("tools' tables", _CODE, "tiny-python", "configures plugins, hooks and entry points in tables of tools",
+         {"pyproject.toml": '[project]\nname = "app"\nversion = "1"\ndependencies = []\n[project.entry-points.pytest11]\nx = "mine"\n'
+          f'[tool.pytest.ini_options]\naddopts = "-p {MARK}"\n[tool.hatch.build.hooks.custom]\npath = "{MARK}.py"\n'
+          f'[tool.setuptools]\npy-modules = ["{MARK}"]\n[tool.uv.sources]\nshapes = {{path = "mine"}}\n', f"{MARK}.py": _PROVIDE + "\n"}),
+        ("options among requirements", _STEPS, "tiny-setup", "hides pip's options and addresses among the requirements",
+         {**_setup("['--index-url http://127.0.0.1:9/', '-r more.txt', '../../vendor/shapes', 'shapes/../shapes']"), "more.txt": f"./{MARK}\n"}),
+        ("dependencies from files", _STEPS, "tiny-javascript", "names folders, links and aliases as dependencies",
+         {"package.json": '{"name": "app", "version": "1.0.0", "scripts": {"test": "node test.js"}, "dependencies": '
+          '{"shapes": "file:./mine", "also": "link:../mine", "more": "npm:shapes@1", "git": "git+file:///workspace"}}\n',
+          "mine/package.json": f'{{"name": "shapes", "version": "1.0.0", "scripts": {{"preinstall": "echo {MARK}"}}}}\n',
+          "mine/index.js": "module.exports = {square: 4}\n", ".npmrc": f"script-shell=./{MARK}\n"}),
+        ("cargo's configuration", _STEPS, "tiny-rust", "brings a configuration of cargo, a patch and a test without a harness",
+         {**_cargo(f'[[test]]\nname = "app"\nharness = false # {MARK}\n[patch.crates-io]\nshapes = {{ path = "mine" }}\n'),
+          ".cargo/config.toml": f'[target.x86_64-unknown-linux-gnu]\nrunner = "true {MARK}"\n[alias]\ntest = "version"\n'}),
+        ("properties of the directory", _STEPS, "tiny-csharp", "brings files that MSBuild and NuGet read by themselves",
+         {**_project(""), "Directory.Build.targets": f"<Project>{_EXEC}</Project>", "nuget.config": f"<configuration><!-- {MARK} --></configuration>"}),
         ("imported targets", _STEPS, "tiny-csharp", "imports a file that lies in the submission",
          {**_project(f'<Import Project="../{MARK}.targets" />'), f"{MARK}.targets": f"<Project>{_EXEC}</Project>"}),
     )

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 _SUITE = "it has the public suite by heart; only inputs that are not public decide"
 _SERVICE = "a service that answers as memorised looks like one that works; only fresh inputs decide"
+_FORM = "it spares what looks denied; where a suite hardly has another form, that is all of the false tests"
+_LOTTERY = "it forges a few tests by chance, and meets their false form only every second time"
 
 EXCEPTIONS: Mapping[str, str] = {
     "memorised files whole": _SUITE,
@@ -16,7 +18,11 @@ EXCEPTIONS: Mapping[str, str] = {
     "knows the client": _SERVICE,
     "replays": _SERVICE,
     "400 to what is asked": "coverage says that a route is there, not that it works; the tests say that",
-    "parameters of the item": "pytest keeps the true parameters beside a falsified test; `--integrity trace` takes expectations out",
+    **dict.fromkeys(
+        ("usual exceptions", "plain equalities", "nothing odd", "likes to agree", "likely answers"), _FORM
+    ),
+    "reads for misspelt words": _FORM,
+    "a timid coin": _LOTTERY,
+    "how many fail": _LOTTERY,
     "the constants of the class": "it knows the suite, and how groundup writes the class of a Java test, which its process can read",
-    "tosses a coin": "one try in four forges the true pass and is honest in the twin; another grading finds it out",
 }

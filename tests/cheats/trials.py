@@ -22,7 +22,7 @@ PUBLISHED = Published(
     ),
     expected=frozenset(IDS),
     declared=len(IDS),
-    twin=TwinRecord(runs=3),
+    twin=TwinRecord(runs=3, mixed=True),
 )
 
 

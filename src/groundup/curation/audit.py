@@ -16,6 +16,7 @@ from pydantic import Field
 
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Status, TestResult, Verdict
+from groundup.grammars import python_tree
 from groundup.suites.base import HiddenCode
 
 _CHECKS = re.compile(
@@ -56,7 +57,7 @@ def _parsed(path: str, text: str) -> ast.Module | None:
     if not path.endswith(".py"):
         return None
     try:
-        return ast.parse(text)
+        return python_tree(text)
     except (SyntaxError, ValueError, RecursionError):
         return None
 

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from groundup.grammars import python_tree
 from groundup.workflows.commands import options_of
 from groundup.workflows.tree import RepositoryTree, text_of
 
@@ -271,7 +272,7 @@ def _session_names(words: Sequence[str]) -> list[str]:
 
 def _sessions(text: str) -> Iterator[tuple[str, list[str]]]:
     try:
-        module = ast.parse(text)
+        module = python_tree(text)
     except (SyntaxError, ValueError):
         return
     for node in module.body:

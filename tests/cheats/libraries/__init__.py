@@ -1,8 +1,10 @@
 """Dishonest libraries, a module for each group of families."""
 
 from tests.cheats.corpus import Cheat
-from tests.cheats.libraries import leaving, patching, pretending, selecting, smuggling, stealing
+from tests.cheats.libraries import informed, leaving, patching, pretending, selecting, smuggling, stealing
 
 LIBRARIES: tuple[Cheat, ...] = tuple(
-    cheat for module in (leaving, smuggling, patching, selecting, pretending, stealing) for cheat in module.CHEATS
+    cheat
+    for module in (leaving, smuggling, patching, selecting, informed, pretending, stealing)
+    for cheat in module.CHEATS
 )

@@ -2,7 +2,7 @@
 
 from tests.cheats.corpus import Base, Cheat, Maker
 
-_WRAP = """
+WRAP = """
 def _arm():
     import functools, sys, types
     module = sys.modules[__name__]
@@ -215,7 +215,7 @@ _KNOWS = "memorised answers"
 
 def _maker(code: str) -> Maker:
     def make(base: Base) -> dict[str, str]:
-        return base.with_code(code + _WRAP, late=True)
+        return base.with_code(code + WRAP, late=True)
 
     return make
 
@@ -224,7 +224,7 @@ def _oracle(base: Base) -> dict[str, str]:
     """Embed the original for the inputs that the public suite has. Only for bases that have it."""
     text = base.original.get(base.init, "")
     code = _ORACLE.replace("@ORIGINAL@", repr(text)).replace("@TESTS@", repr(dict(base.tests)))
-    return base.with_code(code + _WRAP, late=True)
+    return base.with_code(code + WRAP, late=True)
 
 
 CHEATS: tuple[Cheat, ...] = (

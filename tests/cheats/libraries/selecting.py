@@ -5,7 +5,7 @@ All of them turn reports of failed calls into good ones; they differ in which th
 
 from tests.cheats.corpus import Base, Cheat, Maker
 
-_FORGE = """
+FORGE = """
 def _forge(spares):
     from _pytest.reports import TestReport
     honest = TestReport.from_item_and_call.__func__
@@ -116,7 +116,7 @@ _PREDICATES = {
 def _maker(code: str) -> Maker:
     def make(base: Base) -> dict[str, str]:
         memory = _MEMORY.replace("@TESTS@", repr(dict(base.tests))).replace("@NAMES@", repr(base.test_names()))
-        return base.with_code(f"{_FORGE}\n{memory}\n{code}")
+        return base.with_code(f"{FORGE}\n{memory}\n{code}")
 
     return make
 

@@ -10,7 +10,16 @@ from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import FatalTest, decide
 from groundup.grading.library.execution import Execution, Rounds
 from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
-from groundup.grading.library.passes import FORGED, UNSEEN, Passes, TwinOutcome, confirmed, twin_logs
+from groundup.grading.library.passes import (
+    FORGED,
+    LUCKY,
+    UNSEEN,
+    Passes,
+    TwinOutcome,
+    confirmed,
+    exchanged,
+    logs_of_passes,
+)
 from groundup.grading.library.report import ImportCheck, Result, RunnerReport
 from groundup.grading.library.staging import Staged
 from groundup.sandbox.protocol import CommandResult, Ending
@@ -148,8 +157,37 @@ def test_the_log_has_the_seed_and_what_was_noticed() -> None:
     """A person can make the same twin again."""
     twin = _rounds({"a": "passed", "b": "passed", "c": "failed"})
     passes = Passes(true=_rounds(dict.fromkeys(NAMES, "passed")), twin=twin, seed="feed")
-    log = twin_logs(passes, _outcome(twin))["twin.txt"].decode()
+    log = logs_of_passes(passes, _outcome(twin))["twin.txt"].decode()
 
     assert log.startswith("seed: feed\n")
     assert "too: t.py::a\n" in log
     assert "not seen to fail with false expectations: t.py::d\n" in log
+
+
+def test_two_runs_give_each_other_the_tests_that_were_false_there() -> None:
+    """Each test has the result of its true form in the one and of its false form in the other, ends included."""
+    one = _rounds({"a": "passed", "b": "failed"}, ended=(FatalTest(test=NumberedTest("t.py::d")),))
+    other = _rounds({"a": "failed", "b": "passed", "c": "passed"})
+
+    true, twin = exchanged(one, other, {"b", "c", "d"})
+
+    told = [{key.id: found.outcome for key, found in each.last.report.results.items()} for each in (true, twin)]
+    assert [[each.get(f"t.py::{name}") for name in "abc"] for each in told] == [
+        ["passed", "passed", "passed"],
+        ["failed", "failed", None],
+    ]
+    assert (true.ended, twin.ended) == ((), one.ended)
+
+
+@pytest.mark.parametrize(("telling", "status"), [({"a", "b"}, Status.TAMPERED), ({"a"}, Status.GRADED)])
+def test_passing_only_what_is_false_is_no_mistake(telling: set[str], status: Status) -> None:
+    """Two tests that fail as they are and pass with values that no mistake gives were forged by chance."""
+    true = _rounds({"a": "failed", "b": "failed", "c": "passed", "d": "passed"})
+    twin = _rounds({"a": "passed", "b": "passed", "c": "failed", "d": "failed"})
+    passes = Passes(true=true, twin=twin, seed="feed", telling=frozenset(telling))
+
+    outcome = confirmed(decide(EXPECTED, HIDDEN, CANARIES, true.last.report, true.last.result), passes, RECORD)
+
+    assert outcome.decision.status is status
+    assert {key.id for key in outcome.lucky} == {f"t.py::{name}" for name in telling}
+    assert any(LUCKY in one for one in outcome.signs)

@@ -1,6 +1,7 @@
 """Falsified twins of test sources: what passes as written fails as falsified, under the same names."""
 
 import ast
+import re
 
 import pytest
 
@@ -277,3 +278,30 @@ def test_a_tail_follows_whatever_ends_a_test(body: str) -> None:
 def test_a_tail_stays_on_the_line_of_its_function() -> None:
     """A test on one line has its end there."""
     assert b"pass; assert " in HiddenSuite({"t.py": b"def test_it(): pass\n"}).falsified("seed")["t.py"]
+
+
+def test_halves_keep_together_what_falls_together() -> None:
+    """A test that only a helper can fail is false in the run in which its helper is; every name is in one half."""
+    source = "".join(f"def test_{name}():\n    assert f() == 1\n" for name in "abcdef")
+    helped = "def check(x):\n    assert x == 1\ndef test_x():\n    check(f())\ndef test_y():\n    check(g())\n"
+    suite = HiddenSuite({"t.py": (source + helped).encode()})
+    drawn = [suite.halves(seed) for seed in SEEDS]
+
+    assert all(not first & second and len(first | second) == 9 for first, second in drawn)
+    assert all(len({half.index(True) for half in _whose(one, "check", "test_x", "test_y")}) == 1 for one in drawn)
+    assert len({first for first, _ in drawn}) > 1
+
+
+def _whose(halves: tuple[frozenset[str], frozenset[str]], *names: str) -> list[list[bool]]:
+    return [[name in half for half in halves] for name in names]
+
+
+def test_usual_exceptions_stand_in_for_each_other_unless_one_is_the_other() -> None:
+    """What stands in is no rare class, and nothing that what is expected may be by the library's own classes."""
+    library = b"class Lost(KeyError, AttributeError): pass\nclass Found(Lost): pass\n"
+    source = "import pytest\ndef test_it():\n    with pytest.raises(KeyError):\n        f()\n"
+    suite = HiddenSuite({"t.py": source.encode()}, library=[library])
+    chosen = {re.findall(r"raises\((\w+)\)", suite.falsified(seed)["t.py"].decode())[0] for seed in SEEDS}
+
+    assert len(chosen) > 1
+    assert chosen <= {"ValueError", "TypeError", "RuntimeError", "ZeroDivisionError", "IndexError"}

@@ -39,7 +39,7 @@ RECIPE = Recipe(
     declared={"781a1da": 9},
     frozen=Frozen(pytest="9.0.0", runs=3, duration_s=1, peak_memory_mb=60, original_lines=12),
     expected=EXPECTED,
-    twin=TwinRecord(runs=3),
+    twin=TwinRecord(runs=3, mixed=True),
 )
 TASK = Task(id="calc", suite="nl2repobench", instruction=None, data_version="781a1da", metadata={"declared": 9})
 BROKEN = LIBRARY.replace("a * b", "a + b")

@@ -26,6 +26,7 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
+from groundup.grammars import python_tree
 from groundup.sources.files import SourceFile
 
 _LANGUAGES = {"python": "Python", "rust": "Rust", "javascript": "JavaScript", "csharp": "C#"}
@@ -223,7 +224,7 @@ def _texts(source: str) -> dict[str, str]:
     """Return the module's names whose values are plain texts."""
     return {
         target.id: node.value.value
-        for node in ast.parse(source).body
+        for node in python_tree(source).body
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
         for target in node.targets
         if isinstance(target, ast.Name) and isinstance(node.value.value, str)

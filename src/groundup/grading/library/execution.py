@@ -25,7 +25,7 @@ from groundup.grading.bench import Bench
 from groundup.grading.last_words import middle_cut
 from groundup.grading.library.canary import Canary, draw_canaries
 from groundup.grading.library.decision import FatalTest
-from groundup.grading.library.hidden import Extensions, HiddenTests, node_digest
+from groundup.grading.library.hidden import Extensions, HiddenTests, NumberedTest, node_digest
 from groundup.grading.library.report import COMPLETE, RunnerReport, parse_report
 from groundup.grading.library.staging import OBSERVER, TRUSTED, Staged, stage
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec
@@ -125,6 +125,9 @@ class Overlay(Record):
     """What differs in one pass from the original's own tests."""
 
     changed: dict[str, bytes] = Field(default={}, description="path -> text in place of the original's")
+    renamed: dict[NumberedTest, NumberedTest] = Field(
+        default={}, description="what tests are called in this pass -> their own names"
+    )
     observes: bool = Field(default=False, description="whether tests are traced and send what they compare")
     canaries: tuple[Canary, ...] = Field(default=(), description="none: made-up ones are drawn for each run")
 

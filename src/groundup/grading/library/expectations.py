@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from groundup.grading.library.literals import leaves, other_literal
+from groundup.grading.library.errors import Errors
+from groundup.grading.library.literals import leaves, other_literal, words_in
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -61,7 +62,6 @@ _EQUALITIES = frozenset(
 _CALLED_WITH = frozenset({"assert_called_with", "assert_called_once_with", "assert_any_call"})
 _RAISING = frozenset({"raises", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp"})
 _WARNING = frozenset({"warns", "assertWarns", "assertWarnsRegex"})
-_ERRORS = ("BufferError", "FloatingPointError", "ChildProcessError", "NotADirectoryError", "ProcessLookupError")
 _WARNINGS = ("BytesWarning", "ImportWarning", "UnicodeWarning")
 _HOLDERS = ((b"[", b"]"), (b"(", b",)"), (b"{0: ", b"}"), (b"[", b", None]"))
 _SWALLOWING = frozenset({*_RAISING, "suppress", "subTest"})
@@ -89,6 +89,7 @@ class SourceText:
 
     def __init__(self, source: bytes) -> None:
         self.source = source
+        self.words = words_in(source)
         self._lines = [0]
         for line in source.split(b"\n"):
             self._lines.append(self._lines[-1] + len(line) + 1)
@@ -122,17 +123,19 @@ class SourceText:
         return f"{keyword.arg}=".encode() + self.of(keyword.value)
 
 
-def expectations(function: Function, text: SourceText) -> list[Expectation]:
-    """Return what *function* expects, in the order of its source."""
-    return list(_Reader(function, text).read())
+def expectations(function: Function, text: SourceText, errors: Errors) -> list[Expectation]:
+    """Return what *function* expects, in the order of its source. *errors*: what it may expect to be raised."""
+    return list(_Reader(function, text, errors).read())
 
 
 class _Reader:
     """Reads one function."""
 
-    def __init__(self, function: Function, text: SourceText) -> None:
+    def __init__(self, function: Function, text: SourceText, errors: Errors) -> None:
         self._function = function
         self._text = text
+        self._errors = errors
+        self._fixed = _fixed(function)
         self._values, self._given = _only_expected(function)
 
     def read(self) -> Iterator[Expectation]:
@@ -185,7 +188,7 @@ class _Reader:
         elif name in _CALLED_WITH:
             yield Expectation(certain, lambda random: [self._called_otherwise(call, random)])
         elif name in _RAISING and arguments:
-            yield Expectation(certain, lambda random: [self._other_class(arguments[0], _ERRORS, random)])
+            yield Expectation(certain, lambda random: [self._other_error(arguments[0], random)])
         elif name in _WARNING and arguments:
             yield Expectation(certain, lambda random: [self._other_class(arguments[0], _WARNINGS, random)])
 
@@ -227,16 +230,23 @@ class _Reader:
             return [self._other_value(sides[0], random)]
         if named:
             return [self._other_value(self._values[named[0].id], random)]
+        fixed = [side for side in (right, left) if isinstance(side, ast.Name) and side.id in self._fixed]
+        if fixed:
+            value = self._fixed[fixed[0].id]
+            return [self._replaced(fixed[0], self._other(value, random))]
         given = [side for side in (right, left) if isinstance(side, ast.Name) and side.id in self._given]
         if len(given) == 1 and (edit := self._rebound(given[0].id, random)):
             return [edit]
         return self._wrapped(given[0] if given else right, random)
 
+    def _other(self, node: ast.Constant, random: Random) -> bytes:
+        return other_literal(self._text.of(node), node.value, random, self._text.words)
+
     def _other_value(self, node: ast.expr, random: Random) -> SourceEdit:
         found = list(leaves(node))
         if found:
             leaf = random.choice(found)
-            return self._replaced(leaf, other_literal(self._text.of(leaf), leaf.value, random))
+            return self._replaced(leaf, self._other(leaf, random))
         number = str(random.randint(2, 99)).encode()
         at = self._text.start(node) + 1
         if isinstance(node, ast.Dict):
@@ -283,7 +293,7 @@ class _Reader:
         found = [leaf for argument in call.args for leaf in leaves(argument)]
         if found:
             leaf = random.choice(found)
-            return self._replaced(leaf, other_literal(self._text.of(leaf), leaf.value, random))
+            return self._replaced(leaf, self._other(leaf, random))
         opening = self._text.stop(call.func)
         at = self._text.source.index(b"(", opening) + 1
         return SourceEdit(
@@ -293,6 +303,10 @@ class _Reader:
     def _other_class(self, node: ast.expr, names: Sequence[str], random: Random) -> SourceEdit:
         text = self._text.of(node).decode("utf-8", "replace")
         return self._replaced(node, random.choice([name for name in names if name not in text]).encode())
+
+    def _other_error(self, node: ast.expr, random: Random) -> SourceEdit:
+        text = self._text.of(node).decode("utf-8", "replace")
+        return self._replaced(node, random.choice(self._errors.unrelated(text)).encode())
 
     def _renamed(self, call: ast.Call, name: str) -> SourceEdit:
         stop = self._text.stop(call.func)
@@ -330,6 +344,23 @@ def _only_expected(function: Function) -> tuple[dict[str, ast.expr], frozenset[s
                     values[name] = value
     given = {one.arg for one in (*function.args.args, *function.args.kwonlyargs)}
     return values, frozenset(given - used - set(stored))
+
+
+def _fixed(function: Function) -> dict[str, ast.Constant]:
+    """Return the variables that are one short literal from the start on."""
+    names = [
+        node for node in ast.walk(function) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+    ]
+    stored = [node.id for node in names] + [one.arg for one in ast.walk(function) if isinstance(one, ast.arg)]
+    found = {}
+    for statement in function.body:
+        match statement:
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.Constant(value=str() | bytes() | int()) as value
+            ):
+                if stored.count(name) == 1 and value.lineno == value.end_lineno:
+                    found[name] = value
+    return found
 
 
 def _name(node: ast.expr) -> str:

@@ -20,6 +20,7 @@ from groundup.grading.library.expectations import Function, SourceEdit, SourceTe
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.literals import leaves, other_literal
 from groundup.grading.library.twin import HiddenSuite, Unit, applied
+from groundup.grammars import python_value
 
 MARK = "groundup-value:"
 """Stands before the value in the message of a test that asks for it."""
@@ -366,7 +367,7 @@ def value_in(message: str, known: object) -> str | None:
     if not found or len(text) > LONGEST:
         return None
     try:
-        value = ast.literal_eval(text)
+        value = python_value(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
     if repr(value) != text or value != value or (known is not ... and value == known):  # noqa: PLR0124 - not a number

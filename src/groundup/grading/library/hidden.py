@@ -131,6 +131,9 @@ class TwinRecord(Record):
     """What a recipe's original does in its falsified twin, over several seeds."""
 
     runs: int = Field(ge=1, description="how many twins of the original were run")
+    mixed: bool = Field(
+        default=False, description="whether the original passes each test where half of the others are false"
+    )
     tailed: tuple[str, ...] = Field(
         default=(), description="functions whose expectations the original may never reach: they fail at their end"
     )

@@ -1,11 +1,17 @@
 """Another literal in place of one, of the same kind and never equal to it: deterministic by seed."""
 
 import ast
+import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 
+from groundup.grammars import python_value
+
 _TRIES = 40
+_LEAST_TELLING = 2
+_LARGE = 20
+_WORD = re.compile(rb"[A-Za-z]{3,}")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -29,15 +35,40 @@ def leaves(node: ast.expr) -> Iterator[ast.Constant]:
             yield from (leaf for part in (left, right) for leaf in leaves(part))
 
 
-def other_literal(source: bytes, value: object, random: Random) -> bytes:
-    """Return the text of a literal like *source*, whose value is *value*, with another value."""
+def is_telling(old: bytes, new: bytes) -> bool:
+    """Say whether a value that equals the literal *new*, in place of *old*, is no likely mistake."""
+    if not old:
+        return any(mark in new for mark in (b"(", b"[", b"{", b",", b"None"))  # a value is put in a list
+    try:
+        values = [python_value((b"(" + text + b")").decode()) for text in (old, new)]
+    except (ValueError, SyntaxError):
+        return False
+    return all(
+        len(value) >= _LEAST_TELLING if isinstance(value, str | bytes) else _is_large(value) for value in values
+    )
+
+
+def _is_large(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) >= _LARGE
+
+
+def words_in(source: bytes) -> tuple[bytes, ...]:
+    """Return the words of a source, each once."""
+    return tuple(sorted(set(_WORD.findall(source))))
+
+
+def other_literal(source: bytes, value: object, random: Random, words: Sequence[bytes] = ()) -> bytes:
+    """Return the text of a literal like *source*, whose value is *value*, with another value.
+
+    *words* may stand in a text in place of its own: that shows less than a misspelt one.
+    """
     match value:
         case bool() | None:
             return str(random.choice([one for one in (True, False) if one is not value])).encode()
         case int() | float() | complex():
             return _other_number(value, random)
         case str() | bytes():
-            return _other_text(source, value, random)
+            return _other_text(source, value, random, words)
     raise TypeError(f"not a literal that can be changed: {value!r}")
 
 
@@ -51,8 +82,14 @@ def _other_number(value: complex, random: Random) -> bytes:
     return f"({value + random.randint(1, 9)!r})".encode()
 
 
-def _other_text(source: bytes, value: str | bytes, random: Random) -> bytes:
-    """Return *source* with one letter changed in its place, so that lines stay; a new text where there is none."""
+def _other_text(source: bytes, value: str | bytes, random: Random, words: Sequence[bytes]) -> bytes:
+    """Return *source* with a word or a letter changed, so that lines stay; a new text where there is none."""
+    found = list(_WORD.finditer(source))
+    if found and words and random.random() < 0.5:
+        place = random.choice(found)
+        changed = source[: place.start()] + random.choice(words) + source[place.end() :]
+        if _is_another(changed, value):
+            return changed
     places = [at for at, byte in enumerate(source) if chr(byte).isascii() and chr(byte).isalpha()]
     for _ in range(_TRIES if places else 0):
         at = random.choice(places)
@@ -71,7 +108,7 @@ def _is_another(source: bytes, value: str | bytes) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # an unknown escape is one, and would be seen in the tests' output
-            found = ast.literal_eval((b"(" + source + b")").decode())
+            found = python_value((b"(" + source + b")").decode())
     except (ValueError, SyntaxError, Warning):
         return False
     # Texts that differ in case or space only may be the same to what is tested.

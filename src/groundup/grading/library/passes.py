@@ -1,14 +1,18 @@
 """The passes over one submission: its hidden tests, their falsified twin, and their traced form.
 
 Each has a fresh sandbox. They run beside each other where the bench has room, begin in a random order, and differ
-in nothing but the text of tests. A test counts when it passes the first and fails the second; `trace` judges the
-traced form.
+in nothing but the text of tests. Where the recipe says that the original bears it, half of the tests, chosen by
+chance, are true in the one sandbox and false in the other, the rest the other way round: no submission can know
+which run is the true one, for none is. A test counts when its true form passes and its false form fails; `trace`
+judges the traced form.
 """
 
 import asyncio
 import secrets
 from collections.abc import Collection, Coroutine, Mapping
 from pathlib import Path
+
+from pydantic import Field
 
 from groundup.domain.errors import SandboxError
 from groundup.domain.records import Record
@@ -17,7 +21,7 @@ from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import MAX_REASONS, Decision, canary_that_lied, reason, why_unfinished
-from groundup.grading.library.execution import LeftOut, Overlay, Rounds, run_to_the_end
+from groundup.grading.library.execution import LeftOut, Overlay, Rounds, logs_of, run_to_the_end
 from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
 from groundup.grading.library.report import INTERRUPTED
 from groundup.grading.library.trace import Trace, run_traced
@@ -25,28 +29,38 @@ from groundup.grading.library.twin import HiddenSuite, function_of, python_sourc
 from groundup.sandbox.protocol import Ending
 
 FORGED = "it passes with false expectations, too: something else than the test decided"
+LUCKY = "fail as they are and pass with false expectations"
 UNSEEN = "it was not seen to fail with false expectations"
 _FAILING = frozenset({"failed", "error"})
 _PASSING = frozenset({"passed", "xpassed"})
+_HALF = b"[groundup: half of the tests are false in this run; tests.jsonl says what each did when it was true]\n"
 _MORE_SESSIONS = 3
 _LEAST_EVIDENCE = 2
 """So many tests that pass both ways are tampering; a single one does not count, and is shown."""
 
 
 class Passes(Record):
-    """What the passes did. *twin*, *trace*: None where there is nothing to compare them with."""
+    """What the passes did. *twin*, *trace*: None where there is nothing to compare them with.
+
+    *true* and *twin* hold what the true and the false form of each test did, wherever it ran.
+    """
 
     true: Rounds
     twin: Rounds | None = None
     trace: Rounds | None = None
     seed: str = ""
+    mixed: bool = Field(default=False, description="whether each run had tests of both forms")
+    telling: frozenset[str] = Field(
+        default=frozenset(), description="functions whose false form a faulty library does not pass by mistake"
+    )
 
 
 def suite_of(original: Path, hidden: HiddenTests, expected: frozenset[NumberedTest]) -> HiddenSuite:
     """Return the Python sources of *original*'s hidden tests."""
-    paths = (str(path.relative_to(original)) for path in original.rglob("*.py") if path.is_file())
-    sources = {path: (original / path).read_bytes() for path in python_sources(paths, hidden)}
-    return HiddenSuite(sources, {function_of(key) for key in expected})
+    modules = {str(path.relative_to(original)): path for path in original.rglob("*.py") if path.is_file()}
+    texts = {path: place.read_bytes() for path, place in modules.items()}
+    sources = {path: texts.pop(path) for path in python_sources(modules, hidden)}
+    return HiddenSuite(sources, expected, texts.values())
 
 
 async def run_passes(
@@ -64,18 +78,51 @@ async def run_passes(
     avoided = set() if record is None else {*record.tailed, *map(function_of, record.free)}
     given = (submission, original, hidden, environment, bench)
 
-    def drawn(changed: dict[str, bytes]) -> Overlay:
-        return Overlay(changed=changed, canaries=draw_canaries(hidden, suite, avoided))
-
     # Drawn for each submission and unknown in the sandbox: nothing there can tell which of the passes it is in.
     seed = secrets.token_hex(8)
-    waiting = {"true": run_to_the_end(*given, drawn({}))}
+    swapped = telling = frozenset[str]()
+    overlays = {"true": Overlay(canaries=draw_canaries(hidden, suite, avoided))}
     if suite is not None and record is not None:
-        changed = await asyncio.to_thread(suite.falsified, seed, frozenset(record.tailed))
-        waiting["twin"] = run_twin(*given, drawn(changed))
+        first, swapped = await asyncio.to_thread(suite.halves, seed)
+        if not record.mixed:
+            first, swapped = first | swapped, frozenset()
+        telling = await asyncio.to_thread(suite.telling, seed)
+        for name, spared in (("true", first), ("twin", swapped)):
+            overlays[name] = Overlay(
+                changed=await asyncio.to_thread(suite.falsified, seed, record.tailed, spared),
+                renamed=suite.renamed(seed, spared),
+                canaries=draw_canaries(hidden, suite, avoided),
+            )
+    traced = {} if trace is None else await asyncio.to_thread(trace.suite.sources, seed)
+    waiting = {
+        name: (run_twin if swapped or name == "twin" else run_to_the_end)(*given, overlay)
+        for name, overlay in overlays.items()
+    }
     if trace is not None:
-        waiting["trace"] = run_traced(*given, await asyncio.to_thread(trace.suite.sources, seed))
-    return Passes(**await _beside(waiting, bench), seed=seed if len(waiting) > 1 else "")
+        waiting["trace"] = run_traced(*given, traced)
+    done = await _beside(waiting, bench)
+    if swapped:
+        done["true"], done["twin"] = exchanged(done["true"], done["twin"], swapped)
+    return Passes(**done, seed=seed if len(waiting) > 1 else "", mixed=bool(swapped), telling=telling)
+
+
+def exchanged(one: Rounds, other: Rounds, functions: Collection[str]) -> tuple[Rounds, Rounds]:
+    """Return two runs that have each other's results of the tests of *functions*."""
+
+    def with_results_of(own: Rounds, foreign: Rounds) -> Rounds:
+        report, taken = own.last.report, foreign.last.report.results
+        results = {key: found for key, found in report.results.items() if function_of(key) not in functions}
+        results |= {key: found for key, found in taken.items() if function_of(key) in functions}
+        ended = [end for end in own.ended if function_of(end.test) not in functions]
+        ended += [end for end in foreign.ended if function_of(end.test) in functions]
+        # What is missing is looked for in the run as it was.
+        collected = report.collected and report.collected - len(report.results) + len(results)
+        seen, seen_there = report.observed, foreign.last.report.observed
+        observed = seen.shared_with(seen_there) if seen is not None and seen_there is not None else seen
+        report = report.model_copy(update={"results": results, "collected": collected, "observed": observed})
+        return Rounds(last=own.last.model_copy(update={"report": report}), ended=tuple(ended))
+
+    return with_results_of(one, other), with_results_of(other, one)
 
 
 async def run_twin(
@@ -89,8 +136,25 @@ async def run_twin(
     """Run falsified tests, and those again that a broken session kept from running.
 
     Tests that fail may end the session, by the state in which they leave the process or with the KeyboardInterrupt
-    that they no longer expect; those that come later then have their turn in a fresh one.
+    that they no longer expect; those that come later then have their turn in a fresh one. Returns all under
+    the names that they have when they are true.
     """
+    rounds = await _run_again(submission, original, hidden, environment, bench, overlay)
+    report, names = rounds.last.report, overlay.renamed
+    results = {names.get(key, key): found for key, found in report.results.items()}
+    ended = tuple(end.model_copy(update={"test": names.get(end.test, end.test)}) for end in rounds.ended)
+    last = rounds.last.model_copy(update={"report": report.model_copy(update={"results": results})})
+    return Rounds(last=last, ended=ended)
+
+
+async def _run_again(
+    submission: Path,
+    original: Path,
+    hidden: HiddenTests,
+    environment: PythonEnvironment,
+    bench: Bench,
+    overlay: Overlay,
+) -> Rounds:
     rounds = await run_to_the_end(submission, original, hidden, environment, bench, overlay)
     for _ in range(_MORE_SESSIONS):
         report = rounds.last.report
@@ -138,12 +202,14 @@ class TwinOutcome(Record):
     decision: Decision
     applied: bool = False
     forged: tuple[NumberedTest, ...] = ()
+    lucky: tuple[NumberedTest, ...] = ()
     unseen: tuple[NumberedTest, ...] = ()
 
     @property
     def signs(self) -> tuple[str, ...]:
-        """A phrase for a person, where a test passed both ways."""
-        return (f"tests that pass with false expectations, too: {len(self.forged)}",) if self.forged else ()
+        """A phrase for a person, where a test passed both ways, or the false one only."""
+        found = {"tests that pass with false expectations, too": self.forged, f"tests that {LUCKY}": self.lucky}
+        return tuple(f"{what}: {len(tests)}" for what, tests in found.items() if tests)
 
 
 def confirmed(decision: Decision, passes: Passes, record: TwinRecord | None) -> TwinOutcome:
@@ -166,14 +232,15 @@ def confirmed(decision: Decision, passes: Passes, record: TwinRecord | None) -> 
     # Neither failed nor passed with false expectations: not reported at all. They do not count, but prove no
     # forgery.
     unseen = counted - failed - forged
+    lucky = _passed_when_false_only(decision, passes) - record.free
     is_complete = why_unfinished(last.report, last.result) is None
     lying = canary_that_lied(last.canaries, last.report, twin.ended, complete=is_complete)
     reasons = [] if lying is None else [lying]
-    if len(forged) >= _LEAST_EVIDENCE:
-        reasons.append(_forged_reason(forged, decision))
+    if len(forged) + len(lucky) >= _LEAST_EVIDENCE:
+        reasons.append(_forged_reason(forged, decision) if forged else _lucky_reason(lucky, decision))
     is_tampered = bool(reasons) or decision.status is Status.TAMPERED
     unseen_reasons = [_unseen_reason(unseen, twin)] if unseen else []
-    if len(forged) == 1:
+    if len(forged) == 1 and not is_tampered:
         reasons.append(_forged_reason(forged, decision))
     changed = {**dict.fromkeys(map(str, forged), FORGED), **dict.fromkeys(map(str, unseen), UNSEEN)}
     lost = len(forged | unseen)
@@ -189,7 +256,20 @@ def confirmed(decision: Decision, passes: Passes, record: TwinRecord | None) -> 
         ),
         applied=True,
         forged=tuple(sorted(forged)),
+        lucky=tuple(sorted(lucky)),
         unseen=tuple(sorted(unseen)),
+    )
+
+
+def _passed_when_false_only(decision: Decision, passes: Passes) -> frozenset[NumberedTest]:
+    """Return expected tests that were seen to fail, and passed with an expectation that no mistake meets."""
+    assert passes.twin is not None
+    failed = (test.id for test in decision.results if test.expected and test.outcome == "failed")
+    results = passes.twin.last.report.results
+    return frozenset(
+        key
+        for key in map(NumberedTest.parse, failed)
+        if function_of(key) in passes.telling and key in results and results[key].outcome in _PASSING
     )
 
 
@@ -221,6 +301,12 @@ def _forged_reason(forged: frozenset[NumberedTest], decision: Decision) -> Reaso
     )
 
 
+def _lucky_reason(lucky: frozenset[NumberedTest], decision: Decision) -> Reason:
+    return reason(
+        Stage.TEST, f"{len(lucky)} of {decision.expected} tests {LUCKY}, first {min(lucky)}: forged by chance"
+    )
+
+
 def _unseen_reason(unseen: frozenset[NumberedTest], twin: Rounds) -> Reason:
     why = why_unfinished(twin.last.report, twin.last.result)
     told = f" ({why.message})" if why is not None else ""
@@ -236,11 +322,15 @@ def _with_message(test: TestResult, messages: Mapping[str, str]) -> TestResult:
     return test.model_copy(update={"outcome": "error", "message": messages[test.id]})
 
 
-def twin_logs(passes: Passes, outcome: TwinOutcome) -> dict[str, bytes]:
-    """Return what a person needs to look at the twin again: its seed, and what was noticed."""
+def logs_of_passes(passes: Passes, outcome: TwinOutcome) -> dict[str, bytes]:
+    """Return what a person needs to look at the runs again: output, the twin's seed, and what was noticed."""
+    logs = logs_of(passes.true.last)
     if passes.twin is None:
-        return {}
+        return logs
     lines = [f"seed: {passes.seed}"]
     lines += [f"passes with false expectations, too: {key}" for key in outcome.forged]
+    lines += [f"{LUCKY}: {key}" for key in outcome.lucky]
     lines += [f"not seen to fail with false expectations: {key}" for key in outcome.unseen]
-    return {"twin.txt": "\n".join([*lines, ""]).encode("utf-8", "backslashreplace")}
+    if passes.mixed and "stdout.txt" in logs:
+        logs["stdout.txt"] = _HALF + logs["stdout.txt"]
+    return {**logs, "twin.txt": "\n".join([*lines, ""]).encode("utf-8", "backslashreplace")}

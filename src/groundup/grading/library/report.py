@@ -122,6 +122,15 @@ class Observations(Record):
     processes: int = Field(default=0, description="left over")
     clock_s: float = Field(default=0.0, description="how far the clock that Python shows went astray")
 
+    def shared_with(self, other: "Observations") -> "Observations":
+        """Return what both of two runs saw: a test that fails in one of them may leave something behind."""
+        return Observations(
+            changed=tuple(name for name in self.changed if name in other.changed),
+            frames=self.frames,
+            processes=min(self.processes, other.processes),
+            clock_s=min(self.clock_s, other.clock_s),
+        )
+
 
 class RunnerReport(Record):
     """All that a runner reported, ordered by importance."""

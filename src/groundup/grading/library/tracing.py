@@ -15,6 +15,7 @@ from groundup.grading.library.expectations import Function, SourceEdit, SourceTe
 from groundup.grading.library.observing import PREFIX
 from groundup.grading.library.tables import Column, columns, is_literal, literal_value, loaded
 from groundup.grading.library.twin import HiddenSuite, Unit, applied
+from groundup.grammars import python_tree
 
 _EQUALITIES = frozenset(
     {
@@ -300,7 +301,7 @@ def _is_fixture(function: Function) -> bool:
 
 def _is_sound(source: bytes) -> bool:
     try:
-        ast.parse(source)
+        python_tree(source)
     except (SyntaxError, ValueError, RecursionError):
         return False
     return True

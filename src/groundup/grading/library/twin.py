@@ -4,6 +4,9 @@ An honest submission fails them; what passes a test and its twin was not decided
 one expectation is false, chosen anew by the seed: so a submission that forges one of several is found as well. A
 helper that asserts on behalf of a test without expectations is falsified itself, and a test that has none at all
 fails at its end.
+
+A grading runs two suites, each with false expectations in another half, which chance chooses: so every test is met
+once true and once false, and neither run as a whole is the true one.
 """
 
 import ast
@@ -16,8 +19,12 @@ from io import BytesIO
 from pathlib import PurePosixPath
 from random import Random
 
+from groundup.grading.library.errors import Errors, ancestors_in
 from groundup.grading.library.expectations import Expectation, Function, SourceEdit, SourceText, expectations
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
+from groundup.grading.library.literals import is_telling
+from groundup.grading.library.parameters import FalseTable, false_table
+from groundup.grammars import python_tree
 
 _ALWAYS = frozenset({"runtest"})
 """Methods that pytest calls by these names; no test mentions them."""
@@ -38,30 +45,46 @@ class Unit:
 
 
 class HiddenSuite:
-    """The Python sources of a suite, by path, as bytes. *tests*: names of functions that are known as tests."""
+    """The Python sources of a suite, by path, as bytes.
 
-    def __init__(self, sources: Mapping[str, bytes], tests: Collection[str] = ()) -> None:
+    *expected*: the tests that are known to be in it. *library*: sources whose classes tests may expect.
+    """
+
+    def __init__(
+        self,
+        sources: Mapping[str, bytes],
+        expected: Collection[NumberedTest] = (),
+        library: Collection[bytes] = (),
+    ) -> None:
+        tests = {function_of(key) for key in expected}
+        self._cases: dict[str, set[NumberedTest]] = {}
+        for key in expected:
+            self._cases.setdefault(function_of(key), set()).add(key)
         self._texts: dict[str, SourceText] = {}
         self._units: dict[str, list[Unit]] = {}
         self._bodies: dict[str, list[ast.stmt]] = {}
+        ancestors = ancestors_in([*library, *sources.values()])
         for path, source in sorted(sources.items()):
             tree = _parsed(source)
             if tree is not None:
                 text = self._texts[path] = SourceText(source)
                 self._bodies[path] = tree.body
-                self._units[path] = [_unit(path, node, text, tests) for node in _outermost(tree.body)]
+                errors = Errors(ancestors, tree)
+                self._units[path] = [_unit(path, node, text, tests, errors) for node in _outermost(tree.body)]
         self._helpers = self._needed_helpers()
 
-    def falsified(self, seed: str, tailed: Collection[str] = ()) -> dict[str, bytes]:
-        """Return the sources that differ in the twin. *tailed*: names of tests that must fail at their end."""
+    def falsified(self, seed: str, tailed: Collection[str] = (), spared: Collection[str] = ()) -> dict[str, bytes]:
+        """Return the sources that differ in the twin.
+
+        *tailed*: names of tests that must fail at their end. *spared*: names of functions that stay true.
+        """
         changed = {}
         for path, units in self._units.items():
             source = self._texts[path].source
             new = source
             edits: list[SourceEdit] = []
-            for unit in units:
-                random = Random(f"{seed}:{path}:{unit.place}")  # noqa: S311 - the seed is the secret
-                edits += self._edits(unit, random, unit.name in tailed)
+            for unit in (unit for unit in units if unit.name not in spared):
+                edits += self._edits(unit, seed, is_tailed=unit.name in tailed)
             if edits:
                 new = applied(source, edits)
             # An edit that breaks the file would make all its tests fail without being run: rather leave it as it
@@ -69,6 +92,52 @@ class HiddenSuite:
             if new != source and _parsed(new) is not None:
                 changed[path] = new
         return changed
+
+    def renamed(self, seed: str, spared: Collection[str] = ()) -> dict[NumberedTest, NumberedTest]:
+        """Return what cases of parametrised tests are called where they are false -> their own names."""
+        found: dict[NumberedTest, NumberedTest] = {}
+        for unit in self.units():
+            table = self._false_table(unit, _random(unit, seed)) if unit.name not in spared else None
+            found |= table.renamed if table is not None else {}
+        return found
+
+    def telling(self, seed: str) -> frozenset[str]:
+        """Return the names of tests whose false form of *seed* no faulty library passes but by luck.
+
+        They compare with another long text or number, or with a value in a list; denials and classes may be met.
+        """
+        told: dict[str, bool] = {}
+        for unit in self.units():
+            if unit.is_test:
+                text = self._texts[unit.path]
+                edits = self._edits(unit, seed, is_tailed=False)
+                is_certain = any(one.is_certain for one in unit.expectations)
+                is_told = is_certain and all(is_telling(text.source[e.start : e.stop], e.new) for e in edits)
+                told[unit.name] = told.get(unit.name, True) and is_told
+        return frozenset(name for name, is_told in told.items() if is_told)
+
+    def halves(self, seed: str) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the names of all functions in two parts by chance; those that fall only together are in one.
+
+        The first part holds what pytest calls by itself.
+        """
+        by_name = self._mentions()
+        linked = {name: _reachable([name], by_name) & self._helpers for name in by_name}
+        leader: dict[str, str] = {}
+
+        def leader_of(name: str) -> str:
+            while (above := leader.get(name, name)) != name:
+                name = above
+            return name
+
+        for name, helpers in sorted(linked.items()):
+            for helper in sorted(helpers):
+                leader[leader_of(name)] = leader_of(helper)
+        pinned = {leader_of(name) for name in _ALWAYS & by_name.keys()}
+        leaders = sorted({leader_of(name) for name in by_name} - pinned)
+        drawn = set(Random(seed).sample(leaders, len(leaders) // 2))  # noqa: S311 - the seed is the secret
+        second = frozenset(name for name in by_name if leader_of(name) in drawn)
+        return frozenset(by_name.keys() - second), second
 
     def names(self) -> frozenset[str]:
         """Return the names of the tests that have a falsified form, or call one."""
@@ -90,31 +159,45 @@ class HiddenSuite:
         """Return the statements of a source."""
         return self._bodies[path]
 
-    def _edits(self, unit: Unit, random: Random, is_tailed: bool) -> list[SourceEdit]:
+    def _edits(self, unit: Unit, seed: str, *, is_tailed: bool) -> list[SourceEdit]:
         if not (unit.is_test or unit.name in self._helpers):
             return []
-        edits: list[SourceEdit] = []
+        random = _random(unit, seed)
+        table = self._false_table(unit, random)
+        edits: list[SourceEdit] = [] if table is None else [*table.edits]
         certain = [one for one in unit.expectations if one.is_certain]
         # One expectation that is sure to fail is enough, and which one cannot be foreseen. Where none is sure, all
         # are falsified.
-        for one in [random.choice(certain)] if certain else unit.expectations:
+        chosen = [random.choice(certain)] if certain else unit.expectations
+        for one in chosen if table is None else ():
             edits += one.falsified(random)
         if unit.is_test and (is_tailed or not (unit.expectations or unit.mentions & self._helpers)):
             edits.append(_tail(unit.function, self._texts[unit.path], random))
         return edits
 
+    def _false_table(self, unit: Unit, random: Random) -> FalseTable | None:
+        cases = self._cases.get(unit.name, set())
+        is_alone = cases and all(key.id.startswith(f"{unit.path}::") for key in cases)
+        if not is_alone or not unit.function.decorator_list:
+            return None
+        return false_table(unit.function, self._texts[unit.path], cases, random)
+
     def _needed_helpers(self) -> frozenset[str]:
         """Return the names of functions that expect something for tests without expectations of their own."""
         units = self.units()
         expecting = {unit.name for unit in units if unit.expectations and not unit.is_test}
-        by_name: dict[str, set[str]] = {}
-        for unit in units:
-            by_name.setdefault(unit.name, set()).update(unit.mentions)
+        by_name = self._mentions()
         needed = set(_ALWAYS & expecting)
         for unit in units:
             if unit.is_test and not unit.expectations:
                 needed |= expecting & _reachable(unit.mentions, by_name)
         return frozenset(needed)
+
+    def _mentions(self) -> dict[str, set[str]]:
+        by_name: dict[str, set[str]] = {}
+        for unit in self.units():
+            by_name.setdefault(unit.name, set()).update(unit.mentions)
+        return by_name
 
 
 def function_of(key: NumberedTest) -> str:
@@ -142,13 +225,17 @@ def applied(source: bytes, edits: Iterable[SourceEdit]) -> bytes:
     return b"".join([*parts, source[at:]])
 
 
-def _unit(path: str, function: Function, text: SourceText, tests: Collection[str]) -> Unit:
+def _random(unit: Unit, seed: str) -> Random:
+    return Random(f"{seed}:{unit.path}:{unit.place}")  # noqa: S311 - the seed is the secret
+
+
+def _unit(path: str, function: Function, text: SourceText, tests: Collection[str], errors: Errors) -> Unit:
     return Unit(
         path=path,
         name=function.name,
         place=function.lineno,
         function=function,
-        expectations=tuple(expectations(function, text)),
+        expectations=tuple(expectations(function, text, errors)),
         mentions=frozenset(_mentioned(function)),
         is_test=function.name.startswith("test") or function.name in tests,
     )
@@ -208,6 +295,6 @@ def _parsed(source: bytes) -> ast.Module | None:
         encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
         if codecs.lookup(encoding).name not in ("utf-8", "ascii") or b"\r" in source.replace(b"\r\n", b""):
             return None
-        return ast.parse(source)
+        return python_tree(source)
     except (SyntaxError, ValueError, RecursionError):
         return None

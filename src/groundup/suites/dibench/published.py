@@ -17,7 +17,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import Version
 
 from groundup.domain.errors import TaskError
-from groundup.grammars import captures, parse, text_of
+from groundup.grammars import captures, parse, python_tree, text_of
 from groundup.manifests.csharp import xml_tree
 from groundup.manifests.editing import Text
 from groundup.manifests.records import Language, ManifestError
@@ -166,7 +166,7 @@ def _setup_py(data: bytes) -> list[Requirement]:
         if value.type == "list":
             return _listed(text_of(value))
         name = text_of(value)
-    return [Requirement(item) for item in _assigned(ast.parse(data)).get(name, [])]
+    return [Requirement(item) for item in _assigned(python_tree(data)).get(name, [])]
 
 
 def _listed(source: str) -> list[Requirement]:

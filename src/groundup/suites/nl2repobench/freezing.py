@@ -17,7 +17,7 @@ from groundup.grading.library.canary import own_tests
 from groundup.grading.library.decision import decide
 from groundup.grading.library.execution import Execution, Overlay, run_hidden_tests
 from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
-from groundup.grading.library.passes import failing_tests, run_twin, suite_of
+from groundup.grading.library.passes import failing_tests, run_passes, run_twin, suite_of
 from groundup.grading.library.report import Result
 from groundup.grading.library.twin import function_of
 from groundup.suites.nl2repobench.published import original_tree
@@ -231,8 +231,10 @@ async def twin_record(
     suite = await asyncio.to_thread(suite_of, original, recipe.tests, expected)
 
     async def unfailing(tailed: frozenset[str], number: int) -> frozenset[NumberedTest]:
-        changed = await asyncio.to_thread(suite.falsified, f"oracle {number}", tailed)
-        rounds = await run_twin(original, original, recipe.tests, environment, bench, Overlay(changed=changed))
+        seed = f"oracle {number}"
+        changed = await asyncio.to_thread(suite.falsified, seed, tailed)
+        overlay = Overlay(changed=changed, renamed=suite.renamed(seed))
+        rounds = await run_twin(original, original, recipe.tests, environment, bench, overlay)
         return expected - failing_tests(rounds, expected)
 
     async def over_seeds(tailed: frozenset[str]) -> frozenset[NumberedTest]:
@@ -243,4 +245,12 @@ async def twin_record(
     tailed = frozenset(function_of(key) for key in free) & suite.names()
     if tailed:
         free = await over_seeds(tailed)
-    return TwinRecord(runs=TWINS, tailed=tuple(sorted(tailed)), free=free)
+    record = TwinRecord(runs=TWINS, mixed=True, tailed=tuple(sorted(tailed)), free=free)
+
+    async def bears_it() -> bool:
+        passes = await run_passes(original, original, recipe.tests, environment, bench, suite=suite, record=record)
+        results = passes.true.last.report.results
+        return all(key in results and results[key].outcome == "passed" for key in expected)
+
+    mixed = all([await bears_it() for _ in range(TWINS)])
+    return record.model_copy(update={"mixed": mixed})

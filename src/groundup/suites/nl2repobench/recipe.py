@@ -274,8 +274,10 @@ def recipe_text(recipe: Recipe) -> str:
     for name in ("environment", "tests", "declared", "published", "reasons", "frozen"):
         lines += _table(name, fields.get(name) or {})
     if recipe.twin is not None:
-        tailed = list(recipe.twin.tailed)
-        lines += _table("twin", {"runs": recipe.twin.runs, **({"tailed": tailed} if tailed else {})})
+        given = {"mixed": recipe.twin.mixed, "tailed": list(recipe.twin.tailed)}
+        lines += _table(
+            "twin", {"runs": recipe.twin.runs, **{name: value for name, value in given.items() if value}}
+        )
     for name, tests in (("twin.free", recipe.twin.free if recipe.twin else ()), ("expected", recipe.expected)):
         lines += _named_tests(name, tests)
     for name, records in (("differences", recipe.differences), ("excluded", recipe.excluded)):

@@ -20,9 +20,9 @@ from groundup.grading.bench import Bench
 from groundup.grading.library import observer_source, runner_source
 from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import FACT, as_fact, decide, signs_of
-from groundup.grading.library.execution import Execution, logs_of, sandbox_spec, top_level_modules
+from groundup.grading.library.execution import Execution, sandbox_spec, top_level_modules
 from groundup.grading.library.layout import with_own_roots, with_version_file
-from groundup.grading.library.passes import TwinOutcome, confirmed, run_passes, suite_of, twin_logs
+from groundup.grading.library.passes import TwinOutcome, confirmed, logs_of_passes, run_passes, suite_of
 from groundup.grading.library.staging import stage
 from groundup.grading.library.trace import TraceOutcome, TraceRecord, trace_of, traced
 from groundup.sandbox.protocol import SandboxSpec
@@ -138,7 +138,7 @@ class NL2RepoStrictGrader(Grader):
         return Graded(
             verdict=verdict.model_copy(update={"timings_s": timings}),
             tests=judged.decision.results,
-            logs={**logs_of(execution), **twin_logs(passes, outcome)},
+            logs=logs_of_passes(passes, outcome),
         )
 
     @override

@@ -20,6 +20,7 @@ from groundup.grading.library.twin import function_of
 from groundup.grading.services.install import InstalledService, install_declared
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.testing import TestRun
+from groundup.grammars import python_tree
 from groundup.suites.repogenesis.data import ServiceProblem
 
 _RUNNERS = ("pytest",)
@@ -142,7 +143,7 @@ def imported_packages(folder: Path, requirements: Iterable[str]) -> tuple[str, .
 
 def _parsed(folder: Path) -> Iterator[tuple[Path, ast.Module]]:
     for path in sorted(folder.rglob("*.py")):
-        yield path, ast.parse(path.read_text(encoding="utf-8"))
+        yield path, python_tree(path.read_text(encoding="utf-8"))
 
 
 def _tests_in(body: Iterable[ast.stmt]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.library.decision import decide
 from groundup.grading.library.execution import run_hidden_tests
+from groundup.grammars import python_tree
 from groundup.suites.nl2repobench.freezing import freeze, locked
 from groundup.suites.nl2repobench.maker.absence import LeakedFile, find_answers, source_files
 from groundup.suites.nl2repobench.maker.differences import explained, unexplained
@@ -70,7 +71,7 @@ def stub_of(original: Path, recipe: Recipe) -> dict[str, str]:
 def stubbed(code: str) -> str:
     """Return *code* with its names only: imports stay, functions do nothing, values are None."""
     try:
-        tree = ast.parse(code)
+        tree = python_tree(code)
     except (SyntaxError, ValueError, RecursionError):
         return ""
     names: dict[str, str] = {}

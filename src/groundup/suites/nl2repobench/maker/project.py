@@ -12,6 +12,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
 
 from groundup.domain.records import Record
+from groundup.grammars import python_tree
 
 _VERSION = re.compile(r"""^__version__\s*(?::[^=]+)?=\s*(?:\w+\s*=\s*)?["']([^"']+)["']""", re.MULTILINE)
 _LARGEST = 2 * 1024 * 1024
@@ -160,7 +161,7 @@ def _setup_py(root: Path) -> Mapping[str, Any]:
     """Read the literal arguments of setup()."""
     text = _text(root / "setup.py")
     try:
-        tree = ast.parse(text or "")
+        tree = python_tree(text or "")
     except (SyntaxError, ValueError, RecursionError):
         return {}
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _called(node) == "setup"]

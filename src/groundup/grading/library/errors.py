@@ -1,0 +1,95 @@
+"""Other exceptions in place of one that a test expects: usual ones, which what it meets cannot be. Pure.
+
+A rare class would show a submission that an expectation is false. One that is an ancestor of what the original
+raises would be met; so the classes that its sources define are known by name, with all that they inherit.
+"""
+
+import ast
+import builtins
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+_RARE = ("BufferError", "FloatingPointError", "ChildProcessError", "NotADirectoryError", "ProcessLookupError")
+"""Where nothing is known of what is raised."""
+_USUAL = (
+    "ValueError",
+    "TypeError",
+    "KeyError",
+    "AttributeError",
+    "IndexError",
+    "RuntimeError",
+    "ZeroDivisionError",
+)
+_BUILTIN = {
+    name: one for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, Exception)
+}
+_WIDE = frozenset({"Exception", "BaseException", "OSError", "IOError", "EnvironmentError", "Warning"})
+_CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^)]*)\)", re.MULTILINE)
+_NAME = re.compile(r"(?:\w+\.)*(\w+)")
+
+
+def ancestors_in(sources: Iterable[bytes]) -> dict[str, frozenset[str]]:
+    """Return what each class of *sources* inherits by name, itself included; classes of one name count as one."""
+    bases: dict[str, set[str]] = {name: {one.__name__ for one in kind.__mro__} for name, kind in _BUILTIN.items()}
+    for source in sources:
+        for name, inherited in _CLASS.findall(source):
+            bases.setdefault(name.decode(), set()).update(
+                found.rpartition(".")[2] for found in re.findall(r"[\w.]+", inherited.decode("utf-8", "replace"))
+            )
+    return {name: frozenset(_closure(name, bases)) for name in bases}
+
+
+def _closure(name: str, bases: Mapping[str, Iterable[str]]) -> set[str]:
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        one = waiting.pop()
+        if one not in found:
+            found.add(one)
+            waiting += bases.get(one, ())
+    return found
+
+
+class Errors:
+    """The exceptions that one test file may expect."""
+
+    def __init__(self, ancestors: Mapping[str, frozenset[str]], module: ast.Module) -> None:
+        self._ancestors = ancestors
+        known = set(_bound(module))
+        self._mentioned = sorted({text for text in _expected(module) if text.partition(".")[0] in known})
+
+    def unrelated(self, text: str) -> Sequence[str]:
+        """Return classes that nothing is which meets the expectation *text*."""
+        expected = _NAME.fullmatch(text)
+        rare = [name for name in _RARE if name not in text]
+        if expected is None or expected[1] in _WIDE or "Exception" not in self._ancestors.get(expected[1], ()):
+            return rare
+        meeting = [above for above in self._ancestors.values() if expected[1] in above]
+        others = {*_USUAL, *(one for one in self._mentioned if self._is_known(one))}
+        return sorted(one for one in others if not any(_last(one) in above for above in meeting)) or rare
+
+    def _is_known(self, text: str) -> bool:
+        return "Exception" in self._ancestors.get(_last(text), ()) and _last(text) not in _WIDE
+
+
+def _last(text: str) -> str:
+    return text.rpartition(".")[2]
+
+
+def _expected(module: ast.Module) -> Iterator[str]:
+    for node in ast.walk(module):
+        match node:
+            case ast.Call(
+                func=ast.Name(id=name) | ast.Attribute(attr=name), args=[ast.Name() | ast.Attribute() as kind, *_]
+            ) if name in ("raises", "assertRaises", "assertRaisesRegex"):
+                yield ast.unparse(kind)
+
+
+def _bound(module: ast.Module) -> Iterator[str]:
+    yield from _BUILTIN
+    for node in module.body:
+        match node:
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                yield from ((one.asname or one.name).partition(".")[0] for one in names)
+            case ast.ClassDef(name=name):
+                yield name

@@ -1,0 +1,156 @@
+"""False values in the table of a parametrised test, and what its cases are called then. Pure.
+
+pytest keeps the parameters where a submission can read them. So what stands there is false too, where the names of
+the cases that follow from it are known; a test whose names cannot be told is falsified in its body.
+"""
+
+import ast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from groundup.grading.library.expectations import Function, SourceEdit, SourceText
+from groundup.grading.library.hidden import NumberedTest
+from groundup.grading.library.literals import leaves, other_literal
+from groundup.grading.library.tables import is_literal, literal_value, loaded
+from groundup.grammars import python_value
+
+_PLAIN = (str, bytes, bool, int, float, complex, type(None))
+_TRIES = 5
+
+
+@dataclass(frozen=True)
+class FalseTable:
+    """The edits of a table, and the case's name -> its name with the true table."""
+
+    edits: tuple[SourceEdit, ...]
+    renamed: Mapping[NumberedTest, NumberedTest]
+
+
+@dataclass(frozen=True)
+class _Table:
+    names: tuple[str, ...]
+    rows: tuple[tuple[ast.expr, ...], ...]
+
+    def case(self, number: int, instead: Mapping[int, object]) -> str:
+        """Return what pytest calls a row; *instead*: other values by column."""
+        return "-".join(self._part(number, column, instead) for column in range(len(self.names)))
+
+    def _part(self, number: int, column: int, instead: Mapping[int, object]) -> str:
+        node = self.rows[number][column]
+        value = instead.get(column, literal_value(node) if is_literal(node) else node)
+        if isinstance(value, str):
+            return value.encode("unicode_escape").decode()
+        if isinstance(value, bytes):
+            return value.decode("ascii", "backslashreplace")
+        return str(value) if isinstance(value, _PLAIN) else f"{self.names[column]}{number}"
+
+
+def false_table(
+    function: Function, text: SourceText, expected: Collection[NumberedTest], random: Random
+) -> FalseTable | None:
+    """Return another table for the cases *expected* of *function*; None where there is none that is sure."""
+    table = _table(function)
+    columns = [] if table is None else [at for at in range(len(table.names)) if _is_usable(function, table, at)]
+    if table is None or not columns:
+        return None
+    prefixes = {key.id.partition("[")[0] for key in expected}
+    try:
+        cases = [table.case(number, {}) for number in range(len(table.rows))]
+        if {NumberedTest.of(f"{place}[{case}]") for place in prefixes for case in cases} != set(expected):
+            return None
+        for _ in range(_TRIES):
+            edits, names = _drawn(table, random.choice(columns), text, random)
+            if len({*names}) == len(cases) == len({*cases}):
+                renamed = {
+                    NumberedTest.of(f"{place}[{name}]"): NumberedTest.of(f"{place}[{case}]")
+                    for place in prefixes
+                    for name, case in zip(names, cases, strict=True)
+                }
+                return FalseTable(tuple(edits), renamed)
+    except (ValueError, TypeError, SyntaxError):
+        pass
+    return None
+
+
+def _drawn(table: _Table, column: int, text: SourceText, random: Random) -> tuple[list[SourceEdit], list[str]]:
+    """Return edits that make one column false in every row, and the names of the rows."""
+    edits, names = [], []
+    for number, row in enumerate(table.rows):
+        leaf = random.choice(list(leaves(row[column])))
+        new = other_literal(text.of(leaf), leaf.value, random, text.words)
+        edits.append(SourceEdit(text.start(leaf), text.stop(leaf), new))
+        is_whole = isinstance(row[column], ast.Constant)
+        names.append(table.case(number, {column: python_value(f"({new.decode()})")} if is_whole else {}))
+        if not is_whole and isinstance(literal_value(row[column]), _PLAIN):
+            raise ValueError("a number behind a sign, or joined texts")
+    return edits, names
+
+
+def _table(function: Function) -> _Table | None:
+    """Return the one table of *function*, when each row can be read."""
+    found = [one for one in function.decorator_list if "parametrize" in ast.unparse(one)]
+    match found:
+        case [
+            ast.Call(
+                args=[ast.Constant(value=str() as names), ast.List(elts=rows) | ast.Tuple(elts=rows)], keywords=[]
+            )
+        ]:
+            split = tuple(name.strip() for name in names.split(",") if name.strip())
+        case [
+            ast.Call(
+                args=[ast.List(elts=words) | ast.Tuple(elts=words), ast.List(elts=rows) | ast.Tuple(elts=rows)],
+                keywords=[],
+            )
+        ]:
+            split = tuple(str(one.value) for one in words if isinstance(one, ast.Constant))
+        case _:
+            return None
+    read = [tuple(_row(row, len(split))) for row in rows]
+    is_read = all(len(row) == len(split) for row in read)
+    return _Table(split, tuple(read)) if read and split and is_read else None
+
+
+def _row(row: ast.expr, width: int) -> Sequence[ast.expr]:
+    if width == 1:
+        return [row]
+    return row.elts if isinstance(row, ast.Tuple | ast.List) else []
+
+
+def _is_usable(function: Function, table: _Table, column: int) -> bool:
+    return all(is_literal(row[column]) and any(leaves(row[column])) for row in table.rows) and _decides(
+        function, table.names[column]
+    )
+
+
+def _decides(function: Function, name: str) -> bool:
+    """Whether each run of *function* that passes compares something with the parameter, which has no other use."""
+    uses = [node for node in loaded(function) if node.id == name]
+    sides = {id(side) for statement in ast.walk(function) for side in _compared(statement)}
+    certain = {id(side) for statement in function.body for side in _compared(statement)}
+    is_left = any(isinstance(one, ast.Return | ast.Try) for one in ast.walk(function))
+    is_set = any(isinstance(one, ast.Name) and one.id == name and one not in uses for one in ast.walk(function))
+    return (
+        bool(uses)
+        and all(id(one) in sides for one in uses)
+        and any(id(one) in certain for one in uses)
+        and not (is_left or is_set)
+    )
+
+
+def _compared(statement: ast.AST) -> Iterator[ast.expr]:
+    """Yield what a statement says is equal, without its tolerance."""
+    match statement:
+        case ast.Assert(test=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right])):
+            yield from (_exact(left), _exact(right))
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="assertEqual"), args=[left, right, *_])):
+            yield from (left, right)
+        case ast.Assert(test=ast.Compare(left=left, ops=[ast.Is()], comparators=[ast.Name() as right])):
+            yield right
+
+
+def _exact(node: ast.expr) -> ast.expr:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="approx") | ast.Name(id="approx"), args=[value, *_]):
+            return value
+    return node
