@@ -299,6 +299,7 @@ def test_pictures_of_the_documentation(browser: "Browser", tmp_path: Path) -> No
     write_run(tmp_path, "model-b", better, said="psql_quotation_marks")
     pages = {
         "view-run": ("/run/model-a", "dark", 900),
+        "view-why": ("/run/model-a/attempt/sqlparse/0", "light", 560),
         "view-compare": ("/compare?run=model-a&run=model-b", "light", 1080),
     }
     with served(tmp_path) as place:
