@@ -47,8 +47,8 @@ def write_run(
             line = one.model_copy(update={"submission": submission})
             if said != EVIL and line.verdict and line.verdict.reasons and (score := line.verdict.score):
                 lost = f"{score.denominator - score.numerator:.0f} of {score.denominator:.0f}"
-                words = f"{lost} expected tests did not pass, first tests/test_a.py::test_{said}: AssertionError"
-                reasons = (line.verdict.reasons[0].model_copy(update={"message": words}),)
+                why = f"{lost} expected tests did not pass, first tests/test_a.py::test_{said}: AssertionError"
+                reasons = (line.verdict.reasons[0].model_copy(update={"message": why}),)
                 line = line.model_copy(update={"verdict": line.verdict.model_copy(update={"reasons": reasons})})
             tests = [
                 TestResult(id=f"tests/test_a.py::test_{said}", outcome="failed", expected=True, message=said),
