@@ -66,8 +66,15 @@ async def test_a_full_score_is_not_doubted() -> None:
     assert gradings.places == ["grading"]
 
 
+NOTHING_RAN = graded(0).model_copy(
+    update={"verdict": graded(0).verdict.model_copy(update={"score": Score(numerator=0, denominator=0)})}
+)
+
+
 @pytest.mark.parametrize(
-    "first", [(graded(1, by_time=True), 0.2), (graded(1), 0.9)], ids=["a limit", "lost points"]
+    "first",
+    [(graded(1, by_time=True), 0.2), (graded(1), 0.9), (NOTHING_RAN, 0.9)],
+    ids=["a limit", "lost points", "no test counted"],
 )
 async def test_what_load_may_have_decided_is_graded_again_in_another_place(first: tuple[Graded, float]) -> None:
     """The second grading counts when nothing speaks against it."""

@@ -76,11 +76,11 @@ async def _noted(grade: Callable[[str], Awaitable[Graded]], place: str) -> tuple
 
 
 def _is_doubtful(verdict: Verdict, starved: float) -> bool:
-    if verdict.status is not Status.GRADED or verdict.score is None or verdict.score.value is None:
+    if verdict.status is not Status.GRADED or verdict.score is None:
         return False
     if verdict.by_time:
         return starved >= _NOTICED
-    return verdict.score.value < 1 and starved >= _HEAVY
+    return verdict.score.value != 1 and starved >= _HEAVY  # 0 of 0 leaves published averages: a loss, too
 
 
 def _lost(graded: Graded) -> Mapping[str, object]:
