@@ -19,6 +19,7 @@ from groundup.domain.errors import MachineError, UsageError
 from groundup.fleet.addresses import FleetAddress, read_address
 from groundup.fleet.driver import SLOT, Fleet
 from groundup.fleet.nodes import NodeSize, slurm_nodes, ssh_nodes
+from groundup.fleet.orders import NodeAnswer, Order, pack_answer
 from groundup.runs import api
 from groundup.runs.plan import RunOptions
 from groundup.runs.progress import AttemptEnded, Event
@@ -26,6 +27,7 @@ from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import Predictions
 from tests.fleet.fleets import RunningFleet, fleet_of
+from tests.fleet.test_orders import VERDICT, an_order
 from tests.runs.configurations import BUILDER, evaluation, oracle
 from tests.runs.conftest import predict, settings
 from tests.serving.house import Client, job_in, opened
@@ -163,6 +165,44 @@ async def test_nodes_that_come_and_go_later_are_named() -> None:
         "the node tcp://b was lost; what it did is done again",
         "no node is left; the run waits for one",
     ]
+
+
+class Answering(Fleet):
+    """Answers orders as one node would that always finds the same in a layer, or something else."""
+
+    found = "sha256:1"
+
+    async def _sent(self, order: bytes, archive: bytes, reservation_mb: int, near: list[str]) -> bytes:
+        self.order, self.near = Order.model_validate_json(order), near
+        layers = {"python/sha256:0": self.found}
+        return pack_answer(NodeAnswer(node="a", address=self.address, verdict=VERDICT, layers=layers), {})
+
+    address = "tcp://a"
+
+
+async def test_a_task_goes_to_nodes_that_have_its_layers() -> None:
+    """As far as they have slots; others hear whom to ask, and what the first node found in each layer."""
+    workers = {f"tcp://{name}": {"name": name, "nthreads": 1, "resources": {}} for name in "abc"}
+
+    async def identity(n_workers: int) -> object:
+        return {"workers": workers}
+
+    fleet = Answering(SimpleNamespace(scheduler=SimpleNamespace(identity=identity)), "tcp://s", print)
+    await fleet.refresh()
+    await fleet.answer(an_order(), b"", 0)
+    assert (fleet.near, fleet.order.holders, fleet.order.layers) == ([], (), {})
+    await fleet.answer(an_order(), b"", 0)
+    assert fleet.near == ["tcp://a"]
+    assert (fleet.order.holders, fleet.order.layers) == (("tcp://a",), {"python/sha256:0": "sha256:1"})
+    fleet.address, fleet.found = "tcp://b", "sha256:2"  # a layer that came out otherwise serves nobody else
+    await fleet.answer(an_order(), b"", 0)
+    await fleet.answer(an_order(), b"", 0)
+    assert fleet.order.holders == ("tcp://a",)
+    del workers["tcp://a"]
+    await fleet.refresh()
+    await fleet.answer(an_order(), b"", 0)
+    assert not fleet.near
+    assert not fleet.order.holders
 
 
 def test_a_run_without_a_scheduler_is_refused_in_one_sentence(settings: Settings) -> None:

@@ -1,10 +1,12 @@
 """What engines are asked for, and what users read when one does not answer: without an engine."""
 
+import asyncio
 import io
 import json
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import docker
@@ -14,6 +16,7 @@ from groundup.domain.errors import NoSandboxesError, SandboxError, UsageError
 from groundup.episodes.equipment import check_trust, equipment
 from groundup.sandbox.containers.engine import DOCKER, Engine
 from groundup.sandbox.containers.layout import Base, Guest, accounts, compose, own_image
+from groundup.sandbox.containers.provider import ContainerProvider
 from groundup.sandbox.protocol import Mount, SandboxSpec
 from groundup.settings import Settings
 
@@ -157,3 +160,32 @@ def test_own_images_hold_no_file() -> None:
         with tarfile.open(fileobj=io.BytesIO(own_image(throw_away=throw_away))) as archive:
             assert not any(member.isfile() for member in archive)
             assert {"usr", "var"} <= set(archive.getnames())
+
+
+class ReadyPods(ContainerProvider):
+    """Counts the containers that hold networks instead of asking an engine for them."""
+
+    held = 0
+
+    async def _hold(self) -> Any:
+        self.held += 1
+        return SimpleNamespace(number=self.held, closed=False, close=self._nothing), f"container {self.held}"
+
+    async def _nothing(self) -> None:
+        """Close one."""
+
+
+async def test_the_network_of_the_next_pod_is_ready() -> None:
+    """From the second pod on, one is made while another closes, and used; the last one is not left over."""
+    provider = ReadyPods(DOCKER)
+    async with await provider.pod():
+        pass
+    assert provider.held == 1
+    async with await provider.pod():
+        pass
+    await asyncio.sleep(0)
+    assert provider.held == 3
+    async with await provider.pod():
+        assert provider.held == 3
+    await provider.close()
+    assert provider.held == 4
