@@ -134,6 +134,21 @@ async def evaluated(
 
 
 @pytest.mark.registry
+@pytest.mark.parametrize("client", ["inspect", "firehorse"])
+async def test_harnesses_for_ors_play(tmp_path: Path, client: str) -> None:
+    """A served episode to 1 and one to 0, by what the harness itself makes of the tools; records say the same."""
+    packages = {"inspect": ["inspect-openreward", "inspect-ai", "openai"], "firehorse": ["firehorse-cli"]}
+    python = installed(tmp_path / "venv", packages[client], sys.executable)
+    async with opened(job_in(tmp_path, tasks=["task-0000"])) as house:
+        for word, reward in (("pass", 1.0), ("fail", 0.0)):
+            async with endpoint([("bash", {"command": f"behave {word}"}), ("submit", {})]) as url:
+                program = HERE.parent / "serving" / "clients" / f"play_{client}.py"
+                printed = await run(python, str(program), house.address, "toy", url, **LATER)
+                assert json.loads(printed.splitlines()[-1]) == [reward]
+        assert house.scores() == [1.0, 0.0]
+
+
+@pytest.mark.registry
 async def test_verifiers_plays_with_its_own_command(tmp_path: Path) -> None:
     """A served episode to 1 and one to 0; the run's records say the same as its traces."""
     python = installed(tmp_path / "venv", ["verifiers", "-e", str(ROOT)], sys.executable)
