@@ -6,8 +6,10 @@ from typing import Any, Literal
 
 import httpx
 import pytest
+from pydantic import JsonValue
 
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, Tool, ToolCall
+from groundup.models.asking.chat import message_document, parsed_reply
 from groundup.models.gateway import ModelGateway
 from groundup.models.opening import open_model
 from groundup.models.protocol import ChatModel, RequestRejectedError
@@ -93,6 +95,17 @@ async def test_thoughts_go_back_as_they_came(api: Api, stream: bool) -> None:
     assert replies[0].message.content == "I look."
     recorded = ChatReply.model_validate_json(replies[0].model_dump_json(exclude_defaults=True))
     assert recorded == replies[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["reasoning_details", "thinking_blocks", "extra_content", "provider_specific_fields"]
+)
+def test_signed_thoughts_of_a_chat_message_are_kept(name: str) -> None:
+    """Whatever a server or a proxy calls them, they are in the message that is sent back."""
+    signed: list[JsonValue] = [{"type": "thinking", "thinking": "Where?", "signature": "c2ln"}]
+    message: dict[str, JsonValue] = {"role": "assistant", "content": "I look.", name: signed}
+    parsed = parsed_reply({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+    assert message_document(parsed.reply.message)[name] == signed
 
 
 @pytest.mark.parametrize("api", APIS)

@@ -22,7 +22,7 @@ from groundup.models.asking.forms import (
 from groundup.models.settings import ModelProvider
 
 PATH = "/chat/completions"
-_KEPT = ("reasoning_details", "extra_content", "provider_specific_fields")
+_KEPT = ("reasoning_details", "thinking_blocks", "extra_content", "provider_specific_fields")
 """What a reply may hold of its thoughts, besides their text, that its endpoint wants back: of a message."""
 _KEPT_OF_CALLS = ("extra_content", "provider_specific_fields", "thought_signature")
 """The same of a call."""
