@@ -224,10 +224,9 @@ async def latency(folder: Path, arguments: argparse.Namespace) -> None:
     print(f"submit {submit:.2f} s, tests {tests:.2f} s; the server's processor {processor:.2f} s an episode")
 
 
-def children() -> int:
-    """Return how many processes of sandboxes there are on this machine."""
-    names = [path / "comm" for path in Path("/proc").iterdir() if path.name.isdigit()]
-    return sum(_read(name).startswith("bwrap") for name in names)
+def sandboxed(folder: Path) -> int:
+    """Return how many processes see something of *folder* mounted: those of its sandboxes."""
+    return sum(folder.name in _read(path / "mountinfo") for path in Path("/proc").iterdir() if path.name.isdigit())
 
 
 def _read(path: Path) -> str:
@@ -239,7 +238,6 @@ def _read(path: Path) -> str:
 async def killed(folder: Path, arguments: argparse.Namespace) -> None:
     """Kill clients at random; print what is left and whether every reward that was seen is on record."""
     options = ("--slots", "32", "--idle", "5", "--drain", "5")
-    sandboxes = children()
     server = await started(folder, arguments, *options).answers()
     await many(server.address, 5, 5, session)
     descriptors, chance, seen = server.descriptors(), random.Random(1), list[float]()
@@ -258,6 +256,7 @@ async def killed(folder: Path, arguments: argparse.Namespace) -> None:
             await asyncio.sleep(0.5)
     await asyncio.sleep(1)
     left = server.descriptors() - descriptors
+    print(f"processes of sandboxes while the server runs on: {sandboxed(folder)}")
     run = folder / "runs" / "bench"
     print(f"{len(seen)} of {arguments.number} clients came to a reward; descriptors left: {left}")
     print(f"scratch folders left: {len(list((run / 'scratch').iterdir()))}")
@@ -269,7 +268,7 @@ async def killed(folder: Path, arguments: argparse.Namespace) -> None:
     print(
         f"episodes begun: {begun}, with a line: {len({str(line['attempt']) for line in lines})}, graded: {graded}"
     )
-    print(f"processes of sandboxes: {sandboxes} before, {children()} after")
+    print(f"processes of sandboxes left: {sandboxed(folder)}")
     assert graded >= len(seen)
 
 
