@@ -1,5 +1,8 @@
 """The recipes that come with groundup."""
 
+import shlex
+from pathlib import PurePosixPath
+
 import pytest
 
 from groundup.suites.nl2repobench.maker.controls import require_worthless
@@ -64,3 +67,15 @@ def test_no_address_is_written_down(recipe: Recipe) -> None:
     )
 
     assert "://" not in text
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
+def test_published_commands_find_their_tests(recipe: Recipe) -> None:
+    """What pytest is given lies where the image gets tests from, or `moved` says where the original has it."""
+    assert recipe.published is not None
+    known = [PurePosixPath(path) for path in (*recipe.tests.protected, *recipe.published.moved)]
+    words = [word for line in recipe.published.commands if "pytest" in line for word in shlex.split(line)[1:]]
+    for word in words:
+        path = PurePosixPath(word.partition("::")[0].removeprefix("/workspace/"))
+        if path.name.endswith(".py") or path.name in ("test", "tests"):
+            assert any(path.is_relative_to(one) or one.is_relative_to(path) for one in known), word
