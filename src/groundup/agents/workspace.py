@@ -12,8 +12,9 @@ and registries that refuse the names under which the task's original is publishe
 import asyncio
 import importlib.resources
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cache
 from pathlib import Path
 
 from packaging.markers import Marker
@@ -282,8 +283,7 @@ def task_python(task: Task) -> str:
 
 def tools_lock(python: str, withheld: Collection[str]) -> tuple[str, ...]:
     """Return the hashed lines of pytest, setuptools and wheel; nothing when one of them is to be written."""
-    text = (importlib.resources.files(__package__) / "data" / "tools.txt").read_text(encoding="utf-8")
-    lines = tuple(_of_python(text, python))
+    lines = _tools_of(python)
     names = {canonicalize_name(line.partition("==")[0]) for line in lines}
     return () if names & {canonicalize_name(name) for name in withheld} else lines
 
@@ -364,8 +364,10 @@ def _attaching(index: PyPIGateway) -> Attach:
     return attach
 
 
-def _of_python(text: str, python: str) -> Iterator[str]:
-    """Yield the lines of a lock with markers that hold for a minor version on Linux, without their markers."""
+@cache
+def _tools_of(python: str) -> tuple[str, ...]:
+    """Return the lines of the tools' lock that a minor version on Linux needs, without their markers."""
+    text = (importlib.resources.files(__package__) / "data" / "tools.txt").read_text(encoding="utf-8")
     here = {
         "python_version": python,
         "python_full_version": f"{python}.9",
@@ -375,8 +377,10 @@ def _of_python(text: str, python: str) -> Iterator[str]:
         "implementation_name": "cpython",
         "platform_python_implementation": "CPython",
     }
+    found = []
     for entry in re.sub(r"\\\n\s*", " ", re.sub(r"(?m)^#.*\n", "", text)).splitlines():
         pin, *hashes = entry.split(" --hash=")
         requirement, _, marker = pin.partition(";")
         if not marker.strip() or Marker(marker.strip()).evaluate(here):
-            yield " --hash=".join([requirement.strip(), *(one.strip() for one in hashes)])
+            found.append(" --hash=".join([requirement.strip(), *(one.strip() for one in hashes)]))
+    return tuple(found)
