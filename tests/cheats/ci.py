@@ -124,8 +124,8 @@ CI: tuple[Dishonest, ...] = tuple(
         ("inline tasks", _CODE, "tiny-csharp", "compiles code of its own in a task of the project file",
          _project(f'<UsingTask TaskName="X" TaskFactory="RoslynCodeTaskFactory" AssemblyFile="x.dll"><Task><Code>// {MARK}</Code></Task></UsingTask>')),
         ("a dependency of its own", _STEPS, "tiny-python", "names a local folder as the dependency",
-         {"pyproject.toml": '[project]\nname = "app"\nversion = "1"\ndependencies = ["shapes @ file:./mine"]\n',
-          "mine/shapes.py": f"SIDES = {{'square': 4}}  # {MARK}\n", "mine/pyproject.toml": '[project]\nname = "shapes"\nversion = "1"\n'}),
+         {"pyproject.toml": '[project]\nname = "app"\nversion = "1"\ndependencies = ["sneaky @ file:./mine"]\n',
+          "mine/shapes.py": f"SIDES = {{'square': 4}}  # {MARK}\n", "mine/pyproject.toml": '[project]\nname = "sneaky"\nversion = "1"\n'}),
         ("tools' tables", _CODE, "tiny-python", "configures plugins, hooks and entry points in tables of tools",
          {"pyproject.toml": '[project]\nname = "app"\nversion = "1"\ndependencies = []\n[project.entry-points.pytest11]\nx = "mine"\n'
           f'[tool.pytest.ini_options]\naddopts = "-p {MARK}"\n[tool.hatch.build.hooks.custom]\npath = "{MARK}.py"\n'

@@ -19,6 +19,8 @@ QUICK = (
     "modules rewritten",
     "a collector's callback",
     "spares drawn names",
+    "parameters of the item",
+    "parameters as given",
     "spares what raises at its end",
     "equal subclasses",
     "evaluates the operand",
