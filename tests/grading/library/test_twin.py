@@ -305,3 +305,29 @@ def test_usual_exceptions_stand_in_for_each_other_unless_one_is_the_other() -> N
 
     assert len(chosen) > 1
     assert chosen <= {"ValueError", "TypeError", "RuntimeError", "ZeroDivisionError", "IndexError"}
+
+
+@pytest.mark.parametrize(
+    ("test", "may_tell"),
+    [
+        ("assert count() == 120", False),
+        ("assert [count()] == [120, 30]", False),
+        ("assert parse('red') == parse('red ')", True),
+        ("assert name() == 'colour'", True),
+        ("assert name() == 'b'", False),
+        ("assert name() != 'colour'", False),
+        ("with raises(KeyError):\n        name()", False),
+    ],
+)
+def test_only_what_no_mistake_gives_is_evidence(test: str, may_tell: bool) -> None:
+    """A faulty library may count one too many, return a list of one, or answer with another word of the tests."""
+    source = f"def test_one():\n    {test}\n".encode()
+    suite = HiddenSuite({"t.py": source}, {NumberedTest("t.py::test_one")})
+    told = 0
+    for seed in map(str, range(60)):
+        if suite.telling(seed):
+            told += 1
+            false = suite.falsified(seed)["t.py"]
+            words = [set(re.findall(rb"[A-Za-z]{3,}", text)) for text in (false, source)]
+            assert words[0] - words[1] or re.search(rb"\[.*, None\]|\{0: .*\}", false)
+    assert bool(told) == may_tell

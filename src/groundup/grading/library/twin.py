@@ -104,7 +104,7 @@ class HiddenSuite:
     def telling(self, seed: str) -> frozenset[str]:
         """Return the names of tests whose false form of *seed* no faulty library passes but by luck.
 
-        They compare with another long text or number, or with a value in a list; denials and classes may be met.
+        They compare with a text that has a new word, or with a value beside another; all else may be met.
         """
         told: dict[str, bool] = {}
         for unit in self.units():
@@ -112,7 +112,13 @@ class HiddenSuite:
                 text = self._texts[unit.path]
                 edits = self._edits(unit, seed, is_tailed=False)
                 is_certain = any(one.is_certain for one in unit.expectations)
-                is_told = is_certain and all(is_telling(text.source[e.start : e.stop], e.new) for e in edits)
+                is_told = (
+                    is_certain
+                    and bool(edits)
+                    and all(
+                        is_telling(text.source[edit.start : edit.stop], edit.new, text.words) for edit in edits
+                    )
+                )
                 told[unit.name] = told.get(unit.name, True) and is_told
         return frozenset(name for name, is_told in told.items() if is_told)
 
