@@ -20,7 +20,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from groundup.api.flags import HOW, WORK, AnyPath, Assignments, FlagHelp, Names
 from groundup.cli.console import Format, say
-from groundup.domain.records import plainly
 
 TALK = "Output"
 
@@ -107,6 +106,8 @@ class StrictCommand(TyperCommand):
 def _plain(error: typer.BadParameter) -> str:
     """Return what is wrong with a value in this program's words: newer versions of typer repeat pydantic's."""
     from pydantic import ValidationError
+
+    from groundup.domain.records import plainly
 
     if not isinstance(error.__cause__, ValidationError):
         return error.message
