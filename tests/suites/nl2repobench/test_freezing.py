@@ -90,7 +90,8 @@ class Rude:
     frozen = await freeze(DRAFT, _bench(trial, files), runs=1)
 
     assert frozen.expected > EXPECTED
-    assert frozen.twin == TwinRecord(runs=3)
+    assert frozen.twin is not None
+    assert frozen.twin == TwinRecord(runs=3, mixed=frozen.twin.mixed)
 
 
 async def test_a_failure_without_a_reason_stops_the_freezing(trial: Trial) -> None:
