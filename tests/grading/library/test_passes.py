@@ -191,3 +191,17 @@ def test_passing_only_what_is_false_is_no_mistake(telling: set[str], status: Sta
     assert outcome.decision.status is status
     assert {key.id for key in outcome.lucky} == {f"t.py::{name}" for name in telling}
     assert any(LUCKY in one for one in outcome.signs)
+
+
+@pytest.mark.parametrize(("unsure", "status"), [(set(), Status.TAMPERED), ({"b"}, Status.GRADED)])
+def test_what_may_pass_without_an_expectation_accuses_nobody(unsure: set[str], status: Status) -> None:
+    """Such tests score nothing when they pass both ways; a library that raises no error does that honestly."""
+    true = _rounds({"a": "passed", "b": "passed", "c": "passed", "d": "passed"})
+    twin = _rounds({"a": "passed", "b": "passed", "c": "failed", "d": "failed"})
+    passes = Passes(true=true, twin=twin, seed="feed", unsure=frozenset(unsure))
+
+    outcome = confirmed(decide(EXPECTED, HIDDEN, CANARIES, true.last.report, true.last.result), passes, RECORD)
+
+    assert outcome.decision.status is status
+    assert outcome.decision.passed == 2
+    assert {key.id for key in outcome.forged} == {"t.py::a", "t.py::b"}

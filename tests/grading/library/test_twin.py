@@ -331,3 +331,20 @@ def test_only_what_no_mistake_gives_is_evidence(test: str, may_tell: bool) -> No
             words = [set(re.findall(rb"[A-Za-z]{3,}", text)) for text in (false, source)]
             assert words[0] - words[1] or re.search(rb"\[.*, None\]|\{0: .*\}", false)
     assert bool(told) == may_tell
+
+
+@pytest.mark.parametrize(
+    ("body", "is_unsure"),
+    [
+        ("try:\n        parse('')\n    except ValueError as e:\n        assert e.args == (1,)", True),
+        ("for one in parse('a'):\n        assert one == 'a'", True),
+        ("if parse('a'):\n        assert parse('a') == 1", True),
+        ("assert parse('a') == 1", False),
+        ("check(parse('a'))", False),
+    ],
+)
+def test_tests_that_may_come_to_no_expectation_are_known(body: str, is_unsure: bool) -> None:
+    """A library that raises nothing, or returns nothing, passes them whatever they expect."""
+    source = f"def test_one():\n    {body}\n".encode()
+    suite = HiddenSuite({"t.py": source}, {NumberedTest("t.py::test_one")})
+    assert suite.unsure() == ({"test_one"} if is_unsure else set())

@@ -53,6 +53,9 @@ class Passes(Record):
     telling: frozenset[str] = Field(
         default=frozenset(), description="functions whose false form a faulty library does not pass by mistake"
     )
+    unsure: frozenset[str] = Field(
+        default=frozenset(), description="functions that may pass without coming to an expectation"
+    )
 
 
 def suite_of(original: Path, hidden: HiddenTests, expected: frozenset[NumberedTest]) -> HiddenSuite:
@@ -80,13 +83,13 @@ async def run_passes(
 
     # Drawn for each submission and unknown in the sandbox: nothing there can tell which of the passes it is in.
     seed = secrets.token_hex(8)
-    swapped = telling = frozenset[str]()
+    swapped = telling = unsure = frozenset[str]()
     overlays = {"true": Overlay(canaries=draw_canaries(hidden, suite, avoided))}
     if suite is not None and record is not None:
         first, swapped = await asyncio.to_thread(suite.halves, seed)
         if not record.mixed:
             first, swapped = first | swapped, frozenset()
-        telling = await asyncio.to_thread(suite.telling, seed)
+        telling, unsure = await asyncio.to_thread(suite.telling, seed), suite.unsure() - set(record.tailed)
         for name, spared in (("true", first), ("twin", swapped)):
             overlays[name] = Overlay(
                 changed=await asyncio.to_thread(suite.falsified, seed, record.tailed, spared),
@@ -103,7 +106,9 @@ async def run_passes(
     done = await _beside(waiting, bench)
     if swapped:
         done["true"], done["twin"] = exchanged(done["true"], done["twin"], swapped)
-    return Passes(**done, seed=seed if len(waiting) > 1 else "", mixed=bool(swapped), telling=telling)
+    return Passes(
+        **done, seed=seed if len(waiting) > 1 else "", mixed=bool(swapped), telling=telling, unsure=unsure
+    )
 
 
 def exchanged(one: Rounds, other: Rounds, functions: Collection[str]) -> tuple[Rounds, Rounds]:
@@ -236,11 +241,13 @@ def confirmed(decision: Decision, passes: Passes, record: TwinRecord | None) -> 
     is_complete = why_unfinished(last.report, last.result) is None
     lying = canary_that_lied(last.canaries, last.report, twin.ended, complete=is_complete)
     reasons = [] if lying is None else [lying]
-    if len(forged) + len(lucky) >= _LEAST_EVIDENCE:
+    # A library that raises nothing passes a test whose expectations stand in an exception's handler, both ways.
+    evidence = {key for key in forged if function_of(key) not in passes.unsure} | lucky
+    if len(evidence) >= _LEAST_EVIDENCE:
         reasons.append(_forged_reason(forged, decision) if forged else _lucky_reason(lucky, decision))
     is_tampered = bool(reasons) or decision.status is Status.TAMPERED
     unseen_reasons = [_unseen_reason(unseen, twin)] if unseen else []
-    if len(forged) == 1 and not is_tampered:
+    if forged and not is_tampered:
         reasons.append(_forged_reason(forged, decision))
     changed = {**dict.fromkeys(map(str, forged), FORGED), **dict.fromkeys(map(str, unseen), UNSEEN)}
     lost = len(forged | unseen)

@@ -122,6 +122,14 @@ class HiddenSuite:
                 told[unit.name] = told.get(unit.name, True) and is_told
         return frozenset(name for name, is_told in told.items() if is_told)
 
+    def unsure(self) -> frozenset[str]:
+        """Return the names of tests that may pass without coming to any of their own expectations."""
+        return frozenset(
+            unit.name
+            for unit in self.units()
+            if unit.is_test and unit.expectations and not any(one.is_certain for one in unit.expectations)
+        )
+
     def halves(self, seed: str) -> tuple[frozenset[str], frozenset[str]]:
         """Return the names of all functions in two parts by chance; those that fall only together are in one.
 
