@@ -54,6 +54,13 @@ def test_they_are_copies_of_the_suites_tests_with_its_words() -> None:
         assert len({canary.path for canary in canaries}) == 2
 
 
+def test_they_are_made_up_where_a_copy_may_leave_something_behind() -> None:
+    """A copy that starts a frozen clock and fails would break the tests after it."""
+    for canary in draw_canaries(FOLDER.model_copy(update={"copied_canaries": False}), SUITE):
+        assert not canary.is_copy
+        assert b"import re" not in canary.content
+
+
 def test_they_cannot_pass() -> None:
     """Run as they stand, they fail: by their false expectation and by nothing else."""
     for _ in range(20):

@@ -205,3 +205,16 @@ def test_what_may_pass_without_an_expectation_accuses_nobody(unsure: set[str], s
     assert outcome.decision.status is status
     assert outcome.decision.passed == 2
     assert {key.id for key in outcome.forged} == {"t.py::a", "t.py::b"}
+
+
+def test_cases_of_one_test_are_one_piece_of_evidence() -> None:
+    """Its false form may happen to be true, and then all its cases pass both ways."""
+    names = ("a[1]", "a[2]", "c", "d")
+    expected = frozenset(NumberedTest(f"t.py::{name}") for name in names)
+    true = _rounds(dict.fromkeys(names, "passed"))
+    twin = _rounds({"a[1]": "passed", "a[2]": "passed", "c": "failed", "d": "failed"})
+
+    passes = Passes(true=true, twin=twin, seed="feed")
+    outcome = confirmed(decide(expected, HIDDEN, CANARIES, true.last.report, true.last.result), passes, RECORD)
+
+    assert (outcome.decision.status, outcome.decision.passed) == (Status.GRADED, 2)

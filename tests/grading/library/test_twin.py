@@ -307,6 +307,14 @@ def test_usual_exceptions_stand_in_for_each_other_unless_one_is_the_other() -> N
     assert chosen <= {"ValueError", "TypeError", "RuntimeError", "ZeroDivisionError", "IndexError"}
 
 
+def test_an_error_of_the_system_is_no_other_error_of_the_system() -> None:
+    """What is expected may be raised as one of its kinds, such as NotADirectoryError."""
+    source = b"import pytest\ndef test_it():\n    with pytest.raises(OSError):\n        f()\n"
+    suite = HiddenSuite({"t.py": source})
+    chosen = {re.findall(r"raises\((\w+)\)", suite.falsified(seed)["t.py"].decode())[0] for seed in SEEDS}
+    assert chosen == {"BufferError", "FloatingPointError"}
+
+
 @pytest.mark.parametrize(
     ("test", "may_tell"),
     [

@@ -67,7 +67,8 @@ def draw_canaries(
     """
     # A submission can read all tests that lie beside it. So neither name, place nor text may set a canary apart.
     names = _Names(hidden, suite, Random(secrets.randbits(64)))  # noqa: S311 - the machine's own seed
-    copies = [] if suite is None else _copies(hidden, suite, avoided, names)
+    # A copy may be of a test that starts something and fails before it stops it.
+    copies = [] if suite is None or not hidden.copied_canaries else _copies(hidden, suite, avoided, names)
     return tuple(copies) or tuple(_made_up(hidden.arguments[at], names) for at in (0, -1))
 
 

@@ -24,6 +24,7 @@ _BUILTIN = {
     name: one for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, Exception)
 }
 _WIDE = frozenset({"Exception", "BaseException", "OSError", "IOError", "EnvironmentError", "Warning"})
+_SYSTEM = frozenset({"OSError", "IOError", "EnvironmentError"})
 _CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^)]*)\)", re.MULTILINE)
 _NAME = re.compile(r"(?:\w+\.)*(\w+)")
 
@@ -62,6 +63,8 @@ class Errors:
         """Return classes that nothing is which meets the expectation *text*."""
         expected = _NAME.fullmatch(text)
         rare = [name for name in _RARE if name not in text]
+        if expected and expected[1] in _SYSTEM:
+            rare = [name for name in rare if not issubclass(_BUILTIN[name], OSError)]  # these would meet it
         if expected is None or expected[1] in _WIDE or "Exception" not in self._ancestors.get(expected[1], ()):
             return rare
         meeting = [above for above in self._ancestors.values() if expected[1] in above]

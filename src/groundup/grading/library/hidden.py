@@ -104,6 +104,9 @@ class HiddenTests(Record):
     late_filters: tuple[str, ...] = Field(
         default=(), description="warning filters that name classes of the library under test"
     )
+    copied_canaries: bool = Field(
+        default=True, description="whether a failing copy of any test leaves nothing behind that others meet"
+    )
     canary_name: str = Field(
         default="test_{}.py", description="a file name that pytest collects here; {} becomes a random word"
     )

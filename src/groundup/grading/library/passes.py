@@ -243,7 +243,8 @@ def confirmed(decision: Decision, passes: Passes, record: TwinRecord | None) -> 
     reasons = [] if lying is None else [lying]
     # A library that raises nothing passes a test whose expectations stand in an exception's handler, both ways.
     evidence = {key for key in forged if function_of(key) not in passes.unsure} | lucky
-    if len(evidence) >= _LEAST_EVIDENCE:
+    # All cases of one test may have a false form that happens to be true, so tests are counted, not cases.
+    if len(set(map(function_of, evidence))) >= _LEAST_EVIDENCE:
         reasons.append(_forged_reason(forged, decision) if forged else _lucky_reason(lucky, decision))
     is_tampered = bool(reasons) or decision.status is Status.TAMPERED
     unseen_reasons = [_unseen_reason(unseen, twin)] if unseen else []
