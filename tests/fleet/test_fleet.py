@@ -194,7 +194,7 @@ async def test_a_task_goes_to_nodes_that_have_its_layers() -> None:
     await fleet.answer(an_order(), b"", 0)
     assert fleet.near == ["tcp://a"]
     assert (fleet.order.holders, fleet.order.layers) == (("tcp://a",), {"python/sha256:0": "sha256:1"})
-    fleet.address, fleet.found = "tcp://b", "sha256:2"  # a layer that came out otherwise serves nobody else
+    fleet.address, fleet.found = "tcp://b", "sha256:2"  # a layer with another digest is not shared
     await fleet.answer(an_order(), b"", 0)
     await fleet.answer(an_order(), b"", 0)
     assert fleet.order.holders == ("tcp://a",)

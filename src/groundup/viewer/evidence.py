@@ -293,7 +293,7 @@ def _change(path: str, before: "Piece | None", after: "Piece | None") -> Change:
 
 
 def excerpts(attempt: AttemptFolder) -> dict[str, Excerpt]:
-    """Return what the logs of the try that counts say of tests, by the name that pytest gives each."""
+    """Return the part of the counted try's logs about each test, by pytest's name of it."""
     found: dict[str, Excerpt] = {}
     for name in logs(attempt):
         if not name.path.startswith("logs/") or _TRY.match(name.path):

@@ -1,7 +1,7 @@
 """False values in the table of a parametrised test, and what its cases are called then. Pure.
 
 pytest keeps the parameters where a submission can read them. So what stands there is false too, where the names of
-the cases that follow from it are known; a test whose names cannot be told is falsified in its body.
+the cases that follow from it are known; a test whose case names are unknown is falsified in its body.
 """
 
 import ast

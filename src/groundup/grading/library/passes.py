@@ -144,22 +144,6 @@ async def run_twin(
     that they no longer expect; those that come later then have their turn in a fresh one. Returns all under
     the names that they have when they are true.
     """
-    rounds = await _run_again(submission, original, hidden, environment, bench, overlay)
-    report, names = rounds.last.report, overlay.renamed
-    results = {names.get(key, key): found for key, found in report.results.items()}
-    ended = tuple(end.model_copy(update={"test": names.get(end.test, end.test)}) for end in rounds.ended)
-    last = rounds.last.model_copy(update={"report": report.model_copy(update={"results": results})})
-    return Rounds(last=last, ended=ended)
-
-
-async def _run_again(
-    submission: Path,
-    original: Path,
-    hidden: HiddenTests,
-    environment: PythonEnvironment,
-    bench: Bench,
-    overlay: Overlay,
-) -> Rounds:
     rounds = await run_to_the_end(submission, original, hidden, environment, bench, overlay)
     for _ in range(_MORE_SESSIONS):
         report = rounds.last.report
@@ -179,7 +163,15 @@ async def _run_again(
             }
         )
         rounds = Rounds(last=last, ended=rounds.ended + again.ended)
-    return rounds
+    return _with_true_names(rounds, overlay.renamed)
+
+
+def _with_true_names(rounds: Rounds, names: Mapping[NumberedTest, NumberedTest]) -> Rounds:
+    report = rounds.last.report
+    results = {names.get(key, key): found for key, found in report.results.items()}
+    ended = tuple(end.model_copy(update={"test": names.get(end.test, end.test)}) for end in rounds.ended)
+    last = rounds.last.model_copy(update={"report": report.model_copy(update={"results": results})})
+    return Rounds(last=last, ended=ended)
 
 
 async def _beside(passes: Mapping[str, Coroutine[None, None, Rounds]], bench: Bench) -> dict[str, Rounds]:

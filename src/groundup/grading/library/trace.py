@@ -214,7 +214,7 @@ def _holds(site: Site, sent: Sent, asked: str) -> bool:
 
 
 def _is_inside(sought: object, found: object) -> bool:
-    """Whether one encoded value is in another, as `in` would say of the values."""
+    """Whether one encoded value is in another, by the rules of `in`."""
     match found:
         case str():
             return isinstance(sought, str) and sought in found
