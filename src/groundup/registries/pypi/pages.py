@@ -54,7 +54,7 @@ class ProjectFile(Record):
         """The version that the file's name tells; None when it tells none."""
         if self.filename.endswith(".whl"):
             wheel = _WHEEL.fullmatch(self.filename)  # packaging would read all tags as well
-            return None if wheel is None else _written(wheel["version"])
+            return None if wheel is None else spelled_version(wheel["version"])
         try:
             return str(parse_sdist_filename(self.filename)[1])
         except InvalidSdistFilename:
@@ -79,7 +79,7 @@ class ProjectPage(Record):
 
 
 @functools.lru_cache(maxsize=65536)
-def _written(version: str) -> str | None:
+def spelled_version(version: str) -> str | None:
     """Return *version* in its one spelling; None when it is none."""
     try:
         return str(Version(version))

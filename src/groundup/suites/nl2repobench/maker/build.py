@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from groundup.domain.errors import TaskError, UsageError
 from groundup.environments.requests import GitSource, PythonEnvironment, SourceRequest
 from groundup.grading.bench import Bench
-from groundup.grading.library.canary import own_tests
 from groundup.grading.library.execution import Execution
 from groundup.grading.library.hidden import Distribution
 from groundup.registries.pypi.client import PyPIClient
 from groundup.settings import Settings
-from groundup.suites.nl2repobench.freezing import given_reason
 from groundup.suites.nl2repobench.maker.candidates import (
     SourceCandidate,
     of_commits,
@@ -21,14 +19,14 @@ from groundup.suites.nl2repobench.maker.candidates import (
 )
 from groundup.suites.nl2repobench.maker.controls import prove
 from groundup.suites.nl2repobench.maker.decisions import TaskDecision
-from groundup.suites.nl2repobench.maker.differences import reason_of
+from groundup.suites.nl2repobench.maker.differences import with_reasons
 from groundup.suites.nl2repobench.maker.layout import protect_what_tests_read, read_layout
 from groundup.suites.nl2repobench.maker.pinning import choose, newest_pin
 from groundup.suites.nl2repobench.maker.project import OriginalProject, read_project
 from groundup.suites.nl2repobench.maker.repairs import outcomes_of, run_and_repair
 from groundup.suites.nl2repobench.maker.specification import Specification, read_specification
 from groundup.suites.nl2repobench.published import PublishedTask, original_tree
-from groundup.suites.nl2repobench.recipe import PublishedRun, Recipe, RecipeSource, RepositorySource, Why
+from groundup.suites.nl2repobench.recipe import PublishedRun, Recipe, RecipeSource, RepositorySource
 
 MOST_TRIED = 6
 """Candidates whose tests are run, while none passes as many as were published."""
@@ -129,9 +127,6 @@ def _pretended(project: OriginalProject, version: str) -> Distribution:
     )
 
 
-__all__ = ["UnfinishedError", "build", "finish"]
-
-
 class UnfinishedError(TaskError):
     """A recipe that a person must finish; it carries the draft."""
 
@@ -207,7 +202,7 @@ async def _proven(ran: _Ran, bench: Bench, say: Say, *, may_repair: bool) -> Rec
         if may_repair:
             original = await original_tree(recipe, bench)
             recipe = await protect_what_tests_read(recipe, original, execution, environment, bench, say)
-            recipe = _with_reasons(recipe, execution, say)
+            recipe = with_reasons(recipe, execution, say)
         return await prove(recipe, bench, say)
     except TaskError as error:
         raise UnfinishedError(str(error), recipe) from error
@@ -218,17 +213,3 @@ def _distance(execution: Execution, declared: Mapping[str, int]) -> tuple[int, i
     outcomes = outcomes_of(execution)
     failed = outcomes.count("failed") + outcomes.count("error")
     return min(abs(outcomes.count("passed") - count) for count in declared.values()), failed
-
-
-def _with_reasons(recipe: Recipe, execution: Execution, say: Say) -> Recipe:
-    """Return the draft with a reason for each failing test whose output shows one."""
-    own = own_tests(execution.canaries, execution.report.results)
-    reasons: dict[str, Why] = dict(recipe.reasons)
-    for key, result in sorted(execution.report.results.items()):
-        if key in own or result.outcome not in ("failed", "error") or given_reason(recipe, key) is not None:
-            continue
-        why = reason_of(result)
-        say(f"fails: {key}: {result.message} -> {why.value if why else 'no reason known'}")
-        if why is not None:
-            reasons[str(key)] = why
-    return recipe.model_copy(update={"reasons": reasons})

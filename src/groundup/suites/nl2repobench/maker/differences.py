@@ -2,9 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from groundup.grading.library.canary import own_tests
+from groundup.grading.library.execution import Execution
 from groundup.grading.library.report import Result
+from groundup.suites.nl2repobench.freezing import given_reason
 from groundup.suites.nl2repobench.recipe import Difference, Recipe, Why
 
 _MARKED = frozenset({Why.SKIPPED, Why.EXPECTED_FAILURE})
@@ -93,7 +96,21 @@ _SIGNS = (
 )
 
 
-def reason_of(result: Result) -> Why | None:
+def with_reasons(recipe: Recipe, execution: Execution, say: Callable[[str], None]) -> Recipe:
+    """Return the draft with a reason for each failing test whose output shows one."""
+    own = own_tests(execution.canaries, execution.report.results)
+    reasons: dict[str, Why] = dict(recipe.reasons)
+    for key, result in sorted(execution.report.results.items()):
+        if key in own or result.outcome not in ("failed", "error") or given_reason(recipe, key) is not None:
+            continue
+        why = _reason_of(result)
+        say(f"fails: {key}: {result.message} -> {why.value if why else 'no reason known'}")
+        if why is not None:
+            reasons[str(key)] = why
+    return recipe.model_copy(update={"reasons": reasons})
+
+
+def _reason_of(result: Result) -> Why | None:
     """Return the reason that *result* of the original shows."""
     for why, signs in _SIGNS:
         if re.search(signs, result.message):

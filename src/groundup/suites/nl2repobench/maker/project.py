@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.version import InvalidVersion, Version
 
 from groundup.domain.records import Record
 from groundup.grammars import python_tree
+from groundup.registries.pypi.pages import spelled_version
 
 _VERSION = re.compile(r"""^__version__\s*(?::[^=]+)?=\s*(?:\w+\s*=\s*)?["']([^"']+)["']""", re.MULTILINE)
 _LARGEST = 2 * 1024 * 1024
@@ -45,7 +45,7 @@ def read_project(root: Path) -> OriginalProject:
                 project[key] = value
     project["requires"] = tuple(_sound(project.get("requires", ())))
     project["test_requires"] = tuple(_sound(project.get("test_requires", ())))
-    if "version" in project and not _is_version(project["version"]):
+    if "version" in project and spelled_version(project["version"]) is None:
         del project["version"]
     if "version" not in project:
         project["version"] = _version_in_code(root)
@@ -193,7 +193,7 @@ def _version_in_code(root: Path) -> str | None:
     for pattern in ("*/__init__.py", "*/*version*.py", "src/*/__init__.py", "src/*/*version*.py", "*.py"):
         for path in sorted(root.glob(pattern)):
             found = _VERSION.search(_text(path) or "")
-            if found and _is_version(found[1]):
+            if found and spelled_version(found[1]) is not None:
                 return found[1]
     return None
 
@@ -242,14 +242,6 @@ def _string(value: Any) -> str | None:
 
 def _called(node: ast.Call) -> str:
     return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-
-
-def _is_version(text: str) -> bool:
-    try:
-        Version(text)
-    except InvalidVersion:
-        return False
-    return True
 
 
 def _short(text: str | None) -> str | None:

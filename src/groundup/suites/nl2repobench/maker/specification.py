@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from groundup.domain.records import Record
+from groundup.registries.pypi.pages import spelled_version
 
 _FENCE = re.compile(r"^[ \t]*```[^\n]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE)
 _PYTHON = re.compile(r"python(?:\s+version)?[^\n\d]{0,80}?\b(3\.\d{1,2})(?:\.\d+)?\b", re.IGNORECASE)
@@ -70,7 +70,7 @@ def _of_block(block: str) -> tuple[dict[str, str], tuple[str, ...]]:
     understood = 0
     for line in lines:
         columns = _COLUMNS.match(line)
-        if columns and _is_version(columns[2]):
+        if columns and spelled_version(columns[2]) is not None:
             understood += 1
             _add(pins, columns[1], columns[2])
             continue
@@ -79,7 +79,7 @@ def _of_block(block: str) -> tuple[dict[str, str], tuple[str, ...]]:
             continue
         understood += 1
         exact = [part.version for part in wish.specifier if part.operator == "==" and "*" not in part.version]
-        if exact and _is_version(exact[0]):
+        if exact and spelled_version(exact[0]) is not None:
             _add(pins, wish.name, exact[0])
         elif canonicalize_name(wish.name) not in _NOT_LIBRARIES:
             wishes.append(f"{wish.name}{wish.specifier}")
@@ -100,14 +100,6 @@ def _requirement(line: str) -> Requirement | None:
     except InvalidRequirement:
         return None
     return found if found.specifier and not found.url else None
-
-
-def _is_version(text: str) -> bool:
-    try:
-        Version(text)
-    except InvalidVersion:
-        return False
-    return True
 
 
 def _tree(text: str) -> Iterator[str]:
