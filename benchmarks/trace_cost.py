@@ -21,7 +21,7 @@ from groundup.grading.library.trace import trace_of
 from groundup.sandbox.protocol import Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import load
 from groundup.suites.nl2repobench.recipe import shipped_recipes
-from groundup.suites.nl2repobench.traces import shipped_trace
+from groundup.suites.nl2repobench.shipped import shipped_trace
 
 
 class Metered:

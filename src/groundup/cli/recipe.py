@@ -259,7 +259,7 @@ async def _has_changed(recipe: "Recipe", settings: "Settings", output: Path | No
     from groundup.suites.nl2repobench.maker.controls import check as checked
     from groundup.suites.nl2repobench.maker.controls import renewed
     from groundup.suites.nl2repobench.recipe import recipe_text
-    from groundup.suites.nl2repobench.traces import made_trace, shipped_trace, trace_changes
+    from groundup.suites.nl2repobench.shipped import made_trace, shipped_trace, trace_changes
 
     async with opened_bench(settings) as bench, _reminding(f"{recipe.task}: ") as tell:
         try:
@@ -351,11 +351,11 @@ async def _write_fresh(recipe: "Recipe", folder: Path, settings: "Settings", see
 async def _write_fingerprint(recipe: "Recipe", folder: Path, settings: "Settings") -> None:
     from groundup.cli.console import say
     from groundup.episodes.equipment import opened_bench
-    from groundup.suites.nl2repobench.fingerprints import SUFFIX, fingerprint_text, made_fingerprint
+    from groundup.suites.nl2repobench.shipped import FINGERPRINT_SUFFIX, fingerprint_text, made_fingerprint
 
     async with opened_bench(settings) as bench:
         made = await made_fingerprint(recipe, bench)
-    target = _written(folder / f"{recipe.task}{SUFFIX}", fingerprint_text(made))
+    target = _written(folder / f"{recipe.task}{FINGERPRINT_SUFFIX}", fingerprint_text(made))
     say(f"groundup: {recipe.task}: {len(made.all_prints)} prints of {len(made.files)} files in {target}")
 
 
@@ -379,11 +379,11 @@ def trace(
 async def _write_trace(recipe: "Recipe", folder: Path, settings: "Settings") -> None:
     from groundup.cli.console import say
     from groundup.episodes.equipment import opened_bench
-    from groundup.suites.nl2repobench.traces import SUFFIX, made_trace
+    from groundup.suites.nl2repobench.shipped import TRACE_SUFFIX, made_trace
 
     async with opened_bench(settings) as bench:
         made = await made_trace(recipe, bench)
-    target = _written(folder / f"{recipe.task}{SUFFIX}", made.text())
+    target = _written(folder / f"{recipe.task}{TRACE_SUFFIX}", made.text())
     say(f"groundup: {recipe.task}: {len(made.tests)} of {len(recipe.expected)} tests are traced in {target}")
 
 

@@ -30,8 +30,8 @@ from groundup.suites.base import Graded
 from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
 from groundup.suites.nl2repobench.official_environment import Installs
 from groundup.suites.nl2repobench.recipe import Frozen, PublishedRun, Recipe, RecipeEnvironment, RecipeSource
+from groundup.suites.nl2repobench.shipped import made_trace
 from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader, NL2RepoTraceGrader
-from groundup.suites.nl2repobench.traces import made_trace
 from groundup.trees.removal import remove_tree
 from tests.grading.library.laboratory import write_tree
 

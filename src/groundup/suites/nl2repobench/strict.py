@@ -29,7 +29,7 @@ from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
 from groundup.suites.nl2repobench.freshening import FreshLookup, beside, shipped_fresh, with_fresh_inputs
 from groundup.suites.nl2repobench.recipe import Recipe, expected_seconds
-from groundup.suites.nl2repobench.traces import shipped_trace
+from groundup.suites.nl2repobench.shipped import shipped_trace
 
 VERSION = "1"
 _LEAST_RESERVATION_MB = 128

@@ -16,7 +16,6 @@ from groundup.domain.verdicts import Score, Status, Verdict
 from groundup.grading.bench import Bench
 from groundup.settings import Settings
 from groundup.suites.base import Auditor, DataSource, Grader, Needs, Suite, Summary
-from groundup.suites.nl2repobench.fingerprints import shipped_fingerprint
 from groundup.suites.nl2repobench.listing import COLUMNS, DEFAULT_DATA_VERSION, VERSION, row
 from groundup.suites.nl2repobench.published import (
     Nl2RepoBenchData,
@@ -26,6 +25,7 @@ from groundup.suites.nl2repobench.published import (
     write_original,
 )
 from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
+from groundup.suites.nl2repobench.shipped import shipped_fingerprint
 from groundup.trees.fingerprints import Fingerprint
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.trace import HOLDS, TracedTest
 from groundup.settings import Settings
 from groundup.suites.nl2repobench.recipe import shipped_recipes
+from groundup.suites.nl2repobench.shipped import shipped_trace, trace_changes
 from groundup.suites.nl2repobench.suite import create
-from groundup.suites.nl2repobench.traces import shipped_trace, trace_changes
 
 LEAST = 10
 """Recipes with a trace."""

@@ -1,0 +1,74 @@
+"""What ships beside a recipe about its original: its fingerprint, which copies are known by, and its golden trace.
+
+See docs/grading.md.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from functools import cache, partial
+from pathlib import Path
+
+from groundup.grading.bench import Bench
+from groundup.grading.library.passes import suite_of
+from groundup.grading.library.trace import TraceRecord, record_trace
+from groundup.suites.nl2repobench.maker.absence import source_files
+from groundup.suites.nl2repobench.published import original_tree
+from groundup.suites.nl2repobench.recipe import Recipe, shipped_beside
+from groundup.trees.fingerprints import Fingerprint
+from groundup.trees.writer import in_thread
+
+FINGERPRINT_SUFFIX = ".prints.json"
+_OTHERS = frozenset({"_vendor", "_vendored", "vendor", "vendored", "third_party", "extern"})
+"""Folders with copies of others' libraries, which may be had under their own names."""
+
+
+def fingerprint_of(recipe: Recipe, original: Path) -> Fingerprint:
+    """Return the fingerprint of the tree *original*: its own source files, without what it vendors and tests."""
+    sources = {str(path.relative_to(original)): path for path in source_files(original, recipe.tests)}
+    own = {name: path for name, path in sources.items() if _OTHERS.isdisjoint(Path(name).parts)}
+    return Fingerprint.of(recipe.task, {name: path.read_bytes() for name, path in own.items()})
+
+
+async def made_fingerprint(recipe: Recipe, bench: Bench) -> Fingerprint:
+    """Fetch the original of *recipe* and return its fingerprint. Raises as the environment builder does."""
+    return await in_thread(partial(fingerprint_of, recipe, await original_tree(recipe, bench)))
+
+
+def fingerprint_text(fingerprint: Fingerprint) -> str:
+    """Return the file of *fingerprint*."""
+    return fingerprint.model_dump_json(indent=1) + "\n"
+
+
+@cache
+def shipped_fingerprint(task: str) -> Fingerprint | None:
+    """Return the fingerprint that lies beside the recipe of *task*; None: there is none. Raises `TaskError`."""
+    remedy = f"make it again with `groundup recipe fingerprint {task}`"
+    return shipped_beside(Fingerprint, task, FINGERPRINT_SUFFIX, what="fingerprint", remedy=remedy)
+
+
+TRACE_SUFFIX = ".trace.json"
+
+
+async def made_trace(recipe: Recipe, bench: Bench) -> TraceRecord:
+    """Run the traced original of *recipe* several times and return what it sends. Raises as the builder does."""
+    environment = await bench.builder.python(recipe.environment.request())
+    original = await original_tree(recipe, bench)
+    suite = await asyncio.to_thread(suite_of, original, recipe.tests, recipe.expected)
+    return await record_trace(original, recipe.tests, environment, bench, suite, recipe.expected)
+
+
+@cache
+def shipped_trace(task: str) -> TraceRecord | None:
+    """Return the trace that lies beside the recipe of *task*; None: there is none. Raises `TaskError`."""
+    remedy = f"record it again with `groundup recipe trace {task}`"
+    return shipped_beside(TraceRecord, task, TRACE_SUFFIX, what="trace", remedy=remedy)
+
+
+def trace_changes(before: TraceRecord, after: TraceRecord) -> Iterator[str]:
+    """Yield what differs between two traces of one original."""
+    if before.form != after.form:
+        yield "the trace was recorded for other tests; record it again with `groundup recipe trace`"
+    names = before.tests.keys() | after.tests.keys()
+    differing = sorted(name for name in names if before.tests.get(name) != after.tests.get(name))
+    if differing:
+        yield f"the trace of {len(differing)} tests changed, first {differing[0]}"
