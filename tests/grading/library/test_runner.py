@@ -349,3 +349,35 @@ class Test(unittest.TestCase):
     report, _ = _run(tmp_path, {"calc.py": "", "tests/test_it.py": tests})
 
     assert [said.outcome for said in report.results.values()] == ["passed", "passed"]
+
+
+def test_a_test_that_takes_too_long_fails_alone(tmp_path: Path) -> None:
+    """A test that waits for ever in any of its phases costs no other its turn, and may set an alarm itself."""
+    tests = """
+import asyncio, signal, pytest
+
+def test_waits():
+    asyncio.run(asyncio.Event().wait())
+
+@pytest.fixture
+def slow():
+    yield
+    signal.pause()
+
+def test_waits_at_its_end(slow): pass
+
+def test_passes():
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.alarm(1)
+    signal.pause()
+"""
+    report, code = _run(tmp_path, {"calc.py": "", "tests/test_calc.py": tests}, one_test_s=2)
+
+    assert code == 0
+    assert report.exit_code == 1
+    assert _outcomes(report) == {
+        "tests/test_calc.py::test_waits": "failed",
+        "tests/test_calc.py::test_waits_at_its_end": "error",
+        "tests/test_calc.py::test_passes": "passed",
+    }
+    assert {said.message for said in report.results.values()} == {"Failed: it took longer than 2 s", ""}

@@ -275,6 +275,7 @@ def _command(
         "folders": [HOME],
         "cwd": inside(hidden.cwd),
         "stdin": hidden.stdin,
+        "one_test_s": hidden.one_test_s,
         "observer": f"{TRUSTED}/{OBSERVER}" if overlay.observes else None,
         "left_out_tests": [(node_digest(node), ordinal) for node, ordinal in left_out.tests],
         "left_out_files": left_out.files,

@@ -126,6 +126,11 @@ class HiddenTests(Record):
     timeout_s: float = Field(
         default=300.0, gt=0, description="of one run of all tests; a third of it for one test"
     )
+    one_test_s: float | None = Field(
+        default=None,
+        gt=0,
+        description="after which a test fails and the next begins, where false tests wait for ever",
+    )
     memory_mb: int = Field(default=2048, ge=64)
     processes: int = Field(default=512, ge=8)
 

@@ -13,6 +13,7 @@ can be found.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import difflib
 import fcntl
 import hashlib
@@ -23,6 +24,7 @@ import json
 import os
 import random
 import re
+import signal
 import sys
 import time
 import unittest.case
@@ -219,6 +221,48 @@ class Reporter:
         self._reports.append(report)
 
 
+class TimeLimit:
+    """The pytest plugin that fails a test which takes too long, so that those after it have their turn.
+
+    Code under test can undo it; the parent's limit holds in any case.
+    """
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        # Tests freeze and replace clocks.
+        self._clock = time.clock_gettime
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_call(self, item: Any) -> Generator[None, Any, None]:
+        """Limit each phase of a test."""
+        began = self._spent_s()
+
+        def ring(number: int, frame: FrameType | None) -> None:
+            left = self._limit_s - (self._spent_s() - began)
+            if left > 0.01:
+                signal.setitimer(signal.ITIMER_REAL, left, self._limit_s)
+            else:
+                pytest.fail(f"it took longer than {self._limit_s:g} s", pytrace=False)
+
+        before = signal.signal(signal.SIGALRM, ring)
+        # Again and again: a test may swallow the first one.
+        signal.setitimer(signal.ITIMER_REAL, self._limit_s, self._limit_s)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
+
+    pytest_runtest_setup = pytest_runtest_teardown = pytest_runtest_call
+
+    def _spent_s(self) -> float:
+        """Return a time that stands still while this thread has to wait for a processor."""
+        waited_ns = 0
+        with contextlib.suppress(OSError, ValueError, IndexError):  # not every kernel counts it
+            waited_ns = int(Path("/proc/self/schedstat").read_bytes().split()[1])
+        return self._clock(time.CLOCK_MONOTONIC) - waited_ns / 1e9
+
+
 def digest(node_id: str) -> str:
     """Return what the parent calls a test that it wants left out, however long its id is."""
     return hashlib.sha256(node_id.encode("utf-8", "surrogatepass")).hexdigest()
@@ -357,7 +401,8 @@ def main() -> None:
         observe(spec["observer"], channel)
     code = None
     try:
-        code = int(pytest.main(spec["arguments"], plugins=[Reporter(spec, channel), *plugins]))
+        limits = [TimeLimit(spec["one_test_s"])] if spec.get("one_test_s") else []
+        code = int(pytest.main(spec["arguments"], plugins=[Reporter(spec, channel), *limits, *plugins]))
     except BaseException as problem:  # noqa: BLE001 - a module may raise SystemExit while it is collected
         channel.send("broken_off", message=(type(problem).__name__ + ": " + str(problem))[:MESSAGE_CHARS])
     warnings.simplefilter("ignore")
