@@ -10,8 +10,10 @@ from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import FatalTest, decide
 from groundup.grading.library.execution import Execution, Rounds
 from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
+from groundup.grading.library.leaning import SELDOM
 from groundup.grading.library.passes import (
     FORGED,
+    LEANING,
     LUCKY,
     UNSEEN,
     Passes,
@@ -218,3 +220,42 @@ def test_cases_of_one_test_are_one_piece_of_evidence() -> None:
     outcome = confirmed(decide(expected, HIDDEN, CANARIES, true.last.report, true.last.result), passes, RECORD)
 
     assert (outcome.decision.status, outcome.decision.passed) == (Status.GRADED, 2)
+
+
+@pytest.mark.parametrize(
+    ("both", "status", "passed"), [(1, Status.GRADED, 9), (3, Status.GRADED, 0), (8, Status.TAMPERED, 0)]
+)
+def test_a_table_whose_cases_pass_both_ways_counts_for_nothing(both: int, status: Status, passed: int) -> None:
+    """Who forges cases of one test by chance gains none of them, and is accused where there are many."""
+    names = [f"a[{number}]" for number in range(10)]
+    expected = frozenset(NumberedTest(f"t.py::{name}") for name in names)
+    true = _rounds(dict.fromkeys(names, "passed"))
+    twin = _rounds({name: "passed" if number < both else "failed" for number, name in enumerate(names)})
+    passes = Passes(true=true, twin=twin, seed="feed")
+
+    outcome = confirmed(decide(expected, HIDDEN, CANARIES, true.last.report, true.last.result), passes, RECORD)
+
+    assert (outcome.decision.status, outcome.decision.passed) == (status, passed)
+
+
+def test_the_reason_names_the_evidence() -> None:
+    """One test that passes both ways beside two that pass by luck: the accusation is of forging by chance."""
+    true = _rounds({"a": "failed", "b": "failed", "c": "passed", "d": "passed"})
+    twin = _rounds({"a": "passed", "b": "passed", "c": "passed", "d": "failed"})
+    passes = Passes(true=true, twin=twin, seed="feed", telling=frozenset("ab"), unsure=frozenset("c"))
+
+    outcome = confirmed(decide(EXPECTED, HIDDEN, CANARIES, true.last.report, true.last.result), passes, RECORD)
+
+    assert outcome.decision.status is Status.TAMPERED
+    assert LUCKY in outcome.decision.reasons[0].message
+
+
+def test_leaning_in_all_gradings_is_forging_in_one_run() -> None:
+    """A submission that passes only what is true in one of the runs is tampered with."""
+    true, twin = _rounds({"a": "passed", "b": "failed"}), _rounds({"a": "failed", "b": "failed"})
+    passes = Passes(true=true, twin=twin, seed="feed", mixed=True, leaning=SELDOM / 2)
+
+    outcome = confirmed(decide(EXPECTED, HIDDEN, CANARIES, true.last.report, true.last.result), passes, RECORD)
+
+    assert outcome.decision.status is Status.TAMPERED
+    assert outcome.decision.reasons[0].message == LEANING

@@ -9,6 +9,7 @@ judges the traced form.
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Collection, Coroutine, Mapping
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import MAX_REASONS, Decision, canary_that_lied, reason, why_unfinished
 from groundup.grading.library.execution import LeftOut, Overlay, Rounds, logs_of, run_to_the_end
 from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
+from groundup.grading.library.leaning import SELDOM, chance_of_leaning
 from groundup.grading.library.report import INTERRUPTED
 from groundup.grading.library.trace import Trace, run_traced
 from groundup.grading.library.twin import HiddenSuite, function_of, python_sources
@@ -31,12 +33,18 @@ from groundup.sandbox.protocol import Ending
 FORGED = "it passes with false expectations, too: something else than the test decided"
 LUCKY = "fail as they are and pass with false expectations"
 UNSEEN = "it was not seen to fail with false expectations"
+DOUBTED = "other cases of the test pass with false expectations, too"
+LEANING = "in grading after grading, what is true in one run passes and in the other fails: forged in one run only"
 _FAILING = frozenset({"failed", "error"})
 _PASSING = frozenset({"passed", "xpassed"})
 _HALF = b"[groundup: half of the tests are false in this run; tests.jsonl says what each did when it was true]\n"
 _MORE_SESSIONS = 3
 _LEAST_EVIDENCE = 2
 """So many tests that pass both ways are tampering; a single one does not count, and is shown."""
+_MANY_CASES = 8
+"""So many cases of one test that pass both ways are more than one false form that happens to be true."""
+_LEANINGS = 3
+"""A submission that passes so unevenly in so many gradings forges in one run only."""
 
 
 class Passes(Record):
@@ -50,6 +58,9 @@ class Passes(Record):
     trace: Rounds | None = None
     seed: str = ""
     mixed: bool = Field(default=False, description="whether each run had tests of both forms")
+    leaning: float = Field(
+        default=1.0, description="how likely an honest submission passes so unevenly in both runs; 1: not mixed"
+    )
     telling: frozenset[str] = Field(
         default=frozenset(), description="functions whose false form a faulty library does not pass by mistake"
     )
@@ -77,7 +88,29 @@ async def run_passes(
     record: TwinRecord | None,
     trace: Trace | None = None,
 ) -> Passes:
-    """Run the hidden tests and, where what the original does is on record, their twin and their traced form."""
+    """Run the hidden tests and, where what the original does is on record, their twin and their traced form.
+
+    What passes unevenly in the two runs, which chance does seldom, runs again with other halves.
+    """
+    given = (submission, original, hidden, environment, bench)
+    for _ in range(_LEANINGS):
+        passes = await _run_once(*given, suite=suite, record=record, trace=trace)
+        if passes.leaning > SELDOM:
+            break
+    return passes
+
+
+async def _run_once(
+    submission: Path,
+    original: Path,
+    hidden: HiddenTests,
+    environment: PythonEnvironment,
+    bench: Bench,
+    *,
+    suite: HiddenSuite | None,
+    record: TwinRecord | None,
+    trace: Trace | None,
+) -> Passes:
     avoided = set() if record is None else {*record.tailed, *map(function_of, record.free)}
     given = (submission, original, hidden, environment, bench)
 
@@ -104,10 +137,18 @@ async def run_passes(
     if trace is not None:
         waiting["trace"] = run_traced(*given, traced)
     done = await _beside(waiting, bench)
-    if swapped:
-        done["true"], done["twin"] = exchanged(done["true"], done["twin"], swapped)
+    leaning = 1.0
+    if swapped and suite is not None:
+        true, done["twin"] = exchanged(done["true"], done["twin"], swapped)
+        leaning = chance_of_leaning(true.last.report.results, true.ended, suite.bundles(), swapped)
+        done["true"] = true
     return Passes(
-        **done, seed=seed if len(waiting) > 1 else "", mixed=bool(swapped), telling=telling, unsure=unsure
+        **done,
+        seed=seed if len(waiting) > 1 else "",
+        mixed=bool(swapped),
+        leaning=leaning,
+        telling=telling,
+        unsure=unsure,
     )
 
 
@@ -234,16 +275,27 @@ def confirmed(decision: Decision, passes: Passes, record: TwinRecord | None) -> 
     lying = canary_that_lied(last.canaries, last.report, twin.ended, complete=is_complete)
     reasons = [] if lying is None else [lying]
     # A library that raises nothing passes a test whose expectations stand in an exception's handler, both ways.
-    evidence = {key for key in forged if function_of(key) not in passes.unsure} | lucky
+    sure = {key for key in forged if function_of(key) not in passes.unsure}
     # All cases of one test may have a false form that happens to be true, so tests are counted, not cases.
-    if len(set(map(function_of, evidence))) >= _LEAST_EVIDENCE:
-        reasons.append(_forged_reason(forged, decision) if forged else _lucky_reason(lucky, decision))
+    cases = Counter(map(function_of, sure))
+    doubted = {key for key in counted - forged - unseen if cases[function_of(key)] >= _LEAST_EVIDENCE}
+    if (
+        len(cases | Counter(map(function_of, lucky))) >= _LEAST_EVIDENCE
+        or max(cases.values(), default=0) >= _MANY_CASES
+    ):
+        reasons.append(_forged_reason(forged, decision) if sure else _lucky_reason(lucky, decision))
+    if passes.leaning <= SELDOM:
+        reasons.append(reason(Stage.TEST, LEANING))
     is_tampered = bool(reasons) or decision.status is Status.TAMPERED
     unseen_reasons = [_unseen_reason(unseen, twin)] if unseen else []
     if forged and not is_tampered:
         reasons.append(_forged_reason(forged, decision))
-    changed = {**dict.fromkeys(map(str, forged), FORGED), **dict.fromkeys(map(str, unseen), UNSEEN)}
-    lost = len(forged | unseen)
+    changed = {
+        **dict.fromkeys(map(str, forged), FORGED),
+        **dict.fromkeys(map(str, unseen), UNSEEN),
+        **dict.fromkeys(map(str, doubted), DOUBTED),
+    }
+    lost = len(forged | unseen | doubted)
     return TwinOutcome(
         decision=decision.model_copy(
             update={

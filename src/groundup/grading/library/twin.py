@@ -130,11 +130,8 @@ class HiddenSuite:
             if unit.is_test and unit.expectations and not any(one.is_certain for one in unit.expectations)
         )
 
-    def halves(self, seed: str) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the names of all functions in two parts by chance; those that fall only together are in one.
-
-        The first part holds what pytest calls by itself.
-        """
+    def bundles(self) -> dict[str, str]:
+        """Return the bundle of each function, all by name: functions that fall only together share one."""
         by_name = self._mentions()
         linked = {name: _reachable([name], by_name) & self._helpers for name in by_name}
         leader: dict[str, str] = {}
@@ -147,11 +144,19 @@ class HiddenSuite:
         for name, helpers in sorted(linked.items()):
             for helper in sorted(helpers):
                 leader[leader_of(name)] = leader_of(helper)
-        pinned = {leader_of(name) for name in _ALWAYS & by_name.keys()}
-        leaders = sorted({leader_of(name) for name in by_name} - pinned)
+        return {name: leader_of(name) for name in by_name}
+
+    def halves(self, seed: str) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the names of all functions in two parts by chance, each bundle in one of them.
+
+        The first part holds what pytest calls by itself.
+        """
+        bundles = self.bundles()
+        pinned = {bundles[name] for name in _ALWAYS & bundles.keys()}
+        leaders = sorted({*bundles.values()} - pinned)
         drawn = set(Random(seed).sample(leaders, len(leaders) // 2))  # noqa: S311 - the seed is the secret
-        second = frozenset(name for name in by_name if leader_of(name) in drawn)
-        return frozenset(by_name.keys() - second), second
+        second = frozenset(name for name, leader in bundles.items() if leader in drawn)
+        return frozenset(bundles.keys() - second), second
 
     def names(self) -> frozenset[str]:
         """Return the names of the tests that have a falsified form, or call one."""
