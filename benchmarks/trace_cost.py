@@ -16,6 +16,7 @@ from typing import cast
 
 from groundup.episodes.equipment import equipment
 from groundup.grading.library.execution import Overlay, run_hidden_tests
+from groundup.grading.library.hidden import LibraryUnderTest
 from groundup.grading.library.passes import suite_of
 from groundup.grading.library.trace import trace_of
 from groundup.sandbox.protocol import Sandbox, SandboxProvider, SandboxSpec
@@ -67,7 +68,8 @@ async def measure(name: str, times: int) -> str:
                     room.mkdir()
                     bench = tools.bench(room, None)
                     bench = type(bench)(cast(SandboxProvider, meter), bench.builder, room)
-                    await run_hidden_tests(original, original, recipe.tests, environment, bench, overlay=overlay)
+                    library = LibraryUnderTest(original, original, recipe.tests, environment)
+                    await run_hidden_tests(library, bench, overlay=overlay)
                     found[kind].append(meter.seconds)
     true, twin, trace = (statistics.median(found[kind]) for kind in ("true", "twin", "trace"))
     return f"| {name} | {true:.2f} | {twin:.2f} | {trace:.2f} | {twin / true:.2f} | {trace / true:.2f} |"

@@ -12,13 +12,13 @@ from groundup.domain.errors import SubmissionError, reading_submission
 from groundup.environments.requests import MavenRequest
 from groundup.grading.java.installing import project_files
 from groundup.grading.java.testing import shown_classes
-from groundup.grading.library.hidden import HiddenTests
+from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest
 from groundup.grading.library.staging import stage
 from groundup.grading.services.install import find_java_start, find_start, read_declared
 from groundup.suites.repogenesis.coverage import declared_endpoints
 from groundup.suites.repogenesis.data import ServiceProblem
 from groundup.suites.repogenesis.official_rules import official_coverage
-from tests.grading.library.laboratory import write_tree
+from tests.grading.library.laboratory import NO_ENVIRONMENT, write_tree
 from tests.suites.repogenesis.test_in_process import in_process
 
 _DEEP = 3_000
@@ -58,6 +58,7 @@ def problem(tmp_path_factory: pytest.TempPathFactory) -> ServiceProblem:
 def _readers(tree: Path, room: Path, problem: ServiceProblem) -> Mapping[str, Callable[[], object]]:
     """Return what reads a submission on this machine, outside of any sandbox."""
     hidden = HiddenTests(packages=("shop",), arguments=("tests",), protected=("tests",))
+    library = LibraryUnderTest(tree, problem.hidden_tests().parent, hidden, NO_ENVIRONMENT)
     return {
         "start": lambda: find_start(tree, 80),
         "Java start": lambda: find_java_start(tree),
@@ -66,7 +67,7 @@ def _readers(tree: Path, room: Path, problem: ServiceProblem) -> Mapping[str, Ca
         "classes": lambda: shown_classes(tree / "target/classes", [], room / "classes"),
         "routes": lambda: declared_endpoints(problem, tree),
         "published coverage": lambda: official_coverage("GET /a", tree),
-        "composition": lambda: stage(tree, problem.hidden_tests().parent, hidden, (), room / "staged"),
+        "composition": lambda: stage(library, (), room / "staged"),
     }
 
 

@@ -82,6 +82,16 @@ def write_tree(root: Path, files: Mapping[str, str]) -> Path:
     return root
 
 
+NO_ENVIRONMENT = PythonEnvironment(
+    layer=Layer(digest="sha256:0", kind="python", path=Path("/nowhere")),
+    mounts=(),
+    path=(),
+    executable="/usr/bin/python3",
+    python_version="3.11.0",
+)
+"""Where nothing is run."""
+
+
 class HostBuilder(EnvironmentBuilder):
     """Hands out the interpreter and packages that run these tests, and an original written by the test."""
 

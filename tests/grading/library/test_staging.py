@@ -7,9 +7,10 @@ import pytest
 
 from groundup.domain.errors import TaskError
 from groundup.grading.library.canary import draw_canaries
-from groundup.grading.library.hidden import Distribution, HiddenTests
+from groundup.grading.library.hidden import Distribution, HiddenTests, LibraryUnderTest
 from groundup.grading.library.staging import TRUSTED, Staged, stage
 from groundup.sandbox.protocol import WORKSPACE
+from tests.grading.library.laboratory import NO_ENVIRONMENT
 
 HIDDEN = HiddenTests(packages=("calc",), arguments=("tests",), protected=("tests",))
 
@@ -33,7 +34,9 @@ def original(tmp_path: Path) -> Path:
 
 
 def _stage(tmp_path: Path, submission: Path, original: Path, hidden: HiddenTests = HIDDEN) -> Staged:
-    return stage(submission, original, hidden, draw_canaries(hidden), tmp_path / "scratch")
+    return stage(
+        LibraryUnderTest(submission, original, hidden, NO_ENVIRONMENT), draw_canaries(hidden), tmp_path / "scratch"
+    )
 
 
 def _mounted(staged: Staged) -> dict[str, Path]:

@@ -12,7 +12,7 @@ from groundup.grading.bench import Bench
 from groundup.grading.library.canary import own_tests
 from groundup.grading.library.decision import decide
 from groundup.grading.library.execution import Execution, run_hidden_tests
-from groundup.grading.library.hidden import Distribution, Extensions, HiddenTests
+from groundup.grading.library.hidden import Distribution, Extensions, HiddenTests, LibraryUnderTest
 from tests.grading.library.laboratory import HostBuilder, write_tree
 from tests.needs import lack, need
 from tests.suites.nl2repobench.trials import Trial
@@ -183,7 +183,7 @@ async def passed(trial: Trial, files: Mapping[str, str], original: Path, tests: 
     builder = HostBuilder(trial.folder)
     environment = await builder.python(PythonRequest(python="3.11"))
     bench = Bench(provider=trial.provider, builder=builder, scratch=scratch)
-    done: Execution = await run_hidden_tests(submission, original, tests, environment, bench)
+    done: Execution = await run_hidden_tests(LibraryUnderTest(submission, original, tests, environment), bench)
     own = own_tests(done.canaries, done.report.results)
     decision = decide(frozenset(done.report.results.keys() - own), tests, done.canaries, done.report, done.result)
     names = {

@@ -13,6 +13,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from pydantic import Field
@@ -20,12 +21,12 @@ from pydantic import Field
 from groundup.domain.errors import MachineError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
-from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET, PythonEnvironment
+from groundup.environments.requests import PYTHON_TARGET, PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.last_words import middle_cut
 from groundup.grading.library.canary import Canary, draw_canaries
 from groundup.grading.library.decision import FatalTest
-from groundup.grading.library.hidden import Extensions, HiddenTests, NumberedTest, node_digest
+from groundup.grading.library.hidden import Extensions, HiddenTests, LibraryUnderTest, NumberedTest, node_digest
 from groundup.grading.library.report import COMPLETE, RunnerReport, parse_report
 from groundup.grading.library.staging import OBSERVER, TRUSTED, Staged, stage
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec
@@ -133,36 +134,25 @@ class Overlay(Record):
 
 
 async def run_hidden_tests(
-    submission: Path,
-    original: Path,
-    hidden: HiddenTests,
-    environment: PythonEnvironment,
+    library: LibraryUnderTest,
     bench: Bench,
     left_out: LeftOut = LeftOut(),  # noqa: B008 - a frozen record
     overlay: Overlay = Overlay(),  # noqa: B008 - the same
 ) -> Execution:
-    """Compose *submission* with *original*'s tests and run them; what was laid out is removed afterwards.
+    """Compose *library*'s submission with the original's tests and run them; what was laid out is removed later.
 
     *overlay*: how the original's tests are changed, and what lies among them.
     """
+    hidden, environment = library.hidden, library.environment
     canaries = overlay.canaries or draw_canaries(hidden)
     overlay = overlay.model_copy(update={"canaries": canaries})
     scratch = bench.scratch / f"tests-{secrets.token_hex(4)}"
     scratch.mkdir(parents=True)
     try:
         if hidden.extensions is not None:
-            submission, _ = await compiled(submission, hidden.extensions, environment, bench, scratch)
-        staged = await asyncio.to_thread(
-            stage,
-            submission,
-            original,
-            hidden,
-            canaries,
-            scratch,
-            occupied=top_level_modules(environment),
-            executable=environment.executable,
-            changed=overlay.changed,
-        )
+            submission, _ = await compiled(library.submission, hidden.extensions, environment, bench, scratch)
+            library = replace(library, submission=submission)
+        staged = await asyncio.to_thread(stage, library, canaries, scratch, overlay.changed)
         # Marks the runner's lines. It comes by standard input, which is read to its end before the submission is
         # imported.
         token = secrets.token_hex(16)
@@ -227,16 +217,6 @@ def import_path(roots: tuple[str, ...]) -> list[str]:
 def inside(path: str) -> str:
     """Return where a path of the repository is seen in the sandbox."""
     return WORKSPACE if path == "." else f"{WORKSPACE}/{path}"
-
-
-def top_level_modules(environment: PythonEnvironment) -> frozenset[str]:
-    """Return the names that the environment's site-packages take, so that no submission can stand in for them."""
-    names: set[str] = set()
-    for mount in environment.mounts:
-        if mount.target == ENVIRONMENT_TARGET:
-            for folder in mount.source.glob("lib/python3*/site-packages"):
-                names.update(entry.name.split(".")[0] for entry in folder.iterdir() if "-" not in entry.name)
-    return frozenset(names - {"__pycache__"})
 
 
 def logs_of(execution: Execution) -> dict[str, bytes]:
@@ -304,20 +284,17 @@ class Rounds(Record):
 
 
 async def run_to_the_end(
-    submission: Path,
-    original: Path,
-    hidden: HiddenTests,
-    environment: PythonEnvironment,
+    library: LibraryUnderTest,
     bench: Bench,
     overlay: Overlay = Overlay(),  # noqa: B008 - a frozen record
     left_out: LeftOut = LeftOut(),  # noqa: B008 - a frozen record
 ) -> Rounds:
     """Run the hidden tests, leaving out one more that ends the process each time."""
     spent_s = 0.0
-    allowed_s = TIME_FACTOR * (bench.timeout_s or hidden.timeout_s)
+    allowed_s = TIME_FACTOR * (bench.timeout_s or library.hidden.timeout_s)
     ended: list[FatalTest] = []
     while True:
-        last = await run_hidden_tests(submission, original, hidden, environment, bench, left_out, overlay)
+        last = await run_hidden_tests(library, bench, left_out, overlay)
         culprit = _culprit(last, whole_file=len(ended) >= SINGLE_TESTS)
         spent_s += last.result.counted_s
         if culprit is None or len(ended) + 1 >= MAX_ROUNDS or spent_s > allowed_s:

@@ -2,11 +2,14 @@
 
 import hashlib
 import re
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pydantic import Field
 
 from groundup.domain.records import Record
+from groundup.environments.requests import PythonEnvironment
 
 MAX_ID_CHARS = 200
 _ORDINAL = re.compile(r" #([1-9]\d*)$")
@@ -148,3 +151,14 @@ class TwinRecord(Record):
     free: frozenset[NumberedTest] = Field(
         default=frozenset(), description="tests that the original passes with false expectations, too"
     )
+
+
+@dataclass(frozen=True)
+class LibraryUnderTest:
+    """A submission with what its hidden tests need. The submission of an oracle is the original itself."""
+
+    submission: Path
+    original: Path
+    """Its tests, and nothing of its library, are laid over the submission."""
+    hidden: HiddenTests
+    environment: PythonEnvironment

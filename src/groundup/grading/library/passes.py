@@ -18,12 +18,11 @@ from pydantic import Field
 from groundup.domain.errors import SandboxError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason, Stage, Status, TestResult
-from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import MAX_REASONS, Decision, canary_that_lied, reason, why_unfinished
 from groundup.grading.library.execution import LeftOut, Overlay, Rounds, logs_of, run_to_the_end
-from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
+from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest, TwinRecord
 from groundup.grading.library.leaning import SELDOM, chance_of_leaning
 from groundup.grading.library.report import INTERRUPTED
 from groundup.grading.library.trace import Trace, run_traced
@@ -78,10 +77,7 @@ def suite_of(original: Path, hidden: HiddenTests, expected: frozenset[NumberedTe
 
 
 async def run_passes(
-    submission: Path,
-    original: Path,
-    hidden: HiddenTests,
-    environment: PythonEnvironment,
+    library: LibraryUnderTest,
     bench: Bench,
     *,
     suite: HiddenSuite | None,
@@ -92,19 +88,15 @@ async def run_passes(
 
     What passes unevenly in the two runs, which chance does seldom, runs again with other halves.
     """
-    given = (submission, original, hidden, environment, bench)
     for _ in range(_LEANINGS):
-        passes = await _run_once(*given, suite=suite, record=record, trace=trace)
+        passes = await _run_once(library, bench, suite=suite, record=record, trace=trace)
         if passes.leaning > SELDOM:
             break
     return passes
 
 
 async def _run_once(
-    submission: Path,
-    original: Path,
-    hidden: HiddenTests,
-    environment: PythonEnvironment,
+    library: LibraryUnderTest,
     bench: Bench,
     *,
     suite: HiddenSuite | None,
@@ -112,12 +104,11 @@ async def _run_once(
     trace: Trace | None,
 ) -> Passes:
     avoided = set() if record is None else {*record.tailed, *map(function_of, record.free)}
-    given = (submission, original, hidden, environment, bench)
 
     # Drawn for each submission and unknown in the sandbox: nothing there can tell which of the passes it is in.
     seed = secrets.token_hex(8)
     swapped = telling = unsure = frozenset[str]()
-    overlays = {"true": Overlay(canaries=draw_canaries(hidden, suite, avoided))}
+    overlays = {"true": Overlay(canaries=draw_canaries(library.hidden, suite, avoided))}
     if suite is not None and record is not None:
         first, swapped = await asyncio.to_thread(suite.halves, seed)
         if not record.mixed:
@@ -127,15 +118,15 @@ async def _run_once(
             overlays[name] = Overlay(
                 changed=await asyncio.to_thread(suite.falsified, seed, record.tailed, spared),
                 renamed=suite.renamed(seed, spared),
-                canaries=draw_canaries(hidden, suite, avoided),
+                canaries=draw_canaries(library.hidden, suite, avoided),
             )
     traced = {} if trace is None else await asyncio.to_thread(trace.suite.sources, seed)
     waiting = {
-        name: (run_twin if swapped or name == "twin" else run_to_the_end)(*given, overlay)
+        name: (run_twin if swapped or name == "twin" else run_to_the_end)(library, bench, overlay)
         for name, overlay in overlays.items()
     }
     if trace is not None:
-        waiting["trace"] = run_traced(*given, traced)
+        waiting["trace"] = run_traced(library, bench, traced)
     done = await _beside(waiting, bench)
     leaning = 1.0
     if swapped and suite is not None:
@@ -171,29 +162,20 @@ def exchanged(one: Rounds, other: Rounds, functions: Collection[str]) -> tuple[R
     return with_results_of(one, other), with_results_of(other, one)
 
 
-async def run_twin(
-    submission: Path,
-    original: Path,
-    hidden: HiddenTests,
-    environment: PythonEnvironment,
-    bench: Bench,
-    overlay: Overlay,
-) -> Rounds:
+async def run_twin(library: LibraryUnderTest, bench: Bench, overlay: Overlay) -> Rounds:
     """Run falsified tests, and those again that a broken session kept from running.
 
     Tests that fail may end the session, by the state in which they leave the process or with the KeyboardInterrupt
     that they no longer expect; those that come later then have their turn in a fresh one. Returns all under
     the names that they have when they are true.
     """
-    rounds = await run_to_the_end(submission, original, hidden, environment, bench, overlay)
+    rounds = await run_to_the_end(library, bench, overlay)
     for _ in range(_MORE_SESSIONS):
         report = rounds.last.report
         if not (report.broken_off or report.exit_code == INTERRUPTED) or not report.results:
             break
         done = tuple((key.id, key.ordinal) for key in report.results)
-        again = await run_to_the_end(
-            submission, original, hidden, environment, bench, overlay, left_out=LeftOut(tests=done)
-        )
+        again = await run_to_the_end(library, bench, overlay, left_out=LeftOut(tests=done))
         if not again.last.report.results.keys() - report.results.keys():
             break
         results = {**again.last.report.results, **report.results}

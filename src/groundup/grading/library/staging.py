@@ -8,10 +8,11 @@ from types import MappingProxyType
 
 from groundup.domain.errors import InfrastructureError, TaskError, reading_submission
 from groundup.domain.records import Record
+from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
 from groundup.grading.library import observer_source, runner_source
 from groundup.grading.library.canary import Canary
 from groundup.grading.library.composition import CompositionPlan, Dropped, FoundEntry, plan
-from groundup.grading.library.hidden import Distribution, HiddenTests
+from groundup.grading.library.hidden import Distribution, HiddenTests, LibraryUnderTest
 from groundup.sandbox.protocol import WORKSPACE, Mount
 from groundup.trees.walking import FOLDER, TreeEntry, read_chunks, walk
 from groundup.trees.writer import TreeLimits, TreeWriter
@@ -70,21 +71,17 @@ class Staged(Record):
 
 @reading_submission("the submission")
 def stage(
-    submission: Path,
-    original: Path,
-    hidden: HiddenTests,
+    library: LibraryUnderTest,
     canaries: Sequence[Canary],
     scratch: Path,
-    *,
-    occupied: frozenset[str] = frozenset(),
-    executable: str = "/usr/bin/python3",
     changed: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Staged:
     """Compose below *scratch*; *changed*: what restored files hold in place of their own text.
 
     Raises `SubmissionError` for too large a tree, `TaskError` for a wrong recipe.
     """
-    composed = plan(_listing(submission), _listing(original), hidden, occupied)
+    submission, original, hidden = library.submission, library.original, library.hidden
+    composed = plan(_listing(submission), _listing(original), hidden, top_level_modules(library.environment))
     workspace, restored, trusted = scratch / "workspace", scratch / "restored", scratch / "trusted"
     writable = _writable_roots(hidden)
     tested = sorted(path for path in composed.restored if _below_any(path, writable))
@@ -108,10 +105,20 @@ def stage(
         for mount in mounts:
             _make_mount_point(mount, writer)
         writer.finish()
-    _write_trusted(trusted, hidden, executable)
+    _write_trusted(trusted, hidden, library.environment.executable)
     return Staged(
         workspace=workspace, mounts=(Mount(source=trusted, target=TRUSTED), *mounts), dropped=composed.dropped
     )
+
+
+def top_level_modules(environment: PythonEnvironment) -> frozenset[str]:
+    """Return the names that the environment's site-packages take, so that no submission can stand in for them."""
+    names: set[str] = set()
+    for mount in environment.mounts:
+        if mount.target == ENVIRONMENT_TARGET:
+            for folder in mount.source.glob("lib/python3*/site-packages"):
+                names.update(entry.name.split(".")[0] for entry in folder.iterdir() if "-" not in entry.name)
+    return frozenset(names - {"__pycache__"})
 
 
 def _listing(root: Path) -> Iterator[FoundEntry]:

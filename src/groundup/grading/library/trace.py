@@ -8,7 +8,6 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from pydantic import Field
 
@@ -16,11 +15,10 @@ from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import SandboxError, TaskError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason, Stage
-from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.library.decision import MAX_REASONS, Decision, reason, why_unfinished
 from groundup.grading.library.execution import Overlay, Rounds, run_to_the_end
-from groundup.grading.library.hidden import HiddenTests, NumberedTest
+from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
 from groundup.grading.library.observing import OPAQUE, Encoder
 from groundup.grading.library.report import RunnerReport, Sent
 from groundup.grading.library.tracing import SentKind, Site, TracedSuite, expectation_in
@@ -84,23 +82,14 @@ def trace_of(suite: HiddenSuite, record: TraceRecord) -> Trace:
     return Trace(record, traced)
 
 
-async def run_traced(
-    submission: Path,
-    original: Path,
-    hidden: HiddenTests,
-    environment: PythonEnvironment,
-    bench: Bench,
-    changed: dict[str, bytes],
-) -> Rounds:
+async def run_traced(library: LibraryUnderTest, bench: Bench, changed: dict[str, bytes]) -> Rounds:
     """Run traced tests."""
     overlay = Overlay(changed=changed, observes=True)
-    return await run_to_the_end(submission, original, hidden, environment, bench, overlay)
+    return await run_to_the_end(library, bench, overlay)
 
 
 async def record_trace(
-    original: Path,
-    hidden: HiddenTests,
-    environment: PythonEnvironment,
+    original: LibraryUnderTest,
     bench: Bench,
     suite: HiddenSuite,
     expected: frozenset[NumberedTest],
@@ -109,7 +98,7 @@ async def record_trace(
 
     async def reports(traced: TracedSuite, runs: int) -> list[RunnerReport]:
         changed = traced.sources("")
-        found = [await run_traced(original, original, hidden, environment, bench, changed) for _ in range(runs)]
+        found = [await run_traced(original, bench, changed) for _ in range(runs)]
         return [rounds.last.report for rounds in found]
 
     everything = TracedSuite(suite)

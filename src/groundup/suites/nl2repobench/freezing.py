@@ -7,16 +7,16 @@ import asyncio
 import fnmatch
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from groundup.domain.errors import TaskError
 from groundup.environments.locking import lock_requirements
-from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.library.canary import own_tests
 from groundup.grading.library.decision import decide
 from groundup.grading.library.execution import Execution, Overlay, run_hidden_tests
-from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
+from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest, TwinRecord
 from groundup.grading.library.passes import failing_tests, run_passes, run_twin, suite_of
 from groundup.grading.library.report import Result
 from groundup.grading.library.twin import function_of
@@ -44,15 +44,14 @@ async def freeze(draft: Recipe, bench: Bench, *, runs: int = RUNS, relock: bool 
     recipe = draft if draft.environment.lock and not relock else await locked(draft)
     environment = await bench.builder.python(recipe.environment.request())
     original = await original_tree(recipe, bench)
-    executions = [
-        await run_hidden_tests(original, original, recipe.tests, environment, bench) for _ in range(runs)
-    ]
+    whole = LibraryUnderTest(original, original, recipe.tests, environment)
+    executions = [await run_hidden_tests(whole, bench) for _ in range(runs)]
     for execution in executions:
         _require_sound(execution, recipe)
     expected = frozenset(key for key in _passing(executions) if given_reason(recipe, key) is not Why.FLAKY)
-    free = await _free(recipe, expected, original, environment, bench)
+    free = await _free(recipe, expected, whole, bench)
     expected -= free
-    twin = await twin_record(recipe, expected, original, environment, bench)
+    twin = await twin_record(whole, expected, bench)
     duration_s = max(execution.result.duration_s for execution in executions)
     peaks = [execution.peak_memory_mb for execution in executions if execution.peak_memory_mb is not None]
     return recipe.model_copy(
@@ -177,16 +176,12 @@ def given_reason(recipe: Recipe, key: NumberedTest) -> Why | None:
 
 
 async def _free(
-    recipe: Recipe,
-    expected: frozenset[NumberedTest],
-    original: Path,
-    environment: PythonEnvironment,
-    bench: Bench,
+    recipe: Recipe, expected: frozenset[NumberedTest], whole: LibraryUnderTest, bench: Bench
 ) -> frozenset[NumberedTest]:
     """Return the tests that an empty submission passes. Raises `TaskError` when they are more than a few."""
     empty = bench.scratch / "nop"
     empty.mkdir(exist_ok=True)
-    execution = await run_hidden_tests(empty, original, recipe.tests, environment, bench)
+    execution = await run_hidden_tests(replace(whole, submission=empty), bench)
     decision = decide(expected, recipe.tests, execution.canaries, execution.report, execution.result)
     free = {key for key in expected if (said := execution.report.results.get(key)) and said.outcome == "passed"}
     if max(decision.passed_before_end, len(free)) > len(expected) * _MOST_FREE:
@@ -220,21 +215,19 @@ TWINS = 3
 """Of the original, with and without tests that fail at their end."""
 
 
-async def twin_record(
-    recipe: Recipe, expected: frozenset[NumberedTest], original: Path, environment: PythonEnvironment, bench: Bench
-) -> TwinRecord:
-    """Return what *original* does in its falsified twin, over several seeds.
+async def twin_record(whole: LibraryUnderTest, expected: frozenset[NumberedTest], bench: Bench) -> TwinRecord:
+    """Return what the original *whole* does in its falsified twin, over several seeds.
 
     A test that passes there has an expectation that is not always reached; it is made to fail at its end. What
     still does not fail then is free: it shows nothing.
     """
-    suite = await asyncio.to_thread(suite_of, original, recipe.tests, expected)
+    suite = await asyncio.to_thread(suite_of, whole.original, whole.hidden, expected)
 
     async def unfailing(tailed: frozenset[str], number: int) -> frozenset[NumberedTest]:
         seed = f"oracle {number}"
         changed = await asyncio.to_thread(suite.falsified, seed, tailed)
         overlay = Overlay(changed=changed, renamed=suite.renamed(seed))
-        rounds = await run_twin(original, original, recipe.tests, environment, bench, overlay)
+        rounds = await run_twin(whole, bench, overlay)
         return expected - failing_tests(rounds, expected)
 
     async def over_seeds(tailed: frozenset[str]) -> frozenset[NumberedTest]:
@@ -248,7 +241,7 @@ async def twin_record(
     record = TwinRecord(runs=TWINS, mixed=True, tailed=tuple(sorted(tailed)), free=free)
 
     async def bears_it() -> bool:
-        passes = await run_passes(original, original, recipe.tests, environment, bench, suite=suite, record=record)
+        passes = await run_passes(whole, bench, suite=suite, record=record)
         results = passes.true.last.report.results
         return all(key in results and results[key].outcome == "passed" for key in expected)
 

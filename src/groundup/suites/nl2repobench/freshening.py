@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from groundup.domain.errors import TaskError
 from groundup.domain.verdicts import Verdict
-from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import FACT, NONE, Decision, as_fact
@@ -27,7 +26,7 @@ from groundup.grading.library.fresh import (
     value_in,
     variants,
 )
-from groundup.grading.library.hidden import NumberedTest
+from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
 from groundup.grading.library.passes import passing_tests, suite_of
 from groundup.grading.library.report import Result
 from groundup.grading.library.twin import HiddenSuite, applied
@@ -50,7 +49,8 @@ async def made_fresh(recipe: Recipe, bench: Bench, seed: str) -> FreshInputs:
     original = await original_tree(recipe, bench)
     environment = await bench.builder.python(recipe.environment.request())
     suite = await asyncio.to_thread(suite_of, original, recipe.tests, recipe.expected)
-    run = _OriginalRuns(recipe, original, environment, suite, bench)
+    whole = LibraryUnderTest(original, original, recipe.tests, environment)
+    run = _OriginalRuns(recipe, whole, suite, bench)
     settled: dict[Place, tuple[Variant, str]] = {}
     for number in range(PROBES):
         drawn = await asyncio.to_thread(variants, suite, f"{seed}:{number}")
@@ -76,12 +76,9 @@ async def made_fresh(recipe: Recipe, bench: Bench, seed: str) -> FreshInputs:
 class _OriginalRuns:
     """Runs changed tests over their original."""
 
-    def __init__(
-        self, recipe: Recipe, original: Path, environment: PythonEnvironment, suite: HiddenSuite, bench: Bench
-    ) -> None:
-        self._recipe = recipe
-        self._original = original
-        self._environment = environment
+    def __init__(self, recipe: Recipe, whole: LibraryUnderTest, suite: HiddenSuite, bench: Bench) -> None:
+        self._expected = recipe.expected
+        self._whole = whole
         self._suite = suite
         self._bench = bench
         self._ids = ids_by_place(suite, recipe.expected)
@@ -101,13 +98,10 @@ class _OriginalRuns:
         changed = {path: applied(self._suite.text(path).source, own) for path, own in by_path.items()}
         wanted = frozenset(test for one in concerned for test in self.ids(one))
         rounds = await run_to_the_end(
-            self._original,
-            self._original,
-            self._recipe.tests,
-            self._environment,
+            self._whole,
             self._bench,
             Overlay(changed=changed),
-            left_out=_without(self._recipe.expected - wanted),
+            left_out=_without(self._expected - wanted),
         )
         return rounds.last.report.results
 
@@ -140,14 +134,12 @@ def _without(tests: Iterable[NumberedTest]) -> LeftOut:
 async def with_fresh_inputs(
     fresh: FreshInputs,
     decision: Decision,
-    submission: Path,
-    original: Path,
-    recipe: Recipe,
+    library: LibraryUnderTest,
+    expected: frozenset[NumberedTest],
     suite: HiddenSuite,
-    environment: PythonEnvironment,
     bench: Bench,
 ) -> FreshOutcome:
-    """Run *submission* with fresh inputs, in a turn of the bench. *decision*: on the tests as published.
+    """Run *library* with fresh inputs, in a turn of the bench. *decision*: on the tests as published.
 
     Nothing is run where none of them has a variant.
     """
@@ -156,12 +148,10 @@ async def with_fresh_inputs(
     if not concerned & known:
         return judged(fresh, known, ())
     changed = await asyncio.to_thread(fresh.changed, suite)
-    overlay = Overlay(changed=changed, canaries=draw_canaries(recipe.tests, suite))
-    left_out = _without(recipe.expected - concerned)
+    overlay = Overlay(changed=changed, canaries=draw_canaries(library.hidden, suite))
+    left_out = _without(expected - concerned)
     async with bench.turns.taken():
-        rounds = await run_to_the_end(
-            submission, original, recipe.tests, environment, bench, overlay, left_out=left_out
-        )
+        rounds = await run_to_the_end(library, bench, overlay, left_out=left_out)
     passed = {key for key, said in rounds.last.report.results.items() if said.outcome == "passed"}
     return judged(fresh, known, passed)
 

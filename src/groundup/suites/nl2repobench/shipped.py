@@ -9,6 +9,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from groundup.grading.bench import Bench
+from groundup.grading.library.hidden import LibraryUnderTest
 from groundup.grading.library.passes import suite_of
 from groundup.grading.library.trace import TraceRecord, record_trace
 from groundup.suites.nl2repobench.maker.absence import source_files
@@ -54,7 +55,9 @@ async def made_trace(recipe: Recipe, bench: Bench) -> TraceRecord:
     environment = await bench.builder.python(recipe.environment.request())
     original = await original_tree(recipe, bench)
     suite = await asyncio.to_thread(suite_of, original, recipe.tests, recipe.expected)
-    return await record_trace(original, recipe.tests, environment, bench, suite, recipe.expected)
+    return await record_trace(
+        LibraryUnderTest(original, original, recipe.tests, environment), bench, suite, recipe.expected
+    )
 
 
 @cache

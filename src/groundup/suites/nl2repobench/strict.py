@@ -20,7 +20,8 @@ from groundup.grading.bench import Bench
 from groundup.grading.library import observer_source, runner_source
 from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import FACT, as_fact, decide, signs_of
-from groundup.grading.library.execution import Execution, sandbox_spec, top_level_modules
+from groundup.grading.library.execution import Execution, sandbox_spec
+from groundup.grading.library.hidden import LibraryUnderTest
 from groundup.grading.library.layout import with_own_roots, with_version_file
 from groundup.grading.library.passes import TwinOutcome, confirmed, logs_of_passes, run_passes, suite_of
 from groundup.grading.library.staging import stage
@@ -101,16 +102,8 @@ class NL2RepoStrictGrader(Grader):
         suite = await asyncio.to_thread(suite_of, original.path, recipe.tests, recipe.expected)
         record = self._trace(task)
         trace = None if record is None else await asyncio.to_thread(trace_of, suite, record)
-        passes = await run_passes(
-            submission,
-            original.path,
-            recipe.tests,
-            environment,
-            bench,
-            suite=suite,
-            record=recipe.twin,
-            trace=trace,
-        )
+        library = LibraryUnderTest(submission, original.path, recipe.tests, environment)
+        passes = await run_passes(library, bench, suite=suite, record=recipe.twin, trace=trace)
         execution = passes.true.last
         decision = decide(
             recipe.expected,
@@ -126,9 +119,7 @@ class NL2RepoStrictGrader(Grader):
         fresh = self._fresh(task.id)
         # Beside the verdict, never part of it: what is tampered with already needs no further sign.
         if fresh is not None and judged.decision.status is Status.GRADED:
-            seen = await with_fresh_inputs(
-                fresh, judged.decision, submission, original.path, recipe, suite, environment, bench
-            )
+            seen = await with_fresh_inputs(fresh, judged.decision, library, recipe.expected, suite, bench)
             verdict = beside(verdict, seen)
         timings = {
             "environment": round(prepared - began, 3),
@@ -163,15 +154,8 @@ class NL2RepoStrictGrader(Grader):
         recipe = await asyncio.to_thread(_for_layout_of, workspace, self._recipe(task))
         environment = await bench.builder.python(recipe.environment.request())
         original = await bench.builder.source(recipe.source_request())
-        staged = stage(
-            workspace,
-            original.path,
-            recipe.tests,
-            draw_canaries(recipe.tests),
-            bench.scratch,
-            occupied=top_level_modules(environment),
-            executable=environment.executable,
-        )
+        library = LibraryUnderTest(workspace, original.path, recipe.tests, environment)
+        staged = stage(library, draw_canaries(recipe.tests), bench.scratch)
         return sandbox_spec(staged, recipe.tests, environment, timeout_s=24 * 3600.0)
 
     def _verdict(

@@ -13,7 +13,7 @@ from groundup.grading.java.installing import JavaInstalled
 from groundup.grading.java.testing import run_java_tests
 from groundup.grading.library.decision import Decision, as_fact, decide, signs_of
 from groundup.grading.library.execution import Execution, logs_of
-from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
+from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest, TwinRecord
 from groundup.grading.library.passes import confirmed, run_passes, suite_of
 from groundup.grading.library.report import Result
 from groundup.grading.library.twin import function_of
@@ -67,9 +67,8 @@ async def run_in_process(problem: ServiceProblem, submission: Path, lifecycle: L
     # There is no original from which it could be recorded how the twin's tests fail, so each fails at its end,
     # too.
     record = TwinRecord(runs=1, tailed=tuple(sorted({function_of(key) for key in expected})))
-    passes = await run_passes(
-        submission, folder.parent, hidden, installed.environment, bench, suite=suite, record=record
-    )
+    library = LibraryUnderTest(submission, folder.parent, hidden, installed.environment)
+    passes = await run_passes(library, bench, suite=suite, record=record)
     execution = passes.true.last
     decision = decide(expected, hidden, execution.canaries, execution.report, execution.result, passes.true.ended)
     forged = len(confirmed(decision, passes, record).forged)

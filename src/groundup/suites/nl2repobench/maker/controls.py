@@ -14,6 +14,7 @@ from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.library.decision import decide
 from groundup.grading.library.execution import run_hidden_tests
+from groundup.grading.library.hidden import LibraryUnderTest
 from groundup.grammars import python_tree
 from groundup.suites.nl2repobench.freezing import freeze, locked
 from groundup.suites.nl2repobench.maker.absence import LeakedFile, find_answers, source_files
@@ -144,7 +145,7 @@ async def _passed(
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
-    execution = await run_hidden_tests(folder, original, recipe.tests, environment, bench)
+    execution = await run_hidden_tests(LibraryUnderTest(folder, original, recipe.tests, environment), bench)
     decision = decide(recipe.expected, recipe.tests, execution.canaries, execution.report, execution.result)
     return 0 if decision.status is Status.TAMPERED else decision.passed
 

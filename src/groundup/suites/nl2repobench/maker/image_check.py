@@ -15,6 +15,7 @@ from groundup.domain.names import printable
 from groundup.grading.bench import Bench
 from groundup.grading.library.decision import decide
 from groundup.grading.library.execution import run_hidden_tests
+from groundup.grading.library.hidden import LibraryUnderTest
 from groundup.sandbox.containers.provider import ContainerProvider
 from groundup.sandbox.protocol import WORKSPACE, Command, SandboxSpec
 from groundup.suites.nl2repobench.official_environment import write_image
@@ -110,7 +111,7 @@ def _plain(name: str) -> str:
 async def _scored(recipe: Recipe, original: Path, held: Bench) -> list[str]:
     """Return what the original does not pass with the recipe's layers on the image's system."""
     environment = await held.builder.python(recipe.environment.request())
-    execution = await run_hidden_tests(original, original, recipe.tests, environment, held)
+    execution = await run_hidden_tests(LibraryUnderTest(original, original, recipe.tests, environment), held)
     decision = decide(recipe.expected, recipe.tests, execution.canaries, execution.report, execution.result)
     if decision.passed == len(recipe.expected):
         return []

@@ -19,7 +19,7 @@ from groundup.domain.errors import TaskError
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.library.execution import Execution, run_hidden_tests
-from groundup.grading.library.hidden import Distribution, HiddenTests, NumberedTest
+from groundup.grading.library.hidden import Distribution, HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.sources.names import words
 from groundup.suites.nl2repobench.maker.project import OriginalProject
 from groundup.suites.nl2repobench.recipe import Recipe
@@ -332,7 +332,7 @@ def named_outside(original: Path, tests: HiddenTests, files: set[str]) -> Iterat
 async def _lost(
     bare: Path, original: Path, recipe: Recipe, whole: Execution, environment: PythonEnvironment, bench: Bench
 ) -> set[NumberedTest]:
-    execution = await run_hidden_tests(bare, original, recipe.tests, environment, bench)
+    execution = await run_hidden_tests(LibraryUnderTest(bare, original, recipe.tests, environment), bench)
     return _passing(whole) - _passing(execution)
 
 

@@ -17,7 +17,7 @@ from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.library.canary import own_tests
 from groundup.grading.library.execution import Execution, run_hidden_tests
-from groundup.grading.library.hidden import HiddenTests
+from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest
 from groundup.settings import load
 from groundup.sources.names import is_standard, python_provider, words
 from groundup.suites.nl2repobench.freezing import locked
@@ -208,7 +208,7 @@ async def run_and_repair(
             recipe = plugged[0].model_copy(update={"notes": noted(recipe.notes, [plugged[1]])})
             say(plugged[1])
         original = await original_tree(recipe, bench)
-        execution = await run_hidden_tests(original, original, recipe.tests, environment, bench)
+        execution = await run_hidden_tests(LibraryUnderTest(original, original, recipe.tests, environment), bench)
         outcomes = outcomes_of(execution)
         say(f"the original passes {outcomes.count('passed')} of {len(outcomes)}")
         steps = repaired(recipe, execution, original) if may_repair else []
