@@ -209,6 +209,12 @@ def sandbox_spec(
     )
 
 
+def sandbox_to_look_around(library: LibraryUnderTest, scratch: Path) -> SandboxSpec:
+    """Return the sandbox that the hidden tests of *library* have, laid out below *scratch*, for a person's day."""
+    staged = stage(library, draw_canaries(library.hidden), scratch)
+    return sandbox_spec(staged, library.hidden, library.environment, timeout_s=24 * 3600.0)
+
+
 def import_path(roots: tuple[str, ...]) -> list[str]:
     """Return what the tests can import besides the environment: the metadata and the submission's roots."""
     return [f"{TRUSTED}/metadata", *(inside(root) for root in roots)]

@@ -18,13 +18,11 @@ from groundup.domain.verdicts import GraderIdentity, Reason, Score, Status, Test
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.library import observer_source, runner_source
-from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import FACT, as_fact, decide, signs_of
-from groundup.grading.library.execution import Execution, sandbox_spec
+from groundup.grading.library.execution import Execution, sandbox_to_look_around
 from groundup.grading.library.hidden import LibraryUnderTest
 from groundup.grading.library.layout import with_own_roots, with_version_file
 from groundup.grading.library.passes import TwinOutcome, confirmed, logs_of_passes, run_passes, suite_of
-from groundup.grading.library.staging import stage
 from groundup.grading.library.trace import TraceOutcome, TraceRecord, trace_of, traced
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
@@ -150,13 +148,13 @@ class NL2RepoStrictGrader(Grader):
 
     @override
     async def sandbox_spec(self, task: Task, workspace: Path, bench: Bench) -> SandboxSpec:
-        """Return the sandbox in which the tests ran, composed anew; for looking around, so without a deadline."""
+        """Return the sandbox in which the tests ran, composed anew."""
         recipe = await asyncio.to_thread(_for_layout_of, workspace, self._recipe(task))
         environment = await bench.builder.python(recipe.environment.request())
         original = await bench.builder.source(recipe.source_request())
-        library = LibraryUnderTest(workspace, original.path, recipe.tests, environment)
-        staged = stage(library, draw_canaries(recipe.tests), bench.scratch)
-        return sandbox_spec(staged, recipe.tests, environment, timeout_s=24 * 3600.0)
+        return sandbox_to_look_around(
+            LibraryUnderTest(workspace, original.path, recipe.tests, environment), bench.scratch
+        )
 
     def _verdict(
         self,
