@@ -144,6 +144,7 @@ def test_it_is_decided_by_the_seed() -> None:
 
     assert suite.falsified("a") == HiddenSuite({"test_it.py": source.encode()}).falsified("a")
     assert suite.falsified("a") != suite.falsified("b")
+    assert suite.falsified("a") == HiddenSuite({"test_it.py": source.encode()}).falsified("a")
 
 
 def test_one_expectation_of_a_test_is_falsified() -> None:

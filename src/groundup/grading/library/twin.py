@@ -13,11 +13,12 @@ import ast
 import codecs
 import re
 import tokenize
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import PurePosixPath
 from random import Random
+from typing import NamedTuple
 
 from groundup.grading.library.errors import Errors, ancestors_in
 from groundup.grading.library.expectations import Expectation, Function, SourceEdit, SourceText, expectations
@@ -42,6 +43,16 @@ class Unit:
     expectations: tuple[Expectation, ...]
     mentions: frozenset[str]
     is_test: bool
+
+
+class _FalseForm(NamedTuple):
+    """What one seed changes in one function."""
+
+    unit: Unit
+    edits: Sequence[SourceEdit]
+    tail: SourceEdit | None
+    """What makes a test fail at its end, if nothing else does."""
+    renamed: Mapping[NumberedTest, NumberedTest]
 
 
 class HiddenSuite:
@@ -72,21 +83,27 @@ class HiddenSuite:
                 errors = Errors(ancestors, tree)
                 self._units[path] = [_unit(path, node, text, tests, errors) for node in _outermost(tree.body)]
         self._helpers = self._needed_helpers()
+        self._last: tuple[str, list[_FalseForm]] = ("", [])
 
     def falsified(self, seed: str, tailed: Collection[str] = (), spared: Collection[str] = ()) -> dict[str, bytes]:
         """Return the sources that differ in the twin.
 
         *tailed*: names of tests that must fail at their end. *spared*: names of functions that stay true.
         """
+        edits: dict[str, list[SourceEdit]] = {}
+        for form in self._false_forms(seed):
+            unit = form.unit
+            if unit.name in spared:
+                continue
+            own = edits.setdefault(unit.path, [])
+            own += form.edits
+            is_silent = not (unit.expectations or unit.mentions & self._helpers)
+            if form.tail is not None and (is_silent or unit.name in tailed):
+                own.append(form.tail)
         changed = {}
-        for path, units in self._units.items():
+        for path, made in edits.items():
             source = self._texts[path].source
-            new = source
-            edits: list[SourceEdit] = []
-            for unit in (unit for unit in units if unit.name not in spared):
-                edits += self._edits(unit, seed, is_tailed=unit.name in tailed)
-            if edits:
-                new = applied(source, edits)
+            new = applied(source, made)
             # An edit that breaks the file would make all its tests fail without being run: rather leave it as it
             # is.
             if new != source and _parsed(new) is not None:
@@ -96,9 +113,8 @@ class HiddenSuite:
     def renamed(self, seed: str, spared: Collection[str] = ()) -> dict[NumberedTest, NumberedTest]:
         """Return what cases of parametrised tests are called where they are false -> their own names."""
         found: dict[NumberedTest, NumberedTest] = {}
-        for unit in self.units():
-            table = self._false_table(unit, _random(unit, seed)) if unit.name not in spared else None
-            found |= table.renamed if table is not None else {}
+        for form in self._false_forms(seed):
+            found |= form.renamed if form.unit.name not in spared else {}
         return found
 
     def telling(self, seed: str) -> frozenset[str]:
@@ -107,10 +123,10 @@ class HiddenSuite:
         They compare with a text that has a new word, or with a value beside another; all else may be met.
         """
         told: dict[str, bool] = {}
-        for unit in self.units():
+        for form in self._false_forms(seed):
+            unit, edits = form.unit, form.edits
             if unit.is_test:
                 text = self._texts[unit.path]
-                edits = self._edits(unit, seed, is_tailed=False)
                 is_certain = any(one.is_certain for one in unit.expectations)
                 is_told = (
                     is_certain
@@ -178,10 +194,14 @@ class HiddenSuite:
         """Return the statements of a source."""
         return self._bodies[path]
 
-    def _edits(self, unit: Unit, seed: str, *, is_tailed: bool) -> list[SourceEdit]:
-        if not (unit.is_test or unit.name in self._helpers):
-            return []
-        random = _random(unit, seed)
+    def _false_forms(self, seed: str) -> list[_FalseForm]:
+        """Return the false forms of *seed*; those of the last seed are kept, for a grading asks several times."""
+        if self._last[0] != seed or not self._last[1]:
+            wanted = (unit for unit in self.units() if unit.is_test or unit.name in self._helpers)
+            self._last = seed, [self._false_form(unit, _random(unit, seed)) for unit in wanted]
+        return self._last[1]
+
+    def _false_form(self, unit: Unit, random: Random) -> _FalseForm:
         table = self._false_table(unit, random)
         edits: list[SourceEdit] = [] if table is None else [*table.edits]
         certain = [one for one in unit.expectations if one.is_certain]
@@ -190,9 +210,8 @@ class HiddenSuite:
         chosen = [random.choice(certain)] if certain else unit.expectations
         for one in chosen if table is None else ():
             edits += one.falsified(random)
-        if unit.is_test and (is_tailed or not (unit.expectations or unit.mentions & self._helpers)):
-            edits.append(_tail(unit.function, self._texts[unit.path], random))
-        return edits
+        tail = _tail(unit.function, self._texts[unit.path], random) if unit.is_test else None
+        return _FalseForm(unit, edits, tail, {} if table is None else table.renamed)
 
     def _false_table(self, unit: Unit, random: Random) -> FalseTable | None:
         cases = self._cases.get(unit.name, set())
