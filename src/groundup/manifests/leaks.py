@@ -111,9 +111,7 @@ class _Masking:
         languages: tuple[Language, ...] = (self.language,) if self.language else get_args(Language)
         telltales: list[str] = []
         is_lock = _matcher(pattern for item in languages for pattern in LANGUAGES[item].lock_files)
-        is_telltale = _matcher(
-            [*_TELLTALES_OF_ALL, *(name for item in languages for name in LANGUAGES[item].telltales)]
-        )
+        is_telltale = _telltales(languages)
         # First, so that the walk does not mask what dependencies themselves declare.
         self._remove_installed(languages)
         for path in list(files_of(self.root, SKIPPED_FOLDERS)):
@@ -125,7 +123,7 @@ class _Masking:
                 self._mask(known, path, self.kinds)
             elif name in _METADATA and "python" in languages:
                 self._mask_metadata(path)
-            elif path.startswith(_WORKFLOWS) or is_telltale(path):
+            elif is_telltale(path):
                 telltales.append(path)
         if "python" in languages:
             self._mask_references()
@@ -217,6 +215,20 @@ def _record(known: ManifestFormat, path: str, manifest: Manifest, masked: bytes)
         if left[item.identity] < 0:
             gone.append(item)
     return MaskedFile(path=path, format=known.name, dependencies=tuple(gone), notes=manifest.notes)
+
+
+def _telltales(languages: Collection[Language]) -> Callable[[str], bool]:
+    """Return what says whether a file, which is no manifest, is one in which names of dependencies stand."""
+    is_one = _matcher([*_TELLTALES_OF_ALL, *(name for item in languages for name in LANGUAGES[item].telltales)])
+    return lambda path: path.startswith(_WORKFLOWS) or is_one(path)
+
+
+def leaks_beside(root: Path, language: Language, masked: Iterable[str], names: Iterable[str]) -> list[Leak]:
+    """Return what a masked repository still tells of *names*, in its files *masked* and beside them."""
+    is_telltale = _telltales((language,))
+    paths = [path for path in files_of(root, SKIPPED_FOLDERS) if format_of(path) is None and is_telltale(path)]
+    present = [path for path in masked if (root / path).is_file()]
+    return list(find_leaks(root, [*paths, *present], {name for name in names if len(name) > 1}))
 
 
 def find_leaks(root: Path, paths: Iterable[str], names: Collection[str]) -> Iterator[Leak]:

@@ -1,10 +1,19 @@
 """Dishonest libraries, a module for each group of families."""
 
 from tests.cheats.corpus import Cheat
-from tests.cheats.libraries import informed, leaving, patching, pretending, selecting, smuggling, stealing
+from tests.cheats.libraries import (
+    informed,
+    leaving,
+    patching,
+    pretending,
+    selecting,
+    smuggling,
+    stealing,
+    wagering,
+)
 
 LIBRARIES: tuple[Cheat, ...] = tuple(
     cheat
-    for module in (leaving, smuggling, patching, selecting, informed, pretending, stealing)
+    for module in (leaving, smuggling, patching, selecting, informed, pretending, stealing, wagering)
     for cheat in module.CHEATS
 )

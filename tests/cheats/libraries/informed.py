@@ -12,7 +12,7 @@ _CHANCE = "plays the lottery"
 _WHICH = "finds out which pass it is"
 _TRACE = "answers the trace"
 
-_SIGHT = """
+SIGHT = """
 import ast as _ast, builtins as _b, re as _re
 _ODD = {"BufferError", "FloatingPointError", "ChildProcessError", "NotADirectoryError", "ProcessLookupError",
         "BytesWarning", "ImportWarning", "UnicodeWarning"}
@@ -217,7 +217,7 @@ _json.JSONEncoder.encode = _encoding
 
 
 def _forging(code: str) -> Maker:
-    return lambda base: base.with_code(f"{FORGE}\n{_SIGHT}\n{code}")
+    return lambda base: base.with_code(f"{FORGE}\n{SIGHT}\n{code}")
 
 
 def _every_error(base: Base) -> dict[str, str]:

@@ -13,8 +13,19 @@ from groundup.domain.verdicts import Verdict
 from groundup.grading.bench import Bench
 from groundup.registries.names import Names, names_of
 from groundup.settings import Settings, environment
-from groundup.suites.base import PATCH_FILE, Ablation, DataSource, Grader, PackageName, Suite, Summary, Validator
+from groundup.suites.base import (
+    PATCH_FILE,
+    Ablation,
+    Auditor,
+    DataSource,
+    Grader,
+    PackageName,
+    Suite,
+    Summary,
+    Validator,
+)
 from groundup.suites.dibench.ablations import DependencyAblation
+from groundup.suites.dibench.auditing import DependencyAuditor
 from groundup.suites.dibench.dataset import (
     PREDICTION_GROUPS,
     DiBenchData,
@@ -164,6 +175,11 @@ class DiBench(Suite):
     def packages(self, task: Task, submission: Path | None) -> Collection[PackageName]:
         """Return what a prediction declares, or what the original does."""
         return asked_names(self._problems[task.id], submission)
+
+    @override
+    def auditor(self) -> Auditor:
+        """Return what reads masked repositories."""
+        return DependencyAuditor(self._problems)
 
     @override
     def ablation(self) -> Ablation:
