@@ -71,6 +71,20 @@ def test_of_several_tasks_each_says_what_stopped_it(groundup: Groundup, tmp_path
     assert "groundup: dmo: " in ended.err
 
 
+@pytest.mark.parametrize("tasks", [["demo"], ["demo", "other"]])
+def test_a_place_that_cannot_be_written_to_is_refused_first(
+    groundup: Groundup, tmp_path: Path, tasks: list[str]
+) -> None:
+    """Making a recipe takes minutes; it does not begin where its file cannot be written at the end."""
+    (tmp_path / "file").write_text("")
+    data = str(_data(tmp_path / "data"))
+    ended = groundup("recipe", "build", *tasks, "--from-data", data, "-o", str(tmp_path / "file" / "in"))
+
+    assert ended.code == 3
+    assert "cannot write below" in ended.err
+    assert "demo: " not in ended.err
+
+
 def test_warm_explains_a_wrong_task_and_a_wrong_grader(groundup: Groundup) -> None:
     """Nothing is built for a name that is not there."""
     assert "did you mean 'retrying'" in groundup("warm", "nl2repobench", "--task", "retryng").err

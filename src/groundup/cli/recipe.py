@@ -78,7 +78,7 @@ def build(
     from_data: Annotated[Path | None, typer.Option(help="Published data (default: what was pulled).")] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Recipe file (default: TASK.toml); for several tasks, a folder."),
+        typer.Option("--output", "-o", help="Recipe file or folder (default: TASK.toml); for several, a folder."),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Tasks at once.")] = 1,
 ) -> int:
@@ -94,8 +94,11 @@ def build(
 
     given = {"source": decided.source, "python": decided.python, "add": tuple(decided.add or ())}
     order = _Order(load(), given, _counts(decided.declared or []), draft, from_data)
+    one_file = output if len(tasks) == 1 and output is not None and not output.is_dir() else None
+    folder = one_file.parent if one_file is not None else output or Path()
+    _require_writable(folder)
     if len(tasks) == 1:
-        return asyncio.run(_build_one(tasks[0], output or Path(f"{tasks[0]}.toml"), order, ""))
+        return asyncio.run(_build_one(tasks[0], one_file or folder / f"{tasks[0]}.toml", order, ""))
     if draft is not None or decided.source is not None:
         raise UsageError("--draft and --source are of one task; name only that")
 
@@ -104,7 +107,7 @@ def build(
 
         async def one(task: str) -> int:
             async with places:
-                return await _build_of_several(task, (output or Path()) / f"{task}.toml", order)
+                return await _build_of_several(task, folder / f"{task}.toml", order)
 
         return await asyncio.gather(*map(one, dict.fromkeys(tasks)))
 
@@ -334,6 +337,17 @@ def _written(target: Path, text: str) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
     return target
+
+
+def _require_writable(folder: Path) -> None:
+    """Make *folder* and try it, before what takes minutes. Raises `InfrastructureError`."""
+    import tempfile
+
+    from groundup.trees.writer import disk_errors
+
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
 
 
 async def _write_fresh(recipe: "Recipe", folder: Path, settings: "Settings", seed: str) -> None:

@@ -93,7 +93,7 @@ def test_the_version_that_building_writes_is_there(tmp_path: Path, project: str,
     hidden = FLAT.model_copy(update={"import_roots": (".", "src"), "protected": ("tests", "calc/tests")})
     found = with_version_file(write_tree(tmp_path / "tree", {"pyproject.toml": project}), hidden)
     assert list(found.generated) == ([path] if path else [])
-    for text in found.generated.values():
+    for text in map(str, found.generated.values()):
         made: dict[str, object] = {}
         exec(text, made)
         assert made["version"] == made["__version__"] == ("1.2rc1" if "rc1" in project else "0")

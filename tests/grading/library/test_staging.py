@@ -8,6 +8,7 @@ import pytest
 from groundup.domain.errors import TaskError
 from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.hidden import Distribution, HiddenTests, LibraryUnderTest
+from groundup.grading.library.layout import with_own_roots
 from groundup.grading.library.staging import TRUSTED, Staged, stage
 from groundup.sandbox.protocol import WORKSPACE
 from tests.grading.library.laboratory import NO_ENVIRONMENT
@@ -169,3 +170,48 @@ def test_a_folder_that_the_original_makes_is_made_beside_what_a_submission_has_i
         staged = _stage(tmp_path / name, _write(tmp_path / name / "sub", files), original, hidden)
         found = (staged.workspace / "datasets").iterdir()
         assert [f"datasets/{path.name}" for path in found] == list(files)
+
+
+BUILT = {"calc/zones/": ("*",), "calc/__init__.py": ("zones", "all_zones")}
+UNBUILT = "def known(zone):\n    return zone\n\n\ndef first():\n    return all_zones[0]\n"
+TAIL = "all_zones = \\\n['A',\n 'B']\nzones = tuple(z for z in all_zones if known(z))\n"
+
+
+@pytest.mark.parametrize(
+    ("init", "appended"),
+    [
+        (UNBUILT, True),
+        (UNBUILT + "if True:\n    zones = ()\n", False),
+        (UNBUILT + "from .lists import *\n", False),
+        (UNBUILT.replace("known", "other"), False),
+        (UNBUILT + "!", False),
+    ],
+    ids=["lacks", "has", "imports", "cannot", "broken"],
+)
+@pytest.mark.parametrize("layout", ["", "src/"])
+def test_what_a_build_adds_to_a_package_is_taken_from_the_original(
+    tmp_path: Path, layout: str, init: str, appended: bool
+) -> None:
+    """Data where a checkout has a link to nothing, and assignments where a module binds none of their names."""
+    built = {"calc/__init__.py": UNBUILT + TAIL, "calc/zones/e/X": "data", "tests/test_a.py": ""}
+    original = _write(tmp_path / "original", built)
+    submission = _write(tmp_path / "sub", {f"{layout}calc/__init__.py": init})
+    (submission / f"{layout}calc/zones").symlink_to("../../build/zones")
+    hidden = with_own_roots(submission, HIDDEN.model_copy(update={"generated": BUILT}))
+
+    package = _stage(tmp_path, submission, original, hidden).workspace / layout / "calc"
+
+    assert (package / "zones/e/X").read_text() == "data"
+    assert (package / "__init__.py").read_text() == (f"{init}\n\n{TAIL}" if appended else init)
+
+
+def test_data_of_a_build_replaces_nothing_and_follows_no_link(tmp_path: Path) -> None:
+    """A folder of the submission's own stays as it is; a module that is a link is not read."""
+    original = _write(tmp_path / "original", {"calc/__init__.py": TAIL, "calc/zones/X": "", "tests/test_a.py": ""})
+    submission = _write(tmp_path / "sub", {"calc/zones/own": "mine", "secret.py": "known = print\n"})
+    (submission / "calc/__init__.py").symlink_to("../secret.py")
+
+    staged = _stage(tmp_path, submission, original, HIDDEN.model_copy(update={"generated": BUILT}))
+
+    assert [path.name for path in (staged.workspace / "calc/zones").iterdir()] == ["own"]
+    assert (staged.workspace / "calc/__init__.py").is_symlink()

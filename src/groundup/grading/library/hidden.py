@@ -90,10 +90,12 @@ class HiddenTests(Record):
         min_length=1, description="files and folders restored from the original, in place of the submission's"
     )
     absent: tuple[str, ...] = Field(default=(), description="further paths of a submission that are left out")
-    generated: dict[str, str] = Field(
+    generated: dict[str, str | tuple[str, ...]] = Field(
         default={},
         description="path -> text of files that building the original writes, such as a module with its version: "
-        "a submission that has the folder and not the file is given it; one that ends with / is an empty folder",
+        "a submission that has the folder and not the file is given it; one that ends with / is an empty folder. "
+        "A list takes from the original: of a folder the files of these patterns, of a module the assignments of "
+        "these names, for a submission that has neither",
     )
     writable: tuple[str, ...] = Field(
         default=(), description="protected folders that tests write into; their Python files stay read-only"

@@ -12,6 +12,7 @@ from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
 from groundup.grading.library import observer_source, runner_source
 from groundup.grading.library.canary import Canary
 from groundup.grading.library.composition import CompositionPlan, Dropped, FoundEntry, plan
+from groundup.grading.library.generated import generated_files
 from groundup.grading.library.hidden import Distribution, HiddenTests, LibraryUnderTest
 from groundup.sandbox.protocol import WORKSPACE, Mount
 from groundup.trees.walking import FOLDER, TreeEntry, read_chunks, walk
@@ -82,6 +83,7 @@ def stage(
     """
     submission, original, hidden = library.submission, library.original, library.hidden
     composed = plan(_listing(submission), _listing(original), hidden, top_level_modules(library.environment))
+    generated = generated_files(submission, original, hidden, composed.kept)
     workspace, restored, trusted = scratch / "workspace", scratch / "restored", scratch / "trusted"
     writable = _writable_roots(hidden)
     tested = sorted(path for path in composed.restored if _below_any(path, writable))
@@ -91,15 +93,12 @@ def stage(
             writer.file(PurePosixPath(canary.path).parts, [canary.content], executable=False)
         writer.finish()
     with TreeWriter(workspace, CAPS) as writer:
-        _copy_chosen(submission, composed.kept, writer)
-        for name, text in hidden.generated.items():
-            path = PurePosixPath(name)
-            if str(path) in composed.kept or str(path.parent) not in {*composed.kept, "."}:
-                continue
-            if name.endswith("/"):
-                writer.folder(path.parts)
+        _copy_chosen(submission, composed.kept - generated.keys(), writer)
+        for name, content in generated.items():
+            if content is None:
+                writer.folder(PurePosixPath(name).parts)
             else:
-                writer.file(path.parts, [text.encode()], executable=False)
+                writer.file(PurePosixPath(name).parts, [content], executable=False)
         _copy_chosen(original, frozenset(tested), writer, changed)
         mounts = _mounts(restored, hidden, composed, canaries)
         for mount in mounts:

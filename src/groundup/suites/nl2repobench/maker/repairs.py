@@ -4,7 +4,7 @@ Each repair changes the draft and notes it in one sentence; the next run shows w
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from configparser import Error as ConfigError
 from configparser import RawConfigParser
 from pathlib import Path, PurePosixPath
@@ -156,7 +156,7 @@ def _generated(recipe: Recipe, module: str, original: Path) -> Repaired | None:
                     f'__version__ = version = "{version}"\n'
                     f"__version_tuple__ = version_tuple = ({', '.join(parts)},)\n"
                 )
-                generated: Mapping[str, str] = {**recipe.tests.generated, place: code}
+                generated = {**recipe.tests.generated, place: code}
                 tests = recipe.tests.model_copy(update={"generated": generated})
                 return recipe.model_copy(update={"tests": tests}), f"generated {place} with version {version}"
     return None
