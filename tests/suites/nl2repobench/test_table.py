@@ -3,6 +3,7 @@
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.suites.nl2repobench import table
 from groundup.suites.nl2repobench.maker.decisions import TaskDecision
+from groundup.suites.nl2repobench.recipe import Excluded, Why
 from tests.suites.nl2repobench.trials import RECIPE
 
 
@@ -40,3 +41,18 @@ def test_what_is_not_whole_is_named_with_its_reason() -> None:
     assert told.keys() == {RECIPE.task, "other"}
     assert "it wants a display" in told["other"]
     assert "1 of 2 tasks" in table.standing({RECIPE.task: RECIPE}, {RECIPE.task: few, "other": none})
+
+
+def test_what_is_missing_is_shown_with_a_line_of_its_log() -> None:
+    """The line that most tests of a reason end with is named, and fits into a table."""
+    lines = ["OSError: a | `b` " + "c" * 200] * 2 + ["another"]
+    lacking = RECIPE.model_copy(
+        update={"excluded": tuple(Excluded(id=str(n), why=Why.NETWORK, note=note) for n, note in enumerate(lines))}
+    )
+    few = TaskDecision(declared={"781a1da": len(RECIPE.expected) * 2})
+
+    ((_, told),) = table.not_whole({RECIPE.task: lacking}, {RECIPE.task: few})
+
+    assert "3 network (`OSError: a / 'b' cc" in told
+    assert "|" not in told
+    assert len(told) < 150

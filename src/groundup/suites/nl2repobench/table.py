@@ -100,8 +100,7 @@ def not_whole(recipes: Mapping[str, Recipe], decided: Mapping[str, TaskDecision]
         if recipe is None:
             yield task, f"no recipe: {decision.blocked or 'not tried yet'}"
         elif len(recipe.expected) < declared * WHOLE:
-            missing = Counter(one.why.value for one in recipe.excluded if one.why not in _ALWAYS)
-            reasons = ", ".join(f"{number} {why}" for why, number in missing.most_common())
+            reasons = ", ".join(_missing(recipe))
             yield (
                 task,
                 f"{len(recipe.expected)} of {declared}: {decision.blocked or reasons or differences(recipe)}",
@@ -109,6 +108,19 @@ def not_whole(recipes: Mapping[str, Recipe], decided: Mapping[str, TaskDecision]
 
 
 _ALWAYS = frozenset({Why.SKIPPED, Why.EXPECTED_FAILURE})
+_SHOWN = 90
+"""Characters of a line of a log."""
+
+
+def _missing(recipe: Recipe) -> Iterator[str]:
+    """Yield how many tests are missing for each reason, with the line that most of them end with."""
+    groups: dict[Why, Counter[str]] = {}
+    for one in recipe.excluded:
+        if one.why not in _ALWAYS:
+            groups.setdefault(one.why, Counter())[one.note] += 1
+    for why, notes in sorted(groups.items(), key=lambda group: -group[1].total()):
+        line = notes.most_common(1)[0][0][:_SHOWN].translate({ord("|"): "/", ord("`"): "'"}).strip()
+        yield f"{notes.total()} {why.value}" + (f" (`{line}`)" if line else "")
 
 
 def standing(recipes: Mapping[str, Recipe], decided: Mapping[str, TaskDecision]) -> str:
