@@ -141,6 +141,7 @@ class LayerStore:
 
     def find(self, kind: str, digest: str) -> Layer | None:
         """Return the layer when it is there and whole; from then on it is not removed while this store lives."""
+        # The lock comes first: what is read under it cannot be removed before it is used.
         lock = self._lock(kind, digest)
         if not self._uses.add(lock):
             return None
@@ -154,6 +155,7 @@ class LayerStore:
             if neighbours := NEIGHBOURS.get():
                 neighbours.used(layer)
             with contextlib.suppress(OSError):  # a read-only cache
+                # The day of its last use, by which `unused` decides.
                 os.utime(layer.path.parent / "layer.json")
         return layer
 

@@ -117,6 +117,7 @@ def locked_lines(text: str) -> tuple[str, ...]:
 
 def _client_environment(configuration: RegistrySettings) -> dict[str, str]:
     """Return the user's environment with the indexes as uv reads them, so that pip's configuration counts too."""
+    # An active environment, or the default index by its old name, would count beside what is set here.
     kept = {name: value for name, value in environment().items() if name not in {"VIRTUAL_ENV", "UV_INDEX_URL"}}
     *extra, default = configuration.indexes
     kept |= {

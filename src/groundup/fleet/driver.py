@@ -156,7 +156,9 @@ class Fleet:
                 holders.subtract(near)
             reply, logs = read_answer(packed)
             if reply.refused is None:
+                # What the first node found in a layer stands: all later copies are checked against it.
                 known |= {**reply.layers, **known}
+                # Only a node whose layers are those of the first may hand them on.
                 if reply.layers and reply.layers.items() <= known.items():
                     holders.setdefault(reply.address, 0)
                 self.fetched += reply.fetched
@@ -172,6 +174,7 @@ class Fleet:
             future = self._client.submit(node.grade, order, packed, **self._limits(reservation_mb, near))
         except (OSError, TimeoutError) as error:
             raise InfrastructureError(f"the fleet at {self._address} cannot be reached: {error}") from error
+        # Both are watched, because the answer of a scheduler that is gone never comes.
         lost, answered = asyncio.ensure_future(self._lost.wait()), asyncio.ensure_future(future.result())
         try:
             await asyncio.wait({lost, answered}, return_when=asyncio.FIRST_COMPLETED)

@@ -73,6 +73,7 @@ class _Node:
         """Begin to grade; cancelling the result ends the sandboxes."""
 
         async def work() -> tuple[Graded, bool]:
+            # In the context of this one order: others run beside it in the same loop.
             NEIGHBOURS.set(others)
             return await self._grade(order, archive)
 
@@ -138,6 +139,7 @@ class _Node:
             await asyncio.to_thread(unpack_tree, archive, tree, order.submission)
             folder = scratch / "work"
             folder.mkdir()
+            # Silent: a node has no console, and an unusable cache costs time only.
             verdicts = VerdictCache(self._settings.cache_dir / "verdicts", lambda message: None)
             cached = verdicts if order.use_cache else None
             return await grading.settled(order.submission, tree, order.spec.index, folder, cached)

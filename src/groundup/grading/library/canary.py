@@ -91,6 +91,7 @@ class _Names:
         return self._fresh(self._pattern)
 
     def _fresh(self, pattern: str) -> str:
+        # A suite has so many words that a free name is found soon; made-up ones are random.
         while True:
             chosen = self.random.sample(self._words, self.random.randint(1, 3)) if self._words else []
             name = pattern.format("_".join(chosen) or secrets.token_hex(5))

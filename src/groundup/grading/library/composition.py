@@ -137,6 +137,7 @@ class _Rules:
         self._roots = frozenset(map(_normal, (*hidden.import_roots, hidden.cwd, ".")))
         own = {name.split(".")[0] for name in hidden.packages}
         self._folders = frozenset(folders - own)
+        # What is under test may have the name of any of these, such as a backport of a standard module.
         self._taken = (
             occupied
             | sys.stdlib_module_names

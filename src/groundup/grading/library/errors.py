@@ -67,6 +67,7 @@ class Errors:
             rare = [name for name in rare if not issubclass(_BUILTIN[name], OSError)]  # these would meet it
         if expected is None or expected[1] in _WIDE or "Exception" not in self._ancestors.get(expected[1], ()):
             return rare
+        # Every known class that an expectation of this name accepts: none of their ancestors will do.
         meeting = [above for above in self._ancestors.values() if expected[1] in above]
         others = {*_USUAL, *(one for one in self._mentioned if self._is_known(one))}
         return sorted(one for one in others if not any(_last(one) in above for above in meeting)) or rare

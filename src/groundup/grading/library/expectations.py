@@ -165,6 +165,7 @@ class _Reader:
                 # A block that swallows errors can be left half-way, and its test passes all the same.
                 names = {_name(item.context_expr) for item in node.items}
                 yield from self._block(node.body, certain=certain and not names & (_SWALLOWING | _WARNING))
+            # A loop over nothing passes without having looked at anything.
             case ast.For() | ast.AsyncFor():
                 yield from self._block(node.body, certain=certain and _is_full(node.iter))
             case ast.Try():
@@ -205,6 +206,7 @@ class _Reader:
             case ast.BoolOp(op=ast.And(), values=values):
                 chosen = [one for one in values if any(_leaves_of_sides(one))] or values
                 return self._falsified(random.choice(chosen), random)
+            # `assert True` or `assert 1`: a false literal shows less than a `not` before it.
             case ast.Constant(value=bool() | int() as value):
                 return [self._replaced(node, other_literal(b"", bool(value), random))]
             case ast.Call(
@@ -217,6 +219,7 @@ class _Reader:
 
     def _negated(self, node: ast.expr) -> Sequence[SourceEdit]:
         start, stop = self._text.start(node), self._text.stop(node)
+        # These bind closer than `not`; anything else needs the parentheses.
         if isinstance(node, ast.Call | ast.Name | ast.Attribute | ast.Subscript):
             return [SourceEdit(start, start, b"not ")]
         return [SourceEdit(start, start, b"not ("), SourceEdit(stop, stop, b")")]
@@ -247,6 +250,7 @@ class _Reader:
         if found:
             leaf = random.choice(found)
             return self._replaced(leaf, self._other(leaf, random))
+        # An empty display, or one of names only, gets one element more.
         number = str(random.randint(2, 99)).encode()
         at = self._text.start(node) + 1
         if isinstance(node, ast.Dict):

@@ -73,6 +73,7 @@ def other_literal(source: bytes, value: object, random: Random, words: Sequence[
 
 def _other_number(value: complex, random: Random) -> bytes:
     if isinstance(value, int):
+        # Farther off for larger numbers: a library that counts one too many must not meet it.
         return str(value + abs(value) // 3 + random.randint(1, 9)).encode()
     if isinstance(value, float):
         changed = value * 1.5 + random.randint(1, 9)

@@ -39,6 +39,7 @@ class _Table:
     def _part(self, number: int, column: int, instead: Mapping[int, object]) -> str:
         node = self.rows[number][column]
         value = instead.get(column, literal_value(node) if is_literal(node) else node)
+        # These are pytest's own rules: other values are called by their parameter and the row's number.
         if isinstance(value, str):
             return value.encode("unicode_escape").decode()
         if isinstance(value, bytes):
@@ -57,10 +58,12 @@ def false_table(
     prefixes = {key.id.partition("[")[0] for key in expected}
     try:
         cases = [table.case(number, {}) for number in range(len(table.rows))]
+        # Names that come out otherwise than pytest reported them show that the table was misunderstood.
         if {NumberedTest.of(f"{place}[{case}]") for place in prefixes for case in cases} != set(expected):
             return None
         for _ in range(_TRIES):
             edits, names = _drawn(table, random.choice(columns), text, random)
+            # Of equal names pytest numbers all, so they must differ, as they are and as they become.
             if len({*names}) == len(cases) == len({*cases}):
                 renamed = {
                     NumberedTest.of(f"{place}[{name}]"): NumberedTest.of(f"{place}[{case}]")

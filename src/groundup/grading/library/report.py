@@ -161,6 +161,7 @@ def parse_report(data: bytes, token: str) -> RunnerReport:
     state.foreign += bool(lines.pop())  # a whole line ends with a newline
     for line in lines[:MAX_EVENTS]:
         event = _event(line, prefix) if len(line) <= MAX_LINE_BYTES else None
+        # Nothing honest comes after the end.
         if event is None or state.exit_code is not None:
             state.foreign += 1
         else:
@@ -209,6 +210,7 @@ class _State:
             case _CollectionError():
                 self.collection_errors.setdefault(_text(event.id, 500), _text(event.message, 300))
             case _Import():
+                # The first one counts: what runs later cannot take it back.
                 file = None if event.file is None else _text(event.file, 1000)
                 error = None if event.error is None else _text(event.error, 300)
                 self.imports.setdefault(event.name, ImportCheck(file=file, error=error))

@@ -90,6 +90,7 @@ class TracedSuite:
 
     def form(self) -> str:
         """Return a digest of the traced tests: a trace is good for those only with which it was recorded."""
+        # Without a seed no condition is asked as its opposite, so the digest is the same each time.
         sources = self.sources("")
         return digest_of({path: text.hex() for path, text in sources.items()})
 
@@ -108,6 +109,7 @@ class TracedSuite:
             hidden = {
                 id(one): one for site in sites if site.hides for column in site.columns for one in column.nodes
             }
+            # A name's literals go with the places that hid it, unless another place still sends them.
             edits += [_replaced(text, node, b"0") for key, node in hidden.items() if key not in kept]
             new = applied(text.source, edits)
             if _is_sound(new):
@@ -177,6 +179,7 @@ class _Reader:
     def _settled(self, site: Site, free: Collection[str]) -> Site:
         if site.kind is not SentKind.VALUE or not isinstance(site.expected, ast.Name):
             return site
+        # Used elsewhere as well: without its literals the test would do something else.
         if site.expected.id not in free:
             return replace(site, kind=SentKind.PAIR)
         return replace(site, columns=self._columns[site.expected.id])
