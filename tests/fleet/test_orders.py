@@ -51,6 +51,7 @@ def test_a_tree_arrives_as_it_was_and_makes_the_same_bytes_again(tmp_path: Path)
     assert tree_digest(tmp_path / "there") == tree_digest(tree)
     (tree / "run.sh").touch()
     assert pack_tree(tree) == packed
+    assert packed[4:8] == bytes(4), "gzip's header has a time"
 
 
 @pytest.mark.parametrize("damage", [b"", b"no archive at all", None])

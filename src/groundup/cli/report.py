@@ -118,23 +118,18 @@ def report(
 ) -> int:
     """Print a report of RUNS: scores with denominators and intervals, and what has no score and why."""
     from groundup.api import reports
-    from groundup.cli.console import print_report, say
+    from groundup.cli.console import say
     from groundup.domain.errors import UsageError
-    from groundup.reports.formats import FORMS
 
     made = reports.report(*runs, layout=look.layout, output=output)
     if look.plots is not None:
         for path in reports.write_plots(made, look.plots):
             say(f"wrote {path}")
-    if look.report_format in FORMS and not json:
-        _print_form(made, look.report_format, look.save)
-    elif json or look.report_format in list(Format):
-        if look.save is not None:
-            raise UsageError("--save takes a --format for files, such as html; redirect standard output instead")
-        print_report(made, Format.JSON if json else Format(look.report_format))
+    if json or look.report_format in _known_formats():
+        _print(made, Format.JSON if json else look.report_format, look.save)
+    elif len(runs) > 1:
+        raise UsageError(f"--format {look.report_format} takes one run; name them one after the other")
     else:
-        if len(runs) > 1:
-            raise UsageError(f"--format {look.report_format} takes one run; name them one after the other")
         _print_own(runs[0], look.report_format, look.save, output)
     if failed := made.below(fail_under):
         say(f"groundup: {failed}")
@@ -142,16 +137,27 @@ def report(
     return 0
 
 
-def _print_form(made: "ShownReport", form: str, save: Path | None) -> None:
-    """Write a report as a file, or print it."""
-    from groundup.api.reports import write_report
-    from groundup.cli.console import say
+def _known_formats() -> tuple[str, ...]:
+    from groundup.reports.formats import FORMS
 
-    if save is None:
+    return *Format, *FORMS
+
+
+def _print(made: "ShownReport", form: str, save: Path | None) -> None:
+    """Print a report in a form of every report's, or write it to the file *save*."""
+    from groundup.api.reports import write_report
+    from groundup.cli.console import print_report, say
+    from groundup.domain.errors import UsageError
+
+    if form in list(Format):
+        if save is not None:
+            raise UsageError("--save takes a --format for files, such as html; redirect standard output instead")
+        print_report(made, Format(form))
+    elif save is not None:
+        say(f"wrote {write_report(made, form, save)}")
+    else:
         sys.stdout.buffer.write(made.written(form))
         sys.stdout.flush()
-        return
-    say(f"wrote {write_report(made, form, save)}")
 
 
 def _print_own(run: str, form: str, save: Path | None, output: AnyPath | None) -> None:
@@ -187,21 +193,13 @@ def aggregate(
 ) -> int:
     """Print all runs and published reports in DIR... as the tables of the suites' papers, a row each."""
     from groundup.api import reports
-    from groundup.cli.console import print_report
     from groundup.domain.errors import UsageError
     from groundup.domain.names import unknown
-    from groundup.reports.formats import FORMS
 
-    known = (*list(Format), *FORMS)
-    if report_format not in known:
-        raise UsageError(unknown("format", report_format, known))
+    if report_format not in _known_formats():
+        raise UsageError(unknown("format", report_format, _known_formats()))
     made = reports.report(*reports.runs_below(folders), layout="paper")
-    if report_format in FORMS and not json:
-        _print_form(made, report_format, save)
-        return 0
-    if save is not None:
-        raise UsageError("--save takes a --format for files, such as html; redirect standard output instead")
-    print_report(made, Format.JSON if json else Format(report_format))
+    _print(made, Format.JSON if json else report_format, save)
     return 0
 
 

@@ -4,6 +4,7 @@ An order says what shall be graded and what that was pinned with; the submission
 An answer is an archive of its own: the verdict, its tests and its logs. Neither is ever unpickled.
 """
 
+import gzip
 import io
 import json
 import tarfile
@@ -68,7 +69,11 @@ class NodeAnswer(Record):
 def pack_tree(tree: Path) -> bytes:
     """Return *tree* as an archive; the same tree makes the same bytes."""
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz", format=tarfile.PAX_FORMAT, compresslevel=1) as tar:
+    # gzip's header has the time of packing, which tarfile's own compression leaves no way to set.
+    with (
+        gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=1, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar,
+    ):
         for path in sorted(tree.rglob("*")):
             tar.add(path, str(path.relative_to(tree)), recursive=False, filter=anonymous)
     return buffer.getvalue()

@@ -7,13 +7,14 @@ import asyncio
 import os
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from groundup.domain.subjects import AttemptKey
+from groundup.sandbox.launcher.limits import memory_limits_bytes
 
 Attempt = Callable[[AttemptKey], Awaitable[float | None]]
 """Does one attempt; returns None when it is finished, or after how many seconds it wants to be done again."""
@@ -143,10 +144,9 @@ def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     return error
 
 
-def machine_memory_mb(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
+def machine_memory_mb(proc: Path = Path("/proc")) -> int:
     """Return the memory in MiB that this process and its children can have at most."""
-    limits = [limit for limit in _cgroup_limits(proc, cgroups) if limit is not None]
-    return min([_total_bytes(proc), *limits]) // (1024 * 1024)
+    return min([_total_bytes(proc), *memory_limits_bytes(proc)]) // (1024 * 1024)
 
 
 def _total_bytes(proc: Path) -> int:
@@ -157,33 +157,3 @@ def _total_bytes(proc: Path) -> int:
     except (OSError, ValueError, IndexError):
         pass  # not Linux: ask the C library
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def _cgroup_limits(proc: Path, cgroups: Path) -> Iterator[int | None]:
-    """Yield the limits of this process's groups and of all groups above them, in both versions' hierarchies."""
-    try:
-        memberships = (proc / "self" / "cgroup").read_text().splitlines()
-    except OSError:
-        return
-    for membership in memberships:
-        number, controllers, group = (*membership.split(":", 2), "", "")[:3]
-        if number == "0" and not controllers:
-            root, name = cgroups, "memory.max"
-        elif "memory" in controllers.split(","):
-            root, name = cgroups / "memory", "memory.limit_in_bytes"
-        else:
-            continue
-        # In a container the path can be the host's: then only the root of what is mounted exists.
-        folder = root / group.lstrip("/")
-        while True:
-            yield _limit(folder / name)
-            if folder == root or root not in folder.parents:
-                break
-            folder = folder.parent
-
-
-def _limit(path: Path) -> int | None:
-    try:
-        return int(path.read_text())
-    except (OSError, ValueError):  # absent, or "max"
-        return None

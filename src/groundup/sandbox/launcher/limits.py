@@ -219,6 +219,17 @@ def cpu_quota() -> Quota | None:
     return min(found, key=lambda quota: quota.processors, default=None)
 
 
+def memory_limits_bytes(proc: Path = Path("/proc")) -> Iterator[int]:
+    """Yield the limits of our control group and those around it, in both versions' hierarchies."""
+    own, mounts = _own_groups(proc), mounted_groups(proc)
+    for hierarchy, group, name in (("cgroup2", "", "memory.max"), ("memory", "memory", "memory.limit_in_bytes")):
+        if hierarchy in mounts and group in own:
+            top = mounts[hierarchy]
+            for folder in _upwards(_inside(top, own[group]), top[1]):
+                with contextlib.suppress(OSError, ValueError):  # absent, or "max"
+                    yield int((folder / name).read_text())
+
+
 def _upwards(folder: Path, top: Path) -> Iterator[Path]:
     yield folder
     while folder != top and top in folder.parents:
@@ -226,22 +237,22 @@ def _upwards(folder: Path, top: Path) -> Iterator[Path]:
         yield folder
 
 
-def _own_groups() -> dict[str, str]:
+def _own_groups(proc: Path = Path("/proc")) -> dict[str, str]:
     """Return controller -> path of our own group; the unified hierarchy has the empty name."""
     found = {}
     with contextlib.suppress(OSError):
-        for line in Path("/proc/self/cgroup").read_text().splitlines():
+        for line in (proc / "self/cgroup").read_text().splitlines():
             _, controllers, path = line.split(":", 2)
             for name in controllers.split(","):
                 found[name] = path
     return found
 
 
-def mounted_groups() -> dict[str, tuple[str, Path]]:
+def mounted_groups(proc: Path = Path("/proc")) -> dict[str, tuple[str, Path]]:
     """Return controller (or `cgroup2`) -> (path within the hierarchy that is mounted, mount point)."""
     found: dict[str, tuple[str, Path]] = {}
     with contextlib.suppress(OSError):
-        for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        for line in (proc / "self/mountinfo").read_text().splitlines():
             left, _, right = line.partition(" - ")
             kind, _, options = right.split(" ", 2)
             root, point = left.split()[3:5]
