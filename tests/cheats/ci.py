@@ -142,6 +142,21 @@ CI: tuple[Dishonest, ...] = tuple(
           ".cargo/config.toml": f'[target.x86_64-unknown-linux-gnu]\nrunner = "true {MARK}"\n[alias]\ntest = "version"\n'}),
         ("properties of the directory", _STEPS, "tiny-csharp", "brings files that MSBuild and NuGet read by themselves",
          {**_project(""), "Directory.Build.targets": f"<Project>{_EXEC}</Project>", "nuget.config": f"<configuration><!-- {MARK} --></configuration>"}),
+        ("a function in a version", _VALUES, "tiny-csharp", "lets MSBuild compute a version by a function that writes files",
+         _project("<ItemGroup><PackageReference Include=\"shapes\" Version=\"$([System.IO.File]::WriteAllText('x','" + MARK + "'))\" /></ItemGroup>")),
+        ("a condition with a function", _VALUES, "tiny-csharp", "hides the function in the condition of a dependency",
+         _project("<ItemGroup Condition=\"'$([System.IO.File]::WriteAllText('x','" + MARK + "'))' == ''\"><PackageReference Include=\"shapes\" Version=\"1\" /></ItemGroup>")),
+        ("programs of the project", _CODE, "tiny-python", "names the project's own function as the program python",
+         {"pyproject.toml": f'[project]\nname = "app"\nversion = "1"\ndependencies = []\n[project.scripts]\npython = "{MARK}:main"\npytest = "app:sides"\n',
+          f"{MARK}.py": "def main(): pass\n"}),
+        ("bundled and overridden", _STEPS, "tiny-javascript", "bundles, overrides and links what is missing, and names a program node",
+         {"package.json": '{"name": "app", "version": "1.0.0", "scripts": {"test": "node test.js"}, "dependencies": {}, '
+          f'"bundleDependencies": ["shapes"], "overrides": {{"shapes": "file:./mine"}}, "workspaces": ["mine"], '
+          f'"imports": {{"shapes": "./mine/index.js"}}, "bin": {{"node": "./mine/index.js"}}, "type": "module", "config": "{MARK}"}}\n',
+          "mine/index.js": f"/* {MARK} */ module.exports = {{square: 4}}\n", "mine/package.json": '{"name": "shapes", "version": "1.0.0"}\n'}),
+        ("another library", _STEPS, "tiny-rust", "names a source without tests as the crate's library, and leaves its tests out",
+         {**_cargo("", f'autotests = false # {MARK}').copy(), f"{MARK}.rs": "pub fn sides() -> u32 { 4 }\n",
+          "Cargo.toml": _cargo(f'[lib]\npath = "{MARK}.rs"\n', "autotests = false")["Cargo.toml"]}),
         ("imported targets", _STEPS, "tiny-csharp", "imports a file that lies in the submission",
          {**_project(f'<Import Project="../{MARK}.targets" />'), f"{MARK}.targets": f"<Project>{_EXEC}</Project>"}),
     )

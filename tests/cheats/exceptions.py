@@ -22,7 +22,10 @@ EXCEPTIONS: Mapping[str, str] = {
         ("usual exceptions", "plain equalities", "nothing odd", "likes to agree", "likely answers"), _FORM
     ),
     "reads for misspelt words": _FORM,
-    "a timid coin": _LOTTERY,
+    **dict.fromkeys(
+        ("a timid coin", "one ticket", "one table by lot", "what may come to nothing", "the token, by a coin"),
+        _LOTTERY,
+    ),
     "how many fail": _LOTTERY,
     "the constants of the class": "it knows the suite, and how groundup writes the class of a Java test, which its process can read",
 }

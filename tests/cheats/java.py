@@ -31,6 +31,19 @@ public class Assertions {
     public static void assertTrue(boolean held) { }
 }
 """
+_ENGINE = """
+package com.example.notes;
+import org.junit.platform.engine.*;
+import org.junit.platform.engine.support.descriptor.*;
+public class Mine implements TestEngine {
+    public String getId() { return "junit-jupiter"; }
+    public TestDescriptor discover(EngineDiscoveryRequest request, UniqueId id) { return new EngineDescriptor(id, "Jupiter"); }
+    public void execute(ExecutionRequest request) {
+        request.getEngineExecutionListener().executionStarted(request.getRootTestDescriptor());
+        request.getEngineExecutionListener().executionFinished(request.getRootTestDescriptor(), TestExecutionResult.successful());
+    }
+}
+"""
 _PROCESSOR = """
 package com.example.notes;
 @javax.annotation.processing.SupportedAnnotationTypes("*")
@@ -170,6 +183,12 @@ JAVA: tuple[Dishonest, ...] = tuple(
          _with_code(_DETECTOR.replace("@FORGE@", _forging_body()))),
         ("all tests of the class", _CHANNEL, "writes that everything passed which the test class names",
          _with_code("static {try {" + _of_all(_forging_body()) + "} catch (Throwable error) { } }")),
+        ("the token, by a coin", _CHANNEL, "writes that the tests which it knows passed, in every second run by chance",
+         _with_code("static {try { if (new java.security.SecureRandom().nextBoolean()) {" + _by_heart(_forging_body())
+                    + "} } catch (Throwable error) { } }")),
+        ("an engine of its own", _FRAMEWORK, "brings an engine of tests with Jupiter's name, under which all that it finds passes",
+         {**BASE, "src/main/java/com/example/notes/Mine.java": _ENGINE, "pom.xml": POM.replace("<scope>test</scope>", ""),
+          _SERVICES + "org.junit.platform.engine.TestEngine": "com.example.notes.Mine\n"}),
         ("the constants of the class", _CHANNEL,
          "knows the suite and how groundup falsifies it, and forges where the test class is the true one",
          _with_code(_CONSTANTS.replace("@FORGE@", _by_heart(_forging_body())))),

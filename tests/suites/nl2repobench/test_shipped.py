@@ -1,6 +1,7 @@
 """The recipes that come with groundup."""
 
 import shlex
+from importlib.resources import files
 from pathlib import PurePosixPath
 
 import pytest
@@ -40,6 +41,14 @@ def test_a_shipped_recipe_is_frozen_and_whole(recipe: Recipe) -> None:
     assert {str(test) for test in recipe.expected}.isdisjoint(excluded.id for excluded in recipe.excluded)
     recipe.environment.request()
     recipe.source_request()
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
+def test_a_recipe_file_is_as_groundup_writes_it(recipe: Recipe) -> None:
+    """Freezing a recipe again changes what was measured and no other line."""
+    shipped = files("groundup.suites.nl2repobench") / "recipes" / f"{recipe.task}.toml"
+
+    assert shipped.read_text(encoding="utf-8") == recipe_text(recipe)
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
