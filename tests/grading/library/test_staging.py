@@ -163,13 +163,13 @@ def test_what_a_build_writes_is_given_to_a_submission_that_lacks_it(tmp_path: Pa
 def test_a_folder_that_the_original_makes_is_made_beside_what_a_submission_has_in_it(
     tmp_path: Path, original: Path
 ) -> None:
-    """Tests that write into a folder find it, empty or with the submission's own files."""
-    hidden = HIDDEN.model_copy(update={"generated": {"datasets/": ""}})
+    """Tests find a folder with what the original makes in it and the submission's own files."""
+    hidden = HIDDEN.model_copy(update={"generated": {"datasets/": "", "datasets/index": "all"}})
     for name, files in (("lacks", {}), ("has", {"datasets/own": ""})):
         (tmp_path / name).mkdir()
         staged = _stage(tmp_path / name, _write(tmp_path / name / "sub", files), original, hidden)
         found = (staged.workspace / "datasets").iterdir()
-        assert [f"datasets/{path.name}" for path in found] == list(files)
+        assert {f"datasets/{path.name}" for path in found} == {*files, "datasets/index"}
 
 
 BUILT = {"calc/zones/": ("*",), "calc/__init__.py": ("zones", "all_zones")}

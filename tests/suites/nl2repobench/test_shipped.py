@@ -1,5 +1,6 @@
 """The recipes that come with groundup."""
 
+import re
 import shlex
 from importlib.resources import files
 from pathlib import PurePosixPath
@@ -75,7 +76,7 @@ def test_no_address_is_written_down(recipe: Recipe) -> None:
         )
     )
 
-    assert "://" not in text
+    assert "://" not in re.sub(r"\bsqlite[+\w]*:///", "", text)  # such a URL names a file
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())

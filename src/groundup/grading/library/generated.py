@@ -27,7 +27,7 @@ def generated_files(
     given: dict[str, bytes | None] = {}
     for name, content in hidden.generated.items():
         path = PurePosixPath(name)
-        has_folder = str(path.parent) in {*kept, "."}
+        has_folder = str(path.parent) in {*kept, *given, "."}
         if not has_folder or any((submission / above).is_symlink() for above in path.parents):
             continue
         present = str(path) in kept and not _leads_nowhere(submission / path)
