@@ -35,8 +35,9 @@ def graded(passed: int, *, by_time: bool = False, message: str = "assert 1 == 2"
 class Gradings:
     """Gradings to come, each with the share of its time that others took."""
 
-    def __init__(self, *gradings: tuple[Graded, float]) -> None:
+    def __init__(self, *gradings: tuple[Graded, float], stopped_at_s: float | None = None) -> None:
         self.places: list[str] = []
+        self._stopped_at_s = stopped_at_s
         self._gradings = list(gradings)
 
     async def grade(self, place: str) -> Graded:
@@ -46,7 +47,7 @@ class Gradings:
         readings = [Reading(0.0, 0.0, 0.0), Reading(100.0, 0.0, 100.0 * (1 - starved))]
         stopwatch = Stopwatch(lambda: readings[0])
         readings.pop(0)
-        note(stopwatch)
+        note(stopwatch, self._stopped_at_s)
         return said
 
 
@@ -109,3 +110,17 @@ async def test_what_load_decides_twice_is_no_one_s_zero(first: Graded, again: Gr
     """Two stories, or two of time, on a starved machine are a failure of infrastructure, and owed again."""
     with pytest.raises(InfrastructureError, match="too busy to tell"):
         await fairly_graded(Gradings((first, 0.9), (again, 0.9)).grade)
+
+
+@pytest.mark.parametrize(("stopped_at_s", "fair"), [(4.0, False), (2.0, True), (None, True)])
+async def test_who_did_not_get_the_time_of_a_limit_is_not_judged_by_it(
+    stopped_at_s: float | None, fair: bool
+) -> None:
+    """After twenty times a limit waiting ends, whatever the guest had of it: that is no one's zero."""
+    late = graded(0, by_time=True)
+    gradings = Gradings((late, 0.97), (late, 0.97), stopped_at_s=stopped_at_s)
+    if fair:
+        assert (await fairly_graded(gradings.grade)).verdict.score == Score(numerator=0, denominator=2)
+    else:
+        with pytest.raises(InfrastructureError, match="before it had the time of its limits"):
+            await fairly_graded(gradings.grade)

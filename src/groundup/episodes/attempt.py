@@ -5,7 +5,6 @@ Limits leave out what the machine kept from a guest, but tests have limits of th
 
 import errno
 import platform
-import re
 import traceback
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
@@ -31,6 +30,7 @@ from groundup.episodes.equipment import Equipment
 from groundup.episodes.records import EpisodeResult, EpisodeSink
 from groundup.grading.bench import Bench
 from groundup.grading.deciding import code_digest
+from groundup.grading.last_words import speaks_of_time
 from groundup.models.protocol import BudgetSpentError, RequestRejectedError, UnusableModelError
 from groundup.sandbox.deadlines import starvation_noted
 from groundup.store.verdict_cache import VerdictCache
@@ -40,7 +40,7 @@ _NOTICED = 0.1
 """Of what ran in sandboxes, the share that was waiting for processors; less is no reason to doubt a limit."""
 _HEAVY = 2 / 3
 """Everything took three times as long as it would alone: tests' own limits may have been passed."""
-_OF_TIME = re.compile(r"time[sd]?[ _-]?out|deadline|too (?:slow|long)|longer than|within \d", re.IGNORECASE)
+_RESUME = "resume the run when it is quieter, or with fewer `--jobs`"
 
 
 async def fairly_graded(grade: Callable[[str], Awaitable[Graded]]) -> Graded:
@@ -61,13 +61,18 @@ async def fairly_graded(grade: Callable[[str], Awaitable[Graded]]) -> Graded:
         return again.model_copy(update={"verdict": again.verdict.model_copy(update={"cacheable": False})})
     raise InfrastructureError(
         f"the machine was too busy to tell: {_in_figures(first.verdict)}, then {_in_figures(again.verdict)}; "
-        "resume the run when it is quieter, or with fewer `--jobs`"
+        f"{_RESUME}"
     )
 
 
 async def _noted(grade: Callable[[str], Awaitable[Graded]], place: str) -> tuple[Graded, float]:
     with starvation_noted() as noted:
         graded = await grade(place)
+    if noted.gave_up and graded.verdict.by_time:
+        raise InfrastructureError(
+            f"the machine was too busy to tell: {_in_figures(graded.verdict)}, and what ran was stopped before it "
+            f"had the time of its limits; {_RESUME}"
+        )
     share = round(noted.share, 3)
     if share < _NOTICED:
         return graded, share
@@ -92,7 +97,7 @@ def _lost(graded: Graded) -> Mapping[str, object]:
 def _mentions_time(graded: Graded) -> bool:
     messages = [test.message for test in graded.tests if test.expected and test.outcome != "passed"]
     messages += [reason.message for reason in graded.verdict.reasons]
-    return any(_OF_TIME.search(message) for message in messages)
+    return any(map(speaks_of_time, messages))
 
 
 def _in_figures(verdict: Verdict) -> str:

@@ -12,12 +12,18 @@ _MAX_CHARS = 160
 _ERROR_LINE = re.compile(r"^E {2,}")
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 _FRAME = re.compile(r"^(\S+?\.py):(\d+): in ")
+_OF_TIME = re.compile(r"time[sd]?[ _-]?out|deadline|too (?:slow|long)|longer than|within \d", re.IGNORECASE)
 
 
 def last_words(log: bytes) -> str:
     """Return the last two lines of *log* that no traceback indents; "" when there is none."""
     lines = [line for line in _lines(log) if not line.startswith((" ", "\t"))]
     return _cut(" | ".join(map(str.strip, lines[-_LINES:])))
+
+
+def speaks_of_time(text: str) -> bool:
+    """Whether *text* may say that something took too long."""
+    return _OF_TIME.search(text) is not None
 
 
 def middle_cut(text: bytes, limit: int) -> bytes:

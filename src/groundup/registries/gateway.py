@@ -104,6 +104,11 @@ class RegistryGateway(Closing):
             failures.append(Trouble(kind="budget", name="", message=message))
         return (*self._ledger.troubles, *failures)
 
+    @property
+    def questions(self) -> int:
+        """How many things were asked for so far."""
+        return self._ledger.questions
+
     def longest_wait_s(self) -> float:
         """Return how long the oldest question has waited for its answer while its registry sent nothing at all.
 

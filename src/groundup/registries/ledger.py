@@ -3,7 +3,6 @@
 Every registry gateway keeps one, so limits and records mean the same for all of them.
 """
 
-import itertools
 import time
 from collections.abc import Awaitable, Callable
 from typing import Literal
@@ -71,7 +70,8 @@ class RegistryLedger:
         self._waiting: dict[int, float] = {}
         """When each question was asked that has no answer yet."""
         self.debt = Debt()
-        self._tickets = itertools.count()
+        self.questions = 0
+        """How many were asked so far."""
         self._projects: set[str] = set()
         self._fetched: dict[tuple[str, str, str | None], Fetched] = {}
         self._troubles: dict[tuple[str, str], Trouble] = {}
@@ -113,7 +113,7 @@ class RegistryLedger:
 
     async def answered(self, name: str, work: Callable[[], Awaitable[Response]]) -> Response:
         """Do *work* for a question about *name*; what goes wrong becomes an answer and a record."""
-        ticket = next(self._tickets)
+        self.questions = ticket = self.questions + 1
         self._waiting[ticket] = time.monotonic()
         name = name[:200]
         try:

@@ -11,7 +11,7 @@ from typing import TypeVar
 from groundup.sandbox.launcher.limits import Quota, cpu_quota
 from groundup.sandbox.pipes import Drain
 from groundup.sandbox.protocol import Command
-from groundup.sandbox.stopwatch import PERIOD_S, Reading, Stopwatch, idle_s
+from groundup.sandbox.stopwatch import PATIENCE, PERIOD_S, Reading, Stopwatch, idle_s
 
 _T = TypeVar("_T")
 
@@ -141,15 +141,19 @@ class Starvation:
     def __init__(self) -> None:
         self.wall_s = 0.0
         self.starved_s = 0.0
+        self.gave_up = False
+        """Whether one was stopped before it had its time, because it had waited for processors for too long."""
 
     @property
     def share(self) -> float:
         """The part of the time that the guests did not have."""
         return self.starved_s / self.wall_s if self.wall_s else 0.0
 
-    def add(self, stopwatch: Stopwatch) -> None:
-        """Count what *stopwatch* has measured."""
-        self.wall_s += stopwatch.wall_s()
+    def add(self, stopwatch: Stopwatch, limit_s: float | None = None) -> None:
+        """Count what *stopwatch* has measured, of a guest that was stopped at *limit_s* where that is not None."""
+        wall_s = stopwatch.wall_s()
+        self.gave_up |= limit_s is not None and wall_s - stopwatch.starved_s() < limit_s <= wall_s / PATIENCE
+        self.wall_s += wall_s
         self.starved_s += stopwatch.starved_s()
 
 
@@ -167,9 +171,12 @@ def starvation_noted() -> Iterator[Starvation]:
         _NOTED.reset(mark)
 
 
-def note(stopwatch: Stopwatch) -> None:
-    """Look at a stopwatch for the last time, and count it for the meters that are open."""
+def note(stopwatch: Stopwatch, limit_s: float | None = None) -> None:
+    """Look at a stopwatch for the last time, and count it for the meters that are open.
+
+    *limit_s* is given where the guest was stopped when that was over, or the machine's patience.
+    """
     stopwatch.passed_s()
     noted = _NOTED.get()
     if noted is not None:
-        noted.add(stopwatch)
+        noted.add(stopwatch, limit_s)

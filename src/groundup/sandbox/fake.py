@@ -45,7 +45,7 @@ class FakeProvider(Closing):
         self.specs: list[SandboxSpec] = []
         self.sandboxes: list[FakeSandbox] = []
         self.script = script
-        self.read = lambda: Reading(time.monotonic())
+        self.read: Callable[[], Reading] = lambda: Reading(time.monotonic())
         """How things stand with the machine and each sandbox; for stopwatches."""
 
     async def open(self, spec: SandboxSpec) -> "FakeSandbox":
@@ -154,7 +154,11 @@ class FakeSandbox(Closing):
 
     def stopwatch(self) -> Stopwatch:
         """Return a stopwatch that reads what the provider says: an ordinary one, unless that was changed."""
-        return Stopwatch(self._provider.read)
+
+        def read() -> Reading:
+            return self._provider.read()._replace(owed_s=sum(owed_s() for owed_s in self.excuses))
+
+        return Stopwatch(read)
 
     def excuse(self, owed_s: Callable[[], float]) -> None:
         """Take note of it."""

@@ -143,12 +143,12 @@ class SupervisedSandbox(Closing):
         assert code is None or isinstance(code, int | OSError)
         for drain, _ in drains:  # what it wrote last may still lie in the pipes
             drain.catch_up()
+        note(stopwatch, None if done else timeout_s)
         return self._result(drains, code, ending or self._ending(code, kills, refused), stopwatch)
 
     def _result(
         self, drains: list[tuple[Drain, int]], code: int | OSError | None, ending: Ending, stopwatch: Stopwatch
     ) -> CommandResult:
-        note(stopwatch)
         captures = [drain.capture for drain, _ in drains]
         for drain, _ in drains:
             drain.discard()

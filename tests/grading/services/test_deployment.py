@@ -7,12 +7,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import JavaToolchain
 from groundup.grading.bench import Bench, Turns
 from groundup.grading.services.deployment import ServicePod, deployed
 from groundup.grading.services.install import StartCommand
 from groundup.grading.services.records import Lifecycle
+from groundup.registries.gateway import RegistryGateway
 from groundup.sandbox.fake import FakeProvider, answer
 from groundup.sandbox.protocol import Command, CommandResult, SandboxProvider, SandboxSpec
 from groundup.sandbox.stopwatch import Reading
@@ -25,7 +28,7 @@ NEEDS = JavaToolchain(java="17", maven="3", mounts=(), path=())
 
 @asynccontextmanager
 async def deployment_in(
-    folder: Path, turns: Turns, lifecycle: Lifecycle
+    folder: Path, turns: Turns, lifecycle: Lifecycle, *lent: object
 ) -> AsyncIterator[tuple[ServicePod, FakeProvider]]:
     """Yield a service that nothing has started yet, and the provider that says what was opened for it."""
     (folder / "submission").mkdir()
@@ -36,6 +39,7 @@ async def deployment_in(
             builder=cast(EnvironmentBuilder, None),  # nothing is built
             scratch=folder / "scratch",
             turns=turns,
+            lent=[cast(RegistryGateway, gateway) for gateway in lent],
         )
         async with deployed(folder / "submission", START, PORT, NEEDS, lifecycle, bench) as deployment:
             yield deployment, provider
@@ -135,3 +139,80 @@ async def test_others_start_when_it_merely_waits(tmp_path: Path) -> None:
 async def _take(turns: Turns) -> None:
     async with turns.taken():
         pass
+
+
+class Index:
+    """Stands for a gateway of which a start script wants five packages, each after another ten seconds."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.has_given = asyncio.Event()
+        self._questions = 0
+
+    @property
+    def questions(self) -> int:
+        """How many were asked for; time passes between two looks."""
+        if self._questions < 5:
+            self._questions += 1
+            self.now_s += 10.0
+        else:
+            self.has_given.set()
+        return self._questions
+
+
+@pytest.mark.parametrize(("install_s", "in_time"), [(120.0, True), (20.0, False)])
+async def test_a_script_that_installs_has_the_time_of_installing_for_it(
+    tmp_path: Path, install_s: float, in_time: bool
+) -> None:
+    """The clock of the start runs from the last package on; what is fetched for ever is late in the end."""
+    index, lifecycle = Index(), Lifecycle(ready_s=15, late_s=600, install_s=install_s)
+
+    def script(spec: SandboxSpec, command: Command) -> CommandResult:
+        return answer()
+
+    async with deployment_in(tmp_path, Turns(1), lifecycle, index) as (deployment, provider):
+        provider.script = script
+        provider.read = lambda: Reading(index.now_s)
+        starting = asyncio.create_task(deployment.until_ready())
+        await index.has_given.wait()
+        async with answering(provider):
+            readiness = await starting
+    assert (readiness.answered_s, readiness.in_time) == (50.0, in_time)
+
+
+async def test_a_service_is_not_late_for_answers_that_it_is_owed(tmp_path: Path) -> None:
+    """Its own clock decides, which stands while groundup fetches what it asked for, and not the observer's."""
+    seconds, now_s, long_after = itertools.count(0.0, 1.5), 0.0, asyncio.Event()
+
+    def script(spec: SandboxSpec, command: Command) -> CommandResult:
+        nonlocal now_s
+        if spec.label == "service":
+            provider.sandboxes[-1].excuse(lambda: now_s)
+        return answer()
+
+    def read() -> Reading:
+        nonlocal now_s
+        now_s = next(seconds)
+        if now_s > 60:
+            long_after.set()
+        return Reading(now_s)
+
+    async with deployment_in(tmp_path, Turns(1), Lifecycle(ready_s=15, late_s=0)) as (deployment, provider):
+        provider.script, provider.read = script, read
+        starting = asyncio.create_task(deployment.until_ready())
+        await long_after.wait()
+        async with answering(provider):
+            readiness = await starting
+    assert readiness.in_time
+
+
+async def test_a_service_that_died_is_no_matter_of_time(tmp_path: Path) -> None:
+    """What ended by itself and left nothing behind was not waited for too briefly."""
+
+    def script(spec: SandboxSpec, command: Command) -> CommandResult:
+        return answer(stdout=b"2") if command.argv[0] == "sh" else answer(1)
+
+    async with deployment_in(tmp_path, Turns(1), Lifecycle()) as (deployment, provider):
+        provider.script = script
+        readiness = await deployment.until_ready()
+    assert (readiness.died, readiness.ended) == (True, 1)

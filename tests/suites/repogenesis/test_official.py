@@ -70,11 +70,12 @@ async def test_the_words_of_a_service_that_dies_are_reported(trial: Trial) -> No
 
 @pytest.mark.end_to_end
 async def test_a_process_that_merely_lives_is_deployed(trial: Trial) -> None:
-    """A published fault: `sleep 3600` counts as deployed."""
+    """A published fault: `sleep 3600` counts as deployed. That its tests found nothing was decided by time."""
     short = {"ready_s": 2.0, "tests_s": 10.0}
     graded = await trial.official(SLEEPER, trial_lifecycle(short))
 
     assert numbers(graded)[0] is True
+    assert (graded.verdict.by_time, graded.verdict.cacheable) == (True, False)
 
 
 @pytest.mark.end_to_end

@@ -171,7 +171,7 @@ async def test_a_service_that_dies_in_the_tests_is_asked_again_for_its_endpoints
 
 
 async def test_the_last_words_of_a_service_that_dies_are_reported(trial: Trial) -> None:
-    """Who reads why a service was not deployed sees what it complained of."""
+    """Who reads why a service was not deployed sees what it complained of; no limit of time decided that."""
     script = "echo starting\necho 'mkdir: Read-only file system' >&2\nexit 3\n"
     graded = await trial.strict({"start.sh": script})
 
@@ -179,6 +179,7 @@ async def test_the_last_words_of_a_service_that_dies_are_reported(trial: Trial) 
     assert why.stage is Stage.START
     assert "exit code 3" in why.message
     assert why.message.endswith("last words: starting | mkdir: Read-only file system")
+    assert (graded.verdict.by_time, graded.verdict.cacheable) == (False, True)
 
 
 async def test_a_late_service_is_tested_and_called_late(trial: Trial) -> None:

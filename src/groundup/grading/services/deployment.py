@@ -15,7 +15,7 @@ from pathlib import Path
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.environments.requests import ENVIRONMENT_TARGET, REPOSITORY_TARGET, JavaToolchain, PythonEnvironment
-from groundup.grading.bench import Bench, Turns
+from groundup.grading.bench import Bench
 from groundup.grading.last_words import last_words
 from groundup.grading.services.install import StartCommand
 from groundup.grading.services.probing import Caller, HttpReply
@@ -47,7 +47,7 @@ class ServicePod:
         pod: Pod,
         observer: Awaitable[Sandbox],
         launch: Launch | None,
-        turns: Turns,
+        bench: Bench,
         lifecycle: Lifecycle,
         port: int,
     ) -> None:
@@ -55,38 +55,43 @@ class ServicePod:
         self._observer = observer
         self._port = port
         self._launch = launch
-        self._turns = turns
+        self._bench = bench
         self._sandbox: Sandbox | None = None
         self._service: Service | None = None
         self._lifecycle = lifecycle
         self._last_look = 0.0
+        self._asked = 0
+        self._installed_s = 0.0
 
     async def until_ready(self) -> Readiness:
         """Start it when its turn has come, and wait until the port answers HTTP or nothing is left that could.
 
-        The clock runs from the start, and stands while the machine is kept busy by others. The turn ends when it
-        cannot be in time any more, and when it merely waits: others can start meanwhile.
+        The clock runs from the start, or from the last package that a script which installs asked for, and stands
+        while the machine is kept busy by others or owes an answer. The turn ends when it cannot be in time any
+        more, and when it merely waits: others can start meanwhile.
         """
         if self._launch is None:
             return Readiness(answered_s=None, in_time=False, message=_NOTHING)
         ready_s = self._lifecycle.ready_s
-        async with self._turns.taken():
+        async with self._bench.turns.taken():
             self._sandbox, self._service = await self._launch()
             self.caller = Caller(await self._observer, self._port, self._lifecycle.answer_s)
-            self._clock = self.caller.stopwatch()
+            self._clock = self._sandbox.stopwatch()
             readiness = await self._answering_within(ready_s, while_busy=True)
         readiness = readiness or await self._answering_within(ready_s)
-        readiness = readiness or await self._answering_within(ready_s + self._lifecycle.late_s)
-        note(self._clock)
-        return readiness or await self._silent()
+        allowed_s = ready_s + self._lifecycle.late_s
+        readiness = readiness or await self._answering_within(allowed_s) or await self._silent()
+        waited = readiness.answered_s is None and not readiness.died
+        note(self._clock, self._installed_s + allowed_s if waited else None)
+        return readiness
 
     async def _answering_within(self, allowed_s: float, *, while_busy: bool = False) -> Readiness | None:
         """Ask until *allowed_s* after the start, or until the service is dead, or idle where that matters."""
-        while (left_s := self._clock.left_s(allowed_s)) > 0:
+        while (left_s := self._left_s(allowed_s)) > 0:
             answer = await self.caller.get("/", min(_FIRST_ANSWER_S, left_s))
             if answer is not None:
                 took = self._clock.passed_s()
-                in_time = took <= self._lifecycle.ready_s
+                in_time = took - self._installed_s <= self._lifecycle.ready_s
                 message = "" if in_time else f"the port answered only after {took:.1f} s"
                 return Readiness(
                     answered_s=round(took, 3), in_time=in_time, status=answer.status, ended=await self._ended(),
@@ -97,8 +102,17 @@ class ServicePod:
             await asyncio.sleep(_POLL_S)
         return None
 
+    def _left_s(self, allowed_s: float) -> float:
+        """Return how long *allowed_s* lasts; what a script installs itself has the time of installing for it."""
+        asked = sum(gateway.questions for gateway in self._bench.lent)
+        if asked != self._asked:
+            self._asked = asked
+            self._installed_s = min(self._clock.passed_s(), self._lifecycle.install_s)
+        return self._clock.left_s(self._installed_s + allowed_s)
+
     async def _silent(self) -> Readiness:
-        ended = await self._ended()
+        self._last_look = 0.0
+        died, ended = await self._is_dead(), await self._ended()
         how = "" if ended is None else f"; the start command had ended with exit code {ended}"
         words = last_words(self.log())
         how += f"; last words: {words}" if words else "; it printed nothing"
@@ -106,6 +120,7 @@ class ServicePod:
             answered_s=None,
             in_time=False,
             ended=ended,
+            died=died,
             message=f"port {self._port} did not answer HTTP{how}",
         )
 
@@ -166,7 +181,7 @@ async def deployed(
         )
         stack.push_async_callback(asyncio.wait, {observer})
         if start is None:
-            yield ServicePod(pod, observer, None, bench.turns, lifecycle, port)
+            yield ServicePod(pod, observer, None, bench, lifecycle, port)
             return
         spec = await asyncio.to_thread(service_spec, workspace, start, port, environment, lifecycle, bench)
 
@@ -178,7 +193,7 @@ async def deployed(
                 variables = await lend(stack, sandbox, bench)
             return sandbox, await sandbox.start(Command(argv=start.argv, environment=variables))
 
-        yield ServicePod(pod, observer, launch, bench.turns, lifecycle, port)
+        yield ServicePod(pod, observer, launch, bench, lifecycle, port)
 
 
 def service_spec(

@@ -19,7 +19,11 @@ class Lifecycle(Record):
 
     python: str = Field(default="3.10", pattern=r"^3\.\d+$", description="minor version that runs the service")
     install_s: float = Field(default=120.0, gt=0, description="for what the submission declares")
-    ready_s: float = Field(default=15.0, gt=0, description="from the start until the port answers HTTP")
+    ready_s: float = Field(
+        default=15.0,
+        gt=0,
+        description="from the start, or the last package that it fetched, until the port answers",
+    )
     late_s: float = Field(default=15.0, ge=0, description="further wait for one that is late, for its tests")
     tests_s: float = Field(default=300.0, gt=0, description="of all hidden tests together")
     one_test_s: float = Field(default=60.0, gt=0, description="of one test; it counts as failed, the others go on")
@@ -54,6 +58,7 @@ class Readiness(Record):
     in_time: bool
     status: int | None = Field(default=None, description="of the first answer to GET /")
     ended: int | None = Field(default=None, description="exit code of the start command, where it had ended")
+    died: bool = Field(default=False, description="whether nothing of it was left that could have answered")
     message: str = ""
 
 

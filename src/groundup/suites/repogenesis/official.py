@@ -6,6 +6,7 @@ of what they print. What is wrong with that is in docs/services.md.
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
@@ -48,6 +49,7 @@ from groundup.suites.repogenesis.service_grader import ServiceGrader
 _REPOSITORY = "/repo"
 _DRIVER = "/opt/groundup/official_driver.py"
 _OUTPUT_BYTES = 32 * 1024 * 1024
+_ANSWERED = re.compile(r"^(?:Service ready after|Port \d+ is open after) ", re.MULTILINE)
 _BUILD_FAILED, _CONTAINER_TIMEOUT = -3, -1
 
 
@@ -177,7 +179,9 @@ def _verdict(task: Task, image: RebuiltImage, exit_code: int, log: str, counts: 
         reasons.append(Reason(stage=Stage.TEST, message=sentence))
     verdict = _verdict_of(task, deployed, counts, tuple(reasons))
     facts = {**verdict.facts, "exit_code": exit_code, "installed": image.installed}
-    by_time = exit_code == _CONTAINER_TIMEOUT or image.late
+    # Tests of a service that merely lived when the wait was over began before it answered.
+    merely_lived = deployed.success and not _ANSWERED.search(log)
+    by_time = exit_code == _CONTAINER_TIMEOUT or image.late or (merely_lived and counts.rate < 1)
     return verdict.model_copy(update={"facts": facts, "cacheable": not by_time, "by_time": by_time})
 
 

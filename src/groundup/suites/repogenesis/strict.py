@@ -17,7 +17,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.bench import Bench
 from groundup.grading.java.testing import java_runner_digest
-from groundup.grading.last_words import last_words, middle_cut
+from groundup.grading.last_words import last_words, middle_cut, speaks_of_time
 from groundup.grading.library.decision import reason
 from groundup.grading.services.deployment import service_spec
 from groundup.grading.services.install import StartCommand
@@ -91,9 +91,11 @@ def _is_installed(observed: Observed) -> bool:
 
 
 def _ran_out_of_time(observed: Observed) -> bool:
+    """Whether a limit decided; a service that died by itself passed one only where it says so."""
+    ready = observed.readiness
     return (
         observed.installed.outcome is InstallOutcome.TIMEOUT
-        or (observed.start is not None and not observed.readiness.in_time)
+        or (observed.start is not None and not ready.in_time and (not ready.died or speaks_of_time(ready.message)))
         or (observed.tests is not None and observed.tests.timed_out)
     )
 
