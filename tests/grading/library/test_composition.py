@@ -115,6 +115,20 @@ def test_shadows_are_looked_for_in_every_import_root() -> None:
     assert not {"src/pytest.py", "pytest.py"} & composed.kept
 
 
+def test_a_folder_that_only_leads_to_the_packages_may_be_named_like_a_module() -> None:
+    """With packages in `code/py`, `code` stays, but nothing in it that would make it the module."""
+    hidden = HIDDEN.model_copy(update={"import_roots": (".", "code/py")})
+    found = [FoundEntry(path=path, kind="folder") for path in ("code", "code/py", "code/py/calc", "json")]
+    found += [FoundEntry(path=path, kind="file") for path in ("code/__init__.py", "code/py/calc/__init__.py")]
+    found += [FoundEntry(path=path, kind="file") for path in ("code.py", "code/py/json.py")]
+    composed = plan(found, ORIGINAL, hidden)
+
+    assert composed.kept == {"code", "code/py", "code/py/calc", "code/py/calc/__init__.py"}
+    shadows = {"code/__init__.py": "code", "code.py": "code", "json": "json", "code/py/json.py": "json"}
+    why = {one.path: one.why for one in composed.dropped}
+    assert why == {path: f"would stand in for the module {module}" for path, module in shadows.items()}
+
+
 @pytest.mark.parametrize("kind", ["link", "file"])
 def test_nothing_stands_in_the_way_of_a_protected_folder(kind: Kind) -> None:
     """A link or file where a protected path needs a folder is left out, so no mount can be led elsewhere."""

@@ -35,8 +35,12 @@ async def test_the_oracle_passes_everything(trial: Trial) -> None:
             "src/calc.egg-info/top_level.txt": "calc\n",
             "build/lib/calc/__init__.py": "raise RuntimeError('stale')\n",
         },
+        {
+            "code/py/calc/__init__.py": LIBRARY,
+            "pyproject.toml": "[tool.setuptools.packages.find]\nwhere = ['code/py']\n",
+        },
     ],
-    ids=["flat", "src"],
+    ids=["flat", "src", "named like a module"],
 )
 async def test_a_library_without_tests_or_metadata_of_its_own_passes_everything(
     trial: Trial, files: dict[str, str]
@@ -54,6 +58,14 @@ async def test_nothing_gets_nothing(trial: Trial) -> None:
     assert graded.verdict.status is Status.GRADED
     assert Stage.IMPORT in {reason.stage for reason in graded.verdict.reasons}
     assert {test.outcome for test in graded.tests if test.expected} == {"missing"}
+
+
+async def test_a_reason_names_the_folder_that_was_left_out_for_its_name(trial: Trial) -> None:
+    """Where no project file says that the packages lie in `code`, the verdict says why they were not found."""
+    graded = await trial.grade({"code/calc/__init__.py": LIBRARY})
+
+    why = next(reason for reason in graded.verdict.reasons if reason.stage is Stage.IMPORT)
+    assert why.message.endswith("code was left out: it would stand in for the module code")
 
 
 async def test_a_broken_library_loses_what_is_broken(trial: Trial) -> None:

@@ -122,6 +122,9 @@ def plan(
     )
 
 
+SHADOWS = "would stand in for the module"
+
+
 class _Rules:
     """What of a submission may not come along."""
 
@@ -135,6 +138,10 @@ class _Rules:
             str(up) for path in governed for up in PurePosixPath(path).parents
         }
         self._roots = frozenset(map(_normal, (*hidden.import_roots, hidden.cwd, ".")))
+        # A folder without __init__ never comes before a module of the standard library, so one that only leads to
+        # the packages, as `code` of `code/py`, may stay.
+        leading = {str(up) for root in self._roots for up in PurePosixPath(root).parents}
+        self._leading = frozenset(path for path in leading if path in sys.stdlib_module_names)
         own = {name.split(".")[0] for name in hidden.packages}
         self._folders = frozenset(folders - own)
         # What is under test may have the name of any of these, such as a backport of a standard module.
@@ -172,15 +179,17 @@ class _Rules:
         return None
 
     def _by_shadow(self, path: PurePosixPath) -> str | None:
-        if str(path.parent) not in self._roots:
-            return None
         name = path.name
+        if str(path.parent) in self._leading and name.split(".")[0] == "__init__":
+            return f"{SHADOWS} {path.parent}"
+        if str(path.parent) not in self._roots or str(path) in self._leading:
+            return None
         is_module = name.endswith(_MODULE)
         module = name.split(".")[0] if is_module else name
         # A folder of tests without __init__ would come after a module of its name.
         taken = self._taken | self._folders if is_module else self._taken
         if module in taken and str(path) not in self._roots:
-            return f"would stand in for the module {module}"
+            return f"{SHADOWS} {module}"
         return None
 
 

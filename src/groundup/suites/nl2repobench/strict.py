@@ -6,7 +6,7 @@ Joins a recipe, an environment and a run of the hidden tests into a verdict; wha
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from typing_extensions import override
@@ -14,11 +14,12 @@ from typing_extensions import override
 from groundup.domain.digests import digest_bytes, digest_of
 from groundup.domain.errors import TaskError
 from groundup.domain.tasks import Task
-from groundup.domain.verdicts import GraderIdentity, Reason, Score, Status, TestResult, Verdict
+from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.library import observer_source, runner_source
-from groundup.grading.library.decision import FACT, as_fact, decide, signs_of
+from groundup.grading.library.composition import SHADOWS, Dropped
+from groundup.grading.library.decision import FACT, as_fact, decide, reason, signs_of
 from groundup.grading.library.execution import Execution, sandbox_to_look_around
 from groundup.grading.library.hidden import LibraryUnderTest
 from groundup.grading.library.layout import with_own_roots, with_version_file
@@ -175,7 +176,7 @@ class NL2RepoStrictGrader(Grader):
             score=None if tampered else Score(numerator=decision.passed, denominator=decision.expected),
             scores={"of_declared": of_declared} if of_declared is not None and not tampered else {},
             facts=facts,
-            reasons=decision.reasons,
+            reasons=tuple(_with_left_out(why, execution.staged.dropped) for why in decision.reasons),
             grader=self._identity(task),
             cacheable=not decision.timed_out,
             by_time=decision.timed_out,
@@ -229,6 +230,14 @@ def _facts(
         facts["foreign_lines"] = execution.report.foreign
     facts[FACT] = as_fact([*outcome.signs, *judged.signs, *signs_of(execution.report, execution.result)])
     return facts
+
+
+def _with_left_out(why: Reason, dropped: Iterable[Dropped]) -> Reason:
+    """Add to a reason for a package that was not found which modules were left out for their names."""
+    shadows = [f"{one.path} was left out: it {one.why}" for one in dropped if one.why.startswith(SHADOWS)]
+    if why.stage is not Stage.IMPORT or not shadows:
+        return why
+    return reason(Stage.IMPORT, "; ".join([why.message, *shadows[:2]]))
 
 
 def _for_layout_of(submission: Path, recipe: Recipe) -> Recipe:
