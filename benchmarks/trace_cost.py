@@ -1,28 +1,30 @@
-"""Processor time of an original's hidden tests as they are, falsified and traced.
+"""What the falsified twin and the golden trace cost: gradings of an original without both, with one, with both.
 
     python benchmarks/trace_cost.py TASK... [--times 3]
 
-Prints, for each task, the median seconds of each pass and what twin and trace cost beside the plain tests.
+Prints, for each task, the median seconds of a whole grading, from the composition of the tested tree to the
+verdict, on the clock and of processor time, groundup's own and the sandboxes'. The three take turns.
 """
 
 import argparse
 import asyncio
 import statistics
 import tempfile
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
-from groundup.episodes.equipment import equipment
-from groundup.grading.library.execution import Overlay, run_hidden_tests
-from groundup.grading.library.hidden import LibraryUnderTest
-from groundup.grading.library.passes import suite_of
-from groundup.grading.library.trace import trace_of
+from groundup.domain.tasks import Task
+from groundup.episodes.equipment import Equipment, equipment
+from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import load
+from groundup.suites.base import Grader
 from groundup.suites.nl2repobench.recipe import shipped_recipes
 from groundup.suites.nl2repobench.shipped import shipped_trace
+from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader, NL2RepoTraceGrader
 
 
 class Metered:
@@ -45,34 +47,44 @@ class Metered:
         return metered()
 
 
+async def graded(grader: Grader, task: Task, original: Path, tools: Equipment) -> tuple[float, float]:
+    """Return the seconds of one grading on the clock and of processor time."""
+    meter = Metered(tools.provider)
+    with tempfile.TemporaryDirectory() as folder:
+        bench = tools.bench(Path(folder), None)
+        bench = Bench(cast(SandboxProvider, meter), bench.builder, Path(folder))
+        began, used = time.monotonic(), time.process_time()
+        found = await grader.grade(task, original, bench)
+        taken = time.monotonic() - began, time.process_time() - used + meter.seconds
+    score = found.verdict.score
+    assert score is not None, f"{task.id}: {found.verdict.reasons}"
+    assert score.value == 1.0, f"{task.id}: the original did not pass: {found.verdict.reasons}"
+    return taken
+
+
 async def measure(name: str, times: int) -> str:
     """Return a line of the table."""
-    settings, recipe, record = load(), shipped_recipes()[name], shipped_trace(name)
-    assert record is not None, f"{name} has no trace"
-    found: dict[str, list[float]] = {"true": [], "twin": [], "trace": []}
-    with tempfile.TemporaryDirectory() as folder:
-        async with equipment(settings.sandbox, settings) as tools:
-            environment = await tools.builder.python(recipe.environment.request())
-            original = (await tools.builder.source(recipe.source_request())).path
-            suite = suite_of(original, recipe.tests, recipe.expected)
-            traced = trace_of(suite, record).suite.sources("seed")
-            overlays = {
-                "true": Overlay(),
-                "twin": Overlay(changed=suite.falsified("seed")),
-                "trace": Overlay(changed=traced, observes=True),
-            }
-            for number in range(times):
-                for kind, overlay in overlays.items():
-                    meter = Metered(tools.provider)
-                    room = Path(folder, f"{kind}-{number}")
-                    room.mkdir()
-                    bench = tools.bench(room, None)
-                    bench = type(bench)(cast(SandboxProvider, meter), bench.builder, room)
-                    library = LibraryUnderTest(original, original, recipe.tests, environment)
-                    await run_hidden_tests(library, bench, overlay=overlay)
-                    found[kind].append(meter.seconds)
-    true, twin, trace = (statistics.median(found[kind]) for kind in ("true", "twin", "trace"))
-    return f"| {name} | {true:.2f} | {twin:.2f} | {trace:.2f} | {twin / true:.2f} | {trace / true:.2f} |"
+    settings, recipe = load(), shipped_recipes()[name]
+    task = Task(id=name, suite="nl2repobench", instruction=None, data_version="own")
+    graders: dict[str, Grader] = {
+        "plain": NL2RepoStrictGrader({name: recipe.model_copy(update={"twin": None})}, lambda task: None),
+        "strict": NL2RepoStrictGrader({name: recipe}, lambda task: None),
+    }
+    if shipped_trace(name) is not None:
+        graders["trace"] = NL2RepoTraceGrader({name: recipe}, shipped_trace, lambda task: None)
+    found: dict[str, list[tuple[float, float]]] = {kind: [] for kind in graders}
+    async with equipment(settings.sandbox, settings) as tools:
+        original = (await tools.builder.source(recipe.source_request())).path
+        await tools.builder.python(recipe.environment.request())
+        for _ in range(times):
+            for kind, grader in graders.items():
+                found[kind].append(await graded(grader, task, original, tools))
+    clock = {kind: statistics.median(one for one, _ in taken) for kind, taken in found.items()}
+    used = {kind: statistics.median(one for _, one in taken) for kind, taken in found.items()}
+    cells = [f"{clock['plain']:.2f}", f"{used['plain']:.2f}"]
+    for kind in ("strict", "trace"):
+        cells += [f"{spent[kind] / spent['plain']:.2f}" if kind in spent else "-" for spent in (clock, used)]
+    return f"| {name} | {' | '.join(cells)} |"
 
 
 def main() -> None:
@@ -81,7 +93,10 @@ def main() -> None:
     parser.add_argument("tasks", nargs="+")
     parser.add_argument("--times", type=int, default=3)
     asked = parser.parse_args()
-    print("| task | plain, s | twin, s | trace, s | twin / plain | trace / plain |\n|---|---|---|---|---|---|")
+    print(
+        "| task | plain, s | its processor, s | strict / plain | its processor | trace / plain | its processor |"
+    )
+    print("|---|---|---|---|---|---|---|")
     for name in asked.tasks:
         print(asyncio.run(measure(name, asked.times)), flush=True)
 
