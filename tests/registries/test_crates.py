@@ -133,3 +133,47 @@ def test_pages_that_are_none() -> None:
         with pytest.raises(CratePageError):
             parse_page(body)
     assert [place(name) for name in ("A", "abc", "abcd")] == ["1/a", "3/a/abc", "ab/cd/abcd"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "offered"),
+    [
+        pytest.param(
+            [("0.10.0", 2020, True), ("0.10.1", 2022, True), ("0.10.2", 2023, False)],
+            ["0.10.0"],
+            id="replaced later",
+        ),
+        pytest.param(
+            [("0.10.0", 2020, False), ("0.10.1", 2020, True), ("0.10.2", 2022, False)],
+            ["0.10.0"],
+            id="one is left",
+        ),
+        pytest.param([("0.10.0", 2020, True), ("0.11.0", 2022, False)], [], id="given up"),
+        pytest.param(
+            [("1.0.0", 2020, True), ("1.2.0", 2020, True), ("1.9.0", 2022, False)], ["1.2.0"], id="the newest"
+        ),
+        pytest.param([("0.0.1", 2020, True), ("0.0.2", 2022, False)], [], id="no series"),
+        pytest.param([("1.0.0-rc.1", 2020, True), ("1.0.0", 2022, False)], [], id="before a release"),
+    ],
+)
+def test_a_version_yanked_for_a_later_one_is_offered_before_it(
+    rows: list[tuple[str, int, bool]], offered: list[str]
+) -> None:
+    """An index says that a version is yanked, not since when: what was usable at the cutoff stays so."""
+    lines = (
+        json.dumps(
+            {
+                "name": "moon",
+                "vers": version,
+                "cksum": "0" * 64,
+                "yanked": yanked,
+                "pubtime": f"{year}-05-01T00:00:00Z",
+            }
+        )
+        for version, year, yanked in rows
+    )
+    page = parse_page("\n".join(lines).encode()).by(cutoff_instant("2021-01-01"))
+    assert [found.version for found in page.versions if not found.yanked] == offered
+    assert [found for found in parse_page(page.text()).versions if not found.yanked] == [
+        found for found in page.versions if not found.yanked
+    ]

@@ -36,10 +36,18 @@ class CratePage(Record):
     versions: tuple[CrateVersion, ...]
 
     def by(self, cutoff: datetime | None) -> "CratePage":
-        """Return the page with what is known to be older than *cutoff* only."""
+        """Return the page with what is known to be older than *cutoff* only.
+
+        An index does not say when a version was yanked. Where all that is left of a compatible series is yanked
+        and a later version replaced it, the newest one is offered as it was: Cargo had nothing else to take.
+        """
         if cutoff is None:
             return self
-        return CratePage(versions=tuple(found for found in self.versions if found.published_by(cutoff)))
+        kept = [found for found in self.versions if found.published_by(cutoff)]
+        served = {_series(found.version) for found in kept if not found.yanked}
+        replaced = {_series(found.version) for found in self.versions if not found.yanked} - served
+        last = {_series(found.version): found for found in kept if _series(found.version) in replaced}
+        return CratePage(versions=tuple(_offered(found) if found in last.values() else found for found in kept))
 
     def text(self) -> bytes:
         """Return it as an index serves it."""
@@ -72,6 +80,19 @@ def parse_page(body: bytes) -> CratePage:
         return CratePage(versions=tuple(_version(line) for line in body.decode().splitlines() if line.strip()))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CratePageError("it is no page of a sparse index") from error
+
+
+def _series(version: str) -> tuple[str, ...]:
+    """Return what Cargo takes for compatible with a version: up to its first number that is not 0."""
+    release, _, pre = version.partition("+")[0].partition("-")
+    numbers = release.split(".")
+    leading = next((at for at, number in enumerate(numbers) if number != "0"), len(numbers) - 1)
+    return (*numbers[: leading + 1], pre)
+
+
+def _offered(found: CrateVersion) -> CrateVersion:
+    line = json.dumps({**json.loads(found.line), "yanked": False}, separators=(",", ":"))
+    return found.model_copy(update={"yanked": False, "line": line})
 
 
 def _version(line: str) -> CrateVersion:
