@@ -9,10 +9,8 @@ from groundup.sandbox.deadlines import note
 from groundup.sandbox.stopwatch import Reading, Stopwatch
 from groundup.suites.base import Graded
 
-TESTS = ("one", "two")
 
-
-def graded(passed: int, *, by_time: bool = False, message: str = "assert 1 == 2") -> Graded:
+def graded(passed: int, *, by_time: bool = False, message: str = "assert 1 == 2", name: str = "two") -> Graded:
     """Return a verdict over two tests."""
     reason = Reason(stage=Stage.TIMEOUT if by_time else Stage.TEST, message=message)
     return Graded(
@@ -24,10 +22,10 @@ def graded(passed: int, *, by_time: bool = False, message: str = "assert 1 == 2"
             by_time=by_time,
         ),
         tests=tuple(
-            TestResult(id=name, outcome="passed", expected=True)
+            TestResult(id=test, outcome="passed", expected=True)
             if number < passed
-            else TestResult(id=name, outcome="failed", expected=True, message=message)
-            for number, name in enumerate(TESTS)
+            else TestResult(id=test, outcome="failed", expected=True, message=message)
+            for number, test in enumerate(("one", name))
         ),
     )
 
@@ -74,8 +72,14 @@ NOTHING_RAN = graded(0).model_copy(
 
 @pytest.mark.parametrize(
     "first",
-    [(graded(1, by_time=True), 0.2), (graded(1), 0.9), (NOTHING_RAN, 0.9)],
-    ids=["a limit", "lost points", "no test counted"],
+    [
+        (graded(1, by_time=True), 0.2),
+        (graded(1), 0.9),
+        (NOTHING_RAN, 0.9),
+        (graded(1, message="it timed out"), 0.4),
+        (graded(1, name="test_wait_for_timeout"), 0.4),
+    ],
+    ids=["a limit", "lost points", "no test counted", "words of time", "a test named for time"],
 )
 async def test_what_load_may_have_decided_is_graded_again_in_another_place(first: tuple[Graded, float]) -> None:
     """The second grading counts when nothing speaks against it."""
@@ -87,6 +91,21 @@ async def test_what_load_may_have_decided_is_graded_again_in_another_place(first
 async def test_what_fails_twice_alike_is_graded() -> None:
     """A test that fails on a busy machine as it failed before, and not for time, is the submission's."""
     said = await fairly_graded(Gradings((graded(1), 0.9), (graded(1), 0.9)).grade)
+    assert said.verdict.score == Score(numerator=1, denominator=2)
+
+
+@pytest.mark.parametrize(("starved", "kept"), [(0.2, True), (0.4, False)])
+async def test_points_lost_on_a_busy_machine_go_to_no_cache(starved: float, kept: bool) -> None:
+    """It is believed at a load that slows nothing much, yet a quiet machine may find out otherwise."""
+    said = await fairly_graded(Gradings((graded(1), starved)).grade)
+    assert said.verdict.cacheable is kept
+    assert (await fairly_graded(Gradings((graded(2), starved)).grade)).verdict.cacheable
+
+
+async def test_a_test_named_for_time_that_fails_alike_on_a_busy_machine_is_graded() -> None:
+    """Half as long again is no reason to believe no one: two gradings that agree are believed."""
+    late = graded(1, name="test_wait_for_timeout")
+    said = await fairly_graded(Gradings((late, 0.5), (late, 0.5)).grade)
     assert said.verdict.score == Score(numerator=1, denominator=2)
 
 

@@ -40,6 +40,8 @@ _NOTICED = 0.1
 """Of what ran in sandboxes, the share that was waiting for processors; less is no reason to doubt a limit."""
 _HEAVY = 2 / 3
 """Everything took three times as long as it would alone: tests' own limits may have been passed."""
+_BUSY = 1 / 3
+"""Half as long again: a test that speaks of time may have failed for it, and no loss goes to the cache."""
 _RESUME = "resume the run when it is quieter, or with fewer `--jobs`"
 
 
@@ -51,12 +53,12 @@ async def fairly_graded(grade: Callable[[str], Awaitable[Graded]]) -> Graded:
     # A limit that was passed, or a loss of points, while the machine kept the guest waiting may be the machine's
     # doing: grade again. Two gradings that agree are believed, and a second one that was not starved as well.
     first, starved = await _noted(grade, "grading")
-    if not _is_doubtful(first.verdict, starved):
+    if not _is_doubtful(first, starved):
         return first
     again, starved = await _noted(grade, "grading-again")
-    if not _is_doubtful(again.verdict, starved):
+    if not _is_doubtful(again, starved):
         return again
-    is_fair = (first.verdict.by_time and again.verdict.by_time) or not _mentions_time(again)
+    is_fair = (first.verdict.by_time and again.verdict.by_time) or starved < _HEAVY or not _mentions_time(again)
     if is_fair and _lost(first) == _lost(again):
         return again.model_copy(update={"verdict": again.verdict.model_copy(update={"cacheable": False})})
     raise InfrastructureError(
@@ -76,16 +78,24 @@ async def _noted(grade: Callable[[str], Awaitable[Graded]], place: str) -> tuple
     share = round(noted.share, 3)
     if share < _NOTICED:
         return graded, share
-    verdict = graded.verdict.model_copy(update={"facts": {**graded.verdict.facts, "starved": share}})
+    verdict = graded.verdict.model_copy(
+        update={
+            "facts": {**graded.verdict.facts, "starved": share},
+            "cacheable": graded.verdict.cacheable and not (share >= _BUSY and _is_loss(graded.verdict)),
+        }
+    )
     return graded.model_copy(update={"verdict": verdict}), share
 
 
-def _is_doubtful(verdict: Verdict, starved: float) -> bool:
-    if verdict.status is not Status.GRADED or verdict.score is None:
-        return False
-    if verdict.by_time:
-        return starved >= _NOTICED
-    return verdict.score.value != 1 and starved >= _HEAVY  # 0 of 0 leaves published averages: a loss, too
+def _is_doubtful(graded: Graded, starved: float) -> bool:
+    if graded.verdict.by_time:
+        return graded.verdict.status is Status.GRADED and starved >= _NOTICED
+    return _is_loss(graded.verdict) and starved >= (_BUSY if _mentions_time(graded) else _HEAVY)
+
+
+def _is_loss(verdict: Verdict) -> bool:
+    """Whether points are missing; 0 of 0 leaves published averages, which is a loss, too."""
+    return verdict.status is Status.GRADED and verdict.score is not None and verdict.score.value != 1
 
 
 def _lost(graded: Graded) -> Mapping[str, object]:
@@ -95,7 +105,8 @@ def _lost(graded: Graded) -> Mapping[str, object]:
 
 
 def _mentions_time(graded: Graded) -> bool:
-    messages = [test.message for test in graded.tests if test.expected and test.outcome != "passed"]
+    missed = [test for test in graded.tests if test.expected and test.outcome != "passed"]
+    messages = [f"{test.id} {test.message}" for test in missed]
     messages += [reason.message for reason in graded.verdict.reasons]
     return any(map(speaks_of_time, messages))
 
