@@ -123,3 +123,23 @@ def test_a_client_that_compares_paths_declares_nothing() -> None:
     """Only handlers' classes do."""
     text = "class Client:\n    def do_GET(self):\n        if self.path == '/a':\n            pass\n"
     assert routes({"client.py": text}) == []
+
+
+def test_each_word_of_a_group_of_words_is_a_path() -> None:
+    """`(start|stop)` names two routes and no parameter; so many groups that no one could ask for all stay one."""
+    many = "(a|b)" * 60
+    assert routes(
+        {
+            "app.py": f"""
+                import re
+                from http.server import BaseHTTPRequestHandler
+
+                class Handler(BaseHTTPRequestHandler):
+                    def do_POST(self):
+                        if re.match(r"^/jobs/([^/]+)/(?P<action>start|stop)$", self.path):
+                            ...
+                        if re.match(r"^/{many}$", self.path):
+                            ...
+            """
+        }
+    )[-2:] == ["POST /jobs/{}/start", "POST /jobs/{}/stop"]

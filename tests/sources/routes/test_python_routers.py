@@ -223,3 +223,25 @@ def test_an_application_that_is_handed_in_counts() -> None:
 def test_what_only_looks_like_a_route_is_none(text: str) -> None:
     """Comments, strings, clients and mocks declare nothing; neither does a path that cannot be told."""
     assert routes({"app.py": "from flask import Flask\napp = Flask(__name__)\n" + text}) == []
+
+
+def test_bottle_applications() -> None:
+    """Its `method` is a word or a list, and its parameters stand in angles."""
+    assert routes(
+        {
+            "app.py": """
+                from bottle import Bottle
+
+                app = Bottle()
+
+                @app.get("/tasks")
+                def listed(): ...
+
+                @app.route("/tasks", method="POST")
+                def made(): ...
+
+                @app.route("/tasks/<number:int>", method=["PUT", "DELETE"])
+                def changed(number): ...
+            """
+        }
+    ) == ["DELETE /tasks/{}", "GET /tasks", "POST /tasks", "PUT /tasks/{}"]

@@ -14,6 +14,9 @@ _COLON = re.compile(r"(?<=/):[A-Za-z_]\w*\??")
 _BRACES = re.compile(r"\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
 _NAMED_GROUP = re.compile(r"\(\?P<\w+>(?:[^()]|\([^()]*\))*\)|\((?!\?)(?:[^()]|\([^()]*\))*\)")
 
+_WORDS = re.compile(r"\((?:\?:|\?P<\w+>)?([\w-]+(?:\|[\w-]+)+)\)")
+_MOST_WORDS = 20
+
 
 def join(parts: Iterable[str]) -> str:
     """Join *parts* with one slash between them; a trailing slash stays, "" stands for nothing."""
@@ -61,6 +64,15 @@ def from_regex(pattern: str) -> str:
     """Read a regular expression whose groups are parameters, of Django."""
     bare = pattern.removeprefix("^").removesuffix("$").removesuffix("\\Z").removesuffix("/?")
     return re.sub(r"\\(.)", r"\1", _NAMED_GROUP.sub("{}", bare))
+
+
+def from_alternatives(pattern: str) -> list[str]:
+    """Read a regular expression as `from_regex` does, once for each word of a group such as `(start|stop)`."""
+    spelt = [pattern]
+    while len(spelt) < _MOST_WORDS and (found := _WORDS.search(spelt[0])):
+        words = found[1].split("|")[:_MOST_WORDS]
+        spelt = [_WORDS.sub(word, one, count=1) for one in spelt for word in words]
+    return [from_regex(one) for one in spelt]
 
 
 def matches(route: str, path: str) -> bool:

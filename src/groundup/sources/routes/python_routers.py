@@ -17,6 +17,7 @@ from groundup.sources.routes.python_views import class_methods
 _APPLICATIONS = {
     "Flask": "flask",
     "Quart": "flask",
+    "Bottle": "flask",
     "FastAPI": "fastapi",
     "Starlette": "fastapi",
     "Application": "aiohttp",
@@ -224,7 +225,7 @@ class _Reader:
             self._declare(module, owner, tuple(sorted(answered)), path, line_of(call))
 
     def _methods(self, module: Module, given: Arguments, view: Node | None) -> tuple[str, ...]:
-        named = self._project.texts(module, given.get(None, "methods"))
+        named = self._project.texts(module, given.get(None, "methods", "method"))
         if named:
             return tuple(sorted({word.upper() for word in named}))
         if view is not None and view.type == "call" and called(view).endswith(".as_view"):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from groundup.grammars import ancestors, captures, line_of, text_of
-from groundup.sources.routes.paths import ANY, METHODS, Route, from_regex
+from groundup.sources.routes.paths import ANY, METHODS, Route, from_alternatives
 from groundup.sources.routes.python_project import Module, RouteProject, arguments, called, decorators
 
 _MOST_CLASSES = 40
@@ -210,7 +210,8 @@ def _tornado(project: RouteProject, module: Module) -> Iterator[Route]:
             continue
         if _is_handler(project, module, name, _TORNADO_HANDLERS):
             for method in sorted(class_methods(project, module, name)):
-                yield Route(method, from_regex(pattern), "tornado", module.path, line_of(node))
+                for path in from_alternatives(pattern):
+                    yield Route(method, path, "tornado", module.path, line_of(node))
 
 
 class _Plain:
@@ -272,7 +273,7 @@ class _Plain:
             if last == "startswith" and text.startswith("/") and len(text) > 1:
                 yield node, text.rstrip("/") + "/{}" + self._ending(owner, node)
             elif last in _MATCHING and text.startswith(("/", "^/")):
-                yield node, from_regex(text)
+                yield from ((node, path) for path in from_alternatives(text))
 
     def _pattern(self, owner: Module, call: Node) -> Node | None:
         """Return what *call* is given first, or the pattern that it is called on (`USER = re.compile(...)`)."""
