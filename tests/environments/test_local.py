@@ -118,6 +118,27 @@ async def test_environments_with_pip_begin_with_one_compiled_pip(
     assert {one["name"] for one in found} == {"demo", "pip"}
 
 
+async def test_with_pip_the_files_of_the_same_environment_without_it_are_shared(
+    index: FakeIndex, builder: LocalBuilder, provider: SandboxProvider, tmp_path: Path
+) -> None:
+    """Two graders that differ in pip alone cost the disk one environment; what pip adds is not in the other."""
+    if not (await builder.interpreter(MINOR)).has_pip:
+        lack("bundled pip", f"the Python {MINOR} of this machine brings none along")
+    wheel = index.add(make_wheel("demo", "1.0"))
+    without, with_pip = [await builder.python(request(wheel, with_pip=pip)) for pip in (False, True)]
+    modules = [next(one.layer.path.rglob("demo*/METADATA")) for one in (without, with_pip)]
+    log = builder._store.log_path("python", with_pip.layer.digest).read_text()
+
+    assert modules[0].samefile(modules[1]) == provider.guests_are_others
+    assert "+ demo==" not in log
+    assert not list(without.layer.path.rglob("pip"))
+    code = (
+        "import runpy, sys; sys.argv[1:] = ['list', '--format=json']; runpy.run_module('pip', run_name='__main__')"
+    )
+    found = json.loads(await inside(provider, with_pip, code, tmp_path / "work"))
+    assert {one["name"] for one in found} == {"demo", "pip"}
+
+
 async def test_a_hundred_askers_build_once(index: FakeIndex, make_builder: MakeBuilder) -> None:
     """Attempts that ask at once, through several builders on one cache, cause one build."""
     wheel = make_wheel("demo", "1.0")

@@ -56,16 +56,16 @@ def layer_key(request: PythonRequest, interpreter: Interpreter) -> str:
 
 
 async def fill_environment(
-    build: BuildSandbox, request: PythonRequest, interpreter: Interpreter, *, begun: bool
+    build: BuildSandbox, request: PythonRequest, interpreter: Interpreter, begun: PythonRequest | None = None
 ) -> Built:
-    """Make the virtual environment of *request* in an open build sandbox; *begun*: it is there, with pip."""
-    if not begun:
+    """Make the virtual environment of *request* in an open build sandbox; *begun*: what is there already."""
+    if begun is None:
         await build.uv(
             "venv", ENVIRONMENT_TARGET, "--python", interpreter.inside, "--allow-existing", "--no-project"
         )
-        if _lacks_pip(request):
-            await _add_pip(build, interpreter)
-    if request.requirements:
+    if _lacks_pip(request) and not (begun and begun.with_pip):
+        await _add_pip(build, interpreter)
+    if request.requirements and not (begun and begun.requirements):
         await _install(build, request)
     await build.drop_cache()
     built = {"python": interpreter.version, "uv": uv_version(), **build.figures()}
@@ -255,25 +255,36 @@ class PythonBuilder(EnvironmentBuilder):
             exclude_newer=request.exclude_newer,
         )
 
-        begun = await self._begun(request, interpreter, work)
+        begun, layer = await self._begun(request, interpreter, work)
 
         async def fill(room: Path) -> Built:
-            if begun is not None:
-                await asyncio.to_thread(self._lay, begun.path, room / "tree")
+            if layer is not None:
+                await asyncio.to_thread(self._lay, layer.path, room / "tree")
             async with self._building(room, ask, interpreter, work) as build:
-                built = await fill_environment(build, request, interpreter, begun=begun is not None)
+                built = await fill_environment(build, request, interpreter, begun)
             for leftover in (".uv-cache", ".lock"):
                 await asyncio.to_thread(remove_tree, room / "tree" / leftover)
             return built
 
         return await repeated(lambda: self._store.get(KIND, key, fill), work)
 
-    async def _begun(self, request: PythonRequest, interpreter: Interpreter, work: WorkTime) -> Layer | None:
-        """Return the environment with nothing but pip, where one begins with that: pip is compiled once."""
-        if not request.requirements or not _lacks_pip(request) or not interpreter.has_pip:
-            return None
+    async def _begun(
+        self, request: PythonRequest, interpreter: Interpreter, work: WorkTime
+    ) -> tuple[PythonRequest, Layer] | tuple[None, None]:
+        """Return what *request* with pip begins with: all of it but pip where that is built, otherwise pip alone.
+
+        The layers share their files then, and pip is compiled once.
+        """
+        if not request.requirements or not request.with_pip:
+            return None, None
+        packages = request.model_copy(update={"with_pip": False})
+        found = self._store.find(KIND, layer_key(packages, interpreter))
+        if found is not None:
+            return packages, found
+        if not _lacks_pip(request) or not interpreter.has_pip:
+            return None, None
         bare = PythonRequest(python=request.python, with_pip=True, on_behalf_of=request.on_behalf_of)
-        return (await self.python(bare, work)).layer
+        return bare, (await self.python(bare, work)).layer
 
     def _lay(self, begun: Path, tree: Path) -> None:
         if self._provider.guests_are_others:
