@@ -66,7 +66,7 @@ async def test_a_layer_that_another_node_has_is_not_built(tmp_path: Path) -> Non
     assert built == ["here", "here"]
 
 
-@pytest.mark.parametrize("name", ["../outside", "{top}/outside", "in/outside"])
+@pytest.mark.parametrize("name", ["../outside", "{top}/outside", "in/outside", "in", "no/folder"])
 def test_a_hostile_layer_stays_inside(tmp_path: Path, name: str) -> None:
     """Neither its names nor its links lead to other places, and it is refused."""
     buffer = io.BytesIO()
