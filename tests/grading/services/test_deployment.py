@@ -46,11 +46,12 @@ async def deployment_in(
 
 
 @asynccontextmanager
-async def answering(provider: FakeProvider) -> AsyncIterator[None]:
-    """Let the port answer."""
+async def answering(provider: FakeProvider, after_s: float = 0) -> AsyncIterator[None]:
+    """Let the port answer, each time after so many seconds."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
+        await asyncio.sleep(after_s)
         writer.write(http(404))
         writer.close()
 
@@ -93,6 +94,16 @@ async def test_others_start_when_it_is_ready(tmp_path: Path) -> None:
         assert (await deployment.until_ready()).in_time
         async with asyncio.timeout(patient(30)), asyncio.TaskGroup() as group:
             group.create_task(_take(turns))
+
+
+async def test_a_first_page_that_takes_long_is_an_answer(tmp_path: Path) -> None:
+    """Who asks anew each time that an answer takes longer than usual never gets one."""
+    async with (
+        deployment_in(tmp_path, Turns(1), Lifecycle(ready_s=10_000)) as (deployment, provider),
+        answering(provider, after_s=2.5),
+        asyncio.timeout(patient(60)),
+    ):
+        assert (await deployment.until_ready()).in_time
 
 
 async def test_others_start_when_it_is_late(tmp_path: Path) -> None:

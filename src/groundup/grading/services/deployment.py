@@ -27,6 +27,7 @@ from groundup.trees.writer import copy_tree, share_tree
 
 _POLL_S = 0.1
 _FIRST_ANSWER_S = 2.0
+"""For an answer while it starts; what once took longer gets twice as long: a first page may be slow."""
 _LOOK_S = 0.5
 _OBSERVER = Limits(cpus=0.5, memory_mb=128, processes=16, disk_mb=16, wall_clock_s=24 * 3600.0)
 _COUNT = "n=0; for p in /proc/[0-9]*; do n=$((n+1)); done; echo $n"
@@ -62,6 +63,7 @@ class ServicePod:
         self._last_look = 0.0
         self._asked = 0
         self._installed_s = 0.0
+        self._answer_s = _FIRST_ANSWER_S
 
     async def until_ready(self) -> Readiness:
         """Start it when its turn has come, and wait until the port answers HTTP or nothing is left that could.
@@ -88,7 +90,10 @@ class ServicePod:
     async def _answering_within(self, allowed_s: float, *, while_busy: bool = False) -> Readiness | None:
         """Ask until *allowed_s* after the start, or until the service is dead, or idle where that matters."""
         while (left_s := self._left_s(allowed_s)) > 0:
-            answer = await self.caller.get("/", min(_FIRST_ANSWER_S, left_s))
+            asked = time.monotonic()
+            answer = await self.caller.get("/", min(self._answer_s, left_s))
+            if time.monotonic() - asked >= self._answer_s:
+                self._answer_s *= 2
             if answer is not None:
                 took = self._clock.passed_s()
                 in_time = took - self._installed_s <= self._lifecycle.ready_s
@@ -130,7 +135,7 @@ class ServicePod:
 
     async def answers(self) -> bool:
         """Whether the service still answers."""
-        return await self.caller.get("/") is not None
+        return await self.caller.get("/", max(self._answer_s, self._lifecycle.answer_s)) is not None
 
     def log(self) -> bytes:
         """Return what the service printed so far."""

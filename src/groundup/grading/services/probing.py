@@ -93,7 +93,7 @@ class Caller:
         """Return the answer; None where none came in time, or none that is HTTP."""
         received = bytearray()
         try:
-            async with limited(self.stopwatch(), min(timeout_s or self._timeout_s, self._timeout_s)):
+            async with limited(self.stopwatch(), timeout_s or self._timeout_s):
                 with closing(await self._sandbox.connect(self.port)) as connection:
                     await asyncio.get_running_loop().sock_sendall(connection, self._written(question))
                     await _receive(connection, received, question.method)
