@@ -139,6 +139,46 @@ async def test_with_pip_the_files_of_the_same_environment_without_it_are_shared(
     assert {one["name"] for one in found} == {"demo", "pip"}
 
 
+def listing(tree: Path) -> dict[str, str]:
+    """Return every file of an environment with its digest; of bytecode, without the time of its source."""
+    places = (path for path in sorted(tree.rglob("*")) if path.is_file() and not path.is_symlink())
+    contents = {path: path.read_bytes()[16 if path.suffix == ".pyc" else 0 :] for path in places}
+    return {str(path.relative_to(tree)): sha256(content) for path, content in contents.items()}
+
+
+async def test_an_environment_begins_with_a_smaller_one_and_is_the_same(
+    index: FakeIndex, builder: LocalBuilder, provider: SandboxProvider, tmp_path: Path
+) -> None:
+    """What many environments share is installed once, and each holds exactly what a fresh one does."""
+    if not (await builder.interpreter(MINOR)).has_pip:
+        lack("bundled pip", f"the Python {MINOR} of this machine brings none along")
+    for name in ("shared", "demo"):
+        index.add(make_wheel(name, "1.0"))
+    index.add(make_sdist("built", "2.0"))
+    asked = ResolvedRequest(python=MINOR, requirements=("demo", "built", "shared"), with_pip=True)
+    begun = await builder.submission_environment(asked.model_copy(update={"begins_with": ("shared",)}))
+    fresh_builder = LocalBuilder(Settings(cache_dir=tmp_path / "fresh"), provider, index.configuration())
+    fresh = await fresh_builder.submission_environment(asked)
+    log = builder._store.log_path("python", begun.layer.digest).read_text()
+    assert "+ demo==" in log
+    assert "+ shared==" not in log
+    assert "+ shared==" in fresh_builder._store.log_path("python", fresh.layer.digest).read_text()
+    assert begun.layer.digest == fresh.layer.digest
+    assert listing(begun.layer.path) == listing(fresh.layer.path)
+
+
+async def test_what_builds_a_source_may_be_another_version_than_what_is_pinned(
+    index: FakeIndex, builder: LocalBuilder
+) -> None:
+    """Pages are short only while nothing but wheels is wanted."""
+    index.add(make_wheel("helper", "1.0"))
+    pinned = index.add(make_wheel("helper", "2.0"))
+    extra = "import helper; assert helper.version == '1.0'"
+    line = index.add(make_sdist("built", "2.0", extra=extra, built_with="helper==1.0"))
+    environment = await builder.python(request(pinned, line))
+    assert len(list(environment.layer.path.rglob("*.dist-info"))) == 2
+
+
 async def test_a_hundred_askers_build_once(index: FakeIndex, make_builder: MakeBuilder) -> None:
     """Attempts that ask at once, through several builders on one cache, cause one build."""
     wheel = make_wheel("demo", "1.0")

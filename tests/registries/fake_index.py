@@ -62,12 +62,16 @@ def make_wheel(name: str, version: str, *, requires: tuple[str, ...] = (), body:
 
 
 def make_sdist(
-    name: str, version: str, *, extra: str = "pass", requires: tuple[str, ...] = ()
+    name: str, version: str, *, extra: str = "pass", requires: tuple[str, ...] = (), built_with: str = ""
 ) -> tuple[str, bytes]:
-    """Return an sdist with its own build backend; *extra* is a statement that runs while it is built."""
+    """Return an sdist with its own build backend; *extra* is a statement that runs while it is built.
+
+    *built_with* is a requirement of that backend.
+    """
     backend = _BACKEND.format(name=name, version=version, extra=extra, requires=list(requires))
     members = {
-        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
+        "pyproject.toml": f"[build-system]\nrequires = {[built_with] if built_with else []}\n"
+        'build-backend = "backend"\nbackend-path = ["."]\n',
         "backend.py": backend,
         "PKG-INFO": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
         f"{name}.py": f"version = {version!r}\n",

@@ -52,6 +52,24 @@ async def test_a_guest_gets_pages_and_files(index: FakeIndex, registry: PyPIClie
     assert gateway.troubles == ()
 
 
+async def test_a_page_names_only_what_is_pinned(index: FakeIndex, registry: PyPIClient) -> None:
+    """Where files are pinned by hash, no other is named, and no client keeps such a page."""
+    wheels = [make_wheel("demo", f"{number}.0") for number in range(3)]
+    for wheel in wheels:
+        index.add(wheel)
+    index.add(make_wheel("other", "1.0"))
+    gateway = PyPIGateway(registry)
+    async with guest(gateway) as client:
+        for pinned, expected in (({}, 3), ({"demo": frozenset({sha256(wheels[1][1])})}, 1), ({}, 3)):
+            gateway.pinned = pinned
+            page = await client.get("/simple/demo/")
+            assert len(page.json()["files"]) == expected
+            assert (page.headers["cache-control"] == "no-store") is bool(pinned)
+            assert len((await client.get("/simple/other/")).json()["files"]) == 1
+            short = await client.get("/simple/demo/", headers={"Accept": "text/html"})
+            assert short.text.count("<a ") == expected
+
+
 async def test_metadata_is_passed_on_and_verified(index: FakeIndex, registry: PyPIClient) -> None:
     """A guest can read a wheel's metadata without the wheel, where the index offers it."""
     wheel = make_wheel("demo", "1.0")

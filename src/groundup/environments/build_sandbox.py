@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -33,6 +33,8 @@ ENVIRONMENT_PYTHON = f"{ENVIRONMENT_TARGET}/bin/python"
 _CACHE = f"{ENVIRONMENT_TARGET}/.uv-cache"
 """In the layer's own folder, so that files are linked and not copied; gone before the layer is done."""
 _TEMPORARY = "temporary"
+_NO_SOLUTION = 1
+"""uv's exit code when requirements cannot be met; 2 for all else that goes wrong."""
 LIMITS = Limits(cpus=2.0, memory_mb=4096, processes=512, disk_mb=16 * 1024, wall_clock_s=3600.0, command_s=1800.0)
 """Of one build."""
 
@@ -68,16 +70,31 @@ class BuildSandbox:
         settings = {"UV_CONFIG_FILE": config} if config else {"UV_NO_CONFIG": "1"}
         return await self.run(UV, *arguments, environment=settings | {"UV_DEFAULT_INDEX": self._index})
 
+    async def uv_with_wheels(self, pinned: Mapping[str, frozenset[str]], *arguments: str) -> bool:
+        """Run uv with short pages (see `PyPIGateway.pinned`); return False when a source has to be built.
+
+        What builds it may be another version of what is pinned. Raises as `uv` does.
+        """
+        settings = {"UV_NO_CONFIG": "1", "UV_DEFAULT_INDEX": self._index}
+        assert isinstance(self.gateway, PyPIGateway)  # uv asks no other
+        self.gateway.pinned = pinned
+        result = await self.attempt(UV, *arguments, "--no-build", environment=settings)
+        self.gateway.pinned = {}
+        if not result.ok and result.exit_code != _NO_SOLUTION:
+            raise self._failed(result)
+        return result.ok
+
     async def run(self, *argv: str, environment: dict[str, str] | None = None) -> CommandResult:
         """Run a command. Raises by who is to blame when it fails."""
         result = await self.attempt(*argv, environment=environment)
         if not result.ok:
-            free = shutil.disk_usage(self._store.root).free
-            troubles = self.gateway.troubles
-            raise self.error(
-                classify(result, troubles, waiting_s=self.gateway.longest_wait_s(), host_free_bytes=free)
-            )
+            raise self._failed(result)
         return result
+
+    def _failed(self, result: CommandResult) -> Exception:
+        free = shutil.disk_usage(self._store.root).free
+        waiting_s = self.gateway.longest_wait_s()
+        return self.error(classify(result, self.gateway.troubles, waiting_s=waiting_s, host_free_bytes=free))
 
     async def attempt(self, *argv: str, environment: dict[str, str] | None = None) -> CommandResult:
         """Run a command that may fail, and log it."""

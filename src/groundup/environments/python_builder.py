@@ -2,15 +2,16 @@
 
 import asyncio
 import json
+import re
 import shutil
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from typing_extensions import override
 
 from groundup.domain.digests import digest_of
-from groundup.domain.errors import MachineError, SubmissionError, TaskError, UsageError
+from groundup.domain.errors import GroundupError, MachineError, SubmissionError, TaskError, UsageError
 from groundup.domain.limits import Limits
 from groundup.environments.build_sandbox import ENVIRONMENT_PYTHON, LIMITS, Ask, BuildSandbox, build_sandbox
 from groundup.environments.builder import EnvironmentBuilder
@@ -39,6 +40,7 @@ from groundup.trees.writer import share_tree
 KIND = "python"
 _FORMAT = 1
 """Counts up when the same request is built differently."""
+_SHA256 = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 
 def has_layer(request: PythonRequest, interpreter: Interpreter, store: LayerStore) -> bool:
@@ -65,7 +67,7 @@ async def fill_environment(
         )
     if _lacks_pip(request) and not (begun and begun.with_pip):
         await _add_pip(build, interpreter)
-    if request.requirements and not (begun and begun.requirements):
+    if set(request.requirements).difference(begun.requirements if begun else ()):
         await _install(build, request)
     await build.drop_cache()
     built = {"python": interpreter.version, "uv": uv_version(), **build.figures()}
@@ -83,6 +85,15 @@ async def resolve(build: BuildSandbox, request: ResolvedRequest, interpreter: In
         "--no-annotate", "--no-emit-index-url", "--no-sources", "--quiet",
     )  # fmt: skip
     return locked_lines(result.stdout.decode(errors="replace"))
+
+
+_NOT_ALIKE = {"requirements", "on_behalf_of"}
+"""In what a request may differ from one whose environment it begins with."""
+
+
+def _bare(request: PythonRequest | ResolvedRequest) -> PythonRequest:
+    """Return a request for nothing but pip."""
+    return PythonRequest(python=request.python, with_pip=True, on_behalf_of=request.on_behalf_of)
 
 
 def _lacks_pip(request: PythonRequest) -> bool:
@@ -104,7 +115,11 @@ async def _install(build: BuildSandbox, request: PythonRequest) -> None:
     arguments = ["pip", "install", "--python", ENVIRONMENT_PYTHON, "--require-hashes", "--no-deps"]
     arguments += ["--compile-bytecode", "-r", source]
     config = None
-    if request.build_requirements:
+    if not request.build_requirements:
+        pinned = {_name(line): frozenset(_SHA256.findall(line)) for line in request.requirements}
+        if await build.uv_with_wheels(pinned, *arguments):
+            return
+    else:
         arguments += ["--build-constraints", await build.write("build.txt", request.build_requirements)]
         pins = [line.partition(" ")[0] for line in request.build_requirements]
         # A source without a declaration of what builds it gets all of them; the constraints hold the hashes.
@@ -113,8 +128,12 @@ async def _install(build: BuildSandbox, request: PythonRequest) -> None:
     await build.uv(*arguments, config=config)
 
 
+def _name(line: str) -> str:
+    return normalised(line.partition("==")[0])
+
+
 def _names(lines: Iterable[str]) -> set[str]:
-    return {normalised(line.partition("==")[0]) for line in lines}
+    return set(map(_name, lines))
 
 
 class PythonBuilder(EnvironmentBuilder):
@@ -129,6 +148,9 @@ class PythonBuilder(EnvironmentBuilder):
         limits: Limits | None = None,
     ) -> None:
         self._slots = asyncio.Semaphore(BUILDS_AT_ONCE)
+        self._resolving_slots = asyncio.Semaphore(2 * BUILDS_AT_ONCE)  # these mostly wait for the index
+        self._beginnings: dict[PythonRequest, Layer] = {}
+        """What was built or found: an environment that needs all of one, and more, begins with it."""
         self._interpreters: dict[str, Interpreter] = {}
         self._provider = provider
         self._store = store
@@ -154,6 +176,7 @@ class PythonBuilder(EnvironmentBuilder):
             layer = await self._builds.get(
                 f"{key} for a {request.on_behalf_of}", lambda: self._build_python(request, interpreter, key, work)
             )
+        self._beginnings[request] = layer
         mounts = interpreter_mounts(interpreter, self._store.empty_folder())
         return PythonEnvironment(
             layer=layer,
@@ -207,7 +230,23 @@ class PythonBuilder(EnvironmentBuilder):
     async def _resolve(
         self, request: ResolvedRequest, interpreter: Interpreter, key: str, work: WorkTime
     ) -> Resolution:
-        return await repeated(lambda: self._resolve_once(request, interpreter, key, work), work)
+        beginning = asyncio.create_task(self._make_ready(request))
+        try:
+            resolution = await repeated(lambda: self._resolve_once(request, interpreter, key, work), work)
+            await beginning
+        finally:
+            beginning.cancel()  # of no effect when it is done
+            await asyncio.wait([beginning])
+        return resolution
+
+    async def _make_ready(self, request: ResolvedRequest) -> None:
+        """Make what the environment of *request* begins with. What is wrong with it, that one will meet too."""
+        with suppress(GroundupError):
+            if request.begins_with:
+                lines = {"requirements": request.begins_with, "begins_with": (), "work_s": None}
+                await self.submission_environment(request.model_copy(update=lines))
+            elif request.with_pip:
+                await self.python(_bare(request))
 
     async def _resolve_once(
         self, request: ResolvedRequest, interpreter: Interpreter, key: str, work: WorkTime
@@ -271,9 +310,10 @@ class PythonBuilder(EnvironmentBuilder):
     async def _begun(
         self, request: PythonRequest, interpreter: Interpreter, work: WorkTime
     ) -> tuple[PythonRequest, Layer] | tuple[None, None]:
-        """Return what *request* with pip begins with: all of it but pip where that is built, otherwise pip alone.
+        """Return what *request* with pip begins with: all of it but pip where that is built, otherwise the most.
 
-        The layers share their files then, and pip is compiled once.
+        The layers share their files then, and what is in both is compiled once. Nothing is in the smaller one but
+        what *request* names, so whatever sources do when they are built, they may do in both.
         """
         if not request.requirements or not request.with_pip:
             return None, None
@@ -283,8 +323,16 @@ class PythonBuilder(EnvironmentBuilder):
             return packages, found
         if not _lacks_pip(request) or not interpreter.has_pip:
             return None, None
-        bare = PythonRequest(python=request.python, with_pip=True, on_behalf_of=request.on_behalf_of)
-        return bare, (await self.python(bare, work)).layer
+        wanted, alike = set(request.requirements), request.model_dump(exclude=_NOT_ALIKE)
+        smaller = {
+            one: layer
+            for one, layer in self._beginnings.items()
+            if wanted.issuperset(one.requirements) and one.model_dump(exclude=_NOT_ALIKE) == alike
+        }
+        if not smaller:
+            bare = _bare(request)
+            return bare, (await self.python(bare, work)).layer
+        return max(smaller.items(), key=lambda item: len(item[0].requirements))
 
     def _lay(self, begun: Path, tree: Path) -> None:
         if self._provider.guests_are_others:
@@ -297,7 +345,7 @@ class PythonBuilder(EnvironmentBuilder):
         self, room: Path, ask: Ask, interpreter: Interpreter, work: WorkTime
     ) -> AsyncIterator[BuildSandbox]:
         async with (
-            self._slots,
+            self._slots if ask.kind == KIND else self._resolving_slots,
             self._lending.client("pypi") as registry,
             build_sandbox(
                 room,

@@ -64,6 +64,9 @@ class ResolvedRequest(Record):
     exclude_newer: str | None = None
     refused: tuple[str, ...] = ()
     on_behalf_of: Literal["recipe", "submission"] = "submission"
+    begins_with: tuple[str, ...] = Field(
+        default=(), description="lines that many such environments share: made once, while these are resolved"
+    )
     work_s: float | None = Field(
         default=None, gt=0, description="for resolving and installing, without waiting for a turn; None: no limit"
     )

@@ -7,6 +7,7 @@ import asyncio
 import hashlib
 import os
 import re
+from collections.abc import Mapping
 from typing import Unpack
 
 from groundup.registries.gateway import GatewayRules, RegistryGateway, Route, Supplies
@@ -41,6 +42,8 @@ class PyPIGateway(RegistryGateway):
     def __init__(self, registry: PyPIClient, **rules: Unpack[GatewayRules]) -> None:
         super().__init__(registry, **rules)
         self._named: dict[str, tuple[str, ProjectFile]] = {}
+        self.pinned: Mapping[str, frozenset[str]] = {}
+        """By project, the only files that its page names, by sha256: a page can hold thousands."""
 
     def supplies(self, address: str) -> Supplies:
         """Return the variables of pip, uv, Poetry, pipenv and PDM; no configuration of pip counts besides."""
@@ -77,18 +80,20 @@ class PyPIGateway(RegistryGateway):
         project = _spelt(match["name"])
         self._admit(project)
         found = await self._registry.page(project, self._cutoff)
+        page = _narrowed(found.page, self.pinned.get(project))
         accept = request.headers.get("accept", "")
         as_json = wants_json(accept)
         known = self._registry.written.get(project)
-        if not as_json or known is None or known.page is not found.page:
-            known = await asyncio.to_thread(_written, project, found.page, as_json=as_json)
-        if as_json:
+        if not as_json or known is None or known.page is not page:
+            known = await asyncio.to_thread(_written, project, page, as_json=as_json)
+        if as_json and page is found.page:
             self._registry.written[project] = known
         self._named.update({token: (project, file) for token, file in known.tokens.items()})
         body = known.body
         self._note_page(project, found, len(body))
         kind = JSON_TYPE if as_json else HTML_TYPE if HTML_TYPE in accept else "text/html"
-        return Response(200, body, content_type=kind, headers={"Vary": "Accept", "Cache-Control": "max-age=600"})
+        keeping = "max-age=600" if page is found.page else "no-store"
+        return Response(200, body, content_type=kind, headers={"Vary": "Accept", "Cache-Control": keeping})
 
     async def _file(self, request: Request, match: re.Match[str]) -> Response:
         token, filename = match["token"], match["name"]
@@ -104,6 +109,13 @@ class PyPIGateway(RegistryGateway):
         kind = "file" if whole else "metadata"
         what = Fetched(kind=kind, name=project, filename=file.filename, version=file.version)
         return await self._given(place, found, what)
+
+
+def _narrowed(page: ProjectPage, wanted: frozenset[str] | None) -> ProjectPage:
+    if wanted is None:
+        return page
+    files = tuple(file for file in page.files if file.hashes.get("sha256") in wanted)
+    return page.model_copy(update={"files": files})
 
 
 def _written(project: str, page: ProjectPage, *, as_json: bool) -> WrittenPage:

@@ -4,18 +4,20 @@ Pure: no I/O. Pages come from strangers, so what is not understood is left out, 
 """
 
 import functools
-import hashlib
 import html
-import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from html.parser import HTMLParser
+from string import hexdigits
+from typing import Annotated, NotRequired
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from packaging.utils import InvalidSdistFilename, parse_sdist_filename
 from packaging.version import InvalidVersion, Version
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, OnErrorOmit, ValidationError
+from pydantic_core import to_json
+from typing_extensions import TypedDict, Unpack
 
 from groundup.domain.records import Record
 from groundup.registries.client import instant
@@ -28,7 +30,9 @@ _SUFFIXES = (".whl", ".tar.gz", ".zip", ".tar.bz2", ".tgz", ".tar.xz")
 _FILENAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,254}")
 _WHEEL = re.compile(r"(?!.*__.*?-)[\w.]+-(?P<version>[^-]+)(-\d[^-]*)?-[^-+]+(-[^-]+){2}\.whl")
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,126}[A-Za-z0-9])?")
-_HASHES = ("sha256", "sha512", "sha384", "blake2b", "sha3_256", "sha1", "md5")
+_HASHES = {"sha256": 64, "sha512": 128, "sha384": 96, "blake2b": 128, "sha3_256": 64, "sha1": 40, "md5": 32}
+"""By how many digits each has, the best first."""
+_WHOLE = re.compile(r"https?://[A-Za-z0-9.-]+(/[\w.~%+!-]+)+", re.ASCII)
 
 
 class SimplePageError(ValueError):
@@ -114,8 +118,7 @@ def sound_hashes(hashes: Mapping[str, str]) -> dict[str, str]:
     kept = {}
     for algorithm, value in hashes.items():
         name, digits = algorithm.lower(), value.lower()
-        length = 2 * hashlib.new(name, usedforsecurity=False).digest_size if name in _HASHES else 0
-        if length and re.fullmatch(f"[0-9a-f]{{{length}}}", digits):
+        if len(digits) == _HASHES.get(name) and not digits.strip(hexdigits):
             kept[name] = digits
     return kept
 
@@ -123,18 +126,16 @@ def sound_hashes(hashes: Mapping[str, str]) -> dict[str, str]:
 # --- JSON
 
 
-class _JSONFile(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
+class _JSONFile(TypedDict):
     filename: str
     url: str
-    hashes: dict[str, str] = {}
-    requires_python: str | None = Field(default=None, alias="requires-python")
-    size: int | None = None
-    upload_time: str | None = Field(default=None, alias="upload-time")
-    yanked: bool | str = False
-    core_metadata: bool | dict[str, str] | None = Field(default=None, alias="core-metadata")
-    dist_info_metadata: bool | dict[str, str] | None = Field(default=None, alias="dist-info-metadata")
+    hashes: NotRequired[dict[str, str]]
+    requires_python: NotRequired[Annotated[str | None, Field(alias="requires-python")]]
+    size: NotRequired[int | None]
+    upload_time: NotRequired[Annotated[str | None, Field(alias="upload-time")]]
+    yanked: NotRequired[bool | str]
+    core_metadata: NotRequired[Annotated[bool | dict[str, str] | None, Field(alias="core-metadata")]]
+    dist_info_metadata: NotRequired[Annotated[bool | dict[str, str] | None, Field(alias="dist-info-metadata")]]
 
 
 class _JSONMeta(BaseModel):
@@ -142,10 +143,8 @@ class _JSONMeta(BaseModel):
 
 
 class _JSONPage(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
     meta: _JSONMeta = _JSONMeta()
-    files: list[object] = []
+    files: list[OnErrorOmit[_JSONFile]] = []
 
 
 def _parse_json(name: str, url: str, body: bytes) -> ProjectPage:
@@ -155,29 +154,25 @@ def _parse_json(name: str, url: str, body: bytes) -> ProjectPage:
         raise SimplePageError("the index answered with JSON that is not a project page") from error
     if page.meta.api_version.partition(".")[0] != "1":
         raise SimplePageError(f"the index speaks version {page.meta.api_version[:20]!r} of the Simple API, not 1")
-    files = []
-    for entry in page.files:
-        try:
-            file = _JSONFile.model_validate(entry)
-        except ValidationError:
-            continue
-        metadata = file.core_metadata if file.core_metadata is not None else file.dist_info_metadata
-        kept = _checked(
-            url,
-            ProjectFile(
-                filename=file.filename,
-                url=file.url,
-                hashes=file.hashes,
-                requires_python=file.requires_python,
-                size=file.size,
-                upload_time=file.upload_time,
-                yanked=file.yanked,
-                metadata=metadata if isinstance(metadata, dict) else ({} if metadata else None),
-            ),
-        )
-        if kept:
-            files.append(kept)
-    return ProjectPage(name=name, files=tuple(files))
+    files = (_from_json(url, file) for file in page.files)
+    return ProjectPage(name=name, files=tuple(file for file in files if file))
+
+
+def _from_json(base: str, file: _JSONFile) -> ProjectFile | None:
+    metadata = file.get("core_metadata")
+    if metadata is None:
+        metadata = file.get("dist_info_metadata")
+    return _checked(
+        base,
+        filename=file["filename"],
+        url=file["url"],
+        hashes=file.get("hashes", {}),
+        requires_python=file.get("requires_python"),
+        size=file.get("size"),
+        upload_time=file.get("upload_time"),
+        yanked=file.get("yanked", False),
+        metadata=metadata if isinstance(metadata, dict) else ({} if metadata else None),
+    )
 
 
 # --- HTML
@@ -239,32 +234,47 @@ def _from_anchor(base: str, attributes: Mapping[str, str | None], text: str) -> 
     yanked = attributes.get("data-yanked") if "data-yanked" in attributes else False
     return _checked(
         base,
-        ProjectFile(
-            filename=text if text.endswith(_SUFFIXES) else last,
-            url=address,
-            hashes={algorithm: value} if value else {},
-            requires_python=attributes.get("data-requires-python") or None,
-            upload_time=attributes.get("data-upload-time") or None,
-            yanked=True if yanked is None or yanked == "" else yanked,
-            metadata=({kind: digits} if digits else {}) if metadata else None,
-        ),
+        filename=text if text.endswith(_SUFFIXES) else last,
+        url=address,
+        hashes={algorithm: value} if value else {},
+        requires_python=attributes.get("data-requires-python") or None,
+        upload_time=attributes.get("data-upload-time") or None,
+        yanked=True if yanked is None or yanked == "" else yanked,
+        metadata=({kind: digits} if digits else {}) if metadata else None,
     )
 
 
-def _checked(base: str, file: ProjectFile) -> ProjectFile | None:
-    """Return *file* with an absolute address and usable hashes; None when it cannot be fetched or named."""
-    if not file.url or not _FILENAME.fullmatch(file.filename) or not file.filename.endswith(_SUFFIXES):
+class _Offered(TypedDict):
+    """What an index says of a file; see `ProjectFile`."""
+
+    filename: str
+    url: str
+    hashes: dict[str, str]
+    requires_python: str | None
+    size: NotRequired[int | None]
+    upload_time: str | None
+    yanked: bool | str
+    metadata: dict[str, str] | None
+
+
+def _checked(base: str, **file: Unpack[_Offered]) -> ProjectFile | None:
+    """Return a file with an absolute address and usable hashes; None when it cannot be fetched or named."""
+    address = file["url"]
+    if not address or not _FILENAME.fullmatch(file["filename"]) or not file["filename"].endswith(_SUFFIXES):
         return None
-    try:
-        address = urldefrag(urljoin(base, file.url))[0]
-        parts = urlsplit(address)
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname)
-    except ValueError:
-        return None
-    if not usable:
-        return None
-    metadata = None if file.metadata is None else sound_hashes(file.metadata)
-    return file.model_copy(update={"url": address, "hashes": sound_hashes(file.hashes), "metadata": metadata})
+    if not _WHOLE.fullmatch(address):  # else it is what the rest would make of it
+        try:
+            address = urldefrag(urljoin(base, address))[0]
+            parts = urlsplit(address)
+            usable = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        except ValueError:
+            return None
+        if not usable:
+            return None
+    file["url"], file["hashes"] = address, sound_hashes(file["hashes"])
+    if file["metadata"] is not None:
+        file["metadata"] = sound_hashes(file["metadata"])
+    return ProjectFile(**file)
 
 
 # --- writing
@@ -280,14 +290,18 @@ def page_as_json(page: ProjectPage, address: Callable[[ProjectFile], str]) -> by
             "hashes": file.hashes,
             "yanked": file.yanked,
         }
-        optional = {"requires-python": file.requires_python, "size": file.size, "upload-time": file.upload_time}
-        entry |= {key: value for key, value in optional.items() if value is not None}
+        if file.requires_python is not None:
+            entry["requires-python"] = file.requires_python
+        if file.size is not None:
+            entry["size"] = file.size
+        if file.upload_time is not None:
+            entry["upload-time"] = file.upload_time
         if file.metadata is not None:
             entry["core-metadata"] = entry["dist-info-metadata"] = file.metadata or True
         files.append(entry)
-    versions = sorted({file.version for file in page.files if file.version})
+    versions = sorted({version for file in page.files if (version := file.version)})
     meta = {"api-version": "1.1"}
-    return json.dumps({"meta": meta, "name": page.name, "versions": versions, "files": files}).encode()
+    return to_json({"meta": meta, "name": page.name, "versions": versions, "files": files})
 
 
 def page_as_html(page: ProjectPage, address: Callable[[ProjectFile], str]) -> bytes:

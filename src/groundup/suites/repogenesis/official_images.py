@@ -103,7 +103,7 @@ async def _install(repository: Path, lifecycle: Lifecycle, bench: Bench) -> tupl
         ]
     for first, second, tried in (*tries, ((), testing, "nothing"), ((), _CORE, "nothing")):
         request = ResolvedRequest(
-            python=lifecycle.python, requirements=(*first, *second), with_pip=True, on_behalf_of="submission"
+            python=lifecycle.python, requirements=(*first, *second), with_pip=True, begins_with=_CORE
         )
         try:
             environment = await bench.builder.submission_environment(request)
