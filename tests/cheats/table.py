@@ -1,7 +1,7 @@
 """The matrix as a table for people."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tests.cheats.exceptions import EXCEPTIONS
 from tests.cheats.results import Line
@@ -45,13 +45,18 @@ def _rows(lines: Sequence[Line], before: str, now: str) -> list[str]:
         cells = " | ".join(_cell(one, deserved) for one in tried)
         note = " (exception)" if line.cheat in EXCEPTIONS else ""
         rows.append(f"| {line.cheat}{note} | {line.tries} | {deserved:g} | {cells} |")
-        last = tried[2]
-        if last is not None:
-            found["tried"] += 1
-            found["tampered"] += last.outcome.status == "tampered"
-            found["gains"] += gains(last, deserved)
-    rows += ["", f"{found['tried']} tried now: {found['gains']} gain, {found['tampered']} are called tampered."]
+        for grader, last in (("strict", tried[2]), ("trace", tried[-1] if has_trace else None)):
+            if last is not None:
+                found[grader] += 1
+                found[f"tampered by {grader}"] += last.outcome.status == "tampered"
+                found[f"gains by {grader}"] += gains(last, deserved)
+    told = f"{found['strict']} tried now: {_told(found, 'strict')}."
+    rows += ["", told + (f" {found['trace']} tried with the trace: {_told(found, 'trace')}." if has_trace else "")]
     return rows
+
+
+def _told(found: Mapping[str, int], grader: str) -> str:
+    return f"{found[f'gains by {grader}']} gain, {found[f'tampered by {grader}']} are called tampered"
 
 
 def _honest(latest: dict[tuple[str, str, str], Line], *labels: str) -> float:

@@ -130,9 +130,9 @@ async def _run_once(
     done = await _beside(waiting, bench)
     leaning = 1.0
     if swapped and suite is not None:
-        true, done["twin"] = exchanged(done["true"], done["twin"], swapped)
-        leaning = chance_of_leaning(true.last.report.results, true.ended, suite.bundles(), swapped)
-        done["true"] = true
+        one, other = (done[name].last.report.results for name in ("true", "twin"))
+        leaning = chance_of_leaning(one, other, suite.bundles())
+        done["true"], done["twin"] = exchanged(done["true"], done["twin"], swapped)
     return Passes(
         **done,
         seed=seed if len(waiting) > 1 else "",
