@@ -15,54 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from groundup.sandbox.launcher import kernel, spawning, wire
-from groundup.sandbox.launcher.adoption import groups_of, host_number, lending, root_layer
-from groundup.sandbox.launcher.disks import FREE_FLOOR_BYTES, DiskWatch, FullDisk
+from groundup.sandbox.launcher.boxes import Box, adopted, host_number, lending
+from groundup.sandbox.launcher.disks import FREE_FLOOR_BYTES, FullDisk
 from groundup.sandbox.launcher.limits import (
     TICK_S,
     CgroupFolders,
-    Refusals,
     SandboxGroups,
     find_places,
-    processes_below,
-    take_census,
 )
 from groundup.sandbox.launcher.spawning import Identity, Placer, Spawn, become_sandbox, fork, make_network
-from groundup.sandbox.launcher.workspaces import take_back
+from groundup.sandbox.launcher.workspaces import Loans, take_back
 from groundup.sandbox.stopwatch import PATIENCE
 
-_OWN_MEMORY_BYTES = 24 << 20
-_OWN_PROCESSES = 4
-"""What bubblewrap and the supervisor use, on top of the guest's limits."""
 _ROOM_COMES_S = 5.0
 _NO_ROOM = f"less than {FREE_FLOOR_BYTES >> 20} MB are free on the disk of its workspace; free some\n".encode()
-
-
-@dataclass
-class Box:
-    """One sandbox."""
-
-    key: str
-    outer: int
-    info: int
-    errors: int
-    group: SandboxGroups
-    lent: tuple[int, ...]
-    processors: frozenset[int]
-    memory_bytes: int
-    processes: int
-    deadline: float
-    """A last resort by the clock on the wall: groundup ends it earlier, by the sandbox's stopwatch."""
-    disk: DiskWatch = field(init=False)
-    refusals: Refusals = field(default_factory=Refusals)
-    init: int | None = None
-    cause: str | None = None
-    start_report: bytes = b""
-    handle: int = -1
-    """A pidfd of an engine's container, which is no child of ours: shows its end, and ends it without a mix-up."""
-    root: int = -1
-    """The folder to which it writes beside its mounts, where that can be seen."""
-    peak_bytes: int = 0
-    cpu_s: float = 0.0
 
 
 @dataclass
@@ -75,7 +41,7 @@ class Launcher:
     boxes: dict[str, Box] = field(default_factory=dict)
     finishing: dict[int, Callable[[int], None]] = field(default_factory=dict)
     networks: dict[str, tuple[Identity, tuple[int, int]]] = field(default_factory=dict)
-    loans: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    loans: Loans = field(default_factory=Loans)
     full: dict[int, FullDisk] = field(default_factory=dict)
     ending: bool = False
 
@@ -161,10 +127,8 @@ class Launcher:
             processors=self._processors(limits["cpus"]),
             memory_bytes=limits["memory_mb"] * 2**20,
             processes=limits["processes"],
+            disk_bytes=limits["disk_mb"] * 2**20,
             deadline=time.monotonic() + PATIENCE * limits["wall_clock_s"],
-        )
-        box.disk = DiskWatch(
-            box.lent, limits["disk_mb"] * 2**20, lambda: processes_below(box.init) if box.init else ()
         )
         spawn = Spawn(
             identity=identity,
@@ -192,12 +156,12 @@ class Launcher:
 
     def _start(self, box: Box, spawn: Spawn, cpus: float) -> None:
         """Make the child; what cannot be started leaves nothing."""
-        self._lend(box.lent)
+        self.loans.lend(box.lent)
         self.boxes[box.key] = self.starting[box.info] = box
         self.poller.register(box.info, select.POLLIN)
         try:
             self._record(box)
-            memory, processes = box.memory_bytes + _OWN_MEMORY_BYTES, box.processes + _OWN_PROCESSES
+            memory, processes = box.enforced
             box.group.make(memory_bytes=memory, processes=processes, cpus=cpus)
             box.outer = fork(lambda: become_sandbox(spawn), spawn.errors)
         except OSError as error:
@@ -209,29 +173,10 @@ class Launcher:
 
     def _on_adopt(self, request: dict[str, Any], given: list[int]) -> None:
         """Watch a container whose supervisor is *pid* and waits; lend its folders to *number*, its guest."""
-        key, limits, pid = request["key"], request["limits"], request["pid"]
-        handle, errors, *folders = given
+        key, pid = request["key"], request["pid"]
         uid, gid = (host_number(pid, kind, request["number"]) for kind in ("uid", "gid"))
-        box = Box(
-            key=key,
-            outer=0,
-            info=-1,
-            errors=os.dup(errors),
-            group=groups_of(
-                pid, limits["memory_mb"] * 2**20 + _OWN_MEMORY_BYTES, limits["processes"] + _OWN_PROCESSES
-            ),
-            lent=tuple(os.dup(folder) for folder in folders),
-            processors=frozenset(),
-            memory_bytes=limits["memory_mb"] * 2**20,
-            processes=limits["processes"],
-            deadline=time.monotonic() + PATIENCE * limits["wall_clock_s"],
-            init=pid,
-            handle=os.dup(handle),
-        )
-        box.root = root_layer(pid)
-        watched = (*box.lent, *(root for root in (box.root,) if root >= 0))
-        box.disk = DiskWatch(watched, limits["disk_mb"] * 2**20, lambda: processes_below(pid))
-        self._lend(box.lent)
+        box = adopted(request, given)
+        self.loans.lend(box.lent)
         self.boxes[key] = self.adopted[box.handle] = box
         self._record(box)
         self.poller.register(box.handle, select.POLLIN)
@@ -274,32 +219,10 @@ class Launcher:
         for space in spaces:
             os.close(space)
 
-    def _lend(self, folders: tuple[int, ...]) -> None:
-        """Remember the owner of each folder, and how many sandboxes have it."""
-        for folder in folders:
-            status = os.fstat(folder)
-            loan = self.loans.setdefault((status.st_dev, status.st_ino), [0, status.st_uid, status.st_gid])
-            loan[0] += 1
-
-    def _returns(self, box: Box) -> list[tuple[int, int, int]]:
-        """Return (folder, uid, gid) of what no other sandbox has any more."""
-        returned = []
-        for folder in box.lent:
-            status = os.fstat(folder)
-            loan = self.loans[status.st_dev, status.st_ino]
-            loan[0] -= 1
-            if not loan[0]:
-                del self.loans[status.st_dev, status.st_ino]
-                returned.append((folder, loan[1], loan[2]))
-        return returned
-
     def _record(self, box: Box) -> None:
         """Write down what to undo, before doing it, in case that the launcher itself is killed."""
-        folders = []
-        for folder in box.lent:
-            status = os.fstat(folder)
-            folders.append([os.readlink(f"/proc/self/fd/{folder}"), *self.loans[status.st_dev, status.st_ino][1:]])
-        groups = _folders(box.group) if box.handle < 0 else []  # an engine removes its own
+        folders = [[os.readlink(f"/proc/self/fd/{folder}"), *self.loans.owner(folder)] for folder in box.lent]
+        groups = box.folders if box.handle < 0 else []  # an engine removes its own
         text = json.dumps({"folders": folders, "groups": groups})
         (self.state / "sandboxes" / box.key).write_text(text)
 
@@ -339,7 +262,7 @@ class Launcher:
     def _place(self, box: Box, pid: int) -> None:
         """Have a process moved into the control groups, where it did not go by itself."""
         if not box.group.can_be_entered:
-            self.placer.order(box.key, _folders(box.group), pid)
+            self.placer.order(box.key, box.folders, pid)
         elif pid == box.init:
             self.tell("placed", key=box.key)
 
@@ -405,7 +328,7 @@ class Launcher:
             peak_bytes=box.group.peak_memory_bytes() or box.peak_bytes,
             cpu_s=box.group.cpu_s() or box.cpu_s,
         )
-        returned = self._returns(box)
+        returned = self.loans.returned(box.lent)
 
         def clean() -> None:
             for folder, uid, gid in returned:
@@ -446,18 +369,11 @@ class Launcher:
     def _watch_processes(self, box: Box) -> None:
         if box.refusals.are_a_bomb(box.group, time.monotonic()):
             self._kill(box, "processes")
-        if box.init is None or (box.group.paths.keys() >= {"memory", "pids"}):
-            return
-        census = take_census(box.init)
-        # Without control groups the launcher counts by itself. It sends only what has grown noticeably, to spare
-        # the channel.
-        if census.memory_bytes > box.peak_bytes + 2**20 or census.cpu_s > box.cpu_s + 0.02:
-            box.peak_bytes, box.cpu_s = max(box.peak_bytes, census.memory_bytes), max(box.cpu_s, census.cpu_s)
+        has_grown, passed = box.take_census()
+        if has_grown:  # anything less is not sent, to spare the channel
             self.tell("usage", key=box.key, peak_bytes=box.peak_bytes, cpu_s=box.cpu_s)
-        if "memory" not in box.group.paths and census.memory_bytes > box.memory_bytes + _OWN_MEMORY_BYTES:
-            self._kill(box, "memory")
-        if "pids" not in box.group.paths and census.processes > box.processes + _OWN_PROCESSES:
-            self._kill(box, "processes")
+        if passed is not None:
+            self._kill(box, passed)
 
     def _watch_disk(self, box: Box, now: float) -> None:
         if box.disk.step(now):
@@ -486,10 +402,6 @@ def _prefer(pid: int, niceness: int) -> None:
     """Let ourselves, or a supervisor, be heard among hundreds of processes of guests. Commands start at 0."""
     with contextlib.suppress(OSError):  # only root may
         os.setpriority(os.PRIO_PROCESS, pid, niceness)
-
-
-def _folders(group: SandboxGroups) -> list[str]:
-    return sorted({str(path) for path in group.paths.values()})
 
 
 def main(channel: int, state: str) -> None:

@@ -6,7 +6,7 @@ Every step goes through descriptors of folders and never follows a link, so noth
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 MAX_DEPTH = 256
 """Folders deeper than this are not followed; measuring counts them as being over any limit."""
@@ -41,6 +41,38 @@ def take_back(folder: int, uid: int, gid: int) -> None:
     for parent, name, status in _entries(folder, repair=True):
         if status.st_uid != uid or status.st_gid != gid:
             os.chown(name, uid, gid, dir_fd=parent, follow_symlinks=False)
+
+
+class Loans:
+    """Which folders sandboxes have, how many have each, and whose they were."""
+
+    def __init__(self) -> None:
+        self._loans: dict[tuple[int, int], list[int]] = {}
+
+    def lend(self, folders: Iterable[int]) -> None:
+        """Remember the owner of each folder, and that one more sandbox has it."""
+        for folder in folders:
+            status = os.fstat(folder)
+            self._loans.setdefault((status.st_dev, status.st_ino), [0, status.st_uid, status.st_gid])[0] += 1
+
+    def owner(self, folder: int) -> tuple[int, int]:
+        """Return the user and the group of a lent folder."""
+        status = os.fstat(folder)
+        _, uid, gid = self._loans[status.st_dev, status.st_ino]
+        return uid, gid
+
+    def returned(self, folders: Iterable[int]) -> list[tuple[int, int, int]]:
+        """Return (folder, uid, gid) of those of *folders* that no other sandbox has any more."""
+        found = []
+        for folder in folders:
+            uid, gid = self.owner(folder)
+            status = os.fstat(folder)
+            loan = self._loans[status.st_dev, status.st_ino]
+            loan[0] -= 1
+            if not loan[0]:
+                del self._loans[status.st_dev, status.st_ino]
+                found.append((folder, uid, gid))
+        return found
 
 
 def measure(folder: int) -> Iterator[int]:

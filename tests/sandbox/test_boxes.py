@@ -2,7 +2,7 @@
 
 import os
 
-from groundup.sandbox.launcher.adoption import groups_of
+from groundup.sandbox.launcher.boxes import groups_of
 
 
 def test_groups_with_other_limits_are_not_the_containers() -> None:
