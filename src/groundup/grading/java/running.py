@@ -38,6 +38,7 @@ class CompiledTests(Record):
     """A submission's classes and the hidden tests, compiled."""
 
     project: Path = Field(description="the submission as tests see it")
+    repository: MavenRepository
     runner: Path
     tests: Path
     twin: Path | None = Field(default=None, description="None: the falsified tests do not compile")
@@ -108,6 +109,7 @@ async def compile_tests(
     await asyncio.to_thread(_copy_resources, resources, [out / tests, out / twin])
     prepared = CompiledTests(
         project=project,
+        repository=repository,
         runner=out / "runner",
         tests=out / tests,
         twin=out / twin if results[twin].ok else None,
@@ -143,7 +145,6 @@ async def run_compiled(
     prepared: CompiledTests,
     tests: Path,
     named: tuple[str, ...],
-    repository: MavenRepository,
     lifecycle: Lifecycle,
     bench: Bench,
     allowed_s: float,
@@ -156,7 +157,7 @@ async def run_compiled(
         await asyncio.to_thread(shutil.copytree, prepared.project, room / "project", symlinks=True)
         settings.write_text(settings_file(_NOWHERE, offline=True))
         (room / "project/target/test-classes").mkdir()
-        spec = _spec(prepared, tests, room, repository, lifecycle, allowed_s)
+        spec = _spec(prepared, tests, room, lifecycle, allowed_s)
         async with await bench.provider.open(spec) as sandbox:
             result = await sandbox.run(_command(prepared, token, named, lifecycle))
     finally:
@@ -166,14 +167,8 @@ async def run_compiled(
     return await asyncio.to_thread(parse_report, result.report, token), result
 
 
-def _spec(
-    prepared: CompiledTests,
-    tests: Path,
-    room: Path,
-    repository: MavenRepository,
-    lifecycle: Lifecycle,
-    allowed_s: float,
-) -> SandboxSpec:
+def _spec(prepared: CompiledTests, tests: Path, room: Path, lifecycle: Lifecycle, allowed_s: float) -> SandboxSpec:
+    repository = prepared.repository
     return SandboxSpec(
         workspace=room / "project",
         mounts=(

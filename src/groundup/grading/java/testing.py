@@ -21,7 +21,7 @@ from groundup.environments.requests import MavenRepository
 from groundup.grading.bench import Bench
 from groundup.grading.java.hidden import named_tests, sources
 from groundup.grading.java.installing import JavaInstalled
-from groundup.grading.java.running import CompiledTests, JavaReport, compile_tests, run_compiled, runner_source
+from groundup.grading.java.running import JavaReport, compile_tests, run_compiled, runner_source
 from groundup.grading.last_words import middle_cut
 from groundup.grading.library.decision import as_fact
 from groundup.grading.library.hidden import NumberedTest
@@ -114,43 +114,19 @@ async def _run(
     if compiled.prepared is None:
         run = _nothing(named, compiled.message, began)
         return run.model_copy(update={"log": middle_cut(note + compiled.log, lifecycle.log_bytes)})
-    runs = _Runs(compiled.prepared, named, repository, lifecycle, bench)
-    allowed_s = bench.timeout_s or lifecycle.tests_s
-    report, result = await runs.once(compiled.prepared.tests, allowed_s)
+    prepared, allowed_s = compiled.prepared, bench.timeout_s or lifecycle.tests_s
+    report, result = await run_compiled(prepared, prepared.tests, named, lifecycle, bench, allowed_s)
     twin: JavaReport | None = None
     log = result.stdout + result.stderr
     # Without a test that passes the twin has nothing to confirm.
-    if compiled.prepared.twin is not None and any(one[0] == "passed" for one in report.outcomes.values()):
-        twin, other = await runs.once(compiled.prepared.twin, allowed_s)
+    if prepared.twin is not None and any(one[0] == "passed" for one in report.outcomes.values()):
+        twin, other = await run_compiled(prepared, prepared.twin, named, lifecycle, bench, allowed_s)
         log += b"\n--- with false expectations\n" + other.stdout + other.stderr
-    run = decided(named, report, twin, result, compiled.prepared.canaries)
+    run = decided(named, report, twin, result, prepared.canaries)
     log = note + compiled.log + log
     return run.model_copy(
         update={"seconds": time.monotonic() - began, "log": middle_cut(log, lifecycle.log_bytes)}
     )
-
-
-class _Runs:
-    """The same tests over the same project, twice."""
-
-    def __init__(
-        self,
-        prepared: CompiledTests,
-        named: tuple[str, ...],
-        repository: MavenRepository,
-        lifecycle: Lifecycle,
-        bench: Bench,
-    ) -> None:
-        self._prepared = prepared
-        self._named = named
-        self._repository = repository
-        self._lifecycle = lifecycle
-        self._bench = bench
-
-    async def once(self, tests: Path, allowed_s: float) -> tuple[JavaReport, CommandResult]:
-        return await run_compiled(
-            self._prepared, tests, self._named, self._repository, self._lifecycle, self._bench, allowed_s
-        )
 
 
 def decided(
