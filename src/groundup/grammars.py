@@ -7,10 +7,12 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
+from groundup.languages import DependencyLanguage
+
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser, Query, Tree
 
-Grammar = Literal["python", "rust", "javascript", "typescript", "tsx", "csharp", "java", "json", "toml"]
+Grammar = Literal[DependencyLanguage, "typescript", "tsx", "java", "json", "toml"]
 
 _PACKAGES: dict[Grammar, tuple[str, str]] = {
     "tsx": ("tree_sitter_typescript", "language_tsx"),

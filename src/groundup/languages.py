@@ -5,13 +5,15 @@ A table by language that is a fact about the language belongs here. CONTRIBUTING
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 DependencyLanguage = Literal["python", "rust", "javascript", "csharp"]
 """The languages whose manifests and imports are understood."""
 RegistryKind = Literal["pypi", "npm", "crates", "nuget", "maven"]
 ToolchainName = Literal["node", "rust", "dotnet"]
 """Toolchains of the host that sandboxes can be given. Python and Java have builders of their own."""
+SetupKind = Literal["python", ToolchainName]
+"""What CI jobs set up."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +37,16 @@ class LanguageRecord:
     """What runs or compiles it, as people write it."""
     version_keys: tuple[str, ...] = ()
     """Words in the keys of a CI matrix that name versions of that."""
+    imports: str = ""
+    """A query of its grammar that finds import statements: it names them `statement`, or a `call` inside one."""
+    has_central_versions: bool = False
+    """Whether a file above several projects may declare what these need."""
+    programs: str = ""
+    """Its programs in the scripts of CI jobs, as a pattern."""
+    setup_actions: str = ""
+    """Names of CI actions that set it up, as a pattern."""
+    setup_inputs: tuple[str, ...] = ()
+    """Their inputs that name versions."""
     toolchain: ToolchainName | None = None
     program: str = ""
     """Whose version counts as the toolchain's."""
@@ -63,6 +75,10 @@ LANGUAGES: Mapping[str, LanguageRecord] = {
         telltales=("tox.ini", "noxfile.py", "tasks.py", "meta.yaml", "*.spec", "pixi.toml"),
         sdk="Python",
         version_keys=("python", "py", "version"),
+        imports="(import_statement) @statement (import_from_statement) @statement",
+        programs="python3?|pip3?|pipx|tox|nox|poetry|pdm|hatch|uv|uvx|pytest|pipenv",
+        setup_actions=r"setup-(?:python|uv|pdm|cached-uv|miniconda|micromamba)|deadsnakes/action",
+        setup_inputs=("python-version",),
     ),
     "rust": LanguageRecord(
         name="Rust",
@@ -73,6 +89,11 @@ LANGUAGES: Mapping[str, LanguageRecord] = {
         telltales=("deny.toml", "cross.toml", "*.nix"),
         sdk="Rust",
         version_keys=("rust", "toolchain", "version"),
+        imports="(use_declaration) @statement (extern_crate_declaration) @statement",
+        has_central_versions=True,
+        programs="cargo|rustc|rustup|maturin",
+        setup_actions="rust-toolchain|setup-rust|actions-rs/toolchain",
+        setup_inputs=("toolchain", "rust-version", "channel"),
         toolchain="rust",
         program="rustc",
         install="install Rust with cargo and put `cargo` and `rustc` on PATH",
@@ -99,6 +120,15 @@ LANGUAGES: Mapping[str, LanguageRecord] = {
         telltales=("bower.json", "lerna.json", "renovate.json", ".ncurc*"),
         sdk="Node.js",
         version_keys=("node", "version"),
+        imports="""
+(import_statement) @statement
+(export_statement source: (string)) @statement
+(call_expression function: (import)) @call
+(call_expression function: (identifier) @function (#eq? @function "require")) @call
+""",
+        programs="node|npm|npx|yarn|pnpm|corepack|nvm",
+        setup_actions="setup-node",
+        setup_inputs=("node-version",),
         toolchain="node",
         program="node",
         install="install Node.js with npm and put `node` on PATH",
@@ -122,6 +152,11 @@ LANGUAGES: Mapping[str, LanguageRecord] = {
         telltales=("*.cake", "paket.dependencies", "paket.references", "NuGet.config"),
         sdk=".NET",
         version_keys=("dotnet", "framework", "version"),
+        imports="(using_directive) @statement",
+        has_central_versions=True,
+        programs="dotnet",
+        setup_actions="setup-dotnet",
+        setup_inputs=("dotnet-version",),
         toolchain="dotnet",
         program="dotnet",
         install="install a .NET SDK and put `dotnet` on PATH",
@@ -134,3 +169,7 @@ TOOLCHAINS: Mapping[ToolchainName, LanguageRecord] = {
     record.toolchain: record for record in LANGUAGES.values() if record.toolchain is not None
 }
 """The language of a toolchain."""
+SETUPS: Mapping[SetupKind, LanguageRecord] = {
+    kind: TOOLCHAINS.get(kind, LANGUAGES["python"]) for kind in get_args(SetupKind)
+}
+"""The language of what a CI job sets up."""

@@ -17,7 +17,7 @@ import re
 import shlex
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -129,14 +129,14 @@ def _split(data: bytes) -> list[bytes]:
     return re.findall(rb"[^\n]*\n|[^\n]+", data)
 
 
-MASKED_KINDS: Mapping[Language, frozenset[DependencyKind]] = {
-    "python": frozenset({DependencyKind.RUNTIME}),
-    "javascript": frozenset({DependencyKind.RUNTIME}),
-    "rust": frozenset({DependencyKind.RUNTIME, DependencyKind.CONSTRAINT}),
-    "csharp": frozenset({DependencyKind.RUNTIME, DependencyKind.CONSTRAINT}),
-}
-"""What is taken out unless the request says otherwise. `[workspace.dependencies]` and central package versions
-name what the members need, so they go with it; pnpm's catalogs also hold tools that tests need, so they stay."""
+def masked_kinds(language: Language) -> frozenset[DependencyKind]:
+    """Return what is taken out unless the request says otherwise.
+
+    `[workspace.dependencies]` and central package versions name what the members need, so they go with it; pnpm's
+    catalogs also hold tools that tests need, so they stay.
+    """
+    central = {DependencyKind.CONSTRAINT} if LANGUAGES[language].has_central_versions else set()
+    return frozenset({DependencyKind.RUNTIME, *central})
 
 
 class TestJob(Record):
@@ -184,7 +184,7 @@ def _made(
     it.
     """
     language = wanted.language
-    report = mask_repository(original, masked, language, wanted.kinds or MASKED_KINDS[language])
+    report = mask_repository(original, masked, language, wanted.kinds or masked_kinds(language))
     if report.refused:
         raise TaskError(f"{name} cannot be masked: {report.refused[0]}; take another commit, or fix the manifest")
     changed = [item for item in report.masked if _differs(original, masked, item)]

@@ -7,11 +7,12 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from groundup.domain.errors import TaskError
+from groundup.languages import SETUPS, SetupKind
 from groundup.workflows.expressions import Contexts
 from groundup.workflows.matrix import Leg, flat, legs
 from groundup.workflows.meanings import Meanings
@@ -136,22 +137,6 @@ def declared_inputs(document: JsonValue) -> dict[str, JsonValue]:
     return found
 
 
-SetupKind = Literal["python", "node", "rust", "dotnet"]
-_ACTIONS: tuple[tuple[re.Pattern[str], SetupKind, tuple[str, ...]], ...] = (
-    (
-        re.compile(r"setup-(?:python|uv|pdm|cached-uv|miniconda|micromamba)|deadsnakes/action"),
-        "python",
-        ("python-version",),
-    ),
-    (re.compile(r"setup-node"), "node", ("node-version",)),
-    (
-        re.compile(r"rust-toolchain|setup-rust|actions-rs/toolchain"),
-        "rust",
-        ("toolchain", "rust-version", "channel"),
-    ),
-    (re.compile(r"setup-dotnet"), "dotnet", ("dotnet-version",)),
-)
-"""Names of actions, what they set up, and their inputs that name versions."""
 _TOOLCHAIN = re.compile(r"stable|beta|nightly|\d")
 
 
@@ -166,10 +151,10 @@ class Setup(NamedTuple):
 def setup_of(placed: PlacedStep) -> Setup | None:
     """Return what the action of a step is asked to set up; None where it is no setup action."""
     action, _, ref = (placed.step.uses or "").partition("@")
-    for name, kind, inputs in _ACTIONS:
-        if not name.search(action):
+    for kind, language in SETUPS.items():
+        if not re.search(language.setup_actions, action):
             continue
-        given = [placed.step.inputs[key] for key in inputs if key in placed.step.inputs]
+        given = [placed.step.inputs[key] for key in language.setup_inputs if key in placed.step.inputs]
         texts = [placed.contexts.text(text) or "" for text in given]
         # `dtolnay/rust-toolchain@1.70`: the reference is the version.
         if kind == "rust" and not given and ("dtolnay/" in action or _TOOLCHAIN.match(ref)):

@@ -17,21 +17,11 @@ from groundup.agents.answers import FencedBlock, blocks, fenced, plain_path
 from groundup.domain.errors import TaskError
 from groundup.domain.tasks import Task
 from groundup.grammars import Grammar, ancestors, captures, parse, text_of
+from groundup.languages import LANGUAGES
 from groundup.sources.files import SUFFIXES, SourceFile, as_utf8, looks_like_diff, read_tree
 from groundup.sources.javascript_inference import grammar_of
 from groundup.sources.records import Language
 
-_QUERIES: dict[Language, str] = {
-    "python": "(import_statement) @statement (import_from_statement) @statement",
-    "rust": "(use_declaration) @statement (extern_crate_declaration) @statement",
-    "csharp": "(using_directive) @statement",
-    "javascript": """
-(import_statement) @statement
-(export_statement source: (string)) @statement
-(call_expression function: (import)) @call
-(call_expression function: (identifier) @function (#eq? @function "require")) @call
-""",
-}
 _HOLDERS = {"lexical_declaration", "variable_declaration", "expression_statement", "return_statement"}
 _LONGEST = 2000
 
@@ -40,7 +30,7 @@ def import_statements(file: SourceFile, language: Language) -> list[str]:
     """Return the statements in order, each once; nothing where the file cannot be parsed."""
     grammar: Grammar = grammar_of(file.suffix) if language == "javascript" else language
     found: dict[str, None] = {}
-    for name, node in captures(grammar, _QUERIES[language], parse(grammar, file.data).root_node):
+    for name, node in captures(grammar, LANGUAGES[language].imports, parse(grammar, file.data).root_node):
         if name != "function":
             text = text_of(_statement(node) if name == "call" else node)
             found.setdefault(text if len(text) <= _LONGEST else text_of(node)[:_LONGEST])

@@ -27,9 +27,9 @@ from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.grammars import python_tree
+from groundup.languages import LANGUAGES
 from groundup.sources.files import SourceFile
 
-_LANGUAGES = {"python": "Python", "rust": "Rust", "javascript": "JavaScript", "csharp": "C#"}
 _ROLE = "You know the packages of {language} and how its projects declare what they depend on."
 _WHOLE = f"""Give each build file that you change with its whole new content; leave out those that stay the same.
 
@@ -109,7 +109,7 @@ class OwnWording(Wording):
 
 
 def _own(repository: MaskedRepository, *parts: str) -> Messages:
-    role = _ROLE.format(language=_LANGUAGES[repository.language])
+    role = _ROLE.format(language=LANGUAGES[repository.language].name)
     return Message(role="system", content=role), Message(role="user", content="\n\n".join(parts))
 
 

@@ -7,7 +7,8 @@ from pathlib import PurePosixPath
 from groundup.domain.records import Record
 from groundup.grading.ci.actions import JobNeeds, needs_of, parse_uses, stub_of
 from groundup.grading.ci.records import JobRequest, Obstacle, UnsupportedJobError
-from groundup.workflows.jobs import JobReader, PlacedStep, SetupKind, setup_of
+from groundup.languages import SETUPS, SetupKind
+from groundup.workflows.jobs import JobReader, PlacedStep, setup_of
 from groundup.workflows.matrix import Leg, pinned
 from groundup.workflows.tree import FolderTree
 from groundup.workflows.workflow import Job, Workflow, WorkflowError, read_workflow
@@ -21,10 +22,7 @@ _KIND_OF_STUB: Mapping[str, Tool] = {
     "ruff": "python",
 }  # fmt: skip
 _WORDS: Mapping[Tool, re.Pattern[str]] = {
-    "python": re.compile(r"\b(?:python3?|pip3?|pipx|tox|nox|poetry|pdm|hatch|uv|uvx|pytest|pipenv)\b"),
-    "node": re.compile(r"\b(?:node|npm|npx|yarn|pnpm|corepack|nvm)\b"),
-    "rust": re.compile(r"\b(?:cargo|rustc|rustup|maturin)\b"),
-    "dotnet": re.compile(r"\bdotnet\b"),
+    kind: re.compile(rf"\b(?:{language.programs})\b") for kind, language in SETUPS.items()
 }
 _ASKING: Mapping[Tool, re.Pattern[str]] = {
     "node": re.compile(rf"\bnvm\s+(?:install|use)\s+(?:-\S+\s+)*{_VERSION}"),
