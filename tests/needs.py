@@ -10,11 +10,18 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from functools import cache
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
+
+from groundup.domain.errors import SandboxError
+from groundup.sandbox.bubblewrap import create
+from groundup.sandbox.protocol import Command, SandboxProvider, SandboxSpec
+from groundup.settings import Settings
 
 EXPECTED = "EXPECTED_TOOLS"
 VERSION = {"cargo": ("cargo", "rustc")}
@@ -57,3 +64,16 @@ def unlocked(reasons: Iterable[str]) -> str:
     missing = Counter(found["tool"] for reason in reasons if (found := _REASON.search(reason)))
     ended = ", ".join(f"{tool} {count}" for tool, count in missing.most_common())
     return f"not here, and how many tests each would unlock: {ended}" if ended else ""
+
+
+@asynccontextmanager
+async def real_sandboxes(settings: Settings, folder: Path) -> AsyncIterator[SandboxProvider]:
+    """Yield bubblewrap's provider; skip where this machine opens no sandbox. *folder* is made, and tried with."""
+    async with create(settings) as provider:
+        folder.mkdir()
+        try:
+            async with await provider.open(SandboxSpec(workspace=folder)) as sandbox:
+                await sandbox.run(Command(argv=("true",)))
+        except SandboxError as error:
+            lack("sandbox", error)
+        yield provider

@@ -15,24 +15,18 @@ from groundup.agents.workspace import PREFIX, Furnishing, make_prefix, open_work
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.environments.requests import Layer, PythonEnvironment, PythonRequest
-from groundup.sandbox.bubblewrap import create as create_provider
 from groundup.sandbox.fake import FakeProvider, answer
-from groundup.sandbox.protocol import Command, Ending, SandboxProvider, SandboxSpec
+from groundup.sandbox.protocol import Command, Ending, SandboxProvider
 from groundup.settings import Settings
 from tests.agents.fakes import FakeModel, a_task, assignment, runs, says
 from tests.grading.library.laboratory import HostBuilder
-from tests.needs import lack
+from tests.needs import real_sandboxes
 
 
 @pytest.fixture
 async def provider(tmp_path: Path) -> AsyncIterator[SandboxProvider]:
     """The default sandbox provider; skips where this machine cannot open sandboxes."""
-    async with create_provider(Settings(cache_dir=tmp_path / "cache")) as found:
-        (tmp_path / "try").mkdir()
-        try:
-            await (await found.open(SandboxSpec(workspace=tmp_path / "try"))).close()
-        except SandboxError as error:
-            lack("sandbox", error)
+    async with real_sandboxes(Settings(cache_dir=tmp_path / "cache"), tmp_path / "try") as found:
         yield found
 
 

@@ -5,12 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from groundup.domain.errors import SandboxError
-from groundup.sandbox.bubblewrap import create
-from groundup.sandbox.protocol import Command, SandboxSpec
 from groundup.settings import load
 from tests.cheats.trials import LibraryTrial
-from tests.needs import lack
+from tests.needs import real_sandboxes
 from tests.suites.nl2repobench.images import Laboratory, write_environment
 
 
@@ -23,12 +20,5 @@ def cheats_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 async def trial(cheats_environment: Path, tmp_path: Path) -> AsyncIterator[LibraryTrial]:
     """Return a place to grade dishonest libraries; skips where this machine can open no sandbox."""
-    async with create(load()) as provider:
-        workspace = tmp_path / "probe"
-        workspace.mkdir()
-        try:
-            async with await provider.open(SandboxSpec(workspace=workspace)) as sandbox:
-                await sandbox.run(Command(argv=("true",)))
-        except SandboxError as error:
-            lack("sandbox", error)
+    async with real_sandboxes(load(), tmp_path / "probe") as provider:
         yield LibraryTrial(Laboratory(provider, cheats_environment, tmp_path / "laboratory"))

@@ -6,16 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.environments.build_sandbox import LIMITS
 from groundup.environments.local import LocalBuilder
 from groundup.environments.requests import PythonEnvironment
 from groundup.registries.settings import RegistrySettings
-from groundup.sandbox.bubblewrap import create
 from groundup.sandbox.protocol import Command, SandboxProvider, SandboxSpec
 from groundup.settings import Settings
-from tests.needs import lack
+from tests.needs import real_sandboxes
 from tests.registries.fake_index import FakeIndex, serving
 
 MINOR = f"3.{sys.version_info.minor}"
@@ -34,12 +32,7 @@ def index() -> Iterator[FakeIndex]:
 @pytest.fixture
 async def provider(tmp_path: Path) -> AsyncIterator[SandboxProvider]:
     """The default sandbox provider; skips where this machine cannot open sandboxes."""
-    async with create(Settings(cache_dir=tmp_path / "cache")) as found:
-        (tmp_path / "try").mkdir()
-        try:
-            await (await found.open(SandboxSpec(workspace=tmp_path / "try"))).close()
-        except SandboxError as error:
-            lack("sandbox", error)
+    async with real_sandboxes(Settings(cache_dir=tmp_path / "cache"), tmp_path / "try") as found:
         yield found
 
 

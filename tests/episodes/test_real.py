@@ -5,28 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from groundup.domain.errors import SandboxError
 from groundup.domain.verdicts import Score
 from groundup.episodes.driving import open_episode
 from groundup.episodes.equipment import Equipment
 from groundup.episodes.loading import load_grading
-from groundup.sandbox.bubblewrap import create
-from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
+from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
 from tests.episodes.theatre import an_episode
 from tests.grading.library.laboratory import HostBuilder
-from tests.needs import lack
+from tests.needs import real_sandboxes
 
 
 @pytest.fixture
 async def provider(tmp_path: Path) -> AsyncIterator[SandboxProvider]:
     """Bubblewrap; skips where this machine cannot open sandboxes."""
-    async with create(Settings(cache_dir=tmp_path / "cache")) as found:
-        (tmp_path / "try").mkdir()
-        try:
-            await (await found.open(SandboxSpec(workspace=tmp_path / "try"))).close()
-        except SandboxError as error:
-            lack("sandbox", error)
+    async with real_sandboxes(Settings(cache_dir=tmp_path / "cache"), tmp_path / "try") as found:
         yield found
 
 

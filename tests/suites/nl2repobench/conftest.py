@@ -5,12 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from groundup.domain.errors import SandboxError
-from groundup.domain.limits import Limits
-from groundup.sandbox.bubblewrap import create
-from groundup.sandbox.protocol import Command, SandboxSpec
 from groundup.settings import load
-from tests.needs import lack
+from tests.needs import real_sandboxes
 from tests.suites.nl2repobench.images import Laboratory, write_environment
 from tests.suites.nl2repobench.trials import Trial
 
@@ -18,14 +14,7 @@ from tests.suites.nl2repobench.trials import Trial
 @pytest.fixture
 async def trial(tmp_path: Path) -> AsyncIterator[Trial]:
     """Return a place to grade submissions; skips where this machine can open no sandbox."""
-    async with create(load()) as provider:
-        workspace = tmp_path / "probe"
-        workspace.mkdir()
-        try:
-            async with await provider.open(SandboxSpec(workspace=workspace, limits=Limits())) as sandbox:
-                await sandbox.run(Command(argv=("true",)))
-        except SandboxError as error:
-            lack("sandbox", error)
+    async with real_sandboxes(load(), tmp_path / "probe") as provider:
         yield Trial(provider, tmp_path)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.domain.errors import InfrastructureError, NetworkError, SandboxError
+from groundup.domain.errors import InfrastructureError, NetworkError
 from groundup.domain.tasks import Task
 from groundup.environments.local import LocalBuilder
 from groundup.environments.toolchains import find_jdk, find_maven
@@ -13,13 +13,11 @@ from groundup.grading.bench import Bench
 from groundup.grading.services.records import Lifecycle
 from groundup.registries.cache import FetchCache
 from groundup.registries.maven.client import MavenClient, maven_settings
-from groundup.sandbox.bubblewrap import create
-from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
 from groundup.settings import Settings, environment
 from groundup.suites.base import Graded
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from tests.grading.library.laboratory import write_tree
-from tests.needs import lack
+from tests.needs import lack, real_sandboxes
 from tests.suites.repogenesis.java_trials import BROKEN, FORGER, SOLUTION, java_problem
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.registry]
@@ -46,18 +44,9 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     finally:
         await registry.close()
     settings = Settings(cache_dir=tmp_path / "cache")
-    async with create(settings) as provider:
-        await _try(provider, tmp_path / "try")
+    async with real_sandboxes(settings, tmp_path / "try") as provider:
         (tmp_path / "scratch").mkdir()
         yield Bench(provider=provider, builder=LocalBuilder(settings, provider), scratch=tmp_path / "scratch")
-
-
-async def _try(provider: SandboxProvider, folder: Path) -> None:
-    folder.mkdir()
-    try:
-        await (await provider.open(SandboxSpec(workspace=folder))).close()
-    except SandboxError as error:
-        lack("sandbox", error)
 
 
 async def graded(files: dict[str, str], bench: Bench, tmp_path: Path) -> Graded:
