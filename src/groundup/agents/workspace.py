@@ -190,6 +190,7 @@ class AgentSandbox:
         """Run *command* to its end or its limits. One that ended the sandbox says so by its ending."""
         sandbox = await self.sandbox()
         result = await sandbox.run(self._furnished(command))
+        # Its limits ended the sandbox; the next command gets a fresh one, as after a restart of the machine.
         if result.exit_code is None and result.ending is not Ending.TIMEOUT:
             await self.close()
         return result
@@ -308,6 +309,7 @@ def make_prefix(environment: PythonEnvironment, prefix: Path) -> None:
         place = prefix / "bin" / program.name
         if program.is_symlink():
             place.symlink_to(program.readlink())
+        # Scripts name the layer's interpreter; through the prefix's own they see what the agent installs there.
         elif (script := program.read_bytes()).startswith(b"#!" + environment.executable.encode()):
             place.write_bytes(script.replace(f"{ENVIRONMENT_TARGET}/bin".encode(), f"{PREFIX}/bin".encode(), 1))
             place.chmod(0o755)
@@ -330,6 +332,7 @@ async def _environment(
     python = wanted.python or task_python(assignment.task)
     lock = tools_lock(python, withheld)
     few = tuple(line for line in lock if line.partition("==")[0] not in _VENDORING)
+    # pip and setuptools carry copies of libraries: first all tools, then without pip, then without those two.
     for lines, pip in ((lock, True), (lock, False), (few, False)):
         request = PythonRequest(python=python, requirements=lines, with_pip=pip)
         environment = await assignment.builder.python(request)

@@ -11,7 +11,7 @@ from groundup.cli.options import Examples, Json, Output, Run, Trust
 
 if TYPE_CHECKING:
     from groundup.domain.subjects import AttemptKey
-    from groundup.runs.place import AttemptSandbox
+    from groundup.runs.shells import AttemptSandbox
     from groundup.store.attempts import AttemptFolder
     from groundup.store.records import VerdictLine
 
@@ -204,7 +204,7 @@ def shell(
     import asyncio
 
     from groundup.api.reports import run_folder
-    from groundup.runs.place import place_of
+    from groundup.runs.shells import attempt_sandbox
     from groundup.settings import load
 
     settings = load({"output": output})
@@ -212,7 +212,7 @@ def shell(
     attempt = attempt_key(task)
 
     async def visit() -> int:
-        async with place_of(folder, attempt, settings, trusted=trusted) as place:
+        async with attempt_sandbox(folder, attempt, settings, trusted=trusted) as place:
             if command is None and sys.stdin.isatty():
                 return await _interactive(place)
             given = _standard_input()

@@ -162,10 +162,12 @@ def classify(
     if result.ending in _ENDINGS:
         kind, message = _ENDINGS[result.ending]
         return BuildFailure(kind=kind, message=message)
+    # Reversed, so that of each kind the first trouble is kept: later ones often follow from it.
     by_kind = {trouble.kind: trouble for trouble in reversed(list(troubles))}
     for name, kind in _TROUBLES.items():
         if name in by_kind:
             return BuildFailure(kind=kind, message=by_kind[name].message)
+    # Only now what the build printed: what was seen from outside cannot be forged by it.
     text = (result.stdout + result.stderr).decode(errors="replace")
     if _GATEWAY.search(text) and _LOST.search(text):
         return BuildFailure(kind=BuildFailureKind.LOST, message=condensed(text))

@@ -154,6 +154,7 @@ class ImageStore:
         partial = self._folder / "partial"
         with partial.open("wb") as raw:
             stored = _Hashing(raw)
+            # Neither time nor file name: the same files make the same digest on each machine.
             with gzip.GzipFile("", "wb", _LEVEL, stored, mtime=0) as packed:
                 plain = _Hashing(packed)
                 with tarfile.open(fileobj=plain, mode="w|", format=tarfile.PAX_FORMAT) as tar:  # type: ignore[call-overload]
@@ -187,6 +188,8 @@ class ImageStore:
             stored = _Hashing(raw)
             shutil.copyfileobj(source, stored, _CHUNK)
         with tarfile.open(partial) as layer:
+            # Docker's `ADD` of a layer, as in our Dockerfile, would write these marks as files and remove
+            # nothing.
             if any(PurePosixPath(member.name).name.startswith(".wh.") for member in layer):
                 raise UsageError(f"{name} removes files of lower layers; flatten the image: docker export, import")
         compressed = stored.digest != diff_id
@@ -218,6 +221,7 @@ class ImageStore:
             (folder / _blob(_digest(content))).write_bytes(content)
         for layer in image.layers:
             target = folder / layer.blob
+            # Hard links: the images of a hundred tasks share most of their gigabytes.
             if not target.exists():
                 os.link(self._folder / layer.blob, target)
         reference = tagged(name, digest)

@@ -59,6 +59,7 @@ async def generation(
                 f"a limit on the cost needs a price, and {source.spec.model} has none; give --price INPUT:OUTPUT "
                 "(USD per million tokens) or a --prices file"
             )
+        # The limit is the run's, over all its starts: what was paid before a resume counts.
         ledger = CostLedger(options.max_cost_usd, paid_usd() if options.max_cost_usd is not None else 0.0)
         async with open_model(source.spec.model, asked, ledger=ledger) as model:
             yield Generation(source, model)
@@ -131,6 +132,7 @@ def _expected(source: GeneratedSource, suite: Suite, task: Task) -> TokenUsage |
     with tempfile.TemporaryDirectory(prefix="groundup-guess-") as folder:
         workspace = Workspace(suite, task, Path(folder))
 
+        # Seeding may unpack a repository, and only some agents look at it.
         @functools.cache
         def seeded() -> Path:
             workspace.prepare()

@@ -1,9 +1,8 @@
-"""A sandbox with a supervisor, as its callers see it: talks to the supervisor and hears from the launcher."""
+"""A sandbox with a supervisor, as its callers see it: asks the supervisor and hears from the launcher."""
 
 import asyncio
 import contextlib
 import errno
-import itertools
 import os
 import re
 import socket
@@ -13,15 +12,14 @@ from pathlib import Path
 from groundup.domain.errors import NoSandboxesError, SandboxError
 from groundup.sandbox.composition import base_environment
 from groundup.sandbox.deadlines import Meter, is_done_within, limited, note, silence_of
-from groundup.sandbox.launcher import wire
 from groundup.sandbox.launcher.limits import SandboxGroups
 from groundup.sandbox.launcher_link import Event, LauncherLink
 from groundup.sandbox.pipes import Drain, close_all, drained_pipe, fed_pipe, settle
 from groundup.sandbox.protocol import WORKSPACE, Closing, Command, CommandResult, Ending, SandboxSpec, Usage
 from groundup.sandbox.stopwatch import PERIOD_S, Stopwatch
-from groundup.sandbox.supervisor import TOO_LARGE, pack, unpack
+from groundup.sandbox.supervisor import TOO_LARGE
+from groundup.sandbox.supervisor_link import SupervisorLink
 
-_INLINE_BYTES = 60_000
 _START_S = 60.0
 _CONNECT_S = 10.0
 _END_S = 4.0
@@ -50,14 +48,11 @@ class SupervisedSandbox(Closing):
         self.label = f"{spec.label} ({key})"
         self._link = link
         self._key = key
-        self._control = control
-        self._numbers = itertools.count(1)
-        self._waiting: dict[str, asyncio.Future[object]] = {}
         self._drains: set[Drain] = set()
-        self._ready: asyncio.Future[None] = loop.create_future()
         self._placed: asyncio.Future[None] = loop.create_future()
         self._ended: asyncio.Future[Event] = loop.create_future()
         self._closed: asyncio.Future[None] = loop.create_future()
+        self._supervisor = SupervisorLink(control, self._ended)
         self._group = SandboxGroups(0, {})
         self.environment = base_environment(spec)
         """Of every command, before its own."""
@@ -69,8 +64,6 @@ class SupervisedSandbox(Closing):
         self._peak_bytes: int | None = None
         self._cpu_s: float | None = None
         self._closing = False
-        control.setblocking(False)
-        loop.add_reader(control, self._read)
         link.listen(key, self._hear)
 
     @property
@@ -95,8 +88,8 @@ class SupervisedSandbox(Closing):
     async def _started(self) -> None:
         # `ready` comes from the supervisor, `placed` from the launcher. No command may run before both: until it
         # is placed, no control group limits the guest.
-        await _first(self._ready, self._ended, _START_S)
-        if self._ready.done() and not self._ended.done():
+        await _first(self._supervisor.ready, self._ended, _START_S)
+        if self._supervisor.ready.done() and not self._ended.done():
             await _first(self._placed, self._ended, _START_S)
             if self._placed.done() and not self._ended.done():
                 self._live_on(self.stopwatch())
@@ -266,7 +259,7 @@ class SupervisedSandbox(Closing):
         if self._link.alive:
             await asyncio.shield(self._closed)
         self._link.forget(self._key)
-        self._disconnect()
+        self._supervisor.disconnect()
         for drain in self._drains:
             drain.close()
         self._drains.clear()
@@ -325,37 +318,11 @@ class SupervisedSandbox(Closing):
         self, kind: str, fields: list[bytes], descriptors: tuple[int, ...], about: str = ""
     ) -> tuple[str, "asyncio.Future[object]"]:
         """Send one request; its answer is None when the sandbox ends before."""
-        key = about or str(next(self._numbers))
-        slot = f"end {key}" if about else key
-        answer: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-        if self._closing or self._infrastructure():
-            raise SandboxError(f"sandbox {self.label} is closed{self._because()}")
         # A sandbox that the guest ended (by memory, disk...) answers None, which becomes the ending of its
         # command. Only a loss that is not the guest's fault raises.
-        if self._ended.done():
-            answer.set_result(None)
-            return key, answer
-        self._waiting[slot] = answer
-        packet = pack([kind.encode(), key.encode(), *fields])
-        with contextlib.ExitStack() as stack:
-            if len(packet) > _INLINE_BYTES:  # a packet has to fit into the socket's buffer: send a file in memory
-                memory = os.memfd_create("message", os.MFD_CLOEXEC)
-                stack.callback(os.close, memory)
-                Path(f"/proc/self/fd/{memory}").write_bytes(packet)
-                packet, descriptors = pack([b"long", key.encode()]), (memory, *descriptors)
-            await self._deliver(packet, descriptors)
-        return key, answer
-
-    async def _deliver(self, packet: bytes, descriptors: tuple[int, ...]) -> None:
-        while not self._ended.done():
-            try:
-                socket.send_fds(self._control, [packet], descriptors, socket.MSG_NOSIGNAL)
-            except BlockingIOError:  # its buffer is full; a packet goes whole or not at all, so try again
-                await asyncio.sleep(0.001)
-            except OSError:  # it is dying: the launcher will say why
-                await self._ended
-            else:
-                return
+        if self._closing or self._infrastructure():
+            raise SandboxError(f"sandbox {self.label} is closed{self._because()}")
+        return await self._supervisor.send(kind, fields, descriptors, about)
 
     def _absolute(self, path: str) -> bytes:
         return _encoded(path if path.startswith("/") else f"{WORKSPACE}/{path}")
@@ -409,53 +376,11 @@ class SupervisedSandbox(Closing):
                 self._peak_bytes, self._cpu_s = event.peak_bytes, event.cpu_s
             cause = event.cause if event.event == "ended" else "failed"
             self._ended.set_result(event.model_copy(update={"cause": cause}))
-            self._disconnect()
-            self._give_up()
+            self._supervisor.disconnect()
+            self._supervisor.give_up()
         # `ended`: its processes are gone. `closed`: its folders belong to the caller again.
         if event.event in ("closed", "failed") and not self._closed.done():
             self._closed.set_result(None)
-
-    def _give_up(self) -> None:
-        for answer in self._waiting.values():
-            if not answer.done():
-                answer.set_result(None)
-        self._waiting.clear()
-
-    def _disconnect(self) -> None:
-        if self._control.fileno() >= 0:
-            self._read()  # its last words
-        if self._control.fileno() >= 0:
-            asyncio.get_running_loop().remove_reader(self._control)
-            self._control.close()
-
-    def _read(self) -> None:
-        for _ in range(256):
-            try:
-                packet, descriptors = wire.receive(self._control)
-            except BlockingIOError:
-                return
-            except OSError:
-                packet, descriptors = b"", []
-            if not packet:
-                asyncio.get_running_loop().remove_reader(self._control)
-                return
-            fields = [field.decode() for field in unpack(packet)]
-            self._answer(fields[0], fields[1], fields[2:], descriptors)
-
-    def _answer(self, kind: str, key: str, fields: list[str], descriptors: list[int]) -> None:
-        if kind == "ready" and not self._ready.done():
-            self._ready.set_result(None)
-        answer = self._waiting.pop(f"end {key}" if kind == "ended" else key, None)
-        if answer is None or answer.done():
-            close_all(*descriptors)
-        elif kind == "exited":
-            answer.set_result(int(fields[0]))
-        elif kind == "refused":
-            answer.set_result(OSError(int(fields[0]), os.strerror(int(fields[0]))))
-        elif kind == "socket":
-            answer.set_result(socket.socket(fileno=descriptors[0]))
-        else:
-            answer.set_result(kind)
 
 
 def _drop(answer: "asyncio.Future[object]") -> None:

@@ -232,6 +232,7 @@ def _source_folder(project: PythonProject, paths: list[str]) -> str:
     known = set(paths)
     for candidate in (*project.source_folders, *_SOURCE_FOLDERS):
         prefix = f"{candidate}/"
+        # With an __init__ it is a package that happens to be called so.
         if not candidate or f"{prefix}__init__.py" in known:
             continue
         inside = [path for path in paths if path.startswith(prefix)]

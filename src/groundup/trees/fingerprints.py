@@ -64,6 +64,8 @@ _MIXER, _MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
 
 def prints_of(code: bytes) -> frozenset[int]:
     """Return the prints of Python code, numbers below 2**32. Any bytes will do; what is no code has few."""
+    # Rabin and Karp: the number of a run follows from that of the run before it, so a long file costs no more a
+    # word.
     numbers = [_number(word) for word in _words(code)]
     found = set()
     rolling = 0
@@ -73,6 +75,8 @@ def prints_of(code: bytes) -> frozenset[int]:
             rolling -= numbers[place - RUN] * _GONE
         rolling %= _PRIME
         if place >= RUN - 1:
+            # The low bits of a remainder say little: a multiplication spreads them before some decide and others
+            # are kept.
             mixed = (rolling * _MIXER) & _MASK
             if (mixed >> 56) % SAMPLED == 0:
                 found.add((mixed >> 16) & 0xFFFFFFFF)
@@ -85,6 +89,7 @@ def _words(code: bytes) -> Iterator[bytes]:
         first = word[:1]
         if first == b"#":
             continue
+        # How a string is quoted, prefixed and wrapped says nothing of where it is from.
         if word[-1:] in _QUOTES:
             yield b" ".join(word.lstrip(b"rRbBuUfFtT").strip(word[-1:]).split())
         elif not after_dot and (first.isalpha() or first == b"_" or first >= b"\x80") and word not in _KEPT:
@@ -278,6 +283,7 @@ def _take_member(place: str, data: bytes, found: Contents, depth: int) -> None:
 def _take_file(place: str, data: bytes, found: Contents) -> None:
     if not _LEAST_BYTES <= len(data) <= CODE_BYTES or b"\0" in data[:4096]:
         return
+    # Code under another ending is found by its words; binary files were left out above.
     if place.endswith(CODE) or (b"def " in data and (b"return" in data or b"import " in data)):
         found.take(place, data)
 
@@ -315,6 +321,7 @@ def _is_tar(plain: IO[bytes]) -> bool:
 
 
 def _of_zip(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
+    # zipfile reads the whole directory at once, whatever size a header claims for it.
     refuse_huge_directory(file, file.seek(0, os.SEEK_END))
     budget = _LIMITS.bytes
     with zipfile.ZipFile(file) as zipped:

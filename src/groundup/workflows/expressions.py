@@ -156,9 +156,11 @@ class _Reader:
 
     def _either(self) -> Value:
         value = self._both()
+        # As on GitHub, `||` and `&&` give one of their sides, not a truth.
         while self._take("||"):
             other = self._both()
             if value is UNKNOWN:
+                # Unknown or true is true, and unknown or false is unknown.
                 value = other if other is not UNKNOWN and other else UNKNOWN
             elif not value:
                 value = other
@@ -240,6 +242,7 @@ def _member(value: Value, key: Value, *, is_open: bool) -> Value:
         return UNKNOWN
     if isinstance(value, dict):
         found = value.get(as_text(key) or "", UNKNOWN if is_open else None)
+        # It still has an expression in it, which only a running workflow can replace.
         return UNKNOWN if isinstance(found, str) and "${{" in found else found
     if isinstance(value, list) and isinstance(key, int) and 0 <= key < len(value):
         return value[key]
@@ -248,6 +251,7 @@ def _member(value: Value, key: Value, *, is_open: bool) -> Value:
 
 def _equal(one: JsonValue, other: JsonValue) -> bool:
     if isinstance(one, str) and isinstance(other, str):
+        # GitHub compares texts without regard to case, and values of two types as numbers.
         return one.lower() == other.lower()
     return _number(one) == _number(other) if type(one) is not type(other) else one == other
 

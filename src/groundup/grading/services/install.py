@@ -209,6 +209,7 @@ class _Reading:
             return
         self._seen.add(str(name))
         path = (self._tree / name).resolve()
+        # Resolved first: neither `..` nor a link may lead to a file of the host's.
         if len(self._seen) > _MAX_FILES or not path.is_relative_to(self._tree) or not path.is_file():
             raise _ProblemError(f"{name} is included and is no file of the submission")
         if path.stat().st_size > _MAX_BYTES:

@@ -28,7 +28,7 @@ class AttemptSandbox:
 
 
 @asynccontextmanager
-async def place_of(
+async def attempt_sandbox(
     folder: Path, attempt: AttemptKey, settings: Settings, *, trusted: bool = False
 ) -> AsyncIterator[AttemptSandbox]:
     """Yield what `groundup shell` opens: a copy of the submission in its task's environment, later removed."""

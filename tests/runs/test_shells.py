@@ -1,4 +1,4 @@
-"""`runs.place`: an attempt's sandbox is opened on a copy, in its task's environment."""
+"""`runs.shells`: an attempt's sandbox is opened on a copy, in its task's environment."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ import pytest
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.runs import api
-from groundup.runs.place import place_of
+from groundup.runs.shells import attempt_sandbox
 from groundup.settings import Settings
 from groundup.store.records import Predictions
 from tests.runs.configurations import QUICK, evaluation
@@ -22,7 +22,7 @@ def test_a_place_is_a_copy_that_vanishes(settings: Settings, predict: Predict) -
     finished = api.run(evaluation(predict({"task-0000": "half"})), QUICK, settings, run_id="one")
 
     async def look() -> None:
-        async with place_of(finished.folder, AttemptKey(task="task-0000"), settings) as place:
+        async with attempt_sandbox(finished.folder, AttemptKey(task="task-0000"), settings) as place:
             assert place.spec.environment == {"TOY": "task-0000"}
             workspace = place.spec.workspace
             assert (workspace / BEHAVIOUR).read_text() == "half"
@@ -41,7 +41,7 @@ def test_what_cannot_be_opened_is_named(settings: Settings, predict: Predict, ta
     finished = api.run(evaluation(predict({"task-0000": "half"})), QUICK, settings, run_id="one")
 
     async def look() -> None:
-        async with place_of(finished.folder, AttemptKey(task=task), settings):
+        async with attempt_sandbox(finished.folder, AttemptKey(task=task), settings):
             pytest.fail("it was opened")
 
     with pytest.raises(UsageError, match=message):
