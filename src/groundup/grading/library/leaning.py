@@ -12,8 +12,8 @@ from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.library.twin import function_of
 
-SELDOM = 0.004
-"""An honest submission leans so much in one of 250 gradings, and in one of 15 million three times in a row."""
+SELDOM = 0.05
+"""An honest submission leans so much in one of 20 gradings, and in one of 60 million six times in a row."""
 
 
 def chance_of_leaning(

@@ -42,7 +42,7 @@ _LEAST_EVIDENCE = 2
 """So many tests that pass both ways are tampering; a single one does not count, and is shown."""
 _MANY_CASES = 8
 """So many cases of one test that pass both ways are more than one false form that happens to be true."""
-_LEANINGS = 3
+_LEANINGS = 6
 """A submission that passes so unevenly in so many gradings forges in one run only."""
 
 
