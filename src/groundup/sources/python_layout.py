@@ -173,19 +173,33 @@ def _targets(values: Iterable[object]) -> list[str]:
 
 
 def _declared_folders(document: dict[str, object]) -> list[str]:
-    setuptools = _table(document, "tool", "setuptools")
-    folders: list[object] = []
-    where = _table(setuptools, "packages", "find").get("where", [])
-    folders += where if isinstance(where, list) else []
-    folders += [value for key, value in _table(setuptools, "package-dir").items() if key == ""]
-    poetry = _table(document, "tool", "poetry").get("packages")
+    tool = _table(document, "tool")
+    setuptools, hatch, pdm = _table(tool, "setuptools"), _table(tool, "hatch", "build"), _table(tool, "pdm")
+    folders = _texts(_table(setuptools, "packages", "find").get("where"))
+    for package, folder in _table(setuptools, "package-dir").items():
+        place = PurePosixPath(str(folder))
+        folders += [str(place.parent if package else place)] if package in ("", place.name) else []
+    poetry = _table(tool, "poetry").get("packages")
     folders += (
-        [item.get("from", "") for item in poetry if isinstance(item, dict)] if isinstance(poetry, list) else []
+        [str(one.get("from", "")) for one in poetry if isinstance(one, dict)] if isinstance(poetry, list) else []
     )
-    wheel = _table(document, "tool", "hatch", "build", "targets", "wheel").get("packages")
-    folders += [str(PurePosixPath(str(item)).parent) for item in wheel] if isinstance(wheel, list) else []
-    folders.append(_table(document, "tool", "pdm", "build").get("package-dir", ""))
-    return [str(folder) for folder in folders if folder]
+    for table in (hatch, _table(hatch, "targets", "wheel")):
+        sources = table.get("sources")
+        folders += _above(table.get("packages")) + (_above([*sources]) if isinstance(sources, dict) else [])
+        folders += _texts(sources)
+    folders += _above(_table(tool, "scikit-build", "wheel").get("packages"))
+    named = [pdm.get("package-dir"), _table(pdm, "build").get("package-dir")]
+    named += [_table(tool, "uv", "build-backend").get("module-root"), _table(tool, "maturin").get("python-source")]
+    return [folder for folder in folders + _texts(named) if folder]
+
+
+def _texts(value: object) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
+def _above(packages: object) -> list[str]:
+    """Return the folders in which the named packages lie."""
+    return [str(PurePosixPath(one).parent) for one in _texts(packages)]
 
 
 def lay_out(tree: SourceFiles) -> PythonLayout:

@@ -16,6 +16,21 @@ DECLARED = {
     "pyproject.toml": "[tool.setuptools.packages.find]\nwhere = ['code/py']\n",
 }
 
+BACKENDS = (
+    "[tool.setuptools]\npackage-dir = {'' = 'code/py'}",
+    "[tool.setuptools]\npackage-dir = {calc = 'code/py/calc'}",
+    "[[tool.poetry.packages]]\ninclude = 'calc'\nfrom = 'code/py'",
+    "[tool.hatch.build.targets.wheel]\npackages = ['code/py/calc']",
+    "[tool.hatch.build.targets.wheel]\nonly-include = ['code/py/calc']\nsources = ['code/py']",
+    "[tool.hatch.build.targets.wheel.sources]\n'code/py/calc' = 'calc'",
+    "[tool.hatch.build]\nsources = ['code/py']",
+    "[tool.pdm]\npackage-dir = 'code/py'",
+    "[tool.pdm.build]\npackage-dir = 'code/py'",
+    "[tool.uv.build-backend]\nmodule-root = 'code/py'",
+    "[tool.maturin]\npython-source = 'code/py'",
+    "[tool.scikit-build]\nwheel.packages = ['code/py/calc']",
+)
+
 
 @pytest.mark.parametrize(
     ("files", "folder"),
@@ -24,6 +39,7 @@ DECLARED = {
         ({"src/calc.py": LIBRARY}, "src"),
         ({"lib/calc/__init__.py": LIBRARY, "src/other.py": ""}, "lib"),
         *(({"code/py/calc/__init__.py": LIBRARY, name: text}, "code/py") for name, text in DECLARED.items()),
+        *(({"code/py/calc/__init__.py": LIBRARY, "pyproject.toml": text}, "code/py") for text in BACKENDS),
     ],
 )
 def test_what_an_installation_would_find_is_found(tmp_path: Path, files: dict[str, str], folder: str) -> None:
