@@ -89,3 +89,9 @@ def test_published_commands_find_their_tests(recipe: Recipe) -> None:
         path = PurePosixPath(word.partition("::")[0].removeprefix("/workspace/"))
         if path.name.endswith(".py") or path.name in ("test", "tests"):
             assert any(path.is_relative_to(one) or one.is_relative_to(path) for one in known), word
+
+
+def test_originals_that_declare_a_distribution_have_its_metadata() -> None:
+    """A submission may ask for its own version; three originals are scripts that are never installed."""
+    bare = {task for task, recipe in shipped_recipes().items() if recipe.tests.distribution is None}
+    assert bare <= {"autojump", "binaryalert", "flasky"}

@@ -25,7 +25,8 @@ SETUP = """
 import os
 from setuptools import setup
 VERSION = os.environ["VERSION"]
-setup(name="demo", version=VERSION, py_modules=["demo"], install_requires=["six"], license="BSD",
+NAME = "demo"
+setup(name=NAME, version=VERSION, py_modules=["demo"], install_requires=["six"], license="BSD",
       entry_points={"console_scripts": ["demo = demo:main"]})
 """
 
@@ -48,7 +49,7 @@ def test_a_pyproject_is_read(tmp_path: Path) -> None:
 
 
 def test_a_setup_py_is_read_without_being_run(tmp_path: Path) -> None:
-    """What is literal counts; what would have to be computed stays absent."""
+    """What is literal counts, under a name as well; what would have to be computed stays absent."""
     found = read_project(write_tree(tmp_path, {"setup.py": SETUP}))
 
     assert (found.name, found.version, found.licence) == ("demo", None, "BSD")

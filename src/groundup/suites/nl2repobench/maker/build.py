@@ -31,6 +31,9 @@ from groundup.suites.nl2repobench.recipe import PublishedRun, Recipe, RecipeSour
 MOST_TRIED = 6
 """Candidates whose tests are run, while none passes as many as were published."""
 
+_DECLARATIONS = ("pyproject.toml", "setup.cfg", "setup.py")
+"""A tree without any of them is not a distribution, and nothing of it is installed."""
+
 Say = Callable[[str], None]
 
 
@@ -84,8 +87,8 @@ async def make_draft(making: Making, candidate: SourceCandidate) -> Recipe:
     source = _recorded(candidate, project, layer.built["tree"], notes)
     for note in notes:
         making.say(note)
-    if tests.distribution is None and project.name is not None:
-        tests = tests.model_copy(update={"distribution": _pretended(project, source.version)})
+    if tests.distribution is None and any((layer.path / name).is_file() for name in _DECLARATIONS):
+        tests = tests.model_copy(update={"distribution": _pretended(project, source)})
     draft = Recipe(
         task=task.id,
         notes="; ".join(notes),
@@ -120,10 +123,13 @@ def _recorded(
     )
 
 
-def _pretended(project: OriginalProject, version: str) -> Distribution:
-    assert project.name is not None
+def _pretended(project: OriginalProject, source: RecipeSource | RepositorySource) -> Distribution:
+    """Return what an installation would leave; a name that only running `setup.py` tells is the source's."""
     return Distribution(
-        name=project.name, version=version, entry_points=project.entry_points, headers=project.headers
+        name=project.name or source.name,
+        version=source.version,
+        entry_points=project.entry_points,
+        headers=project.headers,
     )
 
 

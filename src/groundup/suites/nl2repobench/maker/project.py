@@ -158,18 +158,24 @@ def _setup_cfg(root: Path) -> Mapping[str, Any]:
 
 
 def _setup_py(root: Path) -> Mapping[str, Any]:
-    """Read the literal arguments of setup()."""
+    """Read the literal arguments of setup(), and those that are literals under a name."""
     text = _text(root / "setup.py")
     try:
         tree = python_tree(text or "")
     except (SyntaxError, ValueError, RecursionError):
         return {}
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _called(node) == "setup"]
+    named = {
+        ast.unparse(target): node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+    }
     given: dict[str, Any] = {}
     for call in calls:
         for keyword in call.keywords:
             try:
-                given[keyword.arg or ""] = ast.literal_eval(keyword.value)
+                given[keyword.arg or ""] = ast.literal_eval(named.get(ast.unparse(keyword.value), keyword.value))
             except (ValueError, TypeError, MemoryError, RecursionError):
                 continue
     points = given.get("entry_points")
