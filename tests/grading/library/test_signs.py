@@ -1,10 +1,14 @@
 """Signs of tampering in a run's report: each has its phrase, and an honest run has none."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from groundup.grading.library.decision import NONE, as_fact, signs_of
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Observations, Result, RunnerReport, parse_report
+from groundup.grading.library.runner import processes_beside
 from groundup.sandbox.protocol import CommandResult, Ending
 
 DONE = CommandResult(ending=Ending.EXITED, exit_code=0, stdout=b"", stderr=b"", duration_s=1.0)
@@ -36,6 +40,18 @@ def test_each_sign_has_its_phrase(update: dict[str, object], phrase: str) -> Non
     """One phrase for one sign."""
     (found,) = signs_of(HONEST.model_copy(update=update), DONE)
     assert phrase in found
+
+
+def test_processes_of_a_grader_beside_are_not_left_over(tmp_path: Path) -> None:
+    """In a verifier's container, the grader's and the engine's are there, too: other users', and the first."""
+    me, other = os.getuid(), os.getuid() + 1
+    users = {"1": me, "2": other, str(os.getpid()): me, "40": me, "41": other, "42": me}
+    for name, user in users.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "status").write_text(f"Name:\tsh\nUid:\t{user}\t{user}\t{user}\t{user}\n")
+    (tmp_path / "43").mkdir()  # has ended meanwhile
+    (tmp_path / "self").mkdir()
+    assert processes_beside(tmp_path) == 2
 
 
 def test_observations_are_read_within_bounds() -> None:
