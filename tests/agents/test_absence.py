@@ -55,12 +55,12 @@ def test_archives_are_looked_into(tmp_path: Path) -> None:
     assert copies_below(tmp_path, ["emoji"]) == ()
 
 
-def test_only_what_is_installed_or_vendored_rules_a_tool_out(tmp_path: Path) -> None:
+async def test_only_what_is_installed_or_vendored_rules_a_tool_out(tmp_path: Path) -> None:
     """An environment brings a copy when it lies where copies lie, not when a module deep inside has the name."""
     inside = "lib/python3.12/site-packages"
     root = tree(tmp_path, f"{inside}/pip/_vendor/six.py", f"{inside}/pip/_vendor/rich/emoji.py")
-    assert brings_copies(root, ["six"])
-    assert not brings_copies(root, ["emoji"])
+    assert await brings_copies(root, ["six"])
+    assert not await brings_copies(root, ["emoji"])
     shown = (Mount(source=root, target="/opt/agent/env"),)
     assert brought_along(shown, ["six"]) == (f"/opt/agent/env/{inside}/pip/_vendor/six.py",)
 
@@ -75,14 +75,14 @@ def test_archives_of_what_is_shown_are_hidden(tmp_path: Path) -> None:
     assert hiding([], shown, tmp_path / "room") == ()
 
 
-def test_a_copy_by_another_name_is_a_copy(tmp_path: Path) -> None:
+async def test_a_copy_by_another_name_is_a_copy(tmp_path: Path) -> None:
     """What an environment installs is known by its content, too; a standard library may have what it likes."""
     code = inspect.getsource(textwrap)
     original = Fingerprint.of("wrapping", {"wrapping.py": code.encode()})
     inside = "lib/python3.12/site-packages/tool/helpers"
     root = tree(tmp_path, f"{inside}/folding.py", "lib/python3.12/textwrap.py")
     (root / "lib/python3.12/textwrap.py").write_text(code)
-    assert not brings_copies(root, ["wrapping"], original)
+    assert not await brings_copies(root, ["wrapping"], original)
     other = tree(tmp_path / "other", f"{inside}/folding.py")
     (other / inside / "folding.py").write_text(code)
-    assert brings_copies(other, ["wrapping"], original)
+    assert await brings_copies(other, ["wrapping"], original)

@@ -6,6 +6,7 @@ lies outside a standard library. A copy that goes by another name is known by it
 docs/leaks.md tells what is found where.
 """
 
+import asyncio
 import os
 import re
 import threading
@@ -38,8 +39,19 @@ _ARCHIVES = (".whl", ".zip", ".egg", ".pyz", ".pex")
 _MODULES = (".py", ".pyi", ".pyx", ".pyc", ".so")
 
 
-def brings_copies(root: Path, names: Collection[str], original: Fingerprint | None = None) -> bool:
+_known: dict[tuple[Path, frozenset[str], str | None], bool] = {}
+"""What `brings_copies` found: a server's episodes ask for the same again and again."""
+
+
+async def brings_copies(root: Path, names: Collection[str], original: Fingerprint | None = None) -> bool:
     """Whether one of *names*, or *original* by another name, is in the environment *root*, or vendored there."""
+    key = root, frozenset(names), original.digest if original else None
+    if key not in _known:
+        _known[key] = await asyncio.to_thread(_brings_copies, root, names, original)
+    return _known[key]
+
+
+def _brings_copies(root: Path, names: Collection[str], original: Fingerprint | None) -> bool:
     if any(path.parent.name in _BROUGHT for path in copies_below(root, names)):
         return True
     return original is not None and original.likeness(_contents(root).prints).is_copy

@@ -9,7 +9,6 @@ installed on the host, pip, pytest, setuptools and wheel from a lock of ours, th
 and registries that refuse the names under which the task's original is published.
 """
 
-import asyncio
 import importlib.resources
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
@@ -38,6 +37,7 @@ from groundup.registries.pypi.poetry import lend_poetry_plugin
 from groundup.registries.uv import uv_program
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, Sandbox, SandboxSpec, Service
 from groundup.trees.fingerprints import Fingerprint
+from groundup.trees.writer import in_thread
 
 PYTHON = "python"
 DEFAULT_JAVA = 17
@@ -238,26 +238,21 @@ async def _spec(assignment: Assignment, wanted: Furnishing, tools: LanguageTools
     """Return the sandbox, with a virtual environment and a home that the agent may change."""
     names = python_names(assignment.task, assignment.withheld)
     environment, has_pip = await _environment(assignment, wanted, names)
-    prefix = assignment.scratch / "venv"
-    make_prefix(environment, prefix)
-    home = home_of(assignment)
-    home.mkdir()
-    shown = (
-        *environment.mounts,
-        *tools.mounts,
-        *wanted.mounts,
-        *(() if has_pip else _uv_as_pip(environment, prefix)),
-    )
-    hidden = await asyncio.to_thread(hiding, names, shown, assignment.scratch)
+    prefix, home = assignment.scratch / "venv", home_of(assignment)
+
+    def laid_out() -> tuple[Mount, ...]:
+        make_prefix(environment, prefix)
+        home.mkdir()
+        uv = () if has_pip else _uv_as_pip(environment, prefix)
+        shown = (*environment.mounts, *tools.mounts, *wanted.mounts, *uv)
+        own = Mount(source=prefix, target=PREFIX, writable=True), Mount(source=home, target=HOME, writable=True)
+        return (*shown, *own, *hiding(names, shown, assignment.scratch))
+
+    mounts = await in_thread(laid_out)
     limits = wanted.limits or assignment.task.limits
     return SandboxSpec(
         workspace=assignment.workspace,
-        mounts=(
-            *shown,
-            Mount(source=prefix, target=PREFIX, writable=True),
-            Mount(source=home, target=HOME, writable=True),
-            *hidden,
-        ),
+        mounts=mounts,
         path=(*wanted.path, f"{PREFIX}/bin", *tools.path),
         environment={
             "VIRTUAL_ENV": PREFIX,
@@ -336,7 +331,7 @@ async def _environment(
     for lines, pip in ((lock, True), (lock, False), (few, False)):
         request = PythonRequest(python=python, requirements=lines, with_pip=pip)
         environment = await assignment.builder.python(request)
-        if not await asyncio.to_thread(brings_copies, environment.layer.path, withheld, assignment.original):
+        if not await brings_copies(environment.layer.path, withheld, assignment.original):
             return environment, pip
     return await assignment.builder.python(PythonRequest(python=python)), False
 

@@ -10,7 +10,7 @@ The sandbox is the one that agents get. However the block is left, its sandbox i
 """
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path, PurePosixPath
@@ -187,17 +187,24 @@ async def open_episode(
     without one the submission's tree is gone with it. What a sink holds as handed in is not made again.
     """
     folder = scratch / spec.digest.partition(":")[2][:16]
-    await in_thread(lambda: remove_tree(folder))
+    if folder.exists():
+        await in_thread(lambda: remove_tree(folder))
     folder.mkdir(parents=True)
+    closing = ExitStack()
+
+    def closed() -> None:
+        with closing:
+            remove_tree(folder)
+
     try:
         kept = sink or MemorySink(folder / "submission")
         episode = Episode(spec, grading, folder)
         await episode.prepare()
-        with kept.trajectory() as trajectory:
-            subject = spec.subject
-            trajectory.append("began", agent=subject.agent, version="", model=subject.model)
-            assignment = episode.assignment(None, trajectory, kept.keep_agent_log)
-            async with open_workspace(assignment) as sandbox:
-                yield DrivenEpisode(episode, sandbox, trajectory, kept, folder)
+        trajectory = closing.enter_context(kept.trajectory())
+        subject = spec.subject
+        trajectory.append("began", agent=subject.agent, version="", model=subject.model)
+        assignment = episode.assignment(None, trajectory, kept.keep_agent_log)
+        async with open_workspace(assignment) as sandbox:
+            yield DrivenEpisode(episode, sandbox, trajectory, kept, folder)
     finally:
-        await in_thread(lambda: remove_tree(folder))
+        await in_thread(closed)  # which waits for the disk

@@ -369,10 +369,10 @@ T = TypeVar("T")
 
 async def in_thread(work: Callable[[], T]) -> T:
     """Do blocking *work* in a thread. When cancelled, wait for its end first: it may still be writing."""
-    task = asyncio.create_task(asyncio.to_thread(work))
+    done = asyncio.get_running_loop().run_in_executor(None, work)
     try:
-        return await asyncio.shield(task)
+        return await asyncio.shield(done)
     except asyncio.CancelledError:
         with suppress(Exception):  # the caller has to learn of the cancellation
-            await task
+            await done
         raise
