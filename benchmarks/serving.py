@@ -25,8 +25,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
-
 SUITE = "tests.runs.toy:create_written"
 PEER = """
 from openreward.environments import Environment, Server, TextBlock, ToolOutput, tool
@@ -57,6 +55,10 @@ Server([Toy]).run(host="127.0.0.1", port=PORT)
 """
 
 
+class FailedError(Exception):
+    """The server answered something else than was asked for."""
+
+
 class Served:
     """A server in a process of its own."""
 
@@ -75,13 +77,13 @@ class Served:
 
     async def answers(self) -> "Served":
         """Wait until it does."""
-        async with httpx.AsyncClient(trust_env=False) as http:
-            while True:
-                with contextlib.suppress(httpx.HTTPError):
-                    await http.get(f"{self.address}/health")
+        while True:
+            with contextlib.suppress(OSError, EOFError):
+                async with Wire(self.address) as wire:
+                    await wire.ask("GET", "/health")
                     return self
-                assert self.process.poll() is None, "the server has ended"
-                await asyncio.sleep(0.2)
+            assert self.process.poll() is None, "the server has ended"
+            await asyncio.sleep(0.2)
 
 
 def started(folder: Path, arguments: argparse.Namespace, *options: str, suite: str = SUITE) -> Served:
@@ -104,45 +106,78 @@ def peer(interpreter: str, port: int) -> Served:
     return Served(subprocess.Popen([interpreter, "-c", program], stdout=quiet, stderr=quiet), port)
 
 
-async def asked(http: httpx.AsyncClient, method: str, path: str, sid: str = "", **body: Any) -> str:
+class Wire:
+    """One connection that asks and waits, by hand: of two processors a client must leave the server its own."""
+
+    def __init__(self, address: str) -> None:
+        self._host, self._port = address.removeprefix("http://").split(":")
+        self._reader: asyncio.StreamReader | None = None
+        self._writer: asyncio.StreamWriter | None = None
+
+    async def __aenter__(self) -> "Wire":
+        self._reader, self._writer = await asyncio.open_connection(self._host, int(self._port))
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    async def ask(self, method: str, path: str, sid: str = "", **body: Any) -> tuple[int, str]:
+        """Return status and text. Raises `OSError` and `EOFError` when the connection breaks."""
+        assert self._reader is not None
+        assert self._writer is not None
+        data = json.dumps(body).encode() if body else b""
+        session = f"X-Session-ID: {sid}\r\n" if sid else ""
+        self._writer.write(f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\n{session}".encode())
+        self._writer.write(b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(data), data))
+        head = (await self._reader.readuntil(b"\r\n\r\n")).lower()
+        length = head.partition(b"content-length:")[2].partition(b"\r\n")[0]
+        found = await self._reader.readexactly(int(length)) if length else await self._chunks()
+        return int(head[9:12]), found.decode()
+
+    async def _chunks(self) -> bytes:
+        assert self._reader is not None
+        found = b""
+        while size := int(await self._reader.readuntil(b"\r\n"), 16):
+            found += (await self._reader.readexactly(size + 2))[:-2]
+        await self._reader.readexactly(2)
+        return found
+
+
+async def asked(wire: Wire, method: str, path: str, sid: str = "", **body: Any) -> str:
     """Return what is answered; ask again as long as the server starts."""
     while True:
-        answer = await http.request(method, path, json=body or None, headers={"X-Session-ID": sid} if sid else {})
-        if answer.status_code != 503:
-            return answer.raise_for_status().text
+        status, text = await wire.ask(method, path, sid, **body)
+        if status == 200:
+            return text
+        if status != 503:
+            raise FailedError(f"{method} {path}: {status} {text[:300]}")
         await asyncio.sleep(0.2)
 
 
-async def session(http: httpx.AsyncClient, command: str = "ls") -> float:
+async def session(wire: Wire, command: str = "ls") -> float:
     """Play a session of seven calls; return its reward."""
-    sid = (await asked(http, "POST", "/create_session")).partition("data: ")[2].split()[0]
-    await asked(http, "POST", "/create", sid, split="test", index=0)
-    await asked(http, "GET", "/toy/prompt", sid)
+    sid = (await asked(wire, "POST", "/create_session")).partition("data: ")[2].split()[0]
+    await asked(wire, "POST", "/create", sid, split="test", index=0)
+    await asked(wire, "GET", "/toy/prompt", sid)
     for _ in range(2):
-        await asked(http, "POST", "/toy/call", sid, name="bash", input={"command": command})
-    done = await asked(http, "POST", "/toy/call", sid, name="submit", input={})
-    await asked(http, "POST", "/delete", sid)
+        await asked(wire, "POST", "/toy/call", sid, name="bash", input={"command": command})
+    done = await asked(wire, "POST", "/toy/call", sid, name="submit", input={})
+    await asked(wire, "POST", "/delete", sid)
     if "event: error" in done:
-        raise httpx.HTTPError(done)  # such as of a session that was silent for too long
+        raise FailedError(done)  # such as of a session that was silent for too long
     return float(json.loads(done.rpartition("data: ")[2])["output"]["reward"])
 
 
-async def many(
-    address: str, number: int, at_once: int, play: Callable[[httpx.AsyncClient], Awaitable[Any]]
-) -> Any:
-    """Play so many sessions; return what they returned."""
+async def many(address: str, number: int, at_once: int, play: Callable[[Wire], Awaitable[Any]]) -> Any:
+    """Play so many sessions, each on a connection of its own; return what they returned."""
     turns = asyncio.Semaphore(at_once)
 
     async def one() -> Any:
-        async with turns, client(address) as http:
-            return await play(http)
+        async with turns, Wire(address) as wire:
+            return await play(wire)
 
     return await asyncio.gather(*(one() for _ in range(number)))
-
-
-def client(address: str) -> httpx.AsyncClient:
-    """Return a client for one session: what a pool of 200 connections does is quadratic, and not the server's."""
-    return httpx.AsyncClient(base_url=address, trust_env=False, timeout=600, verify=False)
 
 
 async def measured(server: Served, number: int) -> tuple[float, float]:
@@ -181,8 +216,8 @@ async def all_open(folder: Path, arguments: argparse.Namespace) -> None:
     server = await started(folder, arguments, "--slots", str(arguments.number)).answers()
     began, before = time.perf_counter(), server.cpu_s()
 
-    async def play(http: httpx.AsyncClient) -> float:
-        return await session(http, f"slow {arguments.seconds}")
+    async def play(wire: Wire) -> float:
+        return await session(wire, f"slow {arguments.seconds}")
 
     rewards = await many(server.address, arguments.number, arguments.number, play)
     print(f"{len(rewards)} of {arguments.number} have a reward, {server.cpu_s() - before:.1f} processor seconds")
@@ -196,24 +231,24 @@ async def latency(folder: Path, arguments: argparse.Namespace) -> None:
     server = started(folder, arguments, "--tasks", arguments.task, suite="nl2repobench")
     await server.answers()
     rows: list[tuple[float, ...]] = []
-    async with client(server.address) as http:
+    async with Wire(server.address) as wire:
         for _ in range(arguments.number + 1):  # the first may build the environment
-            sid = (await asked(http, "POST", "/create_session")).partition("data: ")[2].split()[0]
+            sid = (await asked(wire, "POST", "/create_session")).partition("data: ")[2].split()[0]
             times = [time.perf_counter()]
             before = server.cpu_s()
-            await asked(http, "POST", "/create", sid, split="test", index=0)
-            await asked(http, "GET", "/prompt", sid)
+            await asked(wire, "POST", "/create", sid, split="test", index=0)
+            await asked(wire, "GET", "/prompt", sid)
             times.append(time.perf_counter())
             above = []
             for _ in range(10):
                 began = time.perf_counter()
-                said = await asked(http, "POST", "/call", sid, name="bash", input={"command": "true"})
+                said = await asked(wire, "POST", "/call", sid, name="bash", input={"command": "true"})
                 ran = json.loads(said.rpartition("data: ")[2])["output"]["metadata"]["seconds"]
                 above.append(time.perf_counter() - began - ran)
             submitted = time.perf_counter()
-            await asked(http, "POST", "/call", sid, name="submit", input={})
+            await asked(wire, "POST", "/call", sid, name="submit", input={})
             took = time.perf_counter() - submitted
-            await asked(http, "POST", "/delete", sid)
+            await asked(wire, "POST", "/delete", sid)
             rows.append((times[1] - times[0], statistics.median(above), took, server.cpu_s() - before))
     server.process.terminate()
     server.process.wait()
@@ -242,15 +277,15 @@ async def killed(folder: Path, arguments: argparse.Namespace) -> None:
     await many(server.address, 5, 5, session)
     descriptors, chance, seen = server.descriptors(), random.Random(1), list[float]()
 
-    async def play(http: httpx.AsyncClient) -> None:
-        with contextlib.suppress(TimeoutError, httpx.HTTPError):
+    async def play(wire: Wire) -> None:
+        with contextlib.suppress(TimeoutError, FailedError, OSError, EOFError):
             async with asyncio.timeout(chance.uniform(0.01, arguments.longest)):
-                seen.append(await session(http))
+                seen.append(await session(wire))
 
     await many(server.address, arguments.number, 32, play)
-    async with httpx.AsyncClient(base_url=server.address, trust_env=False) as http:
+    async with Wire(server.address) as wire:
         for _ in range(600):
-            text = (await http.get("/metrics")).text
+            text = await asked(wire, "GET", "/metrics")
             if "sessions_open 0" in text and "waiting 0" in text:
                 break
             await asyncio.sleep(0.5)
