@@ -149,6 +149,18 @@ async def test_harnesses_for_ors_play(tmp_path: Path, client: str) -> None:
 
 
 @pytest.mark.registry
+async def test_nemo_gyms_own_agent_plays(tmp_path: Path) -> None:
+    """Two commands and a submit, to 1 and to 0, by its agent and its client; records say the same."""
+    python = installed(tmp_path / "venv", ["nemo-gym"], "3.12")
+    program = str(HERE.parent / "serving" / "clients" / "play_nemo_gym.py")
+    async with opened(job_in(tmp_path, tasks=["task-0000"])) as house:
+        for word, reward in (("pass", 1.0), ("fail", 0.0)):
+            printed = await run(python, program, house.address, "ls", f"behave {word}", **LATER)
+            assert json.loads(printed.splitlines()[-1]) == [reward]
+        assert house.scores() == [1.0, 0.0]
+
+
+@pytest.mark.registry
 async def test_verifiers_plays_with_its_own_command(tmp_path: Path) -> None:
     """A served episode to 1 and one to 0; the run's records say the same as its traces."""
     python = installed(tmp_path / "venv", ["verifiers", "-e", str(ROOT)], sys.executable)

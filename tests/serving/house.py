@@ -15,6 +15,7 @@ from groundup.api.flags import ServeFlags
 from groundup.api.serving import listening, serving
 from groundup.sandbox.fake import FakeSandbox
 from groundup.sandbox.protocol import Command, CommandResult, SandboxProvider, SandboxSpec
+from groundup.serving.connections import configured
 from groundup.serving.http import ServedTasks
 from groundup.serving.metrics import Log
 from groundup.serving.server import ServeJob, application, service
@@ -111,8 +112,7 @@ async def opened(job: ServeJob) -> AsyncIterator[House]:
     object.__setattr__(job, "log", Log(lambda line: events.append(json.loads(line))))
     with listening("127.0.0.1", 0, has_token=False) as listener:
         async with service(job) as found, application(found, job.tokens) as answering:
-            config = uvicorn.Config(answering, log_config=None, lifespan="off")
-            server = uvicorn.Server(config)
+            server = uvicorn.Server(configured(answering))
             serving_task = asyncio.create_task(server._serve([listener]))
             try:
                 yield House(job, found, f"http://127.0.0.1:{listener.getsockname()[1]}", events)

@@ -1,5 +1,6 @@
 """MCP by the official SDK's client."""
 
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import httpx
@@ -37,3 +38,13 @@ async def test_an_episode_can_be_given_back(tmp_path: Path) -> None:
         assert (await http.delete(address)).status_code == 204
         assert house.service.sessions.all == ()
         assert (await http.post(f"{house.address}/mcp/none/mine", json={})).status_code == 400
+
+
+async def test_no_two_addresses_mean_one_episode(tmp_path: Path) -> None:
+    """However names of tasks and episodes are cut."""
+    async with opened(job_in(tmp_path)) as house, AsyncExitStack() as stack:
+        for address in ("task-0000/1-mine", "task-0000/mine", "task-0001/mine"):
+            client = await stack.enter_async_context(Client(f"{house.address}/mcp/{address}"))
+            await client.call_tool("bash", {"command": "ls"})
+        names = [session.name for session in house.service.sessions.all]
+        assert names == ["mcp/task-0000/1-mine", "mcp/task-0000/mine", "mcp/task-0001/mine"]

@@ -1,5 +1,6 @@
 """NeMo Gym's three calls, by hand."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from starlette.applications import Starlette
 
 from groundup.serving.http import Gate
 from groundup.serving.nemo_gym import NemoGym
-from tests.serving.house import Client, House, job_in, opened, until
+from tests.serving.house import Client, Hold, House, job_in, opened, until
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ async def test_what_opens_slowly_is_asked_for_again(tmp_path: Path) -> None:
         async with Client(house.address) as other:
             sid = await other.create()
             await other.get("/prompt", sid)
-            async with httpx.AsyncClient(base_url="http://gym", transport=transport) as http:
+            async with httpx.AsyncClient(base_url="http://localhost", transport=transport) as http:
                 asked = [await http.post("/seed_session", json={"task": "task-0001"}) for _ in range(3)]
                 assert [answer.status_code for answer in asked] == [503, 503, 503]
                 assert asked[0].headers["x-backend-state"] == "starting"
@@ -78,3 +79,45 @@ async def test_what_opens_slowly_is_asked_for_again(tmp_path: Path) -> None:
                 await until(is_open)
                 assert (await http.post("/verify", json={})).json()["reward"] == 0.0
     assert house.scores() == [None, 0.0]
+
+
+async def test_every_answer_brings_the_cookie(tmp_path: Path) -> None:
+    """NeMo Gym's agents send what the latest answer brought, and nothing else."""
+    async with opened(job_in(tmp_path)) as house:
+        row, cookies = {"task": "task-0001"}, dict[str, str]()
+        for path, body in (("seed_session", row), ("bash", {"command": "ls"}), ("bash", {}), ("submit", {})):
+            async with httpx.AsyncClient(base_url=house.address, trust_env=False, cookies=cookies) as http:
+                answer = await http.post(f"/{path}", json=body)
+                assert answer.status_code == 200
+                cookies = dict(answer.cookies)
+
+
+async def test_a_lost_call_is_not_made_again(tmp_path: Path) -> None:
+    """NeMo Gym's client repeats a request whose connection broke; the command runs once."""
+    Hold.over = asyncio.Event()
+    async with opened(job_in(tmp_path)) as house:
+        seeded = await asyncio.to_thread(
+            httpx.post, f"{house.address}/seed_session", json={"task": "task-0001"}, trust_env=False
+        )
+        async with httpx.AsyncClient(base_url=house.address, trust_env=False, cookies=seeded.cookies) as http:
+            first = asyncio.create_task(http.post("/bash", json={"command": "held"}))
+
+            async def runs() -> bool:
+                call = house.service.sessions.all[0].last_call
+                return call is not None and call.is_running
+
+            await until(runs)
+            first.cancel()
+
+            async def is_noticed() -> bool:
+                call = house.service.sessions.all[0].last_call
+                return call is not None and call.is_lost
+
+            await until(is_noticed)
+            again = asyncio.create_task(http.post("/bash", json={"command": "held"}))
+            await asyncio.sleep(0)
+            Hold.over.set()
+            assert (await again).json() == {"output": "done\n[exit code 0]"}
+            await http.post("/verify", json={})
+        commands = house.job.path / "attempts" / "task-0001" / "0" / "submission" / "commands"
+        assert len(commands.read_text().splitlines()) == 1

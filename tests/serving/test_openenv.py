@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosedOK
 
 from groundup.domain.subjects import Outcome
 from tests.serving.house import House, job_in, opened, until
@@ -118,3 +119,18 @@ async def test_it_describes_itself(tmp_path: Path) -> None:
                 pass
         async with player(house, additional_headers=token) as env:
             assert "observation" in await env.send("reset")
+
+
+async def test_a_message_of_bytes_ends_the_connection(tmp_path: Path) -> None:
+    """And the episode with it; nothing crashes."""
+    async with opened(job_in(tmp_path)) as house:
+        async with player(house) as one:
+            await one.send("reset", index=0)
+            await one.socket.send(b"bytes")
+            with pytest.raises(ConnectionClosedOK):
+                await one.socket.recv()
+
+        async def is_over() -> bool:
+            return house.service.sessions.all == ()
+
+        await until(is_over)

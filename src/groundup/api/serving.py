@@ -30,8 +30,10 @@ _PORT = 8080
 
 def serving(suite: str, *, settings: Settings | None = None, **flags: Unpack[ServeFlags]) -> "ServeJob":
     """Return what `serve` would do. Raises `UsageError`, and `MachineError` where the extra is not installed."""
-    if find_spec("starlette") is None or find_spec("uvicorn") is None:
-        raise MachineError("serving needs Starlette and uvicorn; install them with pip install 'groundup[serve]'")
+    if any(find_spec(name) is None for name in ("starlette", "uvicorn", "httptools")):
+        raise MachineError(
+            "serving needs Starlette, uvicorn and httptools; install them with pip install 'groundup[serve]'"
+        )
     from groundup.serving.server import ServeJob
     from groundup.serving.session import Rules
     from groundup.serving.sessions import Room

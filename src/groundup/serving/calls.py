@@ -1,9 +1,11 @@
 """One call of a tool in a session: begun once, joined where a client asks again, kept until the session ends."""
 
 import asyncio
+import hashlib
+import json
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Literal
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Literal
 from uuid import uuid4
 
 from pydantic import JsonValue
@@ -40,19 +42,20 @@ class SessionCall:
     """One call. It begins when `begin` is called: after its client knows its id."""
 
     def __init__(
-        self, name: str, arguments: Mapping[str, JsonValue], work: Callable[[], Awaitable[Answer]]
+        self, name: str, arguments: Mapping[str, JsonValue], work: Callable[[], Coroutine[Any, Any, Answer]]
     ) -> None:
         self.id = uuid4().hex
-        self.name = name
-        self._arguments = dict(arguments)
-        self._work = work
+        self._asked = _digest(name, arguments)
+        self._work: Callable[[], Coroutine[Any, Any, Answer]] | None = work
         self._task: asyncio.Task[Answer] | None = None
         self._lost_at: float | None = None
 
     def begin(self) -> None:
         """Start it, unless it was started before."""
-        if self._task is None:
-            self._task = asyncio.create_task(self._made())
+        if self._work is not None:
+            # Calls outlive their answers; what they were asked for may be large.
+            work, self._work = self._work, None
+            self._task = asyncio.create_task(work())
             self._task.add_done_callback(_seen)
 
     @property
@@ -71,7 +74,7 @@ class SessionCall:
 
     def is_wanted_by(self, name: str, arguments: Mapping[str, JsonValue]) -> bool:
         """Whether an equal call that names no id is this one again: its client left without the answer."""
-        if self._lost_at is None or (name, dict(arguments)) != (self.name, self._arguments):
+        if self._lost_at is None or _digest(name, arguments) != self._asked:
             return False
         return self.is_running or time.monotonic() - self._lost_at < _LOST_S
 
@@ -99,8 +102,9 @@ class SessionCall:
             self._task.cancel()
             await asyncio.wait({self._task})
 
-    async def _made(self) -> Answer:
-        return await self._work()
+
+def _digest(name: str, arguments: Mapping[str, JsonValue]) -> bytes:
+    return hashlib.sha256(json.dumps([name, arguments], sort_keys=True).encode()).digest()
 
 
 def _seen(task: "asyncio.Task[Answer]") -> None:

@@ -14,6 +14,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from groundup.domain.errors import GroundupError, UsageError
+from groundup.domain.names import is_loopback
+from groundup.serving.connections import BODY_BYTES
 from groundup.serving.metrics import Metrics
 from groundup.serving.offers import Offer
 from groundup.serving.session import EndedError, Rules, StartingError
@@ -23,7 +25,6 @@ OPEN_PATHS = frozenset({"/health", "/openenv/health"})
 """What needs no token: whether the server is there."""
 STARTING = {"X-Backend-State": "starting", "Retry-After": "2"}
 """By these headers clients know that nothing was done, and ask again for minutes."""
-_BODY_BYTES = 64 * 1024 * 1024
 _CLIENT = "groundup.client"
 
 
@@ -47,8 +48,8 @@ async def body_of(request: Request) -> dict[str, JsonValue]:
     data = bytearray()
     async for part in request.stream():
         data += part
-        if len(data) > _BODY_BYTES:
-            raise HTTPException(413, f"a request has at most {_BODY_BYTES // 1024**2} MiB")
+        if len(data) > BODY_BYTES:
+            raise HTTPException(413, f"a request has at most {BODY_BYTES // 1024**2} MiB")
     if not data:
         return {}
     try:
@@ -58,6 +59,12 @@ async def body_of(request: Request) -> dict[str, JsonValue]:
     if not isinstance(document, dict):
         raise UsageError("the body is no JSON object")
     return document
+
+
+async def left(receive: Receive) -> None:
+    """Return when the client, whose request was read, has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def refusal(error: Exception) -> Response:
@@ -99,7 +106,8 @@ class Gate:
         client = self._named(headers)
         if client is None and scope["path"] not in OPEN_PATHS:
             await _deny(401, "no token of this server: send it as Authorization: Bearer", scope, receive, send)
-        elif not self._clients and "origin" in headers:
+        elif not self._clients and ("origin" in headers or not _is_here(headers.get("host", ""))):
+            # A page can give this machine's address to a name of its own; the name stays in the header.
             await _deny(403, "pages in browsers may not ask a server without a token", scope, receive, send)
         else:
             host = (scope.get("client") or ("local", 0))[0]
@@ -117,6 +125,12 @@ class Gate:
             if any(hmac.compare_digest(token, one.encode()) for one in given):
                 return client
         return None
+
+
+def _is_here(host: str) -> bool:
+    bare, _, port = host.lower().rpartition(":")
+    name = bare if port.isdecimal() else host.lower()
+    return is_loopback(name.strip("[]")) or name.endswith(".localhost")
 
 
 async def _deny(status: int, detail: str, scope: Scope, receive: Receive, send: Send) -> None:

@@ -115,7 +115,8 @@ def _request(context: Context) -> Request:
 
 
 def _named(request: Request) -> str:
-    return f"mcp-{request.path_params['task']}-{request.path_params['name']}"[:200]
+    # No name of a task has a slash, so no two addresses mean the same session.
+    return f"mcp/{request.path_params['task']}/{request.path_params['name'][:200]}"
 
 
 class _Door:

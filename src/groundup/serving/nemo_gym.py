@@ -2,6 +2,7 @@
 `/verify` returns a row with its reward. `/rows` gives the rows.
 """
 
+import asyncio
 import json
 from contextlib import suppress
 from uuid import uuid4
@@ -15,7 +16,7 @@ from starlette.routing import BaseRoute, Route
 from groundup.domain.errors import UsageError
 from groundup.domain.tasks import Task
 from groundup.serving.calls import Answer, CallRefusedError
-from groundup.serving.http import ServedTasks, body_of, client_of, refusal
+from groundup.serving.http import ServedTasks, body_of, client_of, left, refusal
 from groundup.serving.offers import prompt_of, tools
 from groundup.serving.session import BASH, FINISH, SUBMIT, EndedError, Session, StartingError
 from groundup.serving.sessions import UnknownSessionError
@@ -68,8 +69,7 @@ class NemoGym:
             response = refusal(error)
         else:
             response = JSONResponse({})
-        response.set_cookie(COOKIE, session.name, httponly=True, samesite="strict")
-        return response
+        return _remembered(response, session)
 
     async def _seeded(self, request: Request, task: Task) -> Session:
         """Return the cookie's session where it is of *task* and nothing was done in it, else a new one."""
@@ -85,18 +85,19 @@ class NemoGym:
     async def _tool(self, request: Request) -> Response:
         session, given = self._session(request), await body_of(request)
         try:
-            answer = await _made(session, request.url.path.strip("/"), given)
+            output = (await _made(request, session, request.url.path.strip("/"), given)).text
         except CallRefusedError as error:
-            return JSONResponse({"output": str(error)})
-        return JSONResponse({"output": answer.text})
+            output = str(error)
+        return _remembered(JSONResponse({"output": output}), session)
 
     async def _verify(self, request: Request) -> Response:
         """Return the row with the reward of the last submit; what was not handed in yet is handed in here."""
         session, row = self._session(request), await body_of(request)
-        answer = session.graded if session.finished else await _made(session, FINISH, {})
+        answer = session.graded if session.finished else await _made(request, session, FINISH, {})
         if answer is None or answer.reward is None:
             raise UsageError("this episode has no reward")
-        await self._service.sessions.end(session.name, client_of(request))
+        if not await request.is_disconnected():  # else it asks again
+            await self._service.sessions.end(session.name, client_of(request))
         counts = {key: value for key, value in answer.counts.items() if key in ("passed", "total")}
         response = JSONResponse({**row, "reward": answer.reward, **counts})
         response.delete_cookie(COOKIE)
@@ -109,8 +110,21 @@ class NemoGym:
         return self._service.sessions.find(name, client_of(request))
 
 
-async def _made(session: Session, tool: str, given: dict[str, JsonValue]) -> Answer:
+def _remembered(response: Response, session: Session) -> Response:
+    """Return *response* with the cookie: NeMo Gym's agents keep only what the latest answer brought."""
+    response.set_cookie(COOKIE, session.name, httponly=True, samesite="strict")
+    return response
+
+
+async def _made(request: Request, session: Session, tool: str, given: dict[str, JsonValue]) -> Answer:
+    """Call a tool. Callers whose connection breaks ask again without saying so, and get the same call."""
     call = session.call(tool, given)
     call.begin()
-    await call.wait()
+    leaving = asyncio.create_task(left(request.receive))
+    try:
+        if not await call.wait(leaving=leaving):
+            call.lost()
+            await call.wait()
+    finally:
+        leaving.cancel()
     return call.answer()

@@ -70,7 +70,7 @@ class OpenEnv:
         try:
             while not player.has_closed:
                 await socket.send_text(json.dumps(await player.answered(await socket.receive_text())))
-        except (WebSocketDisconnect, RuntimeError):  # the second is Starlette's, for a socket that is gone already
+        except (WebSocketDisconnect, RuntimeError, KeyError):  # Starlette's, for a socket that is gone; for bytes
             pass
         finally:
             await player.close()

@@ -24,7 +24,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.tasks import Task
 from groundup.domain.version import __version__
 from groundup.serving.calls import Answer, CallRefusedError, SessionCall
-from groundup.serving.http import ServedTasks, body_of, client_of, text_of
+from groundup.serving.http import ServedTasks, body_of, client_of, left, text_of
 from groundup.serving.offers import TERMINAL, tools
 from groundup.serving.session import Session
 
@@ -71,7 +71,7 @@ class CallStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Stream it."""
-        leaving = asyncio.create_task(_left(receive))
+        leaving = asyncio.create_task(left(receive))
         delivered = False
         try:
             await send(self._start())
@@ -83,10 +83,9 @@ class CallStream(Response):
                 if leaving.done():
                     return
                 await send(_body(b": working\n\n"))
-            for part in self._parts():
-                await send(_body(part))
+            # All at once: it is bounded, and each piece sent costs the server more than its bytes.
+            await send({**_body(b"".join(self._parts())), "more_body": False})
             delivered = not leaving.done()
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             if not delivered:
                 self._call.lost()
@@ -108,12 +107,6 @@ class CallStream(Response):
 
 def _body(data: bytes) -> Message:
     return {"type": "http.response.body", "body": data, "more_body": True}
-
-
-async def _left(receive: Receive) -> None:
-    """Return when the client has gone."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 READY_S = 20.0
@@ -146,6 +139,8 @@ class Ors:
             ("GET", "/v1/environments/{rest:path}/required-secrets", self._secrets),
         ]
         of_environment: list[tuple[str, str, Handler]] = [
+            ("POST", "/call", self._call),  # routes are tried in order, and this is the one that is asked for
+            ("GET", "/prompt", self._prompt),
             ("GET", "/splits", self._splits),
             ("POST", "/num_tasks", self._num_tasks),
             ("POST", "/tasks", self._tasks),
@@ -153,12 +148,10 @@ class Ors:
             ("POST", "/task_range", self._task_range),
             ("GET", "/tools", self._tools),
             ("GET", "/task_tools", self._task_tools),
-            ("GET", "/prompt", self._prompt),
             ("GET", "/messages", self._messages),
-            ("POST", "/call", self._call),
         ]
         below = [(method, f"/{name}{path}", handler) for method, path, handler in of_environment]
-        every = [*of_server, *of_environment, *below]
+        every = [*below, *of_environment, *of_server]
         return [Route(path, handler, methods=[method]) for method, path, handler in every]
 
     # --- questions that need no session

@@ -25,6 +25,7 @@ from groundup.fleet.driver import Fleet, fleet_at
 from groundup.runs.execution import open_writer, started
 from groundup.runs.exporting import write_report
 from groundup.runs.plan import RunPlan
+from groundup.serving.connections import configured
 from groundup.serving.http import Gate, ServedTasks, refused
 from groundup.serving.metrics import Log, Metrics, Watching
 from groundup.serving.nemo_gym import NemoGym
@@ -36,9 +37,6 @@ from groundup.serving.sessions import Room, Sessions
 from groundup.serving.staging import Episodes, EpisodeStage, grading_rooms
 from groundup.settings import Settings
 from groundup.store.folder import RunWriter
-
-_LAST_WORDS_S = 5
-"""For answers to go out, after the last session has ended."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,8 @@ async def _open(
         fleet=fleet,
         builder=settings.builder,
     )
-    sessions = Sessions(job.room, job.rules, Episodes(stage).opened, Watching(metrics, job.log))
+    watch = Watching(metrics, job.log)
+    sessions = Sessions(job.room, job.rules, Episodes(stage).opened, watch, clients=max(1, len(job.tokens)))
     metrics.gauge("slots", lambda: job.room.slots)
     metrics.gauge("sessions_open", lambda: sessions.open)
     metrics.gauge("sessions_waiting", lambda: sessions.waiting)
@@ -153,16 +152,7 @@ async def serve(job: ServeJob, listener: socket.socket, ready: Callable[[ServedT
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
     async with service(job) as opened, application(opened, job.tokens) as answering:
-        config = uvicorn.Config(
-            answering,
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            timeout_keep_alive=75,
-            timeout_graceful_shutdown=_LAST_WORDS_S,
-            server_header=False,
-        )
-        server = _Uvicorn(config)
+        server = _Uvicorn(configured(answering))
         serving = asyncio.create_task(server.serve([listener]))
         ready(opened)
         await asyncio.wait({serving, asyncio.create_task(stopping.wait())}, return_when=asyncio.FIRST_COMPLETED)

@@ -17,6 +17,8 @@ from groundup.serving.calls import Answer, CallRefusedError, SessionCall
 from groundup.serving.staging import OpenedEpisode, in_short
 
 BASH, SUBMIT, FINISH = "bash", "submit", "finish"
+_CALLS = 1000
+"""Of one session, whose answers are kept for clients that ask again."""
 
 
 class Rules(Record):
@@ -183,7 +185,7 @@ class Session:
     def call(self, name: str, arguments: Mapping[str, JsonValue], call_id: str | None = None) -> SessionCall:
         """Return the call with that id, or the one whose answer was lost, or a new one that has not begun.
 
-        Raises `KeyError` for an id that no call of this session has.
+        Raises `KeyError` for an id that none of this session's latest calls has, and `UsageError` for too many.
         """
         self.heard()
         if call_id is not None:
@@ -191,6 +193,11 @@ class Session:
         if self._last is not None and self._last.is_wanted_by(name, arguments):
             self._last.found()
             return self._last
+        if len(self._calls) >= _CALLS:
+            oldest = next(iter(self._calls.values()))
+            if oldest.is_running:
+                raise UsageError(f"a session has at most {_CALLS} calls at once")
+            del self._calls[oldest.id]
         self._last = SessionCall(name, arguments, lambda: self._made(name, arguments))
         self._calls[self._last.id] = self._last
         return self._last

@@ -41,13 +41,18 @@ class UnknownSessionError(GroundupError):
 class Sessions:
     """Begins, finds and ends sessions."""
 
-    def __init__(self, room: Room, rules: Rules, opening: Opening, watch: SessionWatch) -> None:
+    def __init__(
+        self, room: Room, rules: Rules, opening: Opening, watch: SessionWatch, *, clients: int = 1
+    ) -> None:
+        """*clients*: how many have a share of what may wait."""
         self.room = room
+        self._clients = clients
         self._rules = rules
         self._opening = opening
         self._watch = watch
-        self._all: dict[str, Session] = {}
-        self._gone: OrderedDict[str, str] = OrderedDict()
+        # By client, too: a name that another client guesses, or has taken, says and changes nothing.
+        self._all: dict[tuple[str, str], Session] = {}
+        self._gone: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._slots = asyncio.Semaphore(room.slots)
         self._of_client: dict[str, asyncio.Semaphore] = {}
         self._draining = False
@@ -65,42 +70,47 @@ class Sessions:
     @property
     def waiting(self) -> int:
         """How many wait for one."""
-        return sum(not session.is_open and not session.is_over for session in self._all.values())
+        return len(self._waiting())
+
+    def _waiting(self) -> list[Session]:
+        return [session for session in self._all.values() if not session.is_open and not session.is_over]
 
     def create(self, name: str, client: str, task: Task) -> Session:
         """Begin a session. Raises `ExistsError`, `EndedError`, and `FullError` when there is no room for it.
 
         A client whose answer was lost may ask again, as long as it has done nothing in the session.
         """
-        if (known := self._all.get(name)) is not None:
-            if (known.client, known.task.id) == (client, task.id) and not known.is_used:
+        if (known := self._all.get((client, name))) is not None:
+            if known.task.id == task.id and not known.is_used:
                 return known
             raise ExistsError("the session exists; ask for a new one")
-        if name in self._gone:
+        if (client, name) in self._gone:
             raise EndedError(f"the session {name} has ended; ask for a new one")
         if self._draining:
             raise FullError("the server is stopping")
+        waiting, free = self._waiting(), max(0, self.room.slots - self.open)
         # A session waits for a moment even where slots are free, so these count as room.
-        if self.waiting >= self.room.waiting + max(0, self.room.slots - self.open):
-            raise FullError(f"{self.room.slots} sessions are open and {self.waiting} wait")
-        session = self._all[name] = Session(name, client, task, self._rules, self._watch)
+        if len(waiting) >= self.room.waiting + free:
+            raise FullError(f"{self.room.slots} sessions are open and {len(waiting)} wait")
+        own, share = sum(session.client == client for session in waiting), self.room.waiting // self._clients
+        if own >= share + free:
+            raise FullError(f"{own} sessions of yours wait; more than {share} may not, as others wait, too")
+        session = self._all[client, name] = Session(name, client, task, self._rules, self._watch)
         session.begin(lambda: self._slot(client), self._opening)
         return session
 
     def find(self, name: str, client: str) -> Session:
         """Return a session of *client*. Raises `UnknownSessionError` and `EndedError`."""
-        session = self._all.get(name)
-        if session is not None and session.client == client:
+        if (session := self._all.get((client, name))) is not None:
             session.heard()
             return session
-        if self._gone.get(name) == client:
+        if (client, name) in self._gone:
             raise EndedError(f"the session {name} has ended")
         raise UnknownSessionError("there is no such session; create it first")
 
     async def end(self, name: str, client: str) -> None:
         """End a session of *client*, if there is one."""
-        session = self._all.get(name)
-        if session is not None and session.client == client:
+        if (session := self._all.get((client, name))) is not None:
             await self.give_up(session, "the client ended it", by_client=True)
 
     async def reap(self) -> None:
@@ -133,9 +143,9 @@ class Sessions:
     async def give_up(self, session: Session, how: str, *, by_client: bool) -> None:
         """End a session; *how* in words, and whether its client wanted that."""
         await session.close(how, by_client=by_client)
-        if self._all.pop(session.name, None) is not None:
+        if self._all.pop((session.client, session.name), None) is not None:
             self._watch.ended(session, how)
-        self._gone[session.name] = session.client
+        self._gone[session.client, session.name] = None
         while len(self._gone) > _REMEMBERED:
             self._gone.popitem(last=False)
 
