@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -272,15 +273,17 @@ def _read(path: Path) -> str:
 
 async def killed(folder: Path, arguments: argparse.Namespace) -> None:
     """Kill clients at random; print what is left and whether every reward that was seen is on record."""
-    options = ("--slots", "32", "--idle", "5", "--drain", "5")
+    options = ("--slots", arguments.slots, "--idle", "5", "--drain", "5")
     server = await started(folder, arguments, *options).answers()
     await many(server.address, 5, 5, session)
     descriptors, chance, seen = server.descriptors(), random.Random(1), list[float]()
 
     async def play(wire: Wire) -> None:
         with contextlib.suppress(TimeoutError, FailedError, OSError, EOFError):
+            word = chance.choice(["pass", "half", "fail"])
+            command = f"echo {word} > behaviour" if arguments.real else f"behave {word}"
             async with asyncio.timeout(chance.uniform(0.01, arguments.longest)):
-                seen.append(await session(wire))
+                seen.append(await session(wire, command))
 
     await many(server.address, arguments.number, 32, play)
     async with Wire(server.address) as wire:
@@ -298,13 +301,13 @@ async def killed(folder: Path, arguments: argparse.Namespace) -> None:
     server.process.terminate()
     server.process.wait()
     lines = [json.loads(line) for line in (run / "verdicts.jsonl").read_text().splitlines()]
-    graded = sum(bool(line["verdict"]) and line["verdict"]["status"] == "graded" for line in lines)
-    begun = len(list(run.glob("attempts/*/*")))
-    print(
-        f"episodes begun: {begun}, with a line: {len({str(line['attempt']) for line in lines})}, graded: {graded}"
-    )
+    verdicts = [line["verdict"] for line in lines if line["verdict"] and line["verdict"]["status"] == "graded"]
+    rewards = Counter(one["score"]["numerator"] / one["score"]["denominator"] for one in verdicts)
+    begun, known = len(list(run.glob("attempts/*/*"))), {str(line["attempt"]) for line in lines}
+    print(f"episodes begun: {begun}, with a line: {len(known)}, graded: {len(verdicts)}")
     print(f"processes of sandboxes left: {sandboxed(folder)}")
-    assert graded >= len(seen)
+    print(f"rewards seen: {dict(Counter(seen))}; on record: {dict(rewards)}")
+    assert Counter(seen) <= rewards
 
 
 WHAT = {"sessions": sessions, "open": all_open, "killed": killed, "latency": latency}
@@ -318,6 +321,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--longest", type=float, default=0.5, help="seconds until the last client is killed")
+    parser.add_argument("--slots", default="32", help="for killed: how many sandboxes at once")
     parser.add_argument("--port", type=int, default=8470)
     parser.add_argument("--peer")
     parser.add_argument("--real", action="store_true", help="bubblewrap instead of fake sandboxes")
