@@ -20,6 +20,7 @@ from pathlib import Path
 
 from groundup.episodes.equipment import equipment
 from groundup.grading.bench import Bench
+from groundup.grammars import python_tree
 from groundup.settings import load
 from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
 from groundup.suites.nl2repobench.suite import create
@@ -66,7 +67,7 @@ def make_wrong(node: ast.AST, chance: random.Random) -> str:
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             value = chance.choice(CONSTANTS)
-            node.body = [ast.parse(f"return {value!r}").body[0]]
+            node.body = [python_tree(f"return {value!r}").body[0]]
             return f"{node.name} returns {value!r}"
         case ast.If():
             taken = chance.random() < 0.5
@@ -84,7 +85,7 @@ def make_wrong(node: ast.AST, chance: random.Random) -> str:
 def write_mutant(original: Path, recipe: Recipe, target: Path, chance: random.Random) -> str:
     """Write the library with some faults below *target* and return which."""
     paths = sources(original, recipe)
-    trees = {path: ast.parse(path.read_bytes()) for path in paths}
+    trees = {path: python_tree(path.read_bytes()) for path in paths}
     candidates = [(path, node) for path, tree in trees.items() for node in places(tree)]
     done = []
     for path, node in chance.sample(candidates, min(len(candidates), chance.randint(1, 3))):

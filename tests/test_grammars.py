@@ -1,6 +1,7 @@
 """Reading Python in several threads."""
 
 import argparse
+import ast
 import inspect
 import sys
 import threading
@@ -20,6 +21,24 @@ def eager_threads() -> Iterator[None]:
     sys.setswitchinterval(1e-6)
     yield
     sys.setswitchinterval(interval)
+
+
+@pytest.mark.parametrize("problem", [RecursionError, SystemError])
+def test_a_failure_of_the_reader_passes(monkeypatch: pytest.MonkeyPatch, problem: type[Exception]) -> None:
+    """Other code of the process may read Python at that moment without the lock, which spoils one try."""
+    read, failures = ast.parse, [problem("maximum recursion depth exceeded"), problem("again")]
+
+    def spoiled(source: str) -> ast.Module:
+        if failures:
+            raise failures.pop()
+        return read(source)
+
+    monkeypatch.setattr(ast, "parse", spoiled)
+
+    assert python_tree("x = 1").body
+    failures += [problem("deep")] * 3
+    with pytest.raises(RecursionError):
+        python_tree("x = 1")
 
 
 @pytest.mark.usefixtures("eager_threads")

@@ -2,6 +2,7 @@
 
 import ast
 import threading
+import time
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -94,10 +95,19 @@ _PYTHONS = threading.Lock()
 """Python 3.11 and 3.12 count the depth of a tree for all threads together, and fail when two build one."""
 
 
+_TRIES = 3
+"""Code of other packages reads Python without the lock; what fails for that reason does not fail again."""
+
+
 def python_tree(source: str | bytes) -> ast.Module:
     """Return the syntax tree of Python *source*, in any thread. Raises as `ast.parse`."""
-    with _PYTHONS:
-        return ast.parse(source)
+    for _ in range(_TRIES):
+        try:
+            with _PYTHONS:
+                return ast.parse(source)
+        except (SystemError, RecursionError):
+            time.sleep(0.01)
+    raise RecursionError("Python's reader finds the source too deep")
 
 
 def python_value(source: str) -> object:

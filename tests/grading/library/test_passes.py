@@ -1,15 +1,17 @@
 """What the falsified twin takes from a decision, and what it accuses of."""
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from groundup.domain.errors import SandboxError
+from groundup.domain.errors import MachineError, SandboxError
 from groundup.domain.verdicts import Stage, Status
+from groundup.grading.bench import Bench
 from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import FatalTest, decide
 from groundup.grading.library.execution import Execution, Rounds
-from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
+from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest, TwinRecord
 from groundup.grading.library.leaning import SELDOM
 from groundup.grading.library.passes import (
     FORGED,
@@ -21,9 +23,11 @@ from groundup.grading.library.passes import (
     confirmed,
     exchanged,
     logs_of_passes,
+    run_passes,
 )
 from groundup.grading.library.report import ImportCheck, Result, RunnerReport
 from groundup.grading.library.staging import Staged
+from groundup.grading.library.twin import HiddenSuite
 from groundup.sandbox.protocol import CommandResult, Ending
 
 HIDDEN = HiddenTests(packages=("calc",), arguments=("tests",), protected=("tests",))
@@ -259,3 +263,12 @@ def test_leaning_in_all_gradings_is_forging_in_one_run() -> None:
 
     assert outcome.decision.status is Status.TAMPERED
     assert outcome.decision.reasons[0].message == LEANING
+
+
+async def test_a_source_that_cannot_be_read_is_no_evidence() -> None:
+    """Where a hidden test has no false form this time, an honest library would pass both: the attempt is owed."""
+    suite = HiddenSuite({"t.py": b"def test_a(:\n"}, EXPECTED)
+    library, bench = cast(LibraryUnderTest, None), cast(Bench, None)
+
+    with pytest.raises(MachineError, match="repeat the attempt"):
+        await run_passes(library, bench, suite=suite, record=RECORD)

@@ -72,7 +72,7 @@ def _appended(path: PurePosixPath, submission: Path, source: Path, names: Sequen
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     text = source.read_text(encoding="utf-8")
-    body = ast.parse(text).body
+    body = python_tree(text).body
     chosen = [one for one in body if isinstance(one, ast.Assign) and {*names} & set(_bound([one]))]
     used = [node for one in chosen for node in ast.walk(one) if isinstance(node, ast.Name)]
     needed = {node.id for node in used if isinstance(node.ctx, ast.Load)}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from groundup.domain.errors import SandboxError
+from groundup.domain.errors import MachineError, SandboxError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason, Stage, Status, TestResult
 from groundup.grading.bench import Bench
@@ -86,8 +86,11 @@ async def run_passes(
 ) -> Passes:
     """Run the hidden tests and, where what the original does is on record, their twin and their traced form.
 
-    What passes unevenly in the two runs, which chance does seldom, runs again with other halves.
+    What passes unevenly in the two runs, which chance does seldom, runs again with other halves. Raises
+    `MachineError` where tests that have a false form on record could not be given one.
     """
+    if suite is not None and record is not None and (unread := suite.unread() - record.free):
+        raise MachineError(f"the source of {min(unread)} could not be read this time; repeat the attempt")
     for _ in range(_LEANINGS):
         passes = await _run_once(library, bench, suite=suite, record=record, trace=trace)
         if passes.leaning > SELDOM:

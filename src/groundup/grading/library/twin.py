@@ -74,10 +74,13 @@ class HiddenSuite:
         self._texts: dict[str, SourceText] = {}
         self._units: dict[str, list[Unit]] = {}
         self._bodies: dict[str, list[ast.stmt]] = {}
+        self._unread: set[str] = set()
         ancestors = ancestors_in([*library, *sources.values()])
         for path, source in sorted(sources.items()):
             tree = _parsed(source)
-            if tree is not None:
+            if tree is None:
+                self._unread.add(path)
+            else:
                 text = self._texts[path] = SourceText(source)
                 self._bodies[path] = tree.body
                 errors = Errors(ancestors, tree)
@@ -177,6 +180,11 @@ class HiddenSuite:
     def names(self) -> frozenset[str]:
         """Return the names of the tests that have a falsified form, or call one."""
         return frozenset(unit.name for unit in self.units() if unit.is_test)
+
+    def unread(self) -> frozenset[NumberedTest]:
+        """Return the expected tests whose sources could not be read, so that they have no false form."""
+        every = {key for cases in self._cases.values() for key in cases}
+        return frozenset(key for key in every if key.id.partition("::")[0] in self._unread)
 
     def paths(self) -> frozenset[str]:
         """Return where the sources lie that could be read."""

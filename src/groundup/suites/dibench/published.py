@@ -11,13 +11,13 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import Version
 
 from groundup.domain.errors import TaskError
-from groundup.grammars import captures, parse, python_tree, text_of
+from groundup.grammars import captures, parse, python_tree, python_value, text_of
 from groundup.manifests.csharp import xml_tree
 from groundup.manifests.editing import Text
 from groundup.manifests.records import Language, ManifestError
@@ -171,7 +171,7 @@ def _setup_py(data: bytes) -> list[Requirement]:
 
 def _listed(source: str) -> list[Requirement]:
     try:
-        return [Requirement(item) for item in ast.literal_eval(source)]
+        return [Requirement(item) for item in cast(Iterable[str], python_value(source))]
     except (ValueError, TypeError, AttributeError, SyntaxError):
         return [Requirement(item) for item in re.findall(r"['\"](.*?)['\"]", source)]
 
