@@ -6,6 +6,7 @@ Everything lies in one folder; a second run finds environments and verdicts ther
 import shutil
 import sys
 from contextlib import chdir
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -91,6 +92,8 @@ def _judge(library: Library, here: Path) -> int:
     _tell("$ groundup report runs/reference runs/broken")
     print_report(report("runs/reference", "runs/broken"), Format.TABLE)
     _tell("Why did the broken variant lose its points? Look in a browser:")
+    if find_spec("jinja2") is None or find_spec("uvicorn") is None:
+        _tell("$ pip install 'groundup[view]'")
     _tell(f"$ {_program()} view {Path('runs').absolute()}")
     return 0
 

@@ -27,11 +27,13 @@ from groundup.domain.names import Name, checked_name
 from groundup.domain.records import Record, plainly
 from groundup.languages import LANGUAGES as RECORDS
 from groundup.manifests.records import Language
+from groundup.settings import Settings
 from groundup.suites.base import DataSource
-from groundup.suites.pulling import PublishedFile, PublishedRelease
+from groundup.suites.pulling import PublishedFile, PublishedRelease, data_folder
 from groundup.trees.walking import open_regular, read_regular
 from groundup.trees.writer import copy_tree
 
+NAME = "dibench"
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 _MOST_BYTES = 64 * 1024 * 1024
 OLDER_FIELDS = ("act_cmd", "dependency_file")
@@ -240,6 +242,12 @@ class InstanceSet(Record):
 
     problems: tuple[InstanceProblem, ...] = ()
     version: str = "none"
+
+
+def pulled_dataset(settings: Settings) -> "InstanceSet":
+    """Return the data that this machine has, which may be none."""
+    folder = data_folder(NAME, settings)
+    return InstanceSet() if folder is None else read_dataset(folder)
 
 
 def read_dataset(root: Path) -> InstanceSet:

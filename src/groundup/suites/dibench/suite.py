@@ -27,11 +27,12 @@ from groundup.suites.base import (
 from groundup.suites.dibench.ablations import DependencyAblation
 from groundup.suites.dibench.auditing import DependencyAuditor
 from groundup.suites.dibench.dataset import (
+    NAME,
     PREDICTION_GROUPS,
     DiBenchData,
     InstanceProblem,
     InstanceSet,
-    read_dataset,
+    pulled_dataset,
 )
 from groundup.suites.dibench.execution import ExecutionGrader
 from groundup.suites.dibench.execution_validity import ExecutionValidator, valid_ids, validity_file
@@ -41,9 +42,7 @@ from groundup.suites.dibench.registry_check import asked_names
 from groundup.suites.dibench.sizes import set_statistics
 from groundup.suites.dibench.summaries import run_summaries
 from groundup.suites.dibench.textual import DIBenchOfficialGrader, DIBenchStrictGrader
-from groundup.suites.pulling import data_folder
 
-NAME = "dibench"
 STATIC = "static"
 _INSTRUCTION = """The dependencies of this {language} repository are missing from its build files: {files}.
 
@@ -54,8 +53,7 @@ installed and its tests pass. Change nothing else.
 
 def create(settings: Settings) -> "DiBench":
     """Return the suite over the pulled data, which may be absent."""
-    folder = data_folder(NAME, settings)
-    dataset = InstanceSet() if folder is None else read_dataset(folder)
+    dataset = pulled_dataset(settings)
     names = names_of(settings.registry, settings.cache_dir, environment())
     return DiBench(dataset, names, validity_file(settings), settings.ci_exclude_newer, settings.ci_timeout_s)
 
