@@ -10,8 +10,9 @@ judges the traced form.
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Collection, Coroutine, Mapping
+from collections.abc import Collection, Coroutine, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -246,41 +247,18 @@ def confirmed(decision: Decision, passes: Passes, record: TwinRecord | None) -> 
     last = twin.last
     if last.result.ending is Ending.SANDBOX_DIED:
         raise SandboxError("the sandbox of the twin died; repeat the attempt, and see `groundup doctor`")
-    # `free`: tests that the original itself passes both ways.
-    counted = passing_tests(decision) - record.free
-    results = last.report.results
-    failed = failing_tests(twin, counted)
-    passing = (key for key in counted - failed if key in results and results[key].outcome in _PASSING)
-    forged = frozenset(passing)
-    # Neither failed nor passed with false expectations: not reported at all. They do not count, but prove no
-    # forgery.
-    unseen = counted - failed - forged
-    lucky = _passed_when_false_only(decision, passes) - record.free
-    is_complete = why_unfinished(last.report, last.result) is None
-    lying = canary_that_lied(last.canaries, last.report, twin.ended, complete=is_complete)
-    reasons = [] if lying is None else [lying]
-    # A library that raises nothing passes a test whose expectations stand in an exception's handler, both ways.
-    sure = {key for key in forged if function_of(key) not in passes.unsure}
-    # All cases of one test may have a false form that happens to be true, so tests are counted, not cases.
-    cases = Counter(map(function_of, sure))
-    doubted = {key for key in counted - forged - unseen if cases[function_of(key)] >= _LEAST_EVIDENCE}
-    if (
-        len(cases | Counter(map(function_of, lucky))) >= _LEAST_EVIDENCE
-        or max(cases.values(), default=0) >= _MANY_CASES
-    ):
-        reasons.append(_forged_reason(forged, decision) if sure else _lucky_reason(lucky, decision))
-    if passes.leaning <= SELDOM:
-        reasons.append(reason(Stage.TEST, LEANING))
+    seen = _compared(decision, passes, twin, record)
+    reasons = list(_accusations(seen, decision, passes, twin))
     is_tampered = bool(reasons) or decision.status is Status.TAMPERED
-    unseen_reasons = [_unseen_reason(unseen, twin)] if unseen else []
-    if forged and not is_tampered:
-        reasons.append(_forged_reason(forged, decision))
+    unseen_reasons = [_unseen_reason(seen.unseen, twin)] if seen.unseen else []
+    if seen.forged and not is_tampered:
+        reasons.append(_forged_reason(seen.forged, decision))
     changed = {
-        **dict.fromkeys(map(str, forged), FORGED),
-        **dict.fromkeys(map(str, unseen), UNSEEN),
-        **dict.fromkeys(map(str, doubted), DOUBTED),
+        **dict.fromkeys(map(str, seen.forged), FORGED),
+        **dict.fromkeys(map(str, seen.unseen), UNSEEN),
+        **dict.fromkeys(map(str, seen.doubted), DOUBTED),
     }
-    lost = len(forged | unseen | doubted)
+    lost = len(seen.forged | seen.unseen | seen.doubted)
     return TwinOutcome(
         decision=decision.model_copy(
             update={
@@ -288,14 +266,61 @@ def confirmed(decision: Decision, passes: Passes, record: TwinRecord | None) -> 
                 "passed": max(0, decision.passed - lost),
                 "reasons": tuple([*reasons, *decision.reasons, *unseen_reasons][:MAX_REASONS]),
                 "results": tuple(_with_message(test, changed) for test in decision.results),
-                "timed_out": decision.timed_out or bool(unseen and last.result.ending.is_out_of_time),
+                "timed_out": decision.timed_out or bool(seen.unseen and last.result.ending.is_out_of_time),
             }
         ),
         applied=True,
-        forged=tuple(sorted(forged)),
-        lucky=tuple(sorted(lucky)),
-        unseen=tuple(sorted(unseen)),
+        forged=tuple(sorted(seen.forged)),
+        lucky=tuple(sorted(seen.lucky)),
+        unseen=tuple(sorted(seen.unseen)),
     )
+
+
+class _Compared(NamedTuple):
+    """Which tests did what in both forms."""
+
+    forged: frozenset[NumberedTest]
+    """Passed both ways."""
+    unseen: frozenset[NumberedTest]
+    """Neither failed nor passed with false expectations: not reported at all. They do not count, but prove no
+    forgery."""
+    lucky: frozenset[NumberedTest]
+    """Passed with false expectations only."""
+    doubted: frozenset[NumberedTest]
+    """Cases of a test of which several others passed both ways."""
+    cases: Counter[str]
+    """How many cases of each function are evidence of forging."""
+
+
+def _compared(decision: Decision, passes: Passes, twin: Rounds, record: TwinRecord) -> _Compared:
+    # `free`: tests that the original itself passes both ways.
+    counted = passing_tests(decision) - record.free
+    results = twin.last.report.results
+    failed = failing_tests(twin, counted)
+    passing = (key for key in counted - failed if key in results and results[key].outcome in _PASSING)
+    forged = frozenset(passing)
+    unseen = counted - failed - forged
+    # A library that raises nothing passes a test whose expectations stand in an exception's handler, both ways.
+    sure = {key for key in forged if function_of(key) not in passes.unsure}
+    cases = Counter(map(function_of, sure))
+    doubted = {key for key in counted - forged - unseen if cases[function_of(key)] >= _LEAST_EVIDENCE}
+    lucky = _passed_when_false_only(decision, passes) - record.free
+    return _Compared(forged, unseen, lucky, frozenset(doubted), cases)
+
+
+def _accusations(seen: _Compared, decision: Decision, passes: Passes, twin: Rounds) -> Iterator[Reason]:
+    """Yield why results are forged, as far as the twin shows it."""
+    last = twin.last
+    is_complete = why_unfinished(last.report, last.result) is None
+    lying = canary_that_lied(last.canaries, last.report, twin.ended, complete=is_complete)
+    if lying is not None:
+        yield lying
+    # All cases of one test may have a false form that happens to be true, so tests are counted, not cases.
+    tests = seen.cases | Counter(map(function_of, seen.lucky))
+    if len(tests) >= _LEAST_EVIDENCE or max(seen.cases.values(), default=0) >= _MANY_CASES:
+        yield _forged_reason(seen.forged, decision) if seen.cases else _lucky_reason(seen.lucky, decision)
+    if passes.leaning <= SELDOM:
+        yield reason(Stage.TEST, LEANING)
 
 
 def _passed_when_false_only(decision: Decision, passes: Passes) -> frozenset[NumberedTest]:
