@@ -1,21 +1,25 @@
 """Honest but faulty submissions under strict grading: mutants of originals, of which none may be called tampered.
 
     python benchmarks/twin_mutants.py TASK... [--each 40] [--jobs 2] [--seed 1] [--grader trace]
+    python benchmarks/twin_mutants.py --services eve javalin-task-manager --each 3
 
 A mutant is an original with one to three faults: a function that returns a constant, a branch that is never or
-always taken, a number that is one off, a comparison that is shifted or negated. Prints a line per verdict and a
-summary; the exit code is 1 when a verdict is `tampered` or shows the sign `memorised`.
+always taken, a number that is one off, a comparison that is shifted or negated. `--services`: reference services
+of RepoGenesis, in Python and Java, with such faults in their text. Prints a line per verdict and a summary; the
+exit code is 1 when a verdict is `tampered` or shows the sign `memorised`.
 """
 
 import argparse
 import ast
 import asyncio
 import random
+import re
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 from groundup.episodes.equipment import equipment
@@ -24,6 +28,7 @@ from groundup.grammars import python_tree
 from groundup.settings import load
 from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
 from groundup.suites.nl2repobench.suite import create
+from groundup.suites.repogenesis.suite import create as services
 from groundup.trees.removal import remove_tree
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -97,6 +102,47 @@ def write_mutant(original: Path, recipe: Recipe, target: Path, chance: random.Ra
     return "; ".join(done)
 
 
+FAULTY = re.compile(r"\b\d+\b|==|!=|\b[tT]rue\b|\b[fF]alse\b")
+OTHER = {"==": "!=", "!=": "==", "true": "false", "false": "true", "True": "False", "False": "True"}
+
+
+def make_faulty(service: Path, chance: random.Random) -> str:
+    """Put some faults into a service's sources and return which."""
+    paths = sorted(path for path in service.rglob("*") if path.suffix in (".py", ".java"))
+    places = [(path, found) for path in paths for found in FAULTY.finditer(path.read_text(encoding="utf-8"))]
+    done = []
+    for path, found in sorted(chance.sample(places, chance.randint(1, 3)), key=lambda one: -one[1].start()):
+        text, old = path.read_text(encoding="utf-8"), found.group()
+        new = OTHER.get(old) or str(int(old) + 1)
+        path.write_text(text[: found.start()] + new + text[found.end() :], encoding="utf-8")
+        line = text.count("\n", 0, found.start()) + 1
+        done.append(f"{path.name} line {line}: {old} is {new}")
+    return "; ".join(done)
+
+
+async def grade_services(names: list[str], each: int, seed: int) -> Counter[str]:
+    """Grade *each* faulty services of each task, one after another, and return how often each status came."""
+    settings = load()
+    suite = services(settings)
+    tasks = {task.id: task for task in suite.tasks()}
+    counts: Counter[str] = Counter()
+    async with equipment(settings.sandbox, settings) as tools:
+        for name, number in product(names, range(each)):
+            with tempfile.TemporaryDirectory() as folder:
+                tree, scratch = Path(folder, "tree"), Path(folder, "scratch")
+                tree.mkdir()
+                scratch.mkdir()
+                bench = tools.bench(scratch, None)
+                await suite.reference(tasks[name], "oracle", tree, bench)
+                faults = make_faulty(tree, random.Random(f"{seed}:{name}:{number}"))
+                verdict = (await suite.graders()["strict"].grade(tasks[name], tree, bench)).verdict
+                counts[verdict.status.value] += 1
+                score = verdict.score
+                told = "-" if score is None else f"{score.numerator:g}/{score.denominator:g}"
+                print(f"{verdict.status} {name} {told} {verdict.facts.get('signs')} {faults}", flush=True)
+    return counts
+
+
 async def grade_mutants(names: list[str], each: int, jobs: int, seed: int, judge: str) -> Counter[str]:
     """Grade *each* mutants of each task, *jobs* at once, and return how often each status came."""
     settings = load()
@@ -147,10 +193,14 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=40)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--services", action="store_true", help="the tasks are RepoGenesis'")
     parser.add_argument("--grader", choices=("strict", "trace"), default="strict")
     asked = parser.parse_args()
     began = time.monotonic()
-    counts = asyncio.run(grade_mutants(asked.tasks, asked.each, asked.jobs, asked.seed, asked.grader))
+    if asked.services:
+        counts = asyncio.run(grade_services(asked.tasks, asked.each, asked.seed))
+    else:
+        counts = asyncio.run(grade_mutants(asked.tasks, asked.each, asked.jobs, asked.seed, asked.grader))
     print(dict(counts), f"in {time.monotonic() - began:.0f} s")
     return 1 if counts["tampered"] or counts["called memorised"] else 0
 
