@@ -5,6 +5,7 @@
 """
 
 import errno
+import gc
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -191,6 +192,8 @@ def _callback(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
+    # Modules and records stay: to look for rubbish among them as often as Python does is a tenth of a start.
+    gc.set_threshold(10_000)
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] in (["export"], ["import"]) and given[1:2] == ["harbor"]:
         given[:2] = reversed(given[:2])
