@@ -82,6 +82,7 @@ class Upstream:
         self, url: str, *, accept: str, etag: str | None = None, max_bytes: int = PAGE_BYTES
     ) -> UpstreamReply:
         """Ask for a page. Raises `NetworkError`."""
+        # Where a registry sends no ETag, the date of the last change is kept in its place.
         known = "If-None-Match" if (etag or "").startswith(('"', "W/")) else "If-Modified-Since"
         headers = {"Accept": accept} | ({known: etag} if etag else {})
 
@@ -173,6 +174,7 @@ class Upstream:
     def _stream(self, url: str, headers: dict[str, str]) -> "AbstractAsyncContextManager[httpx.Response]":
         """Ask with the user's token for this address, else with their password."""
         token = self.settings.authorization_for(url)
+        # A token and a password would both go into the one header.
         credentials = None if token else self.settings.credentials_for(url)
         auth = (credentials.username, credentials.password.get_secret_value()) if credentials else None
         sent = {**headers, "Authorization": token} if token else headers
@@ -182,6 +184,7 @@ class Upstream:
         import httpx
 
         host = urlsplit(url).netloc
+        # One try is enough to see that a registry is still down; hundreds of names may ask at once.
         for pause in (None,) if self.seems_down(url) else (*_PAUSES_S, None):
             try:
                 result = await ask()

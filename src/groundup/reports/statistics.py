@@ -108,6 +108,7 @@ def sign_flips(differences: Sequence[float]) -> float | None:
         signs = 1 - 2 * ((numbers >> np.arange(len(differing))) & 1)
         return float((np.abs(signs @ values) >= seen).mean())
     signs = np.random.default_rng(SEED).choice((-1, 1), size=(RESAMPLES, len(differing)))
+    # The signs as they were count, too, so that no p-value is 0.
     return float((1 + (np.abs(signs @ values) >= seen).sum()) / (1 + RESAMPLES))
 
 

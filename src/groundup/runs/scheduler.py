@@ -42,6 +42,7 @@ class Admission:
     async def admitted(self, reservation_mb: int) -> AsyncIterator[None]:
         """Wait for room, then hold it."""
         async with self._turn:
+            # An attempt larger than the whole budget gets in when nothing else is inside.
             while self._inside and self._reserved_mb + reservation_mb > self._budget_mb:
                 self._left.clear()
                 await self._left.wait()
@@ -92,6 +93,7 @@ class _Owed:
 
     async def take(self) -> AttemptKey | None:
         """Return the next one; None when nothing is left and nothing can come back."""
+        # What is out may come back, so the last worker to wait must not leave.
         while not self._waiting:
             if not self._out:
                 return None

@@ -190,6 +190,7 @@ class Session:
         self.heard()
         if call_id is not None:
             return self._calls[call_id]
+        # A client that lost its connection asks again, and must not have its command run twice.
         if self._last is not None and self._last.is_wanted_by(name, arguments):
             self._last.found()
             return self._last
@@ -210,6 +211,7 @@ class Session:
         self._leaving.set()
         if self._life is None:
             return
+        # An open episode ends by itself, as `_leaving` says; cancelled, it could not be graded or cleaned up.
         if not self._ready.is_set():  # it waits for a slot, or opens its episode
             self._life.cancel()
         await asyncio.wait({self._life})

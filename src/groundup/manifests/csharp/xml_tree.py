@@ -91,6 +91,7 @@ def parse(source: Text) -> Element:
     def refuse(*_: object) -> None:
         raise source.error("has a document type, which no build reads; remove it", 0)
 
+    # Entities of a document type could unfold to any size.
     parser.StartDoctypeDeclHandler = refuse
     try:
         parser.Parse(source.encode(source.text), True)
@@ -169,6 +170,7 @@ def _note_special(current: Element | None, text: str, span: Span, around: list[S
     if text.startswith("<!--", span.start):
         (around if current is None else current.comments).append(span)
     elif current is not None and text.startswith("<![CDATA[", span.start):
+        # References in CDATA are none: escaped here, so that `unescaped` gives back what stood there.
         current.text += text[span.start + 9 : span.end - 3].replace("&", "&amp;")
 
 
@@ -217,6 +219,7 @@ class Container(Section):
 
     def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
         """Return the edits that leave *kept* and all other children, then *added*."""
+        # By where they start: two elements may be equal.
         staying = {self.owners[i].start for i in kept}
         gone = {owner.start: owner for owner in self.owners if owner.start not in staying}
         edits = deletions(footprints(self.source, self.element, [item.span for item in gone.values()]))
@@ -233,6 +236,7 @@ class Container(Section):
         for comment in self.element.comments:
             if not self.element.inner.start <= comment.start < self.element.inner.end:
                 continue
+            # A comment before a child that stays is about that child; one after a declaration may name it.
             following = next((start for start in others if start > comment.start), None)
             between = any(comment.start < start < (following or comment.start) for start in gone)
             beside = any(not self._newline_between(span.end, comment.start) for span in spans)

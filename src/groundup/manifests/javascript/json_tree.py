@@ -109,6 +109,7 @@ def parse(source: Text) -> JsonDocument:
         raise source.error(f"is not valid JSON: {error}; mend the file") from error
     if not isinstance(plain, dict):
         raise source.error("does not hold a JSON object", 0)
+    # json says whether it is JSON and what it means; the grammar says where everything stands.
     tree = grammars.parse("json", source.utf8).root_node
     if tree.has_error:
         raise source.error("is JSON in a form that cannot be edited here; write it more plainly")
@@ -158,6 +159,8 @@ class BracketedList:
     def _among_kept(self, kept: Collection[int], added: Sequence[str]) -> list[Edit]:
         last = max(kept)
         edits = [
+            # Up to the last one that stays, an item goes with the comma behind it; later ones with the comma
+            # before them.
             Edit(item.start, self.items[i + 1].start) if i < last else Edit(self.items[i - 1].end, item.end)
             for i, item in enumerate(self.items)
             if i not in kept
@@ -279,6 +282,7 @@ def _node(source: Text, node: "tree_sitter.Node", depth: int) -> JsonNode:
         items = tuple([_node(source, item, depth + 1) for item in node.named_children])
         return JsonNode(span, [item.plain for item in items], items=items)
     raw = source.text[span.start : span.end]
+    # Most texts have no escapes, and need no second parser.
     plain = raw[1:-1] if raw[0] == '"' and "\\" not in raw else json.loads(raw)
     if isinstance(plain, str) and _HALF.search(plain):
         raise source.error("holds half of a surrogate pair, which is no text", span.start)
