@@ -39,7 +39,7 @@ def reading_submission(what: str) -> Iterator[None]:
         yield
     except GroundupError:
         raise
-    except Exception as error:  # parsers raise anything for what nobody would write by hand
+    except Exception as error:  # parsers raise anything for what no person would write by hand
         if isinstance(error, OSError) and error.errno not in _OF_NAMES:
             raise
         reason = str(error).partition("\n")[0][:120]

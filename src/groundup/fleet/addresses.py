@@ -32,7 +32,7 @@ class FleetAddress(Record):
 
     @property
     def is_open(self) -> bool:
-        """Whether whoever reaches the port may work on it."""
+        """Whether anyone who reaches the port may work on it."""
         return self.key is None
 
 

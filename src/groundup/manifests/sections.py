@@ -95,7 +95,7 @@ class ManifestFormat(ABC):
         """Return sections and notes. Raises `ManifestError`."""
 
     def _scanned(self, source: Text) -> Scan:
-        """Scan; whatever a parser raises for a file that nobody would write is that file's fault."""
+        """Scan; whatever a parser raises for a file that no person would write is that file's fault."""
         try:
             return self.scan(source)
         except ManifestError:

@@ -200,7 +200,7 @@ class HostFolder(Closing):
         """Read a regular file."""
         self._check()
         place = self._places.host(path)
-        # A link is followed: this provider protects nobody, and its caller said that the code is trusted.
+        # A link is followed: this provider protects nothing, and its caller said that the code is trusted.
         if place is None or not place.exists():
             raise FileNotFoundError(path)
         if not place.is_file():

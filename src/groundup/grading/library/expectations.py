@@ -162,7 +162,7 @@ class _Reader:
                 for item in node.items:
                     if isinstance(item.context_expr, ast.Call):
                         yield from self._call(item.context_expr, certain=certain)
-                # A block that swallows errors can be left half-way, and its test passes all the same.
+                # A block that swallows errors can be left half-way, and its test still passes.
                 names = {_name(item.context_expr) for item in node.items}
                 yield from self._block(node.body, certain=certain and not names & (_SWALLOWING | _WARNING))
             # A loop over nothing passes without having looked at anything.

@@ -1,6 +1,6 @@
 """Watching what sandboxes write to disks: files with a name, open files without one, and who fills a disk.
 
-A file that was removed while it is open has no name and needs its room all the same, so descriptors of the guest's
+A file that was removed while it is open has no name and still takes its room, so descriptors of the guest's
 processes are looked at as well. A file may lose its name between two looks and be counted twice: only a second
 round that agrees is believed.
 """

@@ -97,7 +97,7 @@ class ExecutionGrader(Grader):
             result = await self._run(problem, tree, bench)
         except (UnsupportedJobError, WorkflowError) as error:
             return self._not_executed(task, score, str(error))
-        # A job that fails while a registry cannot be reached proves nothing. One that passes all the same counts.
+        # A job that fails while a registry cannot be reached proves nothing. One that still passes counts.
         failure = failure_of(result)
         if failure is not None and any(trouble.startswith("network ") for trouble in result.registry_troubles):
             raise InfrastructureError(f"a registry could not be reached: {result.registry_troubles[0]}")
