@@ -201,3 +201,16 @@ async def test_the_clocks_of_a_sandbox_leave_out_what_its_gateway_owes(tmp_path:
         sandbox = await provider.open(SandboxSpec(workspace=tmp_path))
         await gateway.attach(sandbox)
     assert [owed_s() for owed_s in sandbox.excuses] == [0.0]
+
+
+async def test_a_guest_can_read_how_long_it_was_owed_answers(index: FakeIndex, registry: PyPIClient) -> None:
+    """A program inside leaves that time out of its own clock, as groundup does."""
+    index.add(make_wheel("demo", "1.0"))
+    gateway = PyPIGateway(registry)
+    async with guest(gateway) as client:
+        assert float((await client.get("/-/owed")).text) == 0
+        await client.get("/simple/demo/")
+        assert (gateway.questions, float((await client.get("/-/owed")).text) > 0) == (1, True)
+    async with FakeProvider() as provider, PyPIGateway(registry) as attached:
+        address = await attached.attach(await provider.open(SandboxSpec(workspace=Path())))
+        assert f"http://{attached.owed_at}" == address.replace("/simple/", "/-/owed")

@@ -32,6 +32,7 @@ from groundup.sandbox.protocol import Closing, Sandbox
 from groundup.trees.fingerprints import Fingerprint
 
 Route = tuple[re.Pattern[str], Callable[[Request, re.Match[str]], Awaitable[Response]]]
+_OWED = "/-/owed"
 _HOST = re.compile(r"[\w.:\[\]-]{1,100}")
 
 
@@ -88,6 +89,8 @@ class RegistryGateway(Closing):
         self._original = original
         self._cutoff = cutoff
         self._ledger = RegistryLedger(max_bytes, self.max_projects)
+        self.owed_at = ""
+        """Where a program inside reads for how many seconds it was owed answers so far."""
         self._server = GatewayServer(self._handle, limits or self.usual_limits, methods=self.methods)
 
     @property
@@ -124,6 +127,7 @@ class RegistryGateway(Closing):
         listening, port = await listen_at(sandbox, self.port)
         await self._server.serve(listening)
         sandbox.excuse(self._ledger.debt.owed_s)
+        self.owed_at = f"127.0.0.1:{port}{_OWED}"
         return f"http://127.0.0.1:{port}{self.entrance}"
 
     @abstractmethod
@@ -154,6 +158,8 @@ class RegistryGateway(Closing):
 
     async def _handle(self, request: Request) -> Response:
         path = unquote(urlsplit(request.path).path)
+        if path == _OWED:
+            return text(200, f"{self._ledger.debt.owed_s():.3f}")
         for pattern, answer in self.routes():
             if match := pattern.fullmatch(path):
                 if "name" not in pattern.groupindex:

@@ -133,6 +133,7 @@ def seen_s(proc: str = "/proc") -> float | None:
     return ticks / _HERTZ
 
 
-def inside() -> Stopwatch:
+def inside(owed_s: Callable[[], float] = lambda: 0.0) -> Stopwatch:
     """Return a stopwatch for a program inside a sandbox, for everything in there."""
-    return Stopwatch(lambda: Reading(time.monotonic(), idle_s(), seen_s()), len(os.sched_getaffinity(0)))
+    processors = len(os.sched_getaffinity(0))
+    return Stopwatch(lambda: Reading(time.monotonic(), idle_s(), seen_s(), owed_s()), processors)

@@ -119,6 +119,7 @@ class RepoGenesisOfficialGrader(ServiceGrader):
         async with AsyncExitStack() as stack:
             sandbox = await stack.enter_async_context(await bench.provider.open(spec))
             variables = await lend_index(stack, sandbox, bench) if installs else {}
+            settings["owed_at"] = bench.lent[-1].owed_at if bench.lent else ""
             return await sandbox.run(
                 Command(
                     argv=("python", "-I", _DRIVER),

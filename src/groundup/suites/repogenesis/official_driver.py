@@ -12,6 +12,8 @@ import signal
 import socket
 import subprocess  # noqa: TID251 - runs inside a sandbox, as the published entry point does
 import sys
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from groundup.sandbox.stopwatch import Stopwatch, inside
@@ -100,10 +102,27 @@ def is_open(port: int) -> bool:
     return True
 
 
-def is_ready(service: "subprocess.Popen[bytes]", port: int, seconds: int) -> bool:
+def owed_by(address: str) -> "Callable[[], float]":
+    """Return what asks at *address* how long packages were owed so far; such time is not the service's."""
+    (place, _, path), known = address.partition("/"), [0.0]
+
+    def asked() -> float:
+        try:
+            connection = http.client.HTTPConnection(place, timeout=1)
+            with closing(connection):
+                connection.request("GET", f"/{path}")
+                known[0] = float(connection.getresponse().read(100))
+        except (OSError, ValueError, http.client.HTTPException):
+            pass
+        return known[0]
+
+    return asked if address else lambda: 0.0
+
+
+def is_ready(service: "subprocess.Popen[bytes]", port: int, seconds: int, owed_at: str) -> bool:
     """Wait as the published entry point waits; a process that merely lives is ready in the end."""
     say(f"Waiting for service on port {port} (timeout: {seconds}s)...")
-    clock = inside()
+    clock = inside(owed_by(owed_at))
     for second in range(1, seconds + 1):
         code = service.poll()
         if code is not None:
@@ -120,14 +139,14 @@ def is_ready(service: "subprocess.Popen[bytes]", port: int, seconds: int) -> boo
     return service.poll() is None
 
 
-def deploy(settings: dict[str, int], language: str) -> None:
+def deploy(settings: dict[str, int], language: str, owed_at: str) -> None:
     """Start the service and say between markers whether it is deployed."""
     say(">>>>> DSR_START")
     argv = java_command() if language == "java" else command(settings["port"])
     success, message = False, "No service entry point found"
     if argv is not None:
         service = subprocess.Popen(argv)
-        success = is_ready(service, settings["port"], settings["ready_s"])
+        success = is_ready(service, settings["port"], settings["ready_s"], owed_at)
         message = (
             "Service started successfully" if success else f"Service failed to start within {settings['ready_s']}s"
         )
@@ -175,7 +194,7 @@ def main() -> None:
     settings = json.load(sys.stdin)
     sys.stdin.close()
     language = settings.pop("language")
-    deploy(settings, language)
+    deploy(settings, language, settings.pop("owed_at", ""))
     test(settings, language)
     sys.stdout.flush()
     os._exit(0)

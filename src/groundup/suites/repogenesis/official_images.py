@@ -182,6 +182,7 @@ async def run_java_image(
     async with AsyncExitStack() as stack:
         sandbox = await stack.enter_async_context(await bench.provider.open(spec))
         lent = await lend_maven(stack, sandbox, bench)
+        settings["owed_at"] = bench.lent[-1].owed_at if bench.lent else ""
         return await sandbox.run(
             Command(
                 argv=(python.executable, "-I", f"{_TRUSTED}/official_driver.py"),
