@@ -293,6 +293,17 @@ def test_halves_keep_together_what_falls_together() -> None:
     assert len({first for first, _ in drawn}) > 1
 
 
+def test_a_test_that_calls_another_is_in_its_half() -> None:
+    """Where the called one is false, the caller fails: an original would lose it in every fourth grading."""
+    called = "class TestA:\n    def test_a(self, more=0):\n        assert 1 + more\n\n"
+    calling = "    def test_a_with_more(self):\n        self.test_a(more=1)\n"
+    suite = HiddenSuite({"test_a.py": (called + calling).encode()})
+
+    drawn = [_whose(suite.halves(seed), "test_a", "test_a_with_more") for seed in SEEDS]
+
+    assert all(one == other for one, other in drawn)
+
+
 def _whose(halves: tuple[frozenset[str], frozenset[str]], *names: str) -> list[list[bool]]:
     return [[name in half for half in halves] for name in names]
 

@@ -152,7 +152,9 @@ class HiddenSuite:
     def bundles(self) -> dict[str, str]:
         """Return the bundle of each function, all by name: functions that fall only together share one."""
         by_name = self._mentions()
-        linked = {name: _reachable([name], by_name) & self._helpers for name in by_name}
+        # A test may call another one, and fails where that one is false.
+        falling = self._helpers | self.names()
+        linked = {name: _reachable([name], by_name) & falling for name in by_name}
         leader: dict[str, str] = {}
 
         def leader_of(name: str) -> str:
