@@ -60,6 +60,27 @@ def test_scripts_that_install_are_known(script: str, installs: bool, tmp_path: P
     assert start.installs is installs
 
 
+@pytest.mark.parametrize(
+    ("files", "installs"),
+    [
+        ({"start.sh": "bash deploy/prepare.sh && python app.py", "deploy/prepare.sh": "pip install flask"}, True),
+        (
+            {"start.sh": "python boot.py", "boot.py": "run([sys.executable, '-m', 'pip', 'install', 'flask'])"},
+            True,
+        ),
+        ({"app.py": "os.system('pip install -r requirements.txt')"}, True),
+        ({"app.py": "import pipeline\nfrom flask import Flask"}, False),
+        ({"start.sh": "python app.py", "tools/a/b/prepare.sh": "pip install flask"}, False),
+    ],
+)
+def test_what_a_start_calls_may_install(files: dict[str, str], installs: bool, tmp_path: Path) -> None:
+    """Other scripts and programs that are near get the package index as well."""
+    start = find_start(write_tree(tmp_path, files), 8080)
+
+    assert start is not None
+    assert start.installs is installs
+
+
 def test_django_is_started_on_the_port(tmp_path: Path) -> None:
     """manage.py needs an address to listen on."""
     start = find_start(write_tree(tmp_path, {"manage.py": ""}), 8123)

@@ -5,6 +5,7 @@ A failed install is a fact and no end: the service is then started in the fallba
 
 import asyncio
 import codecs
+import itertools
 import posixpath
 import re
 import shlex
@@ -34,6 +35,11 @@ _MODULES = ("main", "app", "server", "api")
 _DEPTH = 3
 _READ_BYTES = 64 * 1024
 _INSTALLERS = re.compile(rb"(?<![\w.-])(pip3?|uv|poetry|pipenv|pdm|virtualenv|venv|conda)(?![\w.-])")
+_INSTALLS = re.compile(
+    rb"\bpip3?[\s\"',]+install\b|-m[\s\"',]+(?:pip|venv)\b|\b(?:ensurepip|(?:import|from) (?:pip|venv))\b"
+)
+"""As a program in Python says it."""
+_MOST_FILES = 50
 
 
 class StartCommand(Record):
@@ -41,7 +47,7 @@ class StartCommand(Record):
 
     found: str = Field(description="a file, or the module guess")
     argv: tuple[str, ...]
-    installs: bool = Field(default=False, description="whether a start script speaks of an installer")
+    installs: bool = Field(default=False, description="whether what starts it speaks of an installer")
 
 
 @reading_submission("what starts the service")
@@ -53,13 +59,14 @@ def find_start(tree: Path, port: int) -> StartCommand | None:
     `SubmissionError` for what cannot be read.
     """
     script = start_script(tree)
+    installs = speaks_of(_INSTALLS, tree, "*.py")
     if script is not None:
-        installs = speaks_of(_INSTALLERS, tree / script)
+        installs = installs or speaks_of(_INSTALLERS, tree, "*.sh")
         return StartCommand(found=script, argv=("bash", f"./{script}"), installs=installs)
     for name in _PROGRAMS:
         if _is_file(tree / name):
             more = ("runserver", f"0.0.0.0:{port}") if name == "manage.py" else ()
-            return StartCommand(found=name, argv=("python", name, *more))
+            return StartCommand(found=name, argv=("python", name, *more), installs=installs)
     modules = [name for name in _MODULES if _is_file(tree / f"{name}.py") or (tree / name).is_dir()]
     if modules:
         return StartCommand(found="uvicorn", argv=("sh", "-c", _guess(modules, port)))
@@ -94,14 +101,13 @@ def _guess(modules: list[str], port: int) -> str:
     )
 
 
-def speaks_of(words: re.Pattern[bytes], script: Path) -> bool:
-    """Whether *words* stand in it, or in another script beside it: that only decides what is offered."""
-    scripts = [script, *sorted(script.parent.glob("*.sh"))[:20]]
-    for path in scripts:
-        if path.is_file() and not path.is_symlink():
-            with path.open("rb") as file:
-                if words.search(file.read(_READ_BYTES)):
-                    return True
+def speaks_of(words: re.Pattern[bytes], tree: Path, pattern: str) -> bool:
+    """Whether *words* stand in files like *pattern*, one of which may call another: that only decides an offer."""
+    found = (path for depth in range(_DEPTH) for path in sorted(tree.glob("*/" * depth + pattern)))
+    for path in itertools.islice(filter(_is_file, found), _MOST_FILES):
+        with path.open("rb") as file:
+            if words.search(file.read(_READ_BYTES)):
+                return True
     return False
 
 
@@ -117,7 +123,7 @@ def find_java_start(tree: Path) -> StartCommand | None:
     """
     script = start_script(tree)
     if script is not None:
-        found = speaks_of(_MAVEN, tree / script)
+        found = speaks_of(_MAVEN, tree, "*.sh")
         return StartCommand(found=script, argv=("bash", f"./{script}"), installs=found)
     pom = tree / "pom.xml"
     if pom.is_file() and not pom.is_symlink():
