@@ -38,6 +38,19 @@ def test_the_image_holds_tests_and_declarations_only(tmp_path: Path) -> None:
     assert sorted(_files(image)) == ["conftest.py", "extra/test_more.py", "pyproject.toml", "tests/test_calc.py"]
 
 
+def test_the_image_holds_what_the_original_makes_beside_its_packages(tmp_path: Path) -> None:
+    """A folder that tests write into and a repository are there; what a build writes into packages is not."""
+    generated = {"data/": "", ".git/": "", ".git/HEAD": "ref", "src/calc/_v.py": "", "calc/x/": ("*",)}
+    hidden = HIDDEN.model_copy(update={"generated": generated})
+    image = write_tree(tmp_path / "image", {})
+    write_image(write_tree(tmp_path / "original", ORIGINAL), hidden, RUN, image)
+
+    assert (image / "data").is_dir()
+    assert (image / ".git/HEAD").read_text() == "ref"
+    assert not (image / "src").exists()
+    assert not (image / "calc").exists()
+
+
 def test_an_image_may_have_its_tests_elsewhere(tmp_path: Path) -> None:
     """Where the publishers moved tests out of the package, the recipe says so, and the old place is empty."""
     original = write_tree(tmp_path / "original", {"calc/tests/test_calc.py": "hidden", "calc/core.py": ""})

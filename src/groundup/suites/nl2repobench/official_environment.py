@@ -193,9 +193,18 @@ def write_image(original: Path, hidden: HiddenTests, run: PublishedRun, destinat
     """Write what the published image plausibly holds at /workspace: tests, their data, package declarations.
 
     These are the listed test files, the paths that the recipe restores, and files at the root named like package
-    declarations, which the evaluator deletes from submissions and `pip install -e .` needs; not what the recipe
-    says to be absent. Folders that the image has elsewhere than the original are moved there.
+    declarations, which the evaluator deletes from submissions and `pip install -e .` needs; what the
+    recipe calls generated outside the packages; not what it says to be absent. Folders that the image has elsewhere than the original
+    are moved there.
     """
+    packages = {name.partition(".")[0] for name in hidden.packages}
+    for name, content in hidden.generated.items():
+        place = destination / name
+        if not isinstance(content, str) or packages & {*PurePosixPath(name).parts}:
+            continue
+        (place if name.endswith("/") else place.parent).mkdir(parents=True, exist_ok=True)
+        if not name.endswith("/"):
+            place.write_text(content, encoding="utf-8")
     wanted = {_normal(name) for name in (*run.test_files, *hidden.protected, *run.moved.values())} | PACKAGE_FILES
     absent = {_normal(name) for name in hidden.absent}
     moved = {PurePosixPath(source): PurePosixPath(target) for target, source in run.moved.items()}
