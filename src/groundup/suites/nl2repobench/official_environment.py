@@ -193,9 +193,9 @@ def write_image(original: Path, hidden: HiddenTests, run: PublishedRun, destinat
     """Write what the published image plausibly holds at /workspace: tests, their data, package declarations.
 
     These are the listed test files, the paths that the recipe restores, and files at the root named like package
-    declarations, which the evaluator deletes from submissions and `pip install -e .` needs; what the
-    recipe calls generated outside the packages; not what it says to be absent. Folders that the image has elsewhere than the original
-    are moved there.
+    declarations, which the evaluator deletes from submissions and `pip install -e .` needs; what the recipe calls
+    generated outside the packages; not what it says to be absent. Folders that the image has elsewhere than the
+    original are moved there.
     """
     packages = {name.partition(".")[0] for name in hidden.packages}
     for name, content in hidden.generated.items():
