@@ -1,8 +1,12 @@
 """The figures of docs/architecture.md are counted right."""
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.structure import figures
+from benchmarks.structure import SOURCES, figures
+
+ARCHITECTURE = Path(__file__).parents[2] / "docs" / "architecture.md"
 
 
 def test_figures_of_a_small_tree(tmp_path: Path) -> None:
@@ -18,3 +22,31 @@ def test_figures_of_a_small_tree(tmp_path: Path) -> None:
     (sources / "b.py").write_text("import groundup.a\n")
     assert "groundup.a" in figures(sources)["circles of imports"]
     assert figures(sources)["circles of imports"] != "none"
+
+
+def test_nothing_is_tangled() -> None:
+    """No module imports twenty others, or itself through others, and no public class has a name twice."""
+    counted = figures()
+    assert int(counted["most own modules that one imports"].split()[0]) < 20, counted
+    assert counted["circles of imports"] == "none"
+    assert counted["public class names in several modules"] == "0"
+
+
+def _walked(page: str) -> Iterator[str]:
+    """Yield the modules of the walk, by path; a name without a folder has that of the one before it."""
+    walk = page.partition("## The walk of a submission")[2].partition("```")[0].partition("These are ")[0]
+    for line in walk.splitlines():
+        folder = ""
+        for name in re.split(r", +", re.split(r"  +", line.strip())[0]) if line.startswith("    ") else ():
+            path = name if "/" in name else f"{folder}/{name}"
+            folder = path.rpartition("/")[0]
+            yield path
+
+
+def test_the_walk_names_modules() -> None:
+    """The page on architecture leads through modules that are there, as many as it says."""
+    page = ARCHITECTURE.read_text(encoding="utf-8")
+    walked = list(_walked(page))
+    assert [path for path in walked if not (SOURCES / f"{path}.py").is_file()] == []
+    assert f"These are {len(walked)} modules" in page
+    assert len(walked) < 40
