@@ -74,6 +74,7 @@ def figures(sources: Path = SOURCES) -> dict[str, str]:
     trees = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in known.items()}
     imports = {name: set(imported(tree, known)) - {(name, True), (name, False)} for name, tree in trees.items()}
     fan_out = {name: len({one for one, _ in found}) for name, found in imports.items()}
+    importers = Counter(one for found in imports.values() for one in {name for name, _ in found})
     widest = max(fan_out, key=lambda name: fan_out[name])
     classes: defaultdict[str, set[str]] = defaultdict(set)
     for name, tree in trees.items():
@@ -88,6 +89,9 @@ def figures(sources: Path = SOURCES) -> dict[str, str]:
         "of these code": f"{kinds['code']:,}",
         "comment lines per 100": f"{100 * kinds['comments'] / lines.total():.1f}",
         "modules under 60 lines": str(sum(count < 60 for count in lines.values())),
+        "modules with one importer": str(
+            sum(count == 1 and not name.endswith("__init__") for name, count in importers.items())
+        ),
         "most own modules that one imports": f"{fan_out[widest]} ({widest.removeprefix('groundup.')})",
         "circles of imports": circle(
             {name: {one for one, at_load in found if at_load} for name, found in imports.items()}
