@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from groundup.registries.shared_work import OpenWhileUsed, SharedWork
+from groundup.registries.shared_work import OpenWhileUsed, Places, SharedWork
 
 
 async def test_a_hundred_askers_share_one_piece_of_work() -> None:
@@ -101,3 +101,29 @@ async def test_something_is_open_while_it_is_used() -> None:
     async with shared.use() as third:
         assert third == 3
     assert events == ["opened", "closed"] * 2
+
+
+async def test_the_largest_piece_of_work_that_waits_is_next() -> None:
+    """Places are given by size, else in turn, and no place is lost when one who waits or holds is cancelled."""
+    places = Places(1)
+    order: list[str] = []
+
+    async def work(name: str, size: int) -> None:
+        async with places.place(size):
+            order.append(name)
+            await asyncio.sleep(0)
+
+    async with places.place():
+        waiting = [asyncio.create_task(work(*one)) for one in (("a", 1), ("big", 9), ("b", 1), ("gone", 5))]
+        await asyncio.sleep(0)
+        waiting[3].cancel()
+    await asyncio.wait(waiting)
+    assert order == ["big", "a", "b"]
+
+    async with places.place():
+        late = asyncio.create_task(work("late", 1))
+        await asyncio.sleep(0)
+    late.cancel()  # in the moment in which its turn came
+    await asyncio.wait([late])
+    await asyncio.wait_for(work("next", 1), 60)
+    assert order[-1] == "next"

@@ -48,6 +48,8 @@ class Ask(Record):
     asker: Asker
     refused: tuple[str, ...] = ()
     exclude_newer: str | None = None
+    size: int = 0
+    """How much work it is, by the number of requirements."""
 
 
 class BuildSandbox:

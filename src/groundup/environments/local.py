@@ -117,7 +117,7 @@ class LocalBuilder(PythonBuilder):
         return await self._programs.get(request, partial(self._install, request))
 
     async def _install(self, request: ProgramRequest) -> InstalledProgram:
-        async with self._slots:
+        async with self._places.place():
             if request.registry == "npm":
                 return await npm_program(request, await self.toolchain("node"), self._program_tools)
             return await python_program(request, await self.interpreter(request.python), self._program_tools)

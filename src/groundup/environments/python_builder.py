@@ -30,7 +30,7 @@ from groundup.environments.requests import (
 )
 from groundup.registries.lending import RegistryLending
 from groundup.registries.pypi.pages import normalised
-from groundup.registries.shared_work import SharedWork
+from groundup.registries.shared_work import Places, SharedWork
 from groundup.registries.uv import uv_version
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.settings import Settings
@@ -147,8 +147,8 @@ class PythonBuilder(EnvironmentBuilder):
         lending: RegistryLending,
         limits: Limits | None = None,
     ) -> None:
-        self._slots = asyncio.Semaphore(BUILDS_AT_ONCE)
-        self._resolving_slots = asyncio.Semaphore(2 * BUILDS_AT_ONCE)  # these mostly wait for the index
+        self._places = Places(BUILDS_AT_ONCE)
+        self._resolving_places = Places(2 * BUILDS_AT_ONCE)  # these mostly wait for the index
         self._beginnings: dict[PythonRequest, Layer] = {}
         """What was built or found: an environment that needs all of one, and more, begins with it."""
         self._interpreters: dict[str, Interpreter] = {}
@@ -258,6 +258,7 @@ class PythonBuilder(EnvironmentBuilder):
             asker=request.on_behalf_of,
             refused=request.refused,
             exclude_newer=request.exclude_newer,
+            size=len(request.requirements),
         )
         async with (
             self._store.scratch("resolved", key) as room,
@@ -292,6 +293,7 @@ class PythonBuilder(EnvironmentBuilder):
             asker=request.on_behalf_of,
             refused=request.refused,
             exclude_newer=request.exclude_newer,
+            size=len(request.requirements),
         )
 
         begun, layer = await self._begun(request, interpreter, work)
@@ -345,7 +347,7 @@ class PythonBuilder(EnvironmentBuilder):
         self, room: Path, ask: Ask, interpreter: Interpreter, work: WorkTime
     ) -> AsyncIterator[BuildSandbox]:
         async with (
-            self._slots if ask.kind == KIND else self._resolving_slots,
+            (self._places if ask.kind == KIND else self._resolving_places).place(ask.size),
             self._lending.client("pypi") as registry,
             build_sandbox(
                 room,

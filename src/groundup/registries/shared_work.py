@@ -1,6 +1,8 @@
-"""What many ask for at the same time within this process: work that is done once, things that are opened once."""
+"""What many ask for at the same time within this process: work done once, things opened once, places for work."""
 
 import asyncio
+import heapq
+import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -73,3 +75,39 @@ class OpenWhileUsed(Generic[T]):
             if self._users == 0 and self._open is not None:
                 (_, stack), self._open = self._open, None
                 await stack.aclose()
+
+
+class Places:
+    """So many places for work. Of what waits for one, the largest is next: begun last, it would end alone."""
+
+    def __init__(self, number: int) -> None:
+        self._free = number
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._numbers = itertools.count()
+
+    @asynccontextmanager
+    async def place(self, size: int = 0) -> AsyncIterator[None]:
+        """Hold a place for work of *size*, by any measure that all who ask share."""
+        self._free -= 1
+        if self._free < 0:
+            turn = asyncio.get_running_loop().create_future()
+            heapq.heappush(self._waiting, (-size, next(self._numbers), turn))
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if not turn.cancelled():  # its turn came in the same moment
+                    self._leave()
+                raise
+        try:
+            yield
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        self._free += 1
+        while self._waiting:
+            turn = heapq.heappop(self._waiting)[2]
+            if not turn.done():
+                turn.set_result(None)
+                return
+            self._free += 1  # it left the line
