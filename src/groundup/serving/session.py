@@ -167,13 +167,14 @@ class Session:
 
     async def ready(self, timeout_s: float) -> OpenedEpisode:
         """Return the open episode. Raises `StartingError` after *timeout_s*, and what opening it raised."""
-        self._waiters += 1
-        try:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._ready.wait(), timeout_s)
-        finally:
-            self._waiters -= 1
-            self.heard()
+        if not self._ready.is_set():
+            self._waiters += 1
+            try:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._ready.wait(), timeout_s)
+            finally:
+                self._waiters -= 1
+                self.heard()
         if not self._ready.is_set():
             raise StartingError("the episode waits for a slot, or for its environment; ask again")
         if self._failure is not None and not self.finished:
