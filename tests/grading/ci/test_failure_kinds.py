@@ -104,6 +104,12 @@ def _kind(result: JobResult) -> FailureKind:
         ("sh: 1: docker: not found", "PROGRAM", "sh: 1: docker: not found"),
         ("bash: pytest: command not found", "MISSING_IN_TEST", "bash: pytest: command not found"),
         (
+            "ImportError while importing test module '/w/tests/test_a.py'.\nHint: make sure your modules have\n"
+            "wordy/__init__.py:1: in <module>\n    import attr\nE   ModuleNotFoundError: No module named 'attr'",
+            "MISSING_IN_TEST",
+            "E   ModuleNotFoundError: No module named 'attr'",
+        ),
+        (
             "error: no such command: `hack`\n\nhelp: view all installed commands with `cargo --list`\n"
             "help: find a package to install `hack` with `cargo search cargo-hack`",
             "PROGRAM",
