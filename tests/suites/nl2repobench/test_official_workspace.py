@@ -20,6 +20,7 @@ ORIGINAL = {
     "extra/test_more.py": "hidden too",
     "conftest.py": "hidden",
     "pyproject.toml": "original",
+    "needs/requirements.txt": "original",
     "tox.ini": "original",
     "README.md": "original",
 }
@@ -35,7 +36,13 @@ def test_the_image_holds_tests_and_declarations_only(tmp_path: Path) -> None:
     image = write_tree(tmp_path / "image", {})
     write_image(original, HIDDEN, PublishedRun(commands=("pytest",), test_files=("extra/",)), image)
 
-    assert sorted(_files(image)) == ["conftest.py", "extra/test_more.py", "pyproject.toml", "tests/test_calc.py"]
+    assert sorted(_files(image)) == [
+        "conftest.py",
+        "extra/test_more.py",
+        "needs/requirements.txt",
+        "pyproject.toml",
+        "tests/test_calc.py",
+    ]
 
 
 def test_the_image_holds_what_the_original_makes_beside_its_packages(tmp_path: Path) -> None:
@@ -74,6 +81,7 @@ def test_a_submission_lies_over_the_image(tmp_path: Path) -> None:
         "tests/test_calc.py": "hidden",
         "pyproject.toml": "original",
         "conftest.py": "mine",
+        "needs/requirements.txt": "original",
     }
     assert sorted(_files(tmp_path / "submission")) == sorted(own), "and what was handed in is untouched"
 

@@ -192,10 +192,10 @@ def archive_problem(tree: Path) -> str | None:
 def write_image(original: Path, hidden: HiddenTests, run: PublishedRun, destination: Path) -> None:
     """Write what the published image plausibly holds at /workspace: tests, their data, package declarations.
 
-    These are the listed test files, the paths that the recipe restores, and files at the root named like package
-    declarations, which the evaluator deletes from submissions and `pip install -e .` needs; what the recipe calls
-    generated outside the packages; not what it says to be absent. Folders that the image has elsewhere than the
-    original are moved there.
+    These are the listed test files, the paths that the recipe restores, and files outside the packages named like
+    package declarations, which the evaluator deletes from submissions and `pip install -e .` needs; what the
+    recipe calls generated outside the packages; not what it says to be absent. Folders that the image has
+    elsewhere than the original are moved there.
     """
     packages = {name.partition(".")[0] for name in hidden.packages}
     for name, content in hidden.generated.items():
@@ -205,12 +205,13 @@ def write_image(original: Path, hidden: HiddenTests, run: PublishedRun, destinat
         (place if name.endswith("/") else place.parent).mkdir(parents=True, exist_ok=True)
         if not name.endswith("/"):
             place.write_text(content, encoding="utf-8")
-    wanted = {_normal(name) for name in (*run.test_files, *hidden.protected, *run.moved.values())} | PACKAGE_FILES
+    wanted = {_normal(name) for name in (*run.test_files, *hidden.protected, *run.moved.values())}
     absent = {_normal(name) for name in hidden.absent}
     moved = {PurePosixPath(source): PurePosixPath(target) for target, source in run.moved.items()}
     for path in _files_and_links(original):
         lineage = {str(path), *map(str, path.parents)}
-        if lineage & wanted and not lineage & absent:
+        is_declaration = path.name in PACKAGE_FILES and not packages & {*path.parts}
+        if (lineage & wanted or is_declaration) and not lineage & absent:
             _copy(original / path, destination / _moved(path, moved))
 
 
