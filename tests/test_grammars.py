@@ -6,9 +6,11 @@ import inspect
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
+from groundup import grammars
 from groundup.grammars import python_tree, python_value
 
 SOURCE = inspect.getsource(argparse)
@@ -61,3 +63,34 @@ def test_several_threads_read_python_at_once() -> None:
         thread.join()
 
     assert not failures
+
+
+class _Cycle:
+    """Garbage whose end runs Python code, as objects with finalizers and weak references do."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+    def __del__(self) -> None:
+        sum(range(20))
+
+
+def test_other_readers_of_python_spoil_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packages read markers of requirements by Python's reader, without our lock, while suites are read."""
+    monkeypatch.setattr(grammars, "_TRIES", 1)
+    over = threading.Event()
+
+    def others() -> None:
+        while not over.is_set():
+            _ = [_Cycle() for _ in range(50)]
+            with suppress(SystemError, RecursionError):
+                ast.literal_eval("'3.9'")
+
+    thread = threading.Thread(target=others)
+    thread.start()
+    try:
+        for _ in range(20):
+            assert python_tree(SOURCE).body
+    finally:
+        over.set()
+        thread.join()

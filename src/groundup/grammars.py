@@ -1,9 +1,11 @@
 """Tree-sitter grammars, loaded when first used, and queries whose captures come in source order; Python's own."""
 
 import ast
+import gc
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
@@ -93,17 +95,28 @@ def ancestors(node: "Node") -> Iterator[tuple["Node", "Node"]]:
 
 _PYTHONS = threading.Lock()
 """Python 3.11 and 3.12 count the depth of a tree for all threads together, and fail when two build one."""
-
-
 _TRIES = 3
 """Code of other packages reads Python without the lock; what fails for that reason does not fail again."""
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    # Garbage collection runs Python code, and so lets other threads in: without it a tree is built in one go.
+    with _PYTHONS:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if collects:
+                gc.enable()
 
 
 def python_tree(source: str | bytes) -> ast.Module:
     """Return the syntax tree of Python *source*, in any thread. Raises as `ast.parse`."""
     for _ in range(_TRIES):
         try:
-            with _PYTHONS:
+            with _alone():
                 return ast.parse(source)
         except (SystemError, RecursionError):
             time.sleep(0.01)
@@ -112,6 +125,6 @@ def python_tree(source: str | bytes) -> ast.Module:
 
 def python_value(source: str) -> object:
     """Return the value of a literal, in any thread. Raises as `ast.literal_eval`."""
-    with _PYTHONS:
+    with _alone():
         expression = ast.parse(source.lstrip(" \t"), mode="eval")
     return ast.literal_eval(expression)
