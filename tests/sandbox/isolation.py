@@ -310,7 +310,9 @@ print("nothing")
 
     async def test_fork_bomb(self, sandbox: Sandbox) -> None:
         """A fork bomb fills its own limit, dies at its deadline, and leaves no one behind."""
-        result = await sandbox.run(sh("bomb() { bomb | bomb & }; bomb; sleep 60", timeout_s=2))
+        # It sleeps before the bomb goes off: a shell that cannot start `sleep` any more would end by itself.
+        bomb = "sleep 60 & asleep=$!; bomb() { bomb | bomb & }; bomb; wait $asleep"
+        result = await sandbox.run(sh(bomb, timeout_s=2))
         assert result.ending in (Ending.TIMEOUT, Ending.PROCESSES)
         if result.ending is Ending.TIMEOUT:
             after = await sandbox.run(sh("ls -d /proc/[0-9]* | wc -l"))
