@@ -60,6 +60,22 @@ async def test_a_call_is_made_once(house: House, cut: int) -> None:
     assert len(commands.read_text().splitlines()) == 1
 
 
+@pytest.mark.parametrize("cut", CUTS)
+async def test_a_call_that_takes_no_time_is_made_once(house: House, cut: int) -> None:
+    """The connection breaks while the command ends, and its client asks again at once."""
+    async with Client(house.address) as client, breaking(house.address, cut) as proxy:
+        sid = await client.create()
+        body: dict[str, object] = {"name": "bash", "input": {"command": "true"}}
+        first = await asked(proxy.address, sid, body)
+        told = [data for name, data in events(first) if name == "task_id"] if first.endswith("\n\n") else []
+        again = await asked(proxy.address, sid, {**body, **({"task_id": told[0]} if told else {})})
+        assert joined(again)["output"]["blocks"][0]["text"].endswith("[exit code 0]")
+        assert proxy.broken == 1
+        await client.call(sid, "submit")
+    commands = house.job.path / "attempts" / "task-0000" / "0" / "submission" / "commands"
+    assert len(commands.read_text().splitlines()) == 1
+
+
 @pytest.mark.parametrize("path", ["/create_session", "/create", "/prompt", "/delete"])
 async def test_a_lost_answer_is_asked_for_again(house: House, path: str) -> None:
     """Every other request can be repeated as it is."""
