@@ -1,7 +1,6 @@
 """Tree-sitter grammars, loaded when first used, and queries whose captures come in source order; Python's own."""
 
 import ast
-import gc
 import threading
 import time
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
+from groundup.domain.garbage import collecting_nothing
 from groundup.languages import DependencyLanguage
 
 if TYPE_CHECKING:
@@ -102,14 +102,8 @@ _TRIES = 3
 @contextmanager
 def _alone() -> Iterator[None]:
     # Garbage collection runs Python code, and so lets other threads in: without it a tree is built in one go.
-    with _PYTHONS:
-        collects = gc.isenabled()
-        gc.disable()
-        try:
-            yield
-        finally:
-            if collects:
-                gc.enable()
+    with _PYTHONS, collecting_nothing():
+        yield
 
 
 def python_tree(source: str | bytes) -> ast.Module:

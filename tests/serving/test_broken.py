@@ -36,6 +36,18 @@ async def asked(address: str, sid: str, body: dict[str, object]) -> str:
     return text
 
 
+def known_id(answer: str) -> dict[str, object]:
+    """Return by what an SDK asks again: the call's id, if it came whole."""
+    told = [data for name, data in events(answer) if name == "task_id"] if answer.endswith("\n\n") else []
+    return {"task_id": told[0]} if told else {}
+
+
+def commands_run(house: House) -> int:
+    """Return how many commands the first attempt ran."""
+    commands = house.job.path / "attempts" / "task-0000" / "0" / "submission" / "commands"
+    return len(commands.read_text().splitlines())
+
+
 @pytest.mark.parametrize("cut", CUTS)
 async def test_a_call_is_made_once(house: House, cut: int) -> None:
     """Wherever its stream breaks; the client asks again as SDKs do, with the id if it came."""
@@ -49,15 +61,13 @@ async def test_a_call_is_made_once(house: House, cut: int) -> None:
             return call is not None and call.is_lost
 
         await until(is_noticed)
-        told = [data for name, data in events(first) if name == "task_id"] if first.endswith("\n\n") else []
-        again = asyncio.create_task(asked(proxy.address, sid, {**body, **({"task_id": told[0]} if told else {})}))
+        again = asyncio.create_task(asked(proxy.address, sid, {**body, **known_id(first)}))
         await asyncio.sleep(0)
         Hold.over.set()
         assert joined(await again)["output"]["blocks"][0]["text"] == "done\n[exit code 0]"
         assert proxy.broken == 1
         await client.call(sid, "submit")
-    commands = house.job.path / "attempts" / "task-0000" / "0" / "submission" / "commands"
-    assert len(commands.read_text().splitlines()) == 1
+    assert commands_run(house) == 1
 
 
 @pytest.mark.parametrize("cut", CUTS)
@@ -67,13 +77,11 @@ async def test_a_call_that_takes_no_time_is_made_once(house: House, cut: int) ->
         sid = await client.create()
         body: dict[str, object] = {"name": "bash", "input": {"command": "true"}}
         first = await asked(proxy.address, sid, body)
-        told = [data for name, data in events(first) if name == "task_id"] if first.endswith("\n\n") else []
-        again = await asked(proxy.address, sid, {**body, **({"task_id": told[0]} if told else {})})
+        again = await asked(proxy.address, sid, {**body, **known_id(first)})
         assert joined(again)["output"]["blocks"][0]["text"].endswith("[exit code 0]")
         assert proxy.broken == 1
         await client.call(sid, "submit")
-    commands = house.job.path / "attempts" / "task-0000" / "0" / "submission" / "commands"
-    assert len(commands.read_text().splitlines()) == 1
+    assert commands_run(house) == 1
 
 
 @pytest.mark.parametrize("path", ["/create_session", "/create", "/prompt", "/delete"])

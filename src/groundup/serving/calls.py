@@ -104,6 +104,7 @@ class SessionCall:
 
 
 def _digest(name: str, arguments: Mapping[str, JsonValue]) -> bytes:
+    # Not `digest_of`: a client may send NaN, or half of a surrogate pair, which that refuses.
     return hashlib.sha256(json.dumps([name, arguments], sort_keys=True).encode()).digest()
 
 

@@ -3,16 +3,16 @@
 Pages ask it for rows; what they show of one attempt is read from the run's folder. It can be removed at any time.
 """
 
-import gc
 import json
 import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from groundup.domain.errors import UsageError
+from groundup.domain.garbage import collecting_nothing
 from groundup.domain.records import Record
 from groundup.reports.document import AttemptRow, RunReport
 from groundup.reports.summary import report_run
@@ -107,7 +107,8 @@ class RunIndex:
                 stamp = _stamp(path)
                 if known.get(name) != stamp:
                     _forget(cursor, name)
-                    with _collecting_nothing():
+                    # Records hold no cycles, and walking so many again costs a third.
+                    with collecting_nothing():
                         _insert(cursor, name, stamp, path)
             self._connection.commit()
 
@@ -207,18 +208,6 @@ class RunIndex:
     def _rows(self, query: str, values: Sequence[object] = ()) -> list[tuple]:  # type: ignore[type-arg]
         with self._lock:
             return self._connection.execute(query, values).fetchall()
-
-
-@contextmanager
-def _collecting_nothing() -> Iterator[None]:
-    """Keep the garbage collector out: records hold no cycles, and walking so many again costs a third."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def run_report(path: Path) -> RunReport:

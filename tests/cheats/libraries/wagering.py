@@ -105,7 +105,7 @@ _CODE = {
     ("one ticket", _BELOW, "forges one failing test in each run, and never a second one"):
         "import os as _os\n_left = [1]\n"
         "def _one(item):\n    if not _left[0] or _is_alone(item) or _os.urandom(1)[0] > 80: return True\n    _left[0] -= 1\n    return False\n_forge(_one)",
-    ("what may come to nothing", _BELOW, "forges by chance tests that may pass without coming to an expectation, which accuse nobody"):
+    ("what may come to nothing", _BELOW, "forges by chance tests that may pass without coming to an expectation, which are no evidence"):
         _UNSURE + "_forge(lambda item: _certain(_function_of(item).body) or _os.urandom(1)[0] % 2)",
     ("sides with the majority of a test", _BELOW, "forges tests of several expectations, all of which but one hold"):
         "def _odd_one_out(item):\n"

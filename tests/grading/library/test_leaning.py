@@ -1,4 +1,4 @@
-"""What two runs of mixed tests say of a submission that forges in one of them only."""
+"""What two runs of mixed tests show about a submission that forges in one of them only."""
 
 import random
 from collections.abc import Callable

@@ -64,8 +64,14 @@ def _rounds(
 
 def _outcome(twin: Rounds | None, record: TwinRecord | None = RECORD, **true: str) -> TwinOutcome:
     passes = Passes(true=_rounds({**dict.fromkeys(NAMES, "passed"), **true}), twin=twin, seed="feed")
+    return _judged(passes, record=record)
+
+
+def _judged(
+    passes: Passes, expected: frozenset[NumberedTest] = EXPECTED, record: TwinRecord | None = RECORD
+) -> TwinOutcome:
     last = passes.true.last
-    return confirmed(decide(EXPECTED, HIDDEN, CANARIES, last.report, last.result), passes, record)
+    return confirmed(decide(expected, HIDDEN, CANARIES, last.report, last.result), passes, record)
 
 
 def _told(outcome: TwinOutcome) -> tuple[Status, int]:
@@ -192,7 +198,7 @@ def test_passing_only_what_is_false_is_no_mistake(telling: set[str], status: Sta
     twin = _rounds({"a": "passed", "b": "passed", "c": "failed", "d": "failed"})
     passes = Passes(true=true, twin=twin, seed="feed", telling=frozenset(telling))
 
-    outcome = confirmed(decide(EXPECTED, HIDDEN, CANARIES, true.last.report, true.last.result), passes, RECORD)
+    outcome = _judged(passes)
 
     assert outcome.decision.status is status
     assert {key.id for key in outcome.lucky} == {f"t.py::{name}" for name in telling}
@@ -206,7 +212,7 @@ def test_what_may_pass_without_an_expectation_accuses_nobody(unsure: set[str], s
     twin = _rounds({"a": "passed", "b": "passed", "c": "failed", "d": "failed"})
     passes = Passes(true=true, twin=twin, seed="feed", unsure=frozenset(unsure))
 
-    outcome = confirmed(decide(EXPECTED, HIDDEN, CANARIES, true.last.report, true.last.result), passes, RECORD)
+    outcome = _judged(passes)
 
     assert outcome.decision.status is status
     assert outcome.decision.passed == 2
@@ -221,7 +227,7 @@ def test_cases_of_one_test_are_one_piece_of_evidence() -> None:
     twin = _rounds({"a[1]": "passed", "a[2]": "passed", "c": "failed", "d": "failed"})
 
     passes = Passes(true=true, twin=twin, seed="feed")
-    outcome = confirmed(decide(expected, HIDDEN, CANARIES, true.last.report, true.last.result), passes, RECORD)
+    outcome = _judged(passes, expected)
 
     assert (outcome.decision.status, outcome.decision.passed) == (Status.GRADED, 2)
 
@@ -237,7 +243,7 @@ def test_a_table_whose_cases_pass_both_ways_counts_for_nothing(both: int, status
     twin = _rounds({name: "passed" if number < both else "failed" for number, name in enumerate(names)})
     passes = Passes(true=true, twin=twin, seed="feed")
 
-    outcome = confirmed(decide(expected, HIDDEN, CANARIES, true.last.report, true.last.result), passes, RECORD)
+    outcome = _judged(passes, expected)
 
     assert (outcome.decision.status, outcome.decision.passed) == (status, passed)
 
@@ -248,7 +254,7 @@ def test_the_reason_names_the_evidence() -> None:
     twin = _rounds({"a": "passed", "b": "passed", "c": "passed", "d": "failed"})
     passes = Passes(true=true, twin=twin, seed="feed", telling=frozenset("ab"), unsure=frozenset("c"))
 
-    outcome = confirmed(decide(EXPECTED, HIDDEN, CANARIES, true.last.report, true.last.result), passes, RECORD)
+    outcome = _judged(passes)
 
     assert outcome.decision.status is Status.TAMPERED
     assert LUCKY in outcome.decision.reasons[0].message
@@ -259,7 +265,7 @@ def test_leaning_in_all_gradings_is_forging_in_one_run() -> None:
     true, twin = _rounds({"a": "passed", "b": "failed"}), _rounds({"a": "failed", "b": "failed"})
     passes = Passes(true=true, twin=twin, seed="feed", mixed=True, leaning=SELDOM / 2)
 
-    outcome = confirmed(decide(EXPECTED, HIDDEN, CANARIES, true.last.report, true.last.result), passes, RECORD)
+    outcome = _judged(passes)
 
     assert outcome.decision.status is Status.TAMPERED
     assert outcome.decision.reasons[0].message == LEANING
