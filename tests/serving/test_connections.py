@@ -1,6 +1,7 @@
 """Connections of clients that are slow, that send too much, or that do not read."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -43,6 +44,21 @@ async def served(app: ASGIApp, kind: type[Connection]) -> AsyncIterator[int]:
         finally:
             server.should_exit = server.force_exit = True
             await serving
+
+
+async def test_answers_in_parts_leave_at_once() -> None:
+    """Nagle's algorithm would hold each later part back until the client acknowledges the first, 40 ms."""
+    delays: list[int] = []
+
+    class Seen(Connection):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            delays.append(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+    async with served(answering, Seen) as port, httpx.AsyncClient() as client:
+        await client.post(f"http://127.0.0.1:{port}/", content=b"12")
+
+    assert delays == [1]
 
 
 async def answering(scope: Scope, receive: Receive, send: Send) -> None:

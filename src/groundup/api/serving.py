@@ -80,9 +80,13 @@ def listening(host: str | None, port: int | None, *, has_token: bool) -> socket.
         )
     try:
         family = socket.getaddrinfo(wanted, number, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((wanted, number), family=family, backlog=1024)
+        listener = socket.create_server((wanted, number), family=family, backlog=1024)
     except OSError as error:
         raise UsageError(f"cannot listen on {wanted}, port {number}: {error.strerror or error}") from error
+    # Connections inherit it. asyncio sees to it only for sockets made with TCP's number, and an answer in several
+    # parts then waits 40 ms for a delayed acknowledgement.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 def serve(job: "ServeJob", listener: socket.socket, ready: Callable[[str], object]) -> None:
