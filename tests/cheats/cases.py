@@ -1,14 +1,13 @@
 """Everything that the matrix tries: a cheat, on a base, before a grader."""
 
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from groundup.domain.digests import digest_of
 from groundup.sandbox.protocol import SandboxProvider
+from groundup.trees.scratch import scratch_folder
 from tests.cheats.ci import CI, INSTANCES
 from tests.cheats.ci_trials import JobTrial, job_trial
 from tests.cheats.corpus import Base
@@ -60,13 +59,13 @@ async def cases(
                 trial = await stack.enter_async_context(wares_trial(provider))
                 found = library_cases(name, BASE, trial)
             else:
-                room = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="groundup-cheats-")))
+                room = stack.enter_context(scratch_folder("cheats"))
                 real = recipe_trial(name, provider, room)
                 found = library_cases(name, await real.base(), real)
             for case in found:
                 yield case
     if "service" in targets:
-        room = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="groundup-cheats-")))
+        room = stack.enter_context(scratch_folder("cheats"))
         for case in service_cases(ServiceTrial(provider, room)):
             yield case
     if "java" in targets:

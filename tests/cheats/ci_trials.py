@@ -1,6 +1,5 @@
 """Grading dishonest build files by executing the jobs of tiny instances."""
 
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from groundup.settings import load
 from groundup.suites.dibench.dataset import InstanceProblem, read_dataset
 from groundup.suites.dibench.execution import ExecutionGrader
 from groundup.trees.removal import remove_tree
+from groundup.trees.scratch import scratch_folder
 from tests.cheats.ci import INSTANCES
 from tests.cheats.results import Outcome
 from tests.cheats.trials import outcome_of
@@ -65,6 +65,5 @@ class JobTrial:
 @contextmanager
 def job_trial(provider: SandboxProvider) -> Iterator[JobTrial]:
     """Yield a place to grade; it is removed afterwards."""
-    with tempfile.TemporaryDirectory(prefix="groundup-cheats-") as name:
-        folder = Path(name)
+    with scratch_folder("cheats") as folder:
         yield JobTrial(provider, folder, problems(folder / "data"))

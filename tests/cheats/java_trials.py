@@ -1,6 +1,5 @@
 """Grading dishonest Java services; needs a JDK 17, Maven and its repository."""
 
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from groundup.environments.local import LocalBuilder
 from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import load
+from groundup.trees.scratch import scratch_folder
 from tests.cheats.results import Outcome
 from tests.cheats.trials import outcome_of
 from tests.suites.repogenesis.test_java import graded
@@ -35,5 +35,5 @@ class JavaTrial:
 @contextmanager
 def java_trial(provider: SandboxProvider) -> Iterator[JavaTrial]:
     """Yield a place to grade; it is removed afterwards."""
-    with tempfile.TemporaryDirectory(prefix="groundup-cheats-") as name:
-        yield JavaTrial(provider, Path(name))
+    with scratch_folder("cheats") as folder:
+        yield JavaTrial(provider, folder)

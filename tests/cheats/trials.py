@@ -1,15 +1,14 @@
 """Grading dishonest submissions in real sandboxes: what they get, by which grader, and how their verdict stands."""
 
-import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Literal
 
 from groundup.grading.library.hidden import HiddenTests, TwinRecord
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.suites.base import Graded
 from groundup.trees.removal import remove_tree
+from groundup.trees.scratch import scratch_folder
 from tests.cheats.results import Outcome
 from tests.cheats.wares import IDS, ORIGINAL
 from tests.suites.nl2repobench.images import Laboratory, Published, write_environment
@@ -59,7 +58,6 @@ class LibraryTrial:
 @asynccontextmanager
 async def wares_trial(provider: SandboxProvider) -> AsyncIterator[LibraryTrial]:
     """Yield a place to grade; it is removed afterwards."""
-    with tempfile.TemporaryDirectory(prefix="groundup-cheats-") as name:
-        folder = Path(name)
+    with scratch_folder("cheats") as folder:
         environment = write_environment(folder / "environment")
         yield LibraryTrial(Laboratory(provider, environment, folder / "laboratory"))

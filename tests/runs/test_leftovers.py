@@ -11,6 +11,7 @@ from groundup.runs import api
 from groundup.runs.leftovers import leftovers, remove
 from groundup.settings import Settings
 from groundup.store.folder import RunWriter
+from groundup.trees.scratch import scratch_folder
 from tests.runs.configurations import QUICK, oracle
 
 OLD = time.time() - 10 * 24 * 3600
@@ -46,6 +47,19 @@ def test_scratch_of_killed_processes_goes_at_any_age(settings: Settings) -> None
     remove(found, settings)
     assert leftovers(settings) == ()
     assert (folder / "verdicts.jsonl").exists()
+
+
+def test_temporary_folders_of_killed_processes_go_and_those_of_living_ones_stay(settings: Settings) -> None:
+    """What a killed node left is listed with its size."""
+    with scratch_folder("node") as living:
+        killed = living.with_name("graded-0")
+        killed.mkdir()
+        (killed / "big").write_bytes(bytes(5000))
+        (found,) = leftovers(settings)
+        assert (found.kind, found.path) == ("temporary", killed)
+        assert found.bytes >= 5000
+        remove((found,), settings)
+        assert list(living.parent.iterdir()) == [living]
 
 
 def test_a_run_at_work_is_left_alone(settings: Settings) -> None:
@@ -96,4 +110,4 @@ def test_what_sandboxes_of_killed_programs_left_goes(settings: Settings, own_tem
         found = leftovers(settings)
         assert [(one.kind, one.path.name) for one in found] == [("sandbox", "stale")]
         remove(found, settings)
-    assert [path.name for path in root.iterdir()] == ["held"]
+    assert {path.name for path in root.iterdir()} == {"held", "scratch"}

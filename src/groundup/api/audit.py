@@ -4,7 +4,6 @@ Every part is a run like others: `groundup runs` lists it, and a second start of
 """
 
 import asyncio
-import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -34,6 +33,7 @@ from groundup.settings import Settings, load
 from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
 from groundup.suites.base import Auditor, Suite, open_suite
+from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import copy_tree
 
 JSON, PAGE = "audit.json", "audit.md"
@@ -137,11 +137,11 @@ class _Work:
     async def _write(self, auditor: Auditor, name: str, task: Task, place: Path, tools: Equipment) -> None:
         if place.is_dir():
             return
-        with tempfile.TemporaryDirectory(prefix="groundup-audit-") as scratch:
-            made = Path(scratch) / "made"
+        with scratch_folder("audit") as scratch:
+            made = scratch / "made"
             made.mkdir()
             try:
-                if not await auditor.write(name, task, made, tools.bench(Path(scratch), None)):
+                if not await auditor.write(name, task, made, tools.bench(scratch, None)):
                     return
             except (TaskError, InfrastructureError) as error:
                 self.say(f"{task.id}: no {name}: {error}")
@@ -156,8 +156,8 @@ class _Work:
         async with equipment(self.settings.sandbox, self.settings) as tools:
             for number, task in enumerate(self.tasks, 1):
                 self.say(f"reading {task.id} ({number} of {len(self.tasks)})")
-                with tempfile.TemporaryDirectory(prefix="groundup-audit-") as scratch:
-                    found[task.id] = await _facts(auditor, task, tools, Path(scratch))
+                with scratch_folder("audit") as scratch:
+                    found[task.id] = await _facts(auditor, task, tools, scratch)
         return found
 
     def result(self, facts: Mapping[str, TaskFacts], others: Collection[str]) -> Audit:

@@ -11,7 +11,6 @@ Commands run in the sandbox that agents get. However the block is left, the sand
 """
 
 import asyncio
-import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future
@@ -31,8 +30,7 @@ from groundup.episodes.equipment import check_trust, equipment
 from groundup.episodes.loading import load_grading
 from groundup.episodes.records import EpisodeResult, EpisodeSpec, MemorySink
 from groundup.settings import Settings
-from groundup.trees.removal import remove_tree
-from groundup.trees.writer import in_thread
+from groundup.trees.scratch import async_scratch_folder
 
 T = TypeVar("T")
 
@@ -93,15 +91,11 @@ async def open_episode_async(
     kept = given.get("keep_in")
     if kept is not None and Path(kept).exists():
         raise UsageError(f"{kept} is there already; name a new folder")
-    scratch = Path(tempfile.mkdtemp(prefix="groundup-episode-"))
-    try:
-        async with equipment(found.sandbox, found) as tools:
-            grading = load_grading(spec, tools, found)
-            sink = None if kept is None else MemorySink(Path(kept))
-            async with driving.open_episode(spec, grading, scratch, sink) as episode:
-                yield episode
-    finally:
-        await in_thread(lambda: remove_tree(scratch))
+    async with async_scratch_folder("episode") as scratch, equipment(found.sandbox, found) as tools:
+        grading = load_grading(spec, tools, found)
+        sink = None if kept is None else MemorySink(Path(kept))
+        async with driving.open_episode(spec, grading, scratch, sink) as episode:
+            yield episode
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """What this machine can do, what to do where something is missing, and the published data that it has."""
 
 import asyncio
-import tempfile
 from pathlib import Path
 
 from groundup import catalog
@@ -21,6 +20,7 @@ from groundup.store.files import write_atomically
 from groundup.suites import pulling
 from groundup.suites.base import DataSource, open_suite
 from groundup.suites.pulling import DataOrigin, PublishedRelease, PublishedRepository
+from groundup.trees.scratch import scratch_folder
 
 
 class MachineReport(Record):
@@ -92,8 +92,8 @@ async def _registry() -> Fact:
     name = "package index"
     try:
         configuration = await pypi_settings(environment())
-        with tempfile.TemporaryDirectory(prefix="groundup-doctor-") as folder:
-            registry = PyPIClient(configuration, FetchCache(Path(folder)))
+        with scratch_folder("doctor") as folder:
+            registry = PyPIClient(configuration, FetchCache(folder))
             try:
                 await registry.page("pip")
             finally:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from groundup.environments.layers import LayerStore, layer_store
 from groundup.episodes.equipment import Equipment, equipment
 from groundup.settings import Settings
 from groundup.suites.base import Suite, open_suite
-from groundup.trees.removal import remove_tree
+from groundup.trees.scratch import async_scratch_folder
 
 _BLOCK = 512
 """Bytes that a block of `st_blocks` has."""
@@ -56,9 +55,8 @@ async def warm(
     chosen = (grader,) if grader is not None else tuple(graders)
     store, places = layer_store(settings), asyncio.Semaphore(jobs)
     wanted = tasks or suite.gradable()
-    scratch = Path(tempfile.mkdtemp(prefix="groundup-warm-"))
 
-    async def one_task(task: Task, tools: Equipment) -> Warmed:
+    async def one_task(task: Task, tools: Equipment, scratch: Path) -> Warmed:
         async with places:
             began, size, failed = time.monotonic(), 0, None
             try:
@@ -69,11 +67,8 @@ async def warm(
             report(done, len(wanted))
             return done
 
-    try:
-        async with equipment(settings.sandbox, settings) as tools:
-            return list(await asyncio.gather(*(one_task(known[task], tools) for task in wanted)))
-    finally:
-        remove_tree(scratch)
+    async with async_scratch_folder("warm") as scratch, equipment(settings.sandbox, settings) as tools:
+        return list(await asyncio.gather(*(one_task(known[task], tools, scratch) for task in wanted)))
 
 
 async def _build(

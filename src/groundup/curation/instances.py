@@ -16,7 +16,6 @@ import itertools
 import re
 import shlex
 import shutil
-import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -37,6 +36,7 @@ from groundup.suites.base import Validation, open_suite
 from groundup.suites.dibench.dataset import Instance, InstanceMetadata, as_lines, read_instances
 from groundup.suites.dibench.patches import PatchError, apply_to_file, parse_patch
 from groundup.trees.removal import remove_tree
+from groundup.trees.scratch import scratch_folder
 from groundup.workflows.matrix import flat, pinned
 from groundup.workflows.tree import FolderTree
 from groundup.workflows.workflow import read_workflow
@@ -245,8 +245,7 @@ async def add_instance(wanted: InstanceRequest, folder: Path, settings: Settings
     """
     subset = checked_name(folder.resolve().name)
     lines = folder / f"{subset}.jsonl"
-    with tempfile.TemporaryDirectory(prefix="groundup-curate-") as name:
-        work = Path(name)
+    with scratch_folder("curate") as work:
         original = work / "original"
         origin = await check_out(wanted.repository, wanted.commit, original, work, settings.git_mirror)
         job = chosen_job(wanted, original)
@@ -350,10 +349,10 @@ async def validate(
     numbers = itertools.count()
 
     async with equipment(settings.sandbox, settings) as tools:
-        with tempfile.TemporaryDirectory(prefix="groundup-validate-", ignore_cleanup_errors=True) as folder:
+        with scratch_folder("validate") as folder:
 
             def bench() -> Bench:
-                scratch = Path(folder) / str(next(numbers))
+                scratch = folder / str(next(numbers))
                 scratch.mkdir()
                 return tools.bench(scratch, None)
 

@@ -9,7 +9,6 @@ not kept. Every environment carries the resolution that it was made from, so tha
 
 import re
 import secrets
-import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -29,6 +28,7 @@ from groundup.registries.settings import Index, RegistrySettings
 from groundup.registries.uv import uv_program, uv_version
 from groundup.sandbox.programs import run_program
 from groundup.settings import environment
+from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import disk_errors
 
 _TIMEOUT_S = 600.0
@@ -67,11 +67,11 @@ async def lock_requirements(
     never = "".join(f"{name} ; python_version < '0'\n" for name in without)
     argv += ["--overrides", "overrides.txt"] if never else []
     configuration = await pypi_settings(environment())
-    with tempfile.TemporaryDirectory(prefix="groundup-lock-") as folder:
-        Path(folder, "overrides.txt").write_text(never, encoding="utf-8")
+    with scratch_folder("lock") as folder:
+        (folder / "overrides.txt").write_text(never, encoding="utf-8")
         result = await run_program(
             [uv_program(), *argv],
-            cwd=Path(folder),
+            cwd=folder,
             environment=_client_environment(configuration),
             timeout_s=_TIMEOUT_S,
             stdin="\n".join(requirements).encode() + b"\n",

@@ -1,6 +1,5 @@
 """The sandbox provider and the environment builder of a run, opened together."""
 
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from groundup.environments.builder import EnvironmentBuilder
 from groundup.grading.bench import Bench, Turns
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
-from groundup.trees.removal import remove_tree
+from groundup.trees.scratch import async_scratch_folder
 
 UNTRUSTING = "none"
 """The sandbox that is none."""
@@ -68,9 +67,5 @@ async def equipment(sandbox: str, settings: Settings) -> AsyncIterator[Equipment
 @asynccontextmanager
 async def opened_bench(settings: Settings) -> AsyncIterator[Bench]:
     """Yield a grader's tools around a scratch folder that is removed afterwards."""
-    scratch = Path(tempfile.mkdtemp(prefix="groundup-bench-"))
-    try:
-        async with equipment(settings.sandbox, settings) as tools:
-            yield tools.bench(scratch, None)
-    finally:
-        remove_tree(scratch)
+    async with async_scratch_folder("bench") as scratch, equipment(settings.sandbox, settings) as tools:
+        yield tools.bench(scratch, None)

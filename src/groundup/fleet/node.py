@@ -8,14 +8,12 @@ import atexit
 import os
 import platform
 import socket
-import tempfile
 import threading
 import traceback
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from groundup.domain.errors import DiskFullError, GroundupError, InfrastructureError, UsageError
@@ -31,7 +29,7 @@ from groundup.grading.deciding import code_digest
 from groundup.settings import Settings, load
 from groundup.store.verdict_cache import VerdictCache
 from groundup.suites.base import Graded, Suite, open_suite
-from groundup.trees.removal import remove_tree
+from groundup.trees.scratch import async_scratch_folder, scratch_folder
 
 _WATCH_S = 1.0
 
@@ -61,8 +59,9 @@ class _Node:
         self._equipment: dict[tuple[str, str], asyncio.Task[Equipment]] = {}
         self._suites: dict[str, Suite] = {}
         self._settings = load()
-        self._packed = tempfile.TemporaryDirectory(prefix="groundup-layers-")
-        self.shelf = LayerShelf(Path(self._packed.name))
+        packed = scratch_folder("layers")
+        self.shelf = LayerShelf(packed.__enter__())
+        atexit.register(packed.__exit__, None, None, None)
         threading.Thread(target=self._loop.run_forever, name="groundup-node", daemon=True).start()
         atexit.register(self._close)
 
@@ -133,8 +132,7 @@ class _Node:
             return await self._settle(grading, order, archive)
 
     async def _settle(self, grading: Grading, order: Order, archive: bytes) -> tuple[Graded, bool]:
-        scratch = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="groundup-node-"))
-        try:
+        async with async_scratch_folder("graded") as scratch:
             tree = scratch / "submission"
             await asyncio.to_thread(unpack_tree, archive, tree, order.submission)
             folder = scratch / "work"
@@ -143,8 +141,6 @@ class _Node:
             verdicts = VerdictCache(self._settings.cache_dir / "verdicts", lambda message: None)
             cached = verdicts if order.use_cache else None
             return await grading.settled(order.submission, tree, order.spec.index, folder, cached)
-        finally:
-            await asyncio.to_thread(remove_tree, scratch)
 
 
 def _shown(identity: dict[str, str]) -> str:

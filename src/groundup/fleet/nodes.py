@@ -10,7 +10,6 @@ import os
 import secrets
 import shlex
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from groundup.domain.names import is_loopback
 from groundup.fleet import node
 from groundup.fleet.addresses import FleetAddress, distributed, security, with_new_keys
 from groundup.fleet.driver import MEMORY, SLOT
+from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import disk_errors
 
 _GONE_AFTER = "60s"
@@ -176,14 +176,14 @@ async def join(address: FleetAddress, size: NodeSize, report: Report) -> None:
     dask = distributed()
     _configure()
     memory = {MEMORY: size.memory_mb} if size.memory_mb else {}
-    with tempfile.TemporaryDirectory(prefix="groundup-node-") as folder:
+    with scratch_folder("node") as folder:
         worker: Any = dask.Worker(
             address.scheduler,
             nthreads=size.slots,
             resources={SLOT: size.slots, **memory},
             name=node.node_name(),
             security=security(address),
-            local_directory=folder,
+            local_directory=str(folder),
             memory_limit=0,  # sandboxes have limits of their own
             death_timeout=30,
             **_only_here(address.scheduler),

@@ -1,9 +1,7 @@
 """An episode that is held open for a harness, whose calls come from tasks of its own."""
 
 import asyncio
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 
 from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.names import unknown
@@ -15,8 +13,7 @@ from groundup.episodes.loading import load_grading
 from groundup.episodes.records import EpisodeSpec
 from groundup.settings import Settings, load
 from groundup.suites.base import Suite, open_suite
-from groundup.trees.removal import remove_tree
-from groundup.trees.writer import in_thread
+from groundup.trees.scratch import async_scratch_folder
 
 
 def written_tasks(suite: Suite, names: str | None) -> list[Task]:
@@ -58,9 +55,11 @@ class HeldEpisode:
         await asyncio.wait({self._life})
 
     async def _live(self) -> None:
-        scratch = Path(tempfile.mkdtemp(prefix="groundup-held-"))
         try:
-            async with equipment(self._settings.sandbox, self._settings) as tools:
+            async with (
+                async_scratch_folder("held") as scratch,
+                equipment(self._settings.sandbox, self._settings) as tools,
+            ):
                 grading = load_grading(self._spec, tools, self._settings)
                 async with open_episode(self._spec, grading, scratch) as episode:
                     self.opened.set_result(episode)
@@ -69,8 +68,6 @@ class HeldEpisode:
             if self.opened.done():
                 raise
             self.opened.set_exception(error)
-        finally:
-            await in_thread(lambda: remove_tree(scratch))
 
 
 async def opened_episode(spec: EpisodeSpec, settings: Settings | None = None) -> HeldEpisode:

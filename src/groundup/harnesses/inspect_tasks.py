@@ -7,9 +7,7 @@ A sample whose metadata names a suite and a task gets that task's episode; any o
 
 import asyncio
 import posixpath
-import tempfile
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any, Literal, overload
 
 from inspect_ai import Task, task
@@ -37,7 +35,7 @@ from groundup.episodes.records import EpisodeSpec
 from groundup.harnesses.holding import HeldEpisode, numbers_of, opened_episode, opened_suite, written_tasks
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec
 from groundup.settings import load
-from groundup.trees.removal import remove_tree
+from groundup.trees.scratch import async_scratch_folder
 
 _PROMPT = """You work alone in a Linux sandbox, in the folder /workspace. What lies there when you submit is tested
 by hidden tests. Packages can be installed with pip, except those that the task asks you to write; there is no
@@ -143,20 +141,20 @@ class GroundupSandbox(SandboxEnvironment):
         leaving = asyncio.Event()
 
         async def live() -> None:
-            folder, settings = Path(tempfile.mkdtemp(prefix="groundup-inspect-")), load()
-            workspace = folder / "workspace"
-            workspace.mkdir()
-            spec = SandboxSpec(workspace=workspace, limits=_LIMITS, system="host", label="inspect")
+            settings = load()
             try:
-                async with equipment(settings.sandbox, settings) as tools, await tools.provider.open(spec) as box:
-                    opened.set_result(box.run)
-                    await leaving.wait()
+                async with (
+                    async_scratch_folder("inspect") as folder,
+                    equipment(settings.sandbox, settings) as tools,
+                ):
+                    spec = SandboxSpec(workspace=folder, limits=_LIMITS, system="host", label="inspect")
+                    async with await tools.provider.open(spec) as box:
+                        opened.set_result(box.run)
+                        await leaving.wait()
             except GroundupError as error:
                 if opened.done():
                     raise
                 opened.set_exception(error)
-            finally:
-                remove_tree(folder)
 
         life = asyncio.create_task(live())
 

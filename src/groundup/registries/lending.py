@@ -10,8 +10,6 @@ The kinds are in `GATEWAYS`. The settings of a kind are learnt once (which may a
 serves all sandboxes at a time, and each loan has a gateway of its own.
 """
 
-import asyncio
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -37,7 +35,7 @@ from groundup.registries.settings import RegistrySettings
 from groundup.registries.shared_work import OpenWhileUsed, SharedWork
 from groundup.sandbox.protocol import Sandbox
 from groundup.trees.fingerprints import Fingerprint
-from groundup.trees.removal import remove_tree
+from groundup.trees.scratch import async_scratch_folder
 
 
 class LendingRules(Record):
@@ -170,14 +168,13 @@ class RegistryLending:
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator["_OpenClients"]:
-        root = self._cache_root or Path(tempfile.mkdtemp(prefix="groundup-registry-"))
-        opened = _OpenClients(FetchCache(root))
-        try:
+        async with AsyncExitStack() as stack:
+            root = self._cache_root
+            if root is None:
+                root = await stack.enter_async_context(async_scratch_folder("registry"))
+            opened = _OpenClients(FetchCache(root))
+            stack.push_async_callback(opened.close)
             yield opened
-        finally:
-            await opened.close()
-            if self._cache_root is None:
-                await asyncio.to_thread(remove_tree, root)
 
 
 class _OpenClients:

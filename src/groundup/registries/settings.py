@@ -5,7 +5,6 @@ What a record holds never leaves the host: secrets are hidden from its text, and
 """
 
 import netrc
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -15,6 +14,7 @@ from pydantic import Field, SecretStr
 from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.records import Record
 from groundup.sandbox.programs import ProgramResult, run_program
+from groundup.trees.scratch import scratch_folder
 
 _CA_VARIABLES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 _QUICK_S = 60.0
@@ -121,15 +121,13 @@ async def ask_client(
     argv: Sequence[str], environment: Mapping[str, str], files: Mapping[str, str] | None = None
 ) -> ProgramResult | None:
     """Run a package manager in an empty folder (with *files* in it); None when it is not installed."""
-    with tempfile.TemporaryDirectory(prefix="groundup-client-") as folder:
+    with scratch_folder("client") as folder:
         for name, content in (files or {}).items():
-            path = Path(folder, name)
+            path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content, encoding="utf-8")
         try:
-            return await run_program(
-                list(argv), cwd=Path(folder), environment=dict(environment), timeout_s=_QUICK_S
-            )
+            return await run_program(list(argv), cwd=folder, environment=dict(environment), timeout_s=_QUICK_S)
         except InfrastructureError:
             return None
 

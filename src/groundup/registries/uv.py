@@ -1,12 +1,12 @@
 """Where the uv program is, and its version and default index. Owns no use of it: `environments` builds with it."""
 
-import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
 from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.sandbox.programs import run_program
 from groundup.settings import environment
+from groundup.trees.scratch import scratch_folder
 
 _QUICK_S = 30.0
 
@@ -33,11 +33,11 @@ async def default_index_url() -> str:
 
     The client is asked, so that no registry address is written down here. Needs no network.
     """
-    with tempfile.TemporaryDirectory(prefix="groundup-uv-") as folder:
+    with scratch_folder("uv") as folder:
         argv = ["pip", "compile", "--emit-index-url", "--no-config", "--offline", "--no-header", "-"]
         result = await run_program(
             [uv_program(), *argv],
-            cwd=Path(folder),
+            cwd=folder,
             environment={**_bare_environment(), "UV_CACHE_DIR": f"{folder}/cache", "UV_PYTHON_DOWNLOADS": "never"},
             timeout_s=_QUICK_S,
         )

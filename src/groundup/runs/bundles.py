@@ -7,7 +7,6 @@ digest. It holds neither trajectories nor logs, so no conversation with a model 
 import hashlib
 import re
 import tarfile
-import tempfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from groundup.store.folder import RunFolder
 from groundup.store.records import ConfigFile, LockFile, RunConfiguration
 from groundup.trees.archives import anonymous, extract_archive
 from groundup.trees.digest import tree_digest
+from groundup.trees.scratch import scratch_folder
 from groundup.trees.walking import read_regular
 from groundup.trees.writer import TreeLimits, copy_tree, disk_errors
 
@@ -119,8 +119,8 @@ def pack(run: RunFolder, path: Path, disclosure: Disclosure) -> BundleManifest:
             raise UsageError(f"the submission of {key} was changed after its verdict; regrade the run first")
         trees[line.submission] = attempt.submission
         files[str(attempt.submission_file.relative_to(run.path))] = attempt.submission_file
-    with tempfile.TemporaryDirectory(prefix="groundup-pack-") as room:
-        files |= _without_places(run, Path(room))
+    with scratch_folder("pack") as room:
+        files |= _without_places(run, room)
         manifest = BundleManifest(
             groundup=__version__,
             disclosure=disclosure,

@@ -2,7 +2,6 @@
 
 import difflib
 import json
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -22,6 +21,7 @@ from groundup.store.folder import RunFolder
 from groundup.store.records import ConfigFile, VerdictLine
 from groundup.suites.base import PATCH_FILE, Suite, Summary, open_suite
 from groundup.trees.digest import entry_digests
+from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import copy_tree
 
 Form = Literal["tree", "patch", "atif", "messages", "sharegpt", "parquet"]
@@ -97,8 +97,8 @@ def _diffs(suite: Suite, task: Task, attempt: AttemptFolder) -> Iterator[bytes]:
     if set(handed_in) == {PATCH_FILE}:
         yield (attempt.submission / PATCH_FILE).read_bytes()
         return
-    with tempfile.TemporaryDirectory(prefix="groundup-seeds-") as folder:
-        seeds = Path(folder) / "seeds"
+    with scratch_folder("seeds") as folder:
+        seeds = folder / "seeds"
         suite.write_seeds(task, seeds)
         for path in handed_in:
             new, old = attempt.submission / path, seeds / path

@@ -1,7 +1,6 @@
 """The model of a run whose submissions an agent makes: how it is asked, what it may cost, what it has cost."""
 
 import functools
-import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from groundup.settings import Settings
 from groundup.store.attempts import read_trajectory
 from groundup.store.folder import RunFolder
 from groundup.suites.base import Suite
+from groundup.trees.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from groundup.models.settings import ModelSettings
@@ -129,8 +129,8 @@ def estimate_of(plan: RunPlan, options: RunOptions | None) -> Estimate | None:
 
 def _expected(source: GeneratedSource, suite: Suite, task: Task) -> TokenUsage | None:
     """Return what the agent expects; some look at the task's seeds for that, and those are gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="groundup-guess-") as folder:
-        workspace = Workspace(suite, task, Path(folder))
+    with scratch_folder("guess") as folder:
+        workspace = Workspace(suite, task, folder)
 
         # Seeding may unpack a repository, and only some agents look at it.
         @functools.cache

@@ -15,6 +15,7 @@ from groundup.sandbox.host_state import clean_stale_state, stale_state
 from groundup.settings import Settings
 from groundup.store.folder import is_held
 from groundup.trees.removal import remove_tree
+from groundup.trees.scratch import abandoned_folders, remove_abandoned_folders
 
 SHELLS = "shells"
 """Folder in the cache where opened attempts have their copies."""
@@ -23,7 +24,7 @@ SHELLS = "shells"
 class Leftover(Record):
     """Something that can be removed."""
 
-    kind: Literal["run", "scratch", "layer", "verdicts", "sandbox", "container"]
+    kind: Literal["run", "scratch", "layer", "verdicts", "sandbox", "container", "temporary"]
     path: Path
     bytes: int
 
@@ -31,8 +32,8 @@ class Leftover(Record):
 def leftovers(settings: Settings, older_than_s: float | None = None) -> tuple[Leftover, ...]:
     """List what can go.
 
-    Scratch folders of runs and shells that no process works on, and what sandboxes of killed ones left; with
-    *older_than_s* also runs, layers and cached verdicts that were not used for so long.
+    Scratch folders of runs and shells that no process works on, sandboxes and temporary folders of killed ones;
+    with *older_than_s* also runs, layers and cached verdicts that were not used for so long.
     """
     return tuple(_found(settings, older_than_s))
 
@@ -46,6 +47,9 @@ def remove(found: tuple[Leftover, ...], settings: Settings) -> None:
             continue
         if leftover.kind == "sandbox":
             clean_stale_state()
+            continue
+        if leftover.kind == "temporary":
+            remove_abandoned_folders()
             continue
         if leftover.kind == "container":
             stale_containers(remove=True)
@@ -65,6 +69,8 @@ def _found(settings: Settings, older_than_s: float | None) -> Iterator[Leftover]
             yield a_leftover("scratch", shell)
     for state in stale_state():
         yield a_leftover("sandbox", state)
+    for folder in abandoned_folders():
+        yield a_leftover("temporary", folder)
     for container in stale_containers():
         yield Leftover(kind="container", path=Path(container), bytes=0)
     if older_than_s is not None:
@@ -103,7 +109,7 @@ def _older(path: Path, than_s: float) -> bool:
 
 
 def a_leftover(
-    kind: Literal["run", "scratch", "layer", "verdicts", "sandbox", "container"], path: Path
+    kind: Literal["run", "scratch", "layer", "verdicts", "sandbox", "container", "temporary"], path: Path
 ) -> Leftover:
     """Return *path* with how much it holds."""
     return Leftover(kind=kind, path=path, bytes=_size(path))

@@ -10,23 +10,21 @@ import os
 import py_compile
 import secrets
 import shutil
-import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from groundup.domain.errors import SandboxError
 from groundup.sandbox import supervisor
 from groundup.sandbox.composition import write_host_etc
 from groundup.sandbox.launcher.limits import SandboxGroups
 from groundup.sandbox.launcher.workspaces import take_back
+from groundup.trees.scratch import temporary_root
 
 
 class HostState:
     """A fresh, locked state folder."""
 
     def __init__(self) -> None:
-        self.path = _root() / secrets.token_hex(4)
+        self.path = temporary_root() / secrets.token_hex(4)
         self.path.mkdir(mode=0o711)
         lock = self.path / "lock.new"
         self.lock = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -58,7 +56,7 @@ def stale_state() -> list[Path]:
 
 def is_abandoned(state: Path) -> bool:
     """Whether *state*, by its path, is a state folder of this user that no program holds, or is gone already."""
-    return state.parent == _root() and (not state.exists() or state in _abandoned())
+    return state.parent == temporary_root() and (not state.exists() or state in _abandoned())
 
 
 def clean_stale_state() -> int:
@@ -74,7 +72,7 @@ def clean_stale_state() -> int:
 
 def _abandoned() -> Iterator[Path]:
     """Yield the state folders that no program holds; each is held until the next is asked for."""
-    for folder in sorted(_root().iterdir()):
+    for folder in sorted(temporary_root().iterdir()):
         try:
             lock = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)
         except OSError:
@@ -108,15 +106,4 @@ def _undo(record: Path) -> bool:
 
 def systems() -> Path:
     """Return the folder of guests' systems, which all programs of this user share."""
-    return _root() / "systems"
-
-
-def _root() -> Path:
-    """Return the folder of all state folders of this user; no other user can have made it."""
-    root = Path(tempfile.gettempdir()) / f"groundup-{os.geteuid()}"
-    with contextlib.suppress(FileExistsError):
-        root.mkdir(mode=0o700)
-    status = root.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-        raise SandboxError(f"{root} belongs to another user; remove it, or set TMPDIR to a folder of yours")
-    return root
+    return temporary_root() / "systems"

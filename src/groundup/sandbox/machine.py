@@ -3,7 +3,6 @@
 import os
 import platform
 import shutil
-import tempfile
 from enum import StrEnum
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from groundup.sandbox.bubblewrap import BubblewrapProvider, find_bubblewrap
 from groundup.sandbox.launcher.limits import find_places
 from groundup.sandbox.protocol import Command, SandboxSpec
 from groundup.sandbox.system import missing_programs
+from groundup.trees.scratch import scratch_folder
 
 _ROOM_MB = 2048
 _SYSCTLS = {
@@ -189,10 +189,10 @@ def _disk(cache_dir: Path) -> Fact:
 
 
 async def _trial() -> Fact:
-    with tempfile.TemporaryDirectory(prefix="groundup-doctor-") as folder:
+    with scratch_folder("doctor") as folder:
         try:
             async with BubblewrapProvider() as provider:
-                sandbox = await provider.open(SandboxSpec(workspace=Path(folder), label="doctor"))
+                sandbox = await provider.open(SandboxSpec(workspace=folder, label="doctor"))
                 result = await sandbox.run(Command(argv=("true",)))
         except SandboxError as error:
             return Fact(name="a sandbox", status=FactStatus.BAD, value=str(error), advice=_what_now())

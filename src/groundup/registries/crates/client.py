@@ -6,7 +6,6 @@ Cargo itself says where its index is; tokens are read from the files and variabl
 import asyncio
 import json
 import re
-import tempfile
 import time
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,6 +40,7 @@ from groundup.registries.settings import (
 )
 from groundup.registries.shared_work import SharedWork
 from groundup.registries.upstream import UpstreamReply, shown
+from groundup.trees.scratch import scratch_folder
 
 _ASKED = re.compile(r"failed to download from `(?P<url>https?://[^`]+)/config\.json`")
 _PROJECT = {
@@ -64,9 +64,9 @@ async def crates_settings(environment: Mapping[str, str]) -> CratesSettings:
     Raises `InfrastructureError` when Cargo is not there to say or has a Git index, and `UsageError`.
     """
     home = Path(environment.get("CARGO_HOME") or home_of(environment) / ".cargo")
-    with tempfile.TemporaryDirectory(prefix="groundup-cargo-") as empty:
-        _copy_configuration(home, Path(empty))
-        asked = {**environment, "CARGO_HOME": empty, "CARGO_HTTP_PROXY": _NOWHERE, "CARGO_NET_RETRY": "0"}
+    with scratch_folder("cargo") as empty:
+        _copy_configuration(home, empty)
+        asked = {**environment, "CARGO_HOME": str(empty), "CARGO_HTTP_PROXY": _NOWHERE, "CARGO_NET_RETRY": "0"}
         asked["CARGO_NET_OFFLINE"] = "false"
         result = await ask_client(["cargo", "generate-lockfile", "--color", "never"], asked, _PROJECT)
     if result is None:
