@@ -89,3 +89,12 @@ def test_warm_explains_a_wrong_task_and_a_wrong_grader(groundup: Groundup) -> No
     """Nothing is built for a name that is not there."""
     assert "did you mean 'retrying'" in groundup("warm", "nl2repobench", "--task", "retryng").err
     assert "did you mean 'strict'" in groundup("warm", "nl2repobench", "--grader", "stric").err
+
+
+def test_a_part_that_is_none_is_explained(groundup: Groundup) -> None:
+    """A part is K of N with K from 1 to N, and a part of all."""
+    for text in ("0/4", "5/4", "x", "1/0"):
+        ended = groundup("recipe", "check", "--all", "--shard", text)
+        assert ended.code == 2
+        assert "K/N" in ended.err
+    assert "--all" in groundup("recipe", "check", "six", "--shard", "1/4").err

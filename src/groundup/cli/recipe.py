@@ -32,6 +32,7 @@ EXAMPLES: dict[str, Examples] = {
         ("Is a recipe still right?", "groundup recipe check sqlparse"),
         ("Before it is shipped", "groundup recipe check ./funcy.toml"),
         ("All of them, every month", "groundup recipe check --all"),
+        ("The third of 16 parts of all, as CI does", "groundup recipe check --all --shard 3/16"),
         ("Is a published image as the recipe says?", "groundup recipe check sqlparse --image my/sqlparse:1"),
         ("Record what a recipe lacks, such as its twin", "groundup recipe check pss pylama -o made/"),
     ),
@@ -193,6 +194,10 @@ def check(
         list[str] | None, typer.Argument(metavar="RECIPE...", help="Tasks with recipes, or files.")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All recipes that come with groundup.")] = False,
+    part: Annotated[
+        str | None,
+        typer.Option("--shard", metavar="K/N", help="Of all, the K-th of N parts that take equally long."),
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Recipes at once.")] = 1,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A folder for the recipes as they are now made.")
@@ -210,10 +215,11 @@ def check(
 
     from groundup.domain.errors import UsageError
     from groundup.settings import load
-    from groundup.suites.nl2repobench.recipe import shipped_recipes
 
-    names = [*(recipes or ()), *(shipped_recipes() if every else ())]
-    if not names:
+    if part is not None and not every:
+        raise UsageError("--shard is a part of all recipes; say --all, too")
+    names = [*(recipes or ()), *(_shard(part) if every else ())]
+    if not names and not every:
         raise UsageError("name a recipe, or check them --all")
     wanted = [_recipe(name) for name in dict.fromkeys(names)]
     settings = load()
@@ -479,6 +485,20 @@ def _recipe(name: str) -> "Recipe":
     if name not in shipped:
         raise UsageError(unknown("recipe", name, shipped))
     return shipped[name]
+
+
+def _shard(text: str | None) -> list[str]:
+    """Return the shipped tasks, or those of the part `K/N`."""
+    import re
+
+    from groundup.domain.errors import UsageError
+    from groundup.suites.nl2repobench.recipe import shard, shipped_recipes
+
+    found = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text or "1/1", re.ASCII)
+    number, of = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 1 <= number <= of:
+        raise UsageError(f"{text!r} is no part; write K/N with K from 1 to N, such as 3/16")
+    return shard(shipped_recipes(), number, of)
 
 
 def _counts(given: list[str]) -> dict[str, int]:

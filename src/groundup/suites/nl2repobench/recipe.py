@@ -227,6 +227,17 @@ def expected_seconds(recipe: Recipe | None) -> float:
     return 0.0 if recipe is None or recipe.frozen is None else recipe.frozen.duration_s
 
 
+def shard(recipes: Mapping[str, Recipe], number: int, of: int) -> list[str]:
+    """Return the tasks of part *number* (from 1) of *of* parts whose tests take about equally long."""
+    parts: list[list[str]] = [[] for _ in range(of)]
+    seconds = [0.0] * of
+    for task in sorted(recipes, key=lambda task: (-expected_seconds(recipes[task]), task)):
+        least = seconds.index(min(seconds))
+        parts[least].append(task)
+        seconds[least] += expected_seconds(recipes[task])
+    return sorted(parts[number - 1])
+
+
 _SEPARATOR = "::"
 _KINDS = ("sdist", "git")
 """Of sources: which of them it is stands in a place of an error, and not in the file."""
