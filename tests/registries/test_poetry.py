@@ -108,11 +108,13 @@ def test_nothing_but_poetry_finds_a_lent_plugin(program: str, found: bool, tmp_p
     """Where an agent works, `pip freeze` must not name a package that no index has."""
     packages = tmp_path / "lib/python3.12/site-packages"
     packages.mkdir(parents=True)
-    lend_poetry_plugin(tmp_path, str(tmp_path))
+    (packages / "plugin.pth").write_text(lend_poetry_plugin(tmp_path, str(tmp_path)))
     script = tmp_path / program
     script.write_text(
         "import site, sys\nfrom importlib.metadata import distributions\nsite.addsitedir(sys.argv[1])\n"
-        "print([one.metadata['Name'] for one in distributions() if 'poetry_index' in one.metadata['Name']])\n"
+        "found = [one for one in distributions() if 'poetry_index' in one.metadata['Name']]\n"
+        "print([(one.metadata['Name'], [entry.value for entry in one.entry_points]) for one in found])\n"
     )
     run = subprocess.run([sys.executable, script, packages], capture_output=True, text=True, check=True)
-    assert (run.stdout.strip(), run.stderr) == ("['groundup_poetry_index']" if found else "[]", "")
+    entry = "[('groundup_poetry_index', ['groundup_poetry_index:IndexPlugin'])]"
+    assert (run.stdout.strip(), run.stderr) == (entry if found else "[]", "")

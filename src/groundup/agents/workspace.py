@@ -296,8 +296,10 @@ def make_prefix(environment: PythonEnvironment, prefix: Path) -> None:
     installed = f"lib/python{minor}/site-packages"
     (prefix / installed).mkdir(parents=True)
     (prefix / "bin").mkdir()
-    (prefix / installed / "_layer.pth").write_text(f"{ENVIRONMENT_TARGET}/{installed}\n")
-    lend_poetry_plugin(prefix, PREFIX)
+    # The layer first: what is found there is found before the plugin.
+    (prefix / installed / "_layer.pth").write_text(
+        f"{ENVIRONMENT_TARGET}/{installed}\n{lend_poetry_plugin(prefix, PREFIX)}"
+    )
     if (layer / "pyvenv.cfg").is_file():
         (prefix / "pyvenv.cfg").write_bytes((layer / "pyvenv.cfg").read_bytes())
     for program in sorted((layer / "bin").iterdir()) if (layer / "bin").is_dir() else ():

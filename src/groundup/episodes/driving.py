@@ -187,20 +187,21 @@ async def open_episode(
     without one the submission's tree is gone with it. What a sink holds as handed in is not made again.
     """
     folder = scratch / spec.digest.partition(":")[2][:16]
-    if folder.exists():
-        await in_thread(lambda: remove_tree(folder))
-    folder.mkdir(parents=True)
-    closing = ExitStack()
+    kept = sink or MemorySink(folder / "submission")
+    episode, closing = Episode(spec, grading, folder), ExitStack()
+
+    def begun() -> Trajectory:
+        remove_tree(folder)
+        folder.mkdir(parents=True)
+        episode.prepare()
+        return closing.enter_context(kept.trajectory())
 
     def closed() -> None:
         with closing:
             remove_tree(folder)
 
     try:
-        kept = sink or MemorySink(folder / "submission")
-        episode = Episode(spec, grading, folder)
-        await episode.prepare()
-        trajectory = closing.enter_context(kept.trajectory())
+        trajectory = await in_thread(begun)
         subject = spec.subject
         trajectory.append("began", agent=subject.agent, version="", model=subject.model)
         assignment = episode.assignment(None, trajectory, kept.keep_agent_log)

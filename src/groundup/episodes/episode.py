@@ -112,14 +112,14 @@ class Episode:
         self.spec = spec
         self.grading = grading
         self._scratch = scratch
-        self._bench = grading.bench(scratch / "intake")
+        self._bench = grading.equipment.bench(scratch, grading.timeout_s)
         self._workspace = Workspace(grading.suite, grading.task, self._bench.scratch)
         self._submits = count(1)
         self._began = time.monotonic()
 
-    async def prepare(self) -> None:
-        """Write the task's seeds into the workspace."""
-        await in_thread(self._workspace.prepare)
+    def prepare(self) -> None:
+        """Write the task's seeds into the workspace; blocks."""
+        self._workspace.prepare()
         (self._bench.scratch / "agent").mkdir()
         self._began = time.monotonic()
 
@@ -208,7 +208,7 @@ class Playing:
         """Let the agent work, and write what it leaves into *destination*."""
         async with self.room():
             episode = Episode(self.spec, self.grading, scratch)
-            await episode.prepare()
+            await in_thread(episode.prepare)
             agent = self.agent
             with self.sink.trajectory() as trajectory:
                 trajectory.append("began", agent=agent.name, version=agent.version, model=self.spec.subject.model)

@@ -60,7 +60,7 @@ class TaskImages:
         spec = EpisodeSpec(suite=grading.suite.name, task=grading.task.id, subject=Subject(agent="harbor"))
         (room / "agent").mkdir()
         episode = Episode(spec, grading, room / "agent")
-        await episode.prepare()
+        await in_thread(episode.prepare)
         sink = MemorySink(room / "submission")
         with sink.trajectory() as trajectory:
             assignment = episode.assignment(None, trajectory, sink.keep_agent_log)

@@ -6,6 +6,7 @@ reader of HTTP takes a head of any length. Each connection is a descriptor, of w
 
 import asyncio
 import resource
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -26,6 +27,38 @@ def _most() -> int:
     return 4096 if files == resource.RLIM_INFINITY else min(4096, files // 2)
 
 
+class _Joined:
+    """A transport that sends at once what is written in one round of the loop: each piece wakes the client."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self.bare = transport
+        self._loop = loop
+        self._held = b""
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the transport itself does."""
+        return getattr(self.bare, name)
+
+    def write(self, data: bytes) -> None:
+        """Hold *data* until the next round, or until it is much."""
+        if not self._held:
+            self._loop.call_soon(self.flush)
+        self._held += data
+        if len(self._held) > HEAD_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send what is held."""
+        data, self._held = self._held, b""
+        if data and not self.bare.is_closing():
+            self.bare.write(data)
+
+    def close(self) -> None:
+        """Close after what is held."""
+        self.flush()
+        self.bare.close()
+
+
 class Connection(HttpToolsProtocol):
     """Ends itself when its client is too slow, or sends too much."""
 
@@ -37,6 +70,8 @@ class Connection(HttpToolsProtocol):
         self._came = 0  # bytes of the request so far
         self._is_ours = True
         super().connection_made(transport)
+        self._joined = _Joined(transport, self.loop)
+        self.transport = self._joined  # type: ignore[assignment] # all that its base uses is there
         if len(self.connections) > _most():
             transport.abort()
         else:
@@ -78,6 +113,7 @@ class Connection(HttpToolsProtocol):
         """Leave the connection to its other protocol, which asks by itself whether the client is there."""
         self._is_ours = False
         self._wait_no_more("asks")
+        self.transport = self._joined.bare
         super().handle_websocket_upgrade()
 
     def _wait(self, until: str) -> None:

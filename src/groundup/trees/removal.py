@@ -1,5 +1,6 @@
 """Removing what strangers made: folders without permissions, any depth, never through a link or into a mount."""
 
+import errno
 import os
 import secrets
 import stat
@@ -52,14 +53,16 @@ def _empty(root: int) -> None:
 
     def drain(folder: int) -> None:
         nonlocal made
-        for entry in os.listdir(folder):
-            if stat.S_ISDIR(os.stat(entry, dir_fd=folder, follow_symlinks=False).st_mode):
+        with os.scandir(folder) as entries:
+            found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+        for name, is_folder in found:
+            if not is_folder:
+                os.unlink(name, dir_fd=folder)
+            elif not _went(name, folder):
                 made += 1
-                os.close(_open_folder(entry, folder))  # makes it writable, without which it cannot be moved
-                os.rename(entry, f"{token}-{made}", src_dir_fd=folder, dst_dir_fd=root)
+                _make_writable(name, folder)  # or it cannot be moved
+                os.rename(name, f"{token}-{made}", src_dir_fd=folder, dst_dir_fd=root)
                 waiting.append(f"{token}-{made}")
-            else:
-                os.unlink(entry, dir_fd=folder)
 
     drain(root)
     while waiting:
@@ -72,12 +75,28 @@ def _empty(root: int) -> None:
         os.rmdir(name, dir_fd=root)
 
 
+def _went(name: str, parent: int) -> bool:
+    """Remove a folder that is empty, as most of those are that we made; return whether it is gone."""
+    try:
+        os.rmdir(name, dir_fd=parent)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        return False
+    return True
+
+
 def _open_folder(name: str, parent: int) -> int:
-    """Open a folder so that its entries can be removed, giving its owner the permissions that are missing."""
+    """Open a folder so that its entries can be removed."""
+    _make_writable(name, parent)
+    return os.open(name, _FOLDER, dir_fd=parent)
+
+
+def _make_writable(name: str, parent: int) -> None:
+    """Give a folder's owner the permissions that are missing."""
     mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
     if mode & stat.S_IRWXU != stat.S_IRWXU:
         _permit(name, parent)
-    return os.open(name, _FOLDER, dir_fd=parent)
 
 
 def _permit(name: str, parent: int) -> None:

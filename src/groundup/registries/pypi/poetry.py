@@ -4,6 +4,9 @@ Poetry finds plugins among the packages that it is installed with, so one is lai
 nothing without its variable, and only to Poetry.
 """
 
+import io
+import zipfile
+from functools import cache
 from pathlib import Path
 
 VARIABLE = "POETRY_PYPI_MIRROR_URL"
@@ -49,20 +52,31 @@ _FILES = {
 }
 
 
-_FOLDER = "share/poetry-index"
+_ARCHIVE = "lib/poetry-index.zip"
 _PTH = (
-    'import sys; sys.path += ["{folder}"] * any(word.rpartition(b"/")[2] == b"poetry" '
+    'import sys; sys.path += ["{archive}"] * any(word.rpartition(b"/")[2] == b"poetry" '
     'for word in open("/proc/self/cmdline", "rb").read().split(bytes(1))[1:3])\n'
 )
 """Python executes it at each start. The plugin lies beside the packages so that `pip freeze` does not name it."""
 
 
-def lend_poetry_plugin(prefix: Path, inside: str) -> None:
-    """Write the plugin into the virtual environment *prefix*, seen at *inside*, so that only Poetry finds it."""
-    (prefix / _FOLDER).mkdir(parents=True)
-    lay_poetry_plugin(prefix / _FOLDER)
-    for packages in prefix.glob("lib/python3*/site-packages"):
-        (packages / "_poetry_index.pth").write_text(_PTH.format(folder=f"{inside}/{_FOLDER}"), encoding="utf-8")
+@cache
+def _archived() -> bytes:
+    """Return the plugin as one file: each episode gets it, and files cost more than bytes."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, text in _FILES.items():
+            archive.writestr(zipfile.ZipInfo(name), text)
+    return packed.getvalue()
+
+
+def lend_poetry_plugin(prefix: Path, inside: str) -> str:
+    """Write the plugin into the virtual environment *prefix*, seen at *inside*, so that only Poetry finds it.
+
+    Returns the line that a `.pth` file among its packages needs for that.
+    """
+    (prefix / _ARCHIVE).write_bytes(_archived())
+    return _PTH.format(archive=f"{inside}/{_ARCHIVE}")
 
 
 def lay_poetry_plugin(packages: Path) -> None:
