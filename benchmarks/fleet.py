@@ -10,15 +10,22 @@ import argparse
 import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from groundup.runs.progress import Progress
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
+IN_TIME_S = 10.0
+"""A node's first verdict comes so long after the command that starts it, at most."""
 
 
 def main() -> int:
@@ -28,7 +35,11 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=4)
     parser.add_argument("--slots", type=int, default=2)
     parser.add_argument("--kill-every", type=float, default=5.0)
+    parser.add_argument("--joining", type=int, default=0, help="only time so many nodes that join a run")
     given = parser.parse_args()
+    if given.joining:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+            return 0 if joining(Path(name), given.joining) else 1
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         seconds, here_s = run(Path(name), given.attempts, None)
         print(f"here: {seconds:.1f} s, {here_s * 1000 / given.attempts:.1f} ms of processor time an attempt")
@@ -97,7 +108,36 @@ def on_fleet(folder: Path, given: argparse.Namespace) -> dict[str, float]:
     }
 
 
-def run(folder: Path, attempts: int, workers: str | None) -> tuple[float, float]:
+def joining(folder: Path, times: int) -> bool:
+    """Let a run wait for a node that joins; print how long its first verdict takes. Return if all are in time."""
+    from tests.fleet.fleets import fleet_of
+
+    from groundup.runs.progress import AttemptEnded, Event, Warned
+
+    took: list[tuple[float, float]] = []
+    for _ in range(times):
+        node: list[tuple[subprocess.Popen[bytes], float]] = []
+
+        def seen(event: Event, node: list[tuple["subprocess.Popen[bytes]", float]] = node) -> None:
+            if isinstance(event, Warned) and not node:  # that no node is there yet
+                argv = [sys.executable, "-m", "groundup", "fleet", "join", str(fleet.file), "--slots", "2"]
+                node.append((subprocess.Popen(argv), time.monotonic()))
+            if isinstance(event, AttemptEnded) and event.standing.settled == 1:
+                process, began = node[0]
+                took.append((time.monotonic() - began, sum(processor_s(process.pid))))
+
+        with fleet_of(folder=folder / "fleet", nodes=0) as fleet:
+            fleet.said("address is in")
+            run(folder, 20, str(fleet.file), run_id=f"joined-{len(took)}", progress=seen)
+        node[0][0].wait()
+    for seconds, spent_s in took:
+        print(f"first verdict {seconds:.1f} s after the node was started, {spent_s:.1f} s of processor time there")
+    return max(seconds for seconds, _ in took) < IN_TIME_S
+
+
+def run(
+    folder: Path, attempts: int, workers: str | None, run_id: str | None = None, progress: "Progress | None" = None
+) -> tuple[float, float]:
     """Run them; return seconds and this process's processor seconds."""
     from tests.runs.configurations import BUILDER, oracle
 
@@ -115,7 +155,13 @@ def run(folder: Path, attempts: int, workers: str | None) -> tuple[float, float]
         }
     )
     began, before = time.monotonic(), time.process_time()
-    result = api.run(configuration, options, settings, run_id="fleet" if workers else "here")
+    result = api.run(
+        configuration,
+        options,
+        settings,
+        run_id=run_id or ("fleet" if workers else "here"),
+        progress=progress or (lambda event: None),
+    )
     seconds, processor_s = time.monotonic() - began, time.process_time() - before
     settled = Counter(line.attempt for line in RunFolder(result.folder).lines() if line.settles)
     if result.owed or set(settled.values()) != {1}:

@@ -25,7 +25,7 @@ from groundup.runs.plan import RunOptions
 from groundup.runs.progress import AttemptEnded, Event
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
-from groundup.store.records import Predictions
+from groundup.store.records import FleetFile, Predictions
 from tests.fleet.fleets import RunningFleet, fleet_of
 from tests.fleet.test_orders import VERDICT, an_order
 from tests.runs.configurations import BUILDER, evaluation, oracle
@@ -142,6 +142,46 @@ def test_a_killed_node_loses_nothing_and_another_joins(
         fleet.said(" joined ", 3)
     lines = [line for line in RunFolder(result.folder).lines() if line.settles and line.verdict]
     assert sorted(line.attempt.task for line in lines) == sorted(behaviours)
+
+
+def test_a_run_s_folder_shows_its_nodes_while_it_goes_on(
+    fleet: RunningFleet, settings: Settings, predict: Predict
+) -> None:
+    """What each grades comes from the nodes themselves; in the end the file is gone."""
+    seen: list[FleetFile] = []
+
+    def look(event: Event) -> None:
+        if isinstance(event, AttemptEnded):
+            seen.extend(filter(None, [RunFolder(settings.output / "shown").fleet()]))
+
+    behaviours = {f"task-{number:04}": "sleep 1" for number in range(8)}
+    configuration = evaluation(predict(behaviours), "tests.runs.toy:create")
+    result = api.run(configuration, on(fleet), settings, run_id="shown", progress=look)
+    assert result.exit_code == 0
+    assert [one.slots for one in seen[-1].nodes] == [1, 1]
+    assert max(one.grading for now in seen for one in now.nodes) == 1
+    assert RunFolder(result.folder).fleet() is None
+
+
+async def test_a_node_s_own_counts_are_believed_only_as_far_as_they_are_counts() -> None:
+    """A worker that somebody has taken over must not stop the driver."""
+    said: list[object] = [
+        {"groundup": {"grading": 3, "arriving": 1}},
+        {"groundup": {"name": "x"}},
+        {"groundup": 7},
+    ]
+    workers = {
+        f"tcp://{number}": {"name": number, "nthreads": 2, "resources": {}, "metrics": one}
+        for number, one in enumerate(said)
+    }
+
+    async def identity(n_workers: int) -> object:
+        return {"workers": workers}
+
+    fleet = Fleet(SimpleNamespace(scheduler=SimpleNamespace(identity=identity)), "tcp://s", print)
+    await fleet.refresh()
+    found = [(one.name, one.grading, one.arriving) for one in fleet.standing().nodes]
+    assert found == [("0", 3, 1), ("1", 0, 0), ("2", 0, 0)]
 
 
 async def test_nodes_that_come_and_go_later_are_named() -> None:

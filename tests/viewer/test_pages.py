@@ -19,6 +19,7 @@ from groundup.domain.verdicts import GraderIdentity
 from groundup.reports.views import between, percent, share
 from groundup.settings import load
 from groundup.store.folder import RunFolder, RunWriter
+from groundup.store.records import FleetFile, NodeStanding
 from groundup.viewer import evidence
 from groundup.viewer.app import Viewer
 from groundup.viewer.index import NAME, RunIndex
@@ -26,6 +27,12 @@ from tests.reports.made import Word, run_of
 from tests.serving.house import Client, job_in, opened
 from tests.viewer.made import BASE, EVIL, OTHER, fill, served, write_run
 
+NODES = FleetFile(
+    at=datetime.now(UTC),
+    waiting=7,
+    layers=2,
+    nodes=(NodeStanding(name=f"alpha{EVIL}", slots=4, grading=3, arriving=1), NodeStanding(name="beta", slots=2)),
+)
 OFFICIAL = GraderIdentity(name="official", version="1", data_version="d1", environment="image")
 
 
@@ -387,3 +394,20 @@ def test_a_browser_runs_nothing_that_a_stranger_wrote(runs: Path, tmp_path: Path
 def test_times_are_shown_as_utc(client: TestClient) -> None:
     """Whatever the clock of this machine is set to."""
     assert f"{datetime(2026, 1, 1, tzinfo=UTC):%Y-%m-%d %H:%M}" in client.get("/").text
+
+
+def test_a_run_under_way_shows_its_nodes(client: TestClient, runs: Path) -> None:
+    """From the file that its driver writes; a killed driver's file is not believed, nor is a damaged one."""
+    with RunWriter.open(runs / "base") as writer:
+        assert "Nodes" not in client.get("/run/base").text
+        writer.fleet(NODES)
+        page = client.get("/run/base").text
+        assert "2 with 6 slots, of which 3 grade; 7 attempts wait there" in page
+        assert "2 layers went from node to node, 1 are on their way" in page
+        assert EVIL not in page
+        (runs / "base" / "nodes.json").write_text("{")
+        assert "Nodes" not in client.get("/run/base").text
+        writer.fleet(NODES)
+    assert "Nodes" not in client.get("/run/base").text
+    with RunWriter.open(runs / "base"):  # as `resume` does
+        assert not (runs / "base" / "nodes.json").exists()

@@ -74,7 +74,8 @@ def standing_words(now: Standing) -> str:
     if now.fleet:
         there = now.fleet
         parts.append(f"{there.nodes} nodes with {there.slots} slots, {there.waiting} waiting there")
-        parts += [f"{there.layers} layers from node to node"] if there.layers else []
+        layers = [f"{there.layers} layers from node to node"] if there.layers else []
+        parts += layers + ([f"{there.arriving} on their way"] if there.arriving else [])
     if now.left_s is not None and now.settled < now.total:
         parts.append(f"about {duration(now.left_s)} left")
     return ", ".join(parts)

@@ -11,8 +11,11 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.domain.version import __version__
@@ -22,6 +25,7 @@ from groundup.fleet import node
 from groundup.fleet.addresses import FleetAddress, distributed, read_address, security
 from groundup.fleet.orders import Order, graded_by, pack_tree, read_answer
 from groundup.grading.deciding import code_digest
+from groundup.store.records import FleetFile, NodeStanding
 from groundup.store.verdict_cache import VerdictCache
 from groundup.suites.base import Graded
 from groundup.trees.digest import tree_digest
@@ -31,6 +35,8 @@ SLOT = "groundup-slot"
 MEMORY = "groundup-mb"
 """The memory in MiB that an attempt's grader reserves, where workers offer it."""
 _POLL_S = 2.0
+_WAITING_S = 0.25
+"""Between looks for a node while there is none."""
 _SILENT_S = 30.0
 """A scheduler that does not answer for so long is taken for gone; attempts are then owed."""
 _DIRECT_BYTES = 32 * 1024
@@ -46,6 +52,7 @@ class FleetSize:
 
     slots: Mapping[str, int] = field(default_factory=dict)
     memory_mb: Mapping[str, int] = field(default_factory=dict)
+    nodes: tuple[NodeStanding, ...] = ()
     bounded: bool = False
     """Whether the workers offer groundup's resources."""
 
@@ -82,6 +89,15 @@ class Fleet:
         """The nodes as they were a moment ago, without those that refused."""
         return self._size
 
+    def standing(self) -> FleetFile:
+        """Return the nodes and what waits for them."""
+        return FleetFile(
+            at=datetime.now(UTC),
+            waiting=max(0, self.sent - sum(self._size.slots.values())),
+            layers=self.fetched,
+            nodes=self._size.nodes,
+        )
+
     async def everywhere(self, function: Callable[..., str], *arguments: str) -> list[str]:
         """Return what *function* returns on each node, in the order of their addresses."""
         answers = await self._client.run(function, *arguments)
@@ -99,7 +115,7 @@ class Fleet:
                 if time.monotonic() - heard > _SILENT_S:
                     self._lost.set()
                     self._changed.set()
-            await asyncio.sleep(_POLL_S)
+            await asyncio.sleep(_POLL_S if self._size.slots else _WAITING_S)
 
     async def refresh(self) -> None:
         """Ask the scheduler once which nodes there are."""
@@ -120,6 +136,7 @@ class Fleet:
         self._size = FleetSize(
             slots={address: _slots(one) for address, one in usable.items()},
             memory_mb={address: int(one["resources"].get(MEMORY, 0)) for address, one in usable.items()},
+            nodes=tuple(_standing(one) for one in usable.values()),
             bounded=any(SLOT in one["resources"] for one in usable.values()),
         )
         self._changed.set()
@@ -221,6 +238,14 @@ class Fleet:
 
 def _slots(worker: Mapping[str, Any]) -> int:
     return int(worker["resources"].get(SLOT, worker["nthreads"]))
+
+
+def _standing(worker: Mapping[str, Any]) -> NodeStanding:
+    known = NodeStanding(name=str(worker["name"]), slots=_slots(worker))
+    # A worker may say anything, and says nothing before its first attempt.
+    with suppress(KeyError, TypeError, ValidationError):
+        return NodeStanding(**known.model_dump(exclude_defaults=True), **worker["metrics"][node.METRIC])
+    return known
 
 
 @asynccontextmanager

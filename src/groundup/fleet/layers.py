@@ -135,6 +135,7 @@ class OtherNodes:
         self._holders = [holder for holder in holders if worker is not None and holder != worker.address]
         self.layers: dict[str, Layer] = {}
         self.fetched = 0
+        self.arriving = 0
 
     def used(self, layer: Layer) -> None:
         """Remember it."""
@@ -145,6 +146,7 @@ class OtherNodes:
         key = _key(kind, digest)
         for holder in self._holders if key in self._contents else ():
             packed = room / "packed"
+            self.arriving += 1
             try:
                 made = await asyncio.wrap_future(
                     asyncio.run_coroutine_threadsafe(
@@ -158,6 +160,7 @@ class OtherNodes:
             except (OSError, TimeoutError, InfrastructureError):  # gone, or not what it should be: the next one
                 await asyncio.to_thread(remove_tree, room / "tree")
             finally:
+                self.arriving -= 1
                 with suppress(FileNotFoundError):
                     packed.unlink()
         return None

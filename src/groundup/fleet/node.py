@@ -32,6 +32,8 @@ from groundup.suites.base import Graded, Suite, open_suite
 from groundup.trees.scratch import async_scratch_folder, scratch_folder
 
 _WATCH_S = 1.0
+METRIC = "groundup"
+"""What Dask calls the counts of a node that come with its heartbeats."""
 
 
 class NodeIdentity(Record):
@@ -63,6 +65,7 @@ class _Node:
         self.shelf = LayerShelf(packed.__enter__())
         atexit.register(packed.__exit__, None, None, None)
         threading.Thread(target=self._loop.run_forever, name="groundup-node", daemon=True).start()
+        self._at_work: list[OtherNodes] = []
         atexit.register(self._close)
 
     def _close(self) -> None:
@@ -74,9 +77,21 @@ class _Node:
         async def work() -> tuple[Graded, bool]:
             # In the context of this one order: others run beside it in the same loop.
             NEIGHBOURS.set(others)
-            return await self._grade(order, archive)
+            self._at_work.append(others)
+            try:
+                return await self._grade(order, archive)
+            finally:
+                self._at_work.remove(others)
 
         return asyncio.run_coroutine_threadsafe(work(), self._loop)
+
+    def offer(self, worker: Any) -> None:
+        """Let other workers ask for layers, and tell the scheduler with every heartbeat what is done here."""
+        self.shelf.offer(worker)
+        worker.metrics[METRIC] = lambda _: {
+            "grading": len(self._at_work),
+            "arriving": sum(one.arriving for one in list(self._at_work)),
+        }
 
     def identity(self, sandbox: str) -> NodeIdentity:
         """Return what this node is; a sandbox that cannot be opened is its problem."""
@@ -179,7 +194,7 @@ def grade(order: bytes, archive: bytes) -> bytes:
     wanted = Order.model_validate_json(order)
     others = OtherNodes(worker, wanted.layers, wanted.holders)
     if worker is not None:
-        node.shelf.offer(worker)
+        node.offer(worker)
     begun = node.begin(wanted, archive, others)
     answer, logs = NodeAnswer(node=node_name(), address="" if worker is None else worker.address), {}
     try:

@@ -4,12 +4,13 @@ import asyncio
 import importlib.metadata
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from groundup.domain.errors import UsageError
+from groundup.domain.errors import DiskFullError, UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.episodes.equipment import Equipment, equipment
 from groundup.fleet.driver import Fleet, fleet_at
@@ -37,6 +38,7 @@ from groundup.store.folder import RunFolder, RunWriter
 from groundup.store.records import ConfigFile, Start
 from groundup.store.verdict_cache import VerdictCache
 
+_SHOWN_S = 2.0
 _WAITING = 2000
 """Attempts that wait for a fleet's nodes at most; each is a task of the event loop, and no work."""
 Plain = str | int | float | bool | None
@@ -79,7 +81,8 @@ async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, boo
                 RunBegan(run_id=writer.config.run_id, folder=str(writer.folder.path), standing=tally.standing())
             )
             try:
-                await owed.work_off()
+                async with _shown(fleet, writer):
+                    await owed.work_off()
             except asyncio.CancelledError:
                 if not interrupted():
                     raise
@@ -93,9 +96,33 @@ async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, boo
 def _standing(fleet: Fleet | None) -> FleetStanding | None:
     if fleet is None:
         return None
-    slots = sum(fleet.size.slots.values())
-    waiting = max(0, fleet.sent - slots)
-    return FleetStanding(nodes=len(fleet.size.slots), slots=slots, waiting=waiting, layers=fleet.fetched)
+    now = fleet.standing()
+    return FleetStanding(
+        nodes=len(now.nodes),
+        slots=sum(one.slots for one in now.nodes),
+        waiting=now.waiting,
+        layers=now.layers,
+        arriving=sum(one.arriving for one in now.nodes),
+    )
+
+
+@asynccontextmanager
+async def _shown(fleet: Fleet | None, writer: RunWriter) -> AsyncIterator[None]:
+    """Keep the nodes of *fleet* in the run's folder for others to see; in the end they are taken out."""
+
+    async def show(fleet: Fleet) -> None:
+        while True:
+            with suppress(DiskFullError):  # verdicts will say so
+                writer.fleet(fleet.standing())
+            await asyncio.sleep(_SHOWN_S)
+
+    showing = asyncio.create_task(show(fleet)) if fleet else None
+    try:
+        yield
+    finally:
+        if showing:
+            showing.cancel()
+            writer.fleet(None)
 
 
 def _paid_usd(job: RunJob) -> float:

@@ -19,6 +19,7 @@ class FleetStanding(Record):
     slots: int
     waiting: int = Field(description="attempts that were sent and wait for a slot")
     layers: int = Field(description="that nodes took from one another so far")
+    arriving: int = Field(default=0, description="layers on their way")
 
 
 class Standing(Record):

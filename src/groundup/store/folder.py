@@ -20,11 +20,22 @@ from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import TestResult, Verdict
 from groundup.store.attempts import AttemptFolder, AttemptWriter
 from groundup.store.files import Journal, complete_lines, write_atomically
-from groundup.store.records import Begun, ConfigFile, Generated, LockFile, Served, Start, VerdictLine, latest
+from groundup.store.records import (
+    Begun,
+    ConfigFile,
+    FleetFile,
+    Generated,
+    LockFile,
+    Served,
+    Start,
+    VerdictLine,
+    latest,
+)
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import disk_errors
 
 LOCK_NAME = ".lock"
+_NODES = "nodes.json"
 
 
 class Hold:
@@ -178,6 +189,10 @@ class RunFolder:
         """Return which processes worked on the run so far, with what tools."""
         return self._read(self.path / "lock.json", LockFile) or LockFile()
 
+    def fleet(self) -> FleetFile | None:
+        """Return the nodes that grade for the run while a process works on it; None: it uses no fleet."""
+        return self._read(self.path / _NODES, FleetFile)
+
     def lines(self) -> Iterator[VerdictLine]:
         """Yield all verdict lines; raises `UsageError` naming file and line when one is damaged."""
         return read_lines(self.path / "verdicts.jsonl")
@@ -271,6 +286,13 @@ class RunWriter:
     def _write_lock(self, lock: LockFile) -> None:
         write_atomically(self.folder.path / "lock.json", lock.model_dump_json(indent=1).encode() + b"\n")
 
+    def fleet(self, found: FleetFile | None) -> None:
+        """Show which nodes work for the run now; None: no fleet any more."""
+        if found is None:
+            (self.folder.path / _NODES).unlink(missing_ok=True)
+        else:
+            write_atomically(self.folder.path / _NODES, found.model_dump_json(indent=1).encode() + b"\n")
+
     def attempt(self, key: AttemptKey) -> AttemptWriter:
         """Return the folder of one attempt, to write into it."""
         return AttemptWriter(self.folder.attempt(key).path)
@@ -303,6 +325,7 @@ class RunWriter:
         self._clear_scratch()
         attempt = "attempts/*/*"
         for pattern in (
+            _NODES,
             ".*.partial",
             f"{attempt}/.*.partial",
             f"{attempt}/.incoming",

@@ -187,6 +187,24 @@ class LockFile(Record):
     starts: tuple[Start, ...] = ()
 
 
+class NodeStanding(Record):
+    """What a node of a fleet does at this moment."""
+
+    name: str
+    slots: int
+    grading: int = 0
+    arriving: int = Field(default=0, description="layers on their way to it from other nodes")
+
+
+class FleetFile(Record):
+    """`nodes.json`: the fleet that grades for a run; it is there only while the run goes on."""
+
+    at: datetime
+    waiting: int = Field(description="attempts that were sent and wait for a slot")
+    layers: int = Field(description="that nodes took from one another so far")
+    nodes: tuple[NodeStanding, ...]
+
+
 class VerdictLine(Record):
     """One line of `verdicts.jsonl`: a settled attempt, or a try that ended as an infrastructure failure."""
 

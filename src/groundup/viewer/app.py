@@ -4,6 +4,7 @@ import asyncio
 import hmac
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -17,7 +18,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from groundup.domain.errors import GroundupError
+from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.names import printable
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.version import __version__
@@ -29,9 +30,10 @@ from groundup.runs.exporting import read_report
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder
 from groundup.store.folder import RunFolder, is_held
+from groundup.store.records import FleetFile
 from groundup.suites.base import open_suite
 from groundup.viewer import evidence
-from groundup.viewer.index import RunIndex
+from groundup.viewer.index import RunIndex, RunSummary
 
 TASKS_SHOWN = 200
 TESTS_SHOWN = 200
@@ -152,6 +154,7 @@ class Viewer:
             "run.html",
             run=found,
             report=found.report,
+            fleet=self._fleet(found),
             figures=figures_view(found.report),
             tasks=tasks,
             total=total,
@@ -160,6 +163,12 @@ class Viewer:
             pages=evidence.pages(total, first, TASKS_SHOWN),
             first=first,
         )
+
+    def _fleet(self, run: RunSummary) -> FleetFile | None:
+        """Return the nodes that grade for a run under way; None: it has none, or the file is damaged."""
+        with suppress(UsageError):
+            return RunFolder(self.settings.output / run.name).fleet() if run.working else None
+        return None
 
     def _tables(self, request: Request) -> Response:
         """Show the plots and tables of the report, with the suite's own; its attempts have pages."""
@@ -282,11 +291,13 @@ class Viewer:
                 if found is None or found.report is None:
                     return
                 now = found.report.counts.model_dump_json() if watched is None else _size(watched)
-                yield f"event: {'changed' if last not in (None, now) else 'same'}\ndata: {now}\n\n"
+                nodes = self._fleet(found)
+                key = (now, nodes and tuple(one.name for one in nodes.nodes))
+                yield f"event: {'changed' if last not in (None, key) else 'same'}\ndata: {now}\n\n"
                 if not found.working:
                     yield "event: ended\ndata: {}\n\n"
                     return
-                last = now
+                last = key
                 await asyncio.sleep(_REFRESH_S)
 
         return StreamingResponse(events(), media_type="text/event-stream")
