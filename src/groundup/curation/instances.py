@@ -35,7 +35,6 @@ from groundup.store.files import write_atomically
 from groundup.suites.base import Validation, open_suite
 from groundup.suites.dibench.dataset import Instance, InstanceMetadata, as_lines, read_instances
 from groundup.suites.dibench.patches import PatchError, apply_to_file, parse_patch
-from groundup.trees.removal import remove_tree
 from groundup.trees.scratch import scratch_folder
 from groundup.workflows.matrix import flat, pinned
 from groundup.workflows.tree import FolderTree
@@ -254,7 +253,7 @@ async def add_instance(wanted: InstanceRequest, folder: Path, settings: Settings
         await _refuse_others(lines, place, wanted, origin, work, settings)
         made = _made(original, work / "masked", wanted, job, identity, origin)
         if place.exists():
-            remove_tree(place)
+            shutil.move(place, work / "replaced")
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(work / "masked", place)
     _write(lines, made.instance)
