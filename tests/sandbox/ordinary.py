@@ -52,7 +52,7 @@ def become_ordinary() -> None:
         descriptors = [os.open(path, os.O_PATH) for path in paths]
         kernel.mount("tmpfs", str(ancestor), "tmpfs", 0, "mode=755")
         for path, descriptor in zip(paths, descriptors, strict=True):
-            path.mkdir(parents=True)
+            path.mkdir(parents=True, exist_ok=True)  # the interpreter may lie in the checkout
             kernel.mount(f"/proc/self/fd/{descriptor}", str(path), "", kernel.MS_BIND | kernel.MS_REC)
             os.close(descriptor)
     os.setgroups([])
