@@ -1,6 +1,7 @@
 """Turns: so many at once, in order, and none is ever lost."""
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 
@@ -109,3 +110,22 @@ async def test_work_that_fails_gives_its_turn_back() -> None:
 def test_there_are_as_many_turns_as_processors() -> None:
     """Unless somebody says otherwise, one piece of heavy work goes on per processor that may be used."""
     assert Turns().at_once == processors() >= 1
+
+
+async def test_who_is_alone_waits_for_all_turns_and_keeps_them() -> None:
+    """Two that want to be alone and others that want a turn never meet, and none waits for ever."""
+    turns, held, seen = Turns(2), 0, []
+
+    async def work(context: AbstractAsyncContextManager[object]) -> None:
+        nonlocal held
+        async with context:
+            held += 1
+            await asyncio.sleep(0)
+            seen.append(held)
+            held -= 1
+
+    async with asyncio.timeout(patient(30)):
+        await asyncio.gather(*map(work, (turns.taken(), turns.alone(), turns.alone(), turns.taken())))
+    assert seen == [1, 1, 1, 1]
+    async with turns.alone() as lent:
+        assert lent.at_once == 1

@@ -7,7 +7,7 @@ its clock begins when it has got one. So what time decides does not depend on ho
 import asyncio
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,7 @@ class Turns:
     def __init__(self, at_once: int | None = None) -> None:
         self.at_once = at_once or processors()
         self._free = asyncio.Semaphore(self.at_once)
+        self._clearing = asyncio.Lock()
 
     @asynccontextmanager
     async def taken(self) -> AsyncIterator[None]:
@@ -38,6 +39,18 @@ class Turns:
                 yield
             finally:
                 _HELD.reset(mark)
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator["Turns"]:
+        """Hold all turns, so that nothing else goes on, and lend one of them.
+
+        Work that has a turn must not ask: it would wait for itself.
+        """
+        # One after the other: two that hold half of the turns each would wait for ever.
+        async with self._clearing, AsyncExitStack() as held:
+            for _ in range(self.at_once):
+                await held.enter_async_context(self._free)
+            yield Turns(1)
 
 
 _HELD: ContextVar[tuple[Turns, ...]] = ContextVar("held turns", default=())

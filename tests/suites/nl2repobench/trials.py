@@ -53,6 +53,7 @@ class Trial:
 
     provider: SandboxProvider
     folder: Path
+    recipe: Recipe = RECIPE
 
     async def grade(
         self, files: dict[str, str], *, links: dict[str, str] | None = None, timeout_s: float | None = None
@@ -67,7 +68,7 @@ class Trial:
         bench = Bench(
             provider=self.provider, builder=HostBuilder(self.folder), scratch=scratch, timeout_s=timeout_s
         )
-        graded = await NL2RepoStrictGrader({"calc": RECIPE}).grade(TASK, submission, bench)
+        graded = await NL2RepoStrictGrader({"calc": self.recipe}).grade(TASK, submission, bench)
         assert not list(scratch.iterdir()), "what was laid out for grading is removed"
         return graded
 

@@ -27,6 +27,11 @@ class NumberedTest(NamedTuple):
             return self.id
         return f"{self.id} #{self.ordinal}"
 
+    @property
+    def without_parameters(self) -> str:
+        """The id of the function behind a case."""
+        return self.id.partition("[")[0]
+
     @classmethod
     def parse(cls, text: str) -> "NumberedTest":
         """Return the key that `str` made *text* of."""
@@ -135,6 +140,11 @@ class HiddenTests(Record):
         default=None,
         gt=0,
         description="after which a test fails and the next begins, where false tests wait for ever",
+    )
+    timed: tuple[str, ...] = Field(
+        default=(),
+        description="tests, without parameters, that fail when a neighbour takes a processor for a moment: where "
+        "only they fail, all run once more, undisturbed",
     )
     memory_mb: int = Field(default=2048, ge=64)
     processes: int = Field(default=512, ge=8)

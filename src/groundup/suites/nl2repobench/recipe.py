@@ -201,6 +201,9 @@ class Recipe(Record):
     def _frozen_is_whole(self) -> Self:
         if self.frozen is not None and not (self.expected and self.environment.lock):
             raise ValueError("a frozen recipe has expected ids and a lock")
+        strangers = {*self.tests.timed} - {test.without_parameters for test in self.expected}
+        if self.frozen is not None and strangers:
+            raise ValueError(f"{min(strangers)} is in `timed` and is no expected test")
         return self
 
     def source_request(self) -> AnySource:

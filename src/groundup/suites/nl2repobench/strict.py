@@ -6,7 +6,8 @@ Joins a recipe, an environment and a run of the hidden tests into a verdict; wha
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from typing_extensions import override
@@ -19,11 +20,18 @@ from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.library import observer_source, runner_source
 from groundup.grading.library.composition import SHADOWS, Dropped
-from groundup.grading.library.decision import FACT, as_fact, decide, reason, signs_of
+from groundup.grading.library.decision import FACT, Decision, as_fact, decide, reason, signs_of
 from groundup.grading.library.execution import Execution, sandbox_to_look_around
-from groundup.grading.library.hidden import LibraryUnderTest
+from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
 from groundup.grading.library.layout import with_own_roots, with_version_file
-from groundup.grading.library.passes import TwinOutcome, confirmed, logs_of_passes, run_passes, suite_of
+from groundup.grading.library.passes import (
+    Passes,
+    TwinOutcome,
+    confirmed,
+    logs_of_passes,
+    run_passes,
+    suite_of,
+)
 from groundup.grading.library.trace import TraceOutcome, TraceRecord, trace_of, traced
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
@@ -102,19 +110,14 @@ class NL2RepoStrictGrader(Grader):
         record = self._trace(task)
         trace = None if record is None else await asyncio.to_thread(trace_of, suite, record)
         library = LibraryUnderTest(submission, original.path, recipe.tests, environment)
-        passes = await run_passes(library, bench, suite=suite, record=recipe.twin, trace=trace)
-        execution = passes.true.last
-        decision = decide(
-            recipe.expected,
-            recipe.tests,
-            execution.canaries,
-            execution.report,
-            execution.result,
-            passes.true.ended,
-        )
-        outcome = confirmed(decision, passes, recipe.twin)
-        judged = traced(outcome.decision, passes.trace, trace, passes.seed)
-        verdict = self._verdict(task, recipe, outcome, judged, execution, environment)
+
+        async def judged_on(bench: Bench) -> _Judged:
+            passes = await run_passes(library, bench, suite=suite, record=recipe.twin, trace=trace)
+            outcome = confirmed(_decided(recipe, passes), passes, recipe.twin)
+            return _Judged(passes, outcome, traced(outcome.decision, passes.trace, trace, passes.seed))
+
+        judged = await _again_if_timed(judged_on, recipe, bench)
+        verdict = self._verdict(task, recipe, judged, environment)
         fresh = self._fresh(task.id)
         # Beside the verdict, never part of it: what is tampered with already needs no further sign.
         if fresh is not None and judged.decision.status is Status.GRADED:
@@ -122,13 +125,13 @@ class NL2RepoStrictGrader(Grader):
             verdict = beside(verdict, seen)
         timings = {
             "environment": round(prepared - began, 3),
-            "tests": round(execution.result.duration_s, 3),
+            "tests": round(judged.execution.result.duration_s, 3),
             "total": round(time.monotonic() - began, 3),
         }
         return Graded(
             verdict=verdict.model_copy(update={"timings_s": timings}),
             tests=judged.decision.results,
-            logs=logs_of_passes(passes, outcome),
+            logs=logs_of_passes(judged.passes, judged.twin),
         )
 
     @override
@@ -161,24 +164,23 @@ class NL2RepoStrictGrader(Grader):
         self,
         task: Task,
         recipe: Recipe,
-        outcome: TwinOutcome,
-        judged: TraceOutcome,
-        execution: Execution,
+        judged: "_Judged",
         environment: PythonEnvironment,
     ) -> Verdict:
         decision = judged.decision
         tampered = decision.status is Status.TAMPERED
         declared = _declared(task)
         of_declared = Score(numerator=min(decision.passed, declared), denominator=declared) if declared else None
-        facts = _facts(task, recipe, outcome, judged, execution, environment)
+        facts = _facts(task, recipe, judged, environment)
+        is_lost_to_time = judged.repeated > judged.won
         return Verdict(
             status=decision.status,
             score=None if tampered else Score(numerator=decision.passed, denominator=decision.expected),
             scores={"of_declared": of_declared} if of_declared is not None and not tampered else {},
             facts=facts,
-            reasons=tuple(_with_left_out(why, execution.staged.dropped) for why in decision.reasons),
+            reasons=tuple(_with_left_out(why, judged.execution.staged.dropped) for why in decision.reasons),
             grader=self._identity(task),
-            cacheable=not decision.timed_out,
+            cacheable=not (decision.timed_out or is_lost_to_time),
             by_time=decision.timed_out,
         )
 
@@ -195,15 +197,71 @@ class NL2RepoStrictGrader(Grader):
         return recipe
 
 
+@dataclass(frozen=True)
+class _Judged:
+    """One run of the passes, and what each kind of pass says of it."""
+
+    passes: Passes
+    twin: TwinOutcome
+    trace: TraceOutcome
+    repeated: int = 0
+    """Timed tests that failed at first, so that all ran again."""
+    won: int = 0
+    """Of those, tests that count now."""
+
+    @property
+    def decision(self) -> Decision:
+        return self.trace.decision
+
+    @property
+    def execution(self) -> Execution:
+        return self.passes.true.last
+
+    @property
+    def lost(self) -> frozenset[NumberedTest]:
+        lost = (test.id for test in self.decision.results if test.expected and test.outcome != "passed")
+        return frozenset(map(NumberedTest.parse, lost))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the run came to its end, so that each test was judged by itself."""
+        return self.decision.passed == self.decision.expected - len(self.lost)
+
+
+async def _again_if_timed(
+    judged_on: Callable[[Bench], Awaitable[_Judged]], recipe: Recipe, bench: Bench
+) -> _Judged:
+    """Return what *judged_on* says; asked twice, the second time undisturbed, where only timed tests were lost.
+
+    The second run is a whole one of the same kind: what knows that it is in it meets all that the first one met.
+    It counts when it loses nothing that the first did not lose, and when it is tampered with.
+    """
+    first = await judged_on(bench)
+    lost = first.lost
+    is_clean = first.decision.status is Status.GRADED and not (first.twin.forged or first.twin.lucky)
+    timed = {*recipe.tests.timed}
+    if not (lost and is_clean and first.is_whole and all(test.without_parameters in timed for test in lost)):
+        return first
+    async with bench.turns.alone() as turn:
+        again = await judged_on(replace(bench, turns=turn))
+    if again.decision.status is Status.TAMPERED:
+        return replace(again, repeated=len(lost))
+    is_better = again.is_whole and again.lost < lost
+    return replace(again if is_better else first, repeated=len(lost), won=is_better * len(lost - again.lost))
+
+
+def _decided(recipe: Recipe, passes: Passes) -> Decision:
+    last = passes.true.last
+    return decide(recipe.expected, recipe.tests, last.canaries, last.report, last.result, passes.true.ended)
+
+
 def _facts(
     task: Task,
     recipe: Recipe,
-    outcome: TwinOutcome,
-    judged: TraceOutcome,
-    execution: Execution,
+    judged: "_Judged",
     environment: PythonEnvironment,
 ) -> dict[str, str | int | float | bool | None]:
-    decision = judged.decision
+    decision, execution, outcome, trace = judged.decision, judged.execution, judged.twin, judged.trace
     facts: dict[str, str | int | float | bool | None] = {
         "expected": decision.expected,
         "declared": _declared(task),
@@ -222,13 +280,15 @@ def _facts(
         facts["passed_with_false_expectations"] = len(outcome.forged)
     if outcome.unseen:
         facts["not_seen_to_fail"] = len(outcome.unseen)
-    if judged.applied:
-        facts |= {"traced": judged.traced, "traced_without_expectation": judged.hidden}
-    if judged.lost:
-        facts["not_confirmed_by_trace"] = len(judged.lost)
+    if trace.applied:
+        facts |= {"traced": trace.traced, "traced_without_expectation": trace.hidden}
+    if trace.lost:
+        facts["not_confirmed_by_trace"] = len(trace.lost)
+    if judged.repeated:
+        facts |= {"repeated": judged.repeated, "passed_when_repeated": judged.won}
     if execution.report.foreign:
         facts["foreign_lines"] = execution.report.foreign
-    facts[FACT] = as_fact([*outcome.signs, *judged.signs, *signs_of(execution.report, execution.result)])
+    facts[FACT] = as_fact([*outcome.signs, *trace.signs, *signs_of(execution.report, execution.result)])
     return facts
 
 
