@@ -4,6 +4,7 @@ import hashlib
 import math
 import random
 import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,7 +30,6 @@ from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
 from groundup.store.records import VerdictLine
 from groundup.suites.base import open_suite
-from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import disk_errors
 
 SUFFIX = ".tar.gz"
@@ -209,7 +209,7 @@ def _grade_again(opened: Bundle, checks: Sequence[_Check], times: int, verifier:
     """Grade what *checks* name, and what differs up to *times* times; return the sandbox in which it was done."""
     sandbox, left = verifier.sandbox, list(checks)
     for _ in range(times):
-        with scratch_folder("verify") as room:
+        with tempfile.TemporaryDirectory(prefix="groundup-verify-") as room:
             again = regrade(
                 opened.run.path,
                 settings=verifier,
@@ -273,8 +273,8 @@ def _standing(line: VerdictLine) -> str:
 
 @contextmanager
 def _opened(bundle: AnyPath) -> Iterator[Bundle]:
-    with scratch_folder("bundle") as room:
-        yield unpack(Path(bundle), room / "bundle")
+    with tempfile.TemporaryDirectory(prefix="groundup-bundle-") as room:
+        yield unpack(Path(bundle), Path(room) / "bundle")
 
 
 def build(folder: AnyPath, site: AnyPath) -> list[str]:
