@@ -2,6 +2,7 @@
 
 from tests.cheats.corpus import Cheat
 from tests.cheats.libraries import (
+    foreseeing,
     informed,
     leaving,
     patching,
@@ -14,6 +15,6 @@ from tests.cheats.libraries import (
 
 LIBRARIES: tuple[Cheat, ...] = tuple(
     cheat
-    for module in (leaving, smuggling, patching, selecting, informed, pretending, stealing, wagering)
+    for module in (leaving, smuggling, patching, selecting, informed, pretending, stealing, wagering, foreseeing)
     for cheat in module.CHEATS
 )

@@ -23,6 +23,7 @@ from groundup.grading.library.passes import (
     confirmed,
     exchanged,
     logs_of_passes,
+    may_be_shared,
     run_passes,
 )
 from groundup.grading.library.report import ImportCheck, Result, RunnerReport
@@ -278,3 +279,24 @@ async def test_a_source_that_cannot_be_read_is_no_evidence() -> None:
 
     with pytest.raises(MachineError, match="repeat the attempt"):
         await run_passes(library, bench, suite=suite, record=RECORD)
+
+
+@pytest.mark.parametrize(
+    ("true", "false", "shared"),
+    [
+        ("ffpp", "ppff", True),
+        ("fppp", "pfff", False),
+        ("ffff", "ffff", False),
+        ("fffppp", "pppppf", False),
+    ],
+    ids=["two pass when false only", "one does", "none does", "there is evidence already"],
+)
+def test_runs_that_may_have_shared_their_tests_are_known(true: str, false: str, *, shared: bool) -> None:
+    """Forging half here and half there leaves nothing that passes both ways, but passes that are false."""
+    words = {"p": "passed", "f": "failed"}
+    one, other = (
+        _rounds({letter: words[outcome] for letter, outcome in zip("abcdef", row, strict=False)})
+        for row in (true, false)
+    )
+
+    assert may_be_shared(Passes(true=one, twin=other, mixed=True), RECORD) is shared

@@ -165,6 +165,35 @@ def test_one_expectation_of_a_test_is_falsified() -> None:
     assert changed == {(1,), (2,), (3,)}
 
 
+@pytest.mark.parametrize(
+    ("true", "kind"),
+    [
+        ("2", r"[01]"),
+        ("0", r'None|""|\[\]|\{\}'),
+        ("''", r"0|None|\[\]|\{\}"),
+        ("[]", r'0|None|""|\{\}'),
+        ("0.25", r"0\.\d+"),
+    ],
+)
+def test_the_least_values_are_false_ones_as_well(true: str, kind: str) -> None:
+    """Who forges all tests that expect something small or empty meets false ones: falsehood does not only add."""
+    suite = HiddenSuite({"t.py": f"def test_it():\n    assert value() == {true}\n".encode()})
+    found = [suite.falsified(f"seed {n}")["t.py"].decode().partition("== ")[2].strip() for n in range(40)]
+    least = [one for one in found if re.fullmatch(kind, one)]
+
+    assert 8 < len(least) < 32, found
+    assert true not in found
+
+
+def test_usual_warnings_stand_in_for_each_other() -> None:
+    """A rare warning would show that an expectation is false; one that is an ancestor would be met."""
+    source = "class Own(UserWarning): ...\ndef test_it():\n    with pytest.warns(Own):\n        call()\n"
+    suite = HiddenSuite({"t.py": source.encode()})
+    found = {re.findall(r"warns\((\w+)\)", suite.falsified(f"seed {n}")["t.py"].decode())[0] for n in range(20)}
+
+    assert found == {"FutureWarning", "RuntimeWarning"}
+
+
 def test_what_may_not_be_reached_does_not_stand_alone() -> None:
     """Where every passing test reaches an expectation, that one is chosen; it is no chance that the twin fails."""
     source = "import os\ndef test_it():\n    if os.sep == 'x':\n        assert 5 == 5\n    assert 6 == 6\n"

@@ -20,6 +20,9 @@ _USUAL = (
     "RuntimeError",
     "ZeroDivisionError",
 )
+_RARE_WARNINGS = ("BytesWarning", "ImportWarning", "UnicodeWarning")
+_USUAL_WARNINGS = ("FutureWarning", "RuntimeWarning", "UserWarning")
+"""Not those of what is deprecated, which other packages may give at any time."""
 _BUILTIN = {
     name: one for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, Exception)
 }
@@ -71,6 +74,15 @@ class Errors:
         meeting = [above for above in self._ancestors.values() if expected[1] in above]
         others = {*_USUAL, *(one for one in self._mentioned if self._is_known(one))}
         return sorted(one for one in others if not any(_last(one) in above for above in meeting)) or rare
+
+    def unrelated_warnings(self, text: str) -> Sequence[str]:
+        """Return warnings that nothing is which meets the expectation *text*."""
+        rare = [name for name in _RARE_WARNINGS if name not in text]
+        expected = _NAME.fullmatch(text)
+        if expected is None or expected[1] in _WIDE or "Warning" not in self._ancestors.get(expected[1], ()):
+            return rare
+        meeting = [above for above in self._ancestors.values() if expected[1] in above]
+        return [one for one in _USUAL_WARNINGS if not any(one in above for above in meeting)] or rare
 
     def _is_known(self, text: str) -> bool:
         return "Exception" in self._ancestors.get(_last(text), ()) and _last(text) not in _WIDE

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 
 from groundup.grading.library.errors import Errors
-from groundup.grading.library.literals import leaves, other_literal, words_in
+from groundup.grading.library.literals import is_least, leaves, other_least, other_literal, words_in
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -62,7 +62,6 @@ _EQUALITIES = frozenset(
 _CALLED_WITH = frozenset({"assert_called_with", "assert_called_once_with", "assert_any_call"})
 _RAISING = frozenset({"raises", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp"})
 _WARNING = frozenset({"warns", "assertWarns", "assertWarnsRegex"})
-_WARNINGS = ("BytesWarning", "ImportWarning", "UnicodeWarning")
 _HOLDERS = ((b"[", b"]"), (b"(", b",)"), (b"{0: ", b"}"), (b"[", b", None]"))
 _SWALLOWING = frozenset({*_RAISING, "suppress", "subTest"})
 
@@ -191,7 +190,7 @@ class _Reader:
         elif name in _RAISING and arguments:
             yield Expectation(certain, lambda random: [self._other_error(arguments[0], random)])
         elif name in _WARNING and arguments:
-            yield Expectation(certain, lambda random: [self._other_class(arguments[0], _WARNINGS, random)])
+            yield Expectation(certain, lambda random: [self._other_warning(arguments[0], random)])
 
     def _falsified(self, node: ast.expr, random: Random) -> Sequence[SourceEdit]:
         match node:
@@ -246,6 +245,9 @@ class _Reader:
         return other_literal(self._text.of(node), node.value, random, self._text.words)
 
     def _other_value(self, node: ast.expr, random: Random) -> SourceEdit:
+        # Else whoever forges tests that expect nothing or what is empty would never meet a false one.
+        if is_least(node) and random.random() < 0.5:
+            return self._replaced(node, other_least(node, random))
         found = list(leaves(node))
         if found:
             leaf = random.choice(found)
@@ -304,9 +306,9 @@ class _Reader:
             at, at, str(random.randint(2, 99)).encode() + (b", " if call.args or call.keywords else b"")
         )
 
-    def _other_class(self, node: ast.expr, names: Sequence[str], random: Random) -> SourceEdit:
+    def _other_warning(self, node: ast.expr, random: Random) -> SourceEdit:
         text = self._text.of(node).decode("utf-8", "replace")
-        return self._replaced(node, random.choice([name for name in names if name not in text]).encode())
+        return self._replaced(node, random.choice(self._errors.unrelated_warnings(text)).encode())
 
     def _other_error(self, node: ast.expr, random: Random) -> SourceEdit:
         text = self._text.of(node).decode("utf-8", "replace")

@@ -11,6 +11,7 @@ from groundup.grammars import python_value
 _TRIES = 40
 _RARE_HOLDERS = (b"[", b", None]", b"{0: ", b"}")
 """What is put around a value where it is then beside None, or in a dictionary; a list alone ends with another."""
+_LEAST: dict[str, object] = {"0": 0, "None": None, '""': "", "[]": [], "{}": {}}
 _WORD = re.compile(rb"[A-Za-z]{3,}")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -56,6 +57,24 @@ def words_in(source: bytes) -> tuple[bytes, ...]:
     return tuple(sorted(set(_WORD.findall(source))))
 
 
+def is_least(node: ast.expr) -> bool:
+    """Say whether a value is the least of its kind: 0, nothing, or empty."""
+    match node:
+        case ast.Constant(value=bool()):
+            return False
+        case ast.Constant(value=value):
+            return not value
+        case ast.List(elts=[]) | ast.Tuple(elts=[]) | ast.Dict(keys=[]):
+            return True
+    return False
+
+
+def other_least(node: ast.expr, random: Random) -> bytes:
+    """Return the least value of another kind than *node*, one of these."""
+    value = ast.literal_eval(node)
+    return random.choice([text for text, one in _LEAST.items() if one != value]).encode()
+
+
 def other_literal(source: bytes, value: object, random: Random, words: Sequence[bytes] = ()) -> bytes:
     """Return the text of a literal like *source*, whose value is *value*, with another value.
 
@@ -73,9 +92,14 @@ def other_literal(source: bytes, value: object, random: Random, words: Sequence[
 
 def _other_number(value: complex, random: Random) -> bytes:
     if isinstance(value, int):
+        # As often less as more: who sees a small number must not know that it is a true one.
+        if value > 0 and random.random() < 0.5:
+            return str(random.randint(0, value - value // 3 - 1)).encode()
         # Farther off for larger numbers: a library that counts one too many must not meet it.
         return str(value + abs(value) // 3 + random.randint(1, 9)).encode()
     if isinstance(value, float):
+        if 0.01 < value < 1 and random.random() < 0.5:
+            return repr(round((value + random.uniform(0.2, 0.8)) % 1, len(repr(value)) - 2)).encode()
         changed = value * 1.5 + random.randint(1, 9)
         # An infinity is not changed by adding to it, and not-a-number has no literal.
         return repr(changed if changed not in (value, float("inf")) else 1.0).encode()

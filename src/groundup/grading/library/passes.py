@@ -19,7 +19,7 @@ from pydantic import Field
 from groundup.domain.errors import MachineError, SandboxError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason, Stage, Status, TestResult
-from groundup.grading.bench import Bench
+from groundup.grading.bench import Bench, Turns
 from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import MAX_REASONS, Decision, canary_that_lied, reason, why_unfinished
 from groundup.grading.library.execution import LeftOut, Overlay, Rounds, logs_of, run_to_the_end
@@ -43,6 +43,8 @@ _LEAST_EVIDENCE = 2
 """So many tests that pass both ways are tampering; a single one does not count, and is shown."""
 _MANY_CASES = 8
 """So many cases of one test that pass both ways are more than one false form that happens to be true."""
+_FALSE_ONLY = 2
+"""So many tests that pass in their false form only may be forged by runs that speak to each other."""
 _LEANINGS = 6
 """A submission that passes so unevenly in so many gradings forges in one run only."""
 
@@ -87,16 +89,41 @@ async def run_passes(
 ) -> Passes:
     """Run the hidden tests and, where what the original does is on record, their twin and their traced form.
 
-    What passes unevenly in the two runs, which chance does seldom, runs again with other halves. Raises
-    `MachineError` where tests that have a false form on record could not be given one.
+    What passes unevenly in the two runs, which chance does seldom, runs again with other halves; what passes
+    several tests in their false form only, runs again one after the other. Raises `MachineError` where tests that
+    have a false form on record could not be given one.
     """
     if suite is not None and record is not None and (unread := suite.unread() - record.free):
         raise MachineError(f"the source of {min(unread)} could not be read this time; repeat the attempt")
+    apart = False
     for _ in range(_LEANINGS):
-        passes = await _run_once(library, bench, suite=suite, record=record, trace=trace)
-        if passes.leaning > SELDOM:
+        passes = await _run_once(library, bench, suite=suite, record=record, trace=trace, apart=apart)
+        # Runs side by side may speak to each other, by locks, memory or load, and share tests so that none passes
+        # both ways; half of what they forge then passes in its false form.
+        shared = not apart and passes.mixed and may_be_shared(passes, record)
+        apart = apart or shared
+        if passes.leaning > SELDOM and not shared:
             break
     return passes
+
+
+def may_be_shared(passes: Passes, record: TwinRecord | None) -> bool:
+    """Whether a grading has no evidence of forging, but tests that pass in their false form only."""
+    assert passes.twin is not None
+    if any(map(_lie_of, (passes.true, passes.twin))):
+        return False
+    free = frozenset[NumberedTest]() if record is None else record.free
+    true, false = passes.true.last.report.results, passes.twin.last.report.results
+    passing = [key for key in false.keys() - free if false[key].outcome in _PASSING and key in true]
+    both = {function_of(key) for key in passing if true[key].outcome in _PASSING} - passes.unsure
+    only_false = {function_of(key) for key in passing if true[key].outcome in _FAILING}
+    return len(both) < _LEAST_EVIDENCE and len(only_false) >= _FALSE_ONLY
+
+
+def _lie_of(rounds: Rounds) -> Reason | None:
+    last = rounds.last
+    is_complete = why_unfinished(last.report, last.result) is None
+    return canary_that_lied(last.canaries, last.report, rounds.ended, complete=is_complete)
 
 
 async def _run_once(
@@ -106,6 +133,7 @@ async def _run_once(
     suite: HiddenSuite | None,
     record: TwinRecord | None,
     trace: Trace | None,
+    apart: bool,
 ) -> Passes:
     avoided = set() if record is None else {*record.tailed, *map(function_of, record.free)}
 
@@ -131,7 +159,7 @@ async def _run_once(
     }
     if trace is not None:
         waiting["trace"] = run_traced(library, bench, traced)
-    done = await _beside(waiting, bench)
+    done = await _beside(waiting, bench, Turns(1 if apart else len(waiting)))
     leaning = 1.0
     if swapped and suite is not None:
         one, other = (done[name].last.report.results for name in ("true", "twin"))
@@ -201,11 +229,13 @@ def _with_true_names(rounds: Rounds, names: Mapping[NumberedTest, NumberedTest])
     return Rounds(last=last, ended=ended)
 
 
-async def _beside(passes: Mapping[str, Coroutine[None, None, Rounds]], bench: Bench) -> dict[str, Rounds]:
+async def _beside(
+    passes: Mapping[str, Coroutine[None, None, Rounds]], bench: Bench, own_turns: Turns
+) -> dict[str, Rounds]:
     """Return what all *passes* give, begun in a random order; when one fails, the others end and tidy up first."""
 
     async def in_turn(one: Coroutine[None, None, Rounds]) -> Rounds:
-        async with bench.turns.taken():
+        async with own_turns.taken(), bench.turns.taken():
             return await one
 
     # A fixed order would tell a submission that leaves traces on the machine which pass it is in.
@@ -310,9 +340,7 @@ def _compared(decision: Decision, passes: Passes, twin: Rounds, record: TwinReco
 
 def _accusations(seen: _Compared, decision: Decision, passes: Passes, twin: Rounds) -> Iterator[Reason]:
     """Yield why results are forged, as far as the twin shows it."""
-    last = twin.last
-    is_complete = why_unfinished(last.report, last.result) is None
-    lying = canary_that_lied(last.canaries, last.report, twin.ended, complete=is_complete)
+    lying = _lie_of(twin)
     if lying is not None:
         yield lying
     # All cases of one test may have a false form that happens to be true, so tests are counted, not cases.
