@@ -25,6 +25,7 @@ from groundup.grading.library.passes import (
     logs_of_passes,
     may_be_shared,
     run_passes,
+    suite_of_layer,
 )
 from groundup.grading.library.report import ImportCheck, Result, RunnerReport
 from groundup.grading.library.staging import Staged
@@ -300,3 +301,18 @@ def test_runs_that_may_have_shared_their_tests_are_known(true: str, false: str, 
     )
 
     assert may_be_shared(Passes(true=one, twin=other, mixed=True), RECORD) is shared
+
+
+def test_a_suite_of_a_layer_is_read_once(tmp_path: Path) -> None:
+    """What gradings of one task share gives each seed its own false form; what could not be read is read again."""
+    (tmp_path / "test_it.py").write_text("def test_one():\n    assert 1 == 1\n")
+    expected = frozenset({NumberedTest.of("test_it.py::test_one")})
+    suite = suite_of_layer(tmp_path, ("test_it.py",), expected)
+    assert suite_of_layer(tmp_path, ("test_it.py",), expected) is suite
+    assert suite_of_layer(tmp_path, (), expected) is not suite
+    torn = tmp_path / "torn"
+    torn.mkdir()
+    (torn / "test_it.py").write_text("def test_one(:\n")
+    unread = suite_of_layer(torn, ("test_it.py",), expected)
+    assert unread.unread() == expected
+    assert suite_of_layer(torn, ("test_it.py",), expected) is not unread

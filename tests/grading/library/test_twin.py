@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from groundup.grading.library.hidden import HiddenTests, NumberedTest
+from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.twin import HiddenSuite, function_of, python_sources
 
 SEEDS = [f"seed {number}" for number in range(12)]
@@ -282,10 +282,9 @@ def test_ids_name_functions(node: str, name: str) -> None:
 
 def test_sources_are_what_the_recipe_protects() -> None:
     """Only Python below protected paths is the suite's."""
-    hidden = HiddenTests(packages=("a",), arguments=("tests",), protected=("tests", "conftest.py"))
     paths = ["a/b.py", "tests/x/y.py", "tests/data.txt", "conftest.py", "testsuite.py"]
 
-    assert python_sources(paths, hidden) == ["conftest.py", "tests/x/y.py"]
+    assert python_sources(paths, ("tests", "conftest.py")) == ["conftest.py", "tests/x/y.py"]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import asyncio
 import secrets
 from collections import Counter
 from collections.abc import Collection, Coroutine, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from groundup.grading.bench import Bench, Turns
 from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import MAX_REASONS, Decision, canary_that_lied, reason, why_unfinished
 from groundup.grading.library.execution import LeftOut, Overlay, Rounds, logs_of, run_to_the_end
-from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest, TwinRecord
+from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest, TwinRecord
 from groundup.grading.library.leaning import SELDOM, chance_of_leaning
 from groundup.grading.library.report import INTERRUPTED
 from groundup.grading.library.trace import Trace, run_traced
@@ -71,12 +72,23 @@ class Passes(Record):
     )
 
 
-def suite_of(original: Path, hidden: HiddenTests, expected: frozenset[NumberedTest]) -> HiddenSuite:
-    """Return the Python sources of *original*'s hidden tests."""
+def suite_of(original: Path, protected: tuple[str, ...], expected: frozenset[NumberedTest]) -> HiddenSuite:
+    """Return the Python sources of *original*'s hidden tests, which lie below *protected*."""
     modules = {str(path.relative_to(original)): path for path in original.rglob("*.py") if path.is_file()}
     texts = {path: place.read_bytes() for path, place in modules.items()}
-    sources = {path: texts.pop(path) for path in python_sources(modules, hidden)}
+    sources = {path: texts.pop(path) for path in python_sources(modules, protected)}
     return HiddenSuite(sources, expected, texts.values())
+
+
+_kept_suite = lru_cache(maxsize=4)(suite_of)
+
+
+def suite_of_layer(layer: Path, protected: tuple[str, ...], expected: frozenset[NumberedTest]) -> HiddenSuite:
+    """Return `suite_of` what nothing changes; the latest are kept, for one task is often graded many times."""
+    suite = _kept_suite(layer, protected, expected)
+    if suite.unread():  # which may be a matter of the moment
+        _kept_suite.cache_clear()
+    return suite
 
 
 async def run_passes(

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from groundup.grading.library.errors import Errors, ancestors_in
 from groundup.grading.library.expectations import Expectation, Function, SourceEdit, SourceText, expectations
-from groundup.grading.library.hidden import HiddenTests, NumberedTest
+from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.literals import is_telling
 from groundup.grading.library.parameters import FalseTable, false_table
 from groundup.grammars import python_tree
@@ -206,10 +206,13 @@ class HiddenSuite:
 
     def _false_forms(self, seed: str) -> list[_FalseForm]:
         """Return the false forms of *seed*; those of the last seed are kept, for a grading asks several times."""
-        if self._last[0] != seed or not self._last[1]:
+        # Gradings in other threads share a suite and have seeds of their own, so what is kept is read once.
+        known, forms = self._last
+        if known != seed or not forms:
             wanted = (unit for unit in self.units() if unit.is_test or unit.name in self._helpers)
-            self._last = seed, [self._false_form(unit, _random(unit, seed)) for unit in wanted]
-        return self._last[1]
+            forms = [self._false_form(unit, _random(unit, seed)) for unit in wanted]
+            self._last = seed, forms
+        return forms
 
     def _false_form(self, unit: Unit, random: Random) -> _FalseForm:
         table = self._false_table(unit, random)
@@ -253,13 +256,13 @@ def function_of(key: NumberedTest) -> str:
     return key.id.partition("[")[0].rpartition("::")[2]
 
 
-def python_sources(paths: Iterable[str], hidden: HiddenTests) -> list[str]:
-    """Return those of *paths*, relative to an original's root, that are Python and protected."""
-    protected = [PurePosixPath(path) for path in hidden.protected]
+def python_sources(paths: Iterable[str], protected: Iterable[str]) -> list[str]:
+    """Return those of *paths*, relative to an original's root, that are Python and below a *protected* one."""
+    places = [PurePosixPath(path) for path in protected]
     return sorted(
         path
         for path in paths
-        if path.endswith(".py") and any(PurePosixPath(path).is_relative_to(place) for place in protected)
+        if path.endswith(".py") and any(PurePosixPath(path).is_relative_to(place) for place in places)
     )
 
 

@@ -221,7 +221,7 @@ async def twin_record(whole: LibraryUnderTest, expected: frozenset[NumberedTest]
     A test that passes there has an expectation that is not always reached; it is made to fail at its end. What
     still does not fail then is free: it shows nothing.
     """
-    suite = await asyncio.to_thread(suite_of, whole.original, whole.hidden, expected)
+    suite = await asyncio.to_thread(suite_of, whole.original, whole.hidden.protected, expected)
 
     async def unfailing(tailed: frozenset[str], number: int) -> frozenset[NumberedTest]:
         seed = f"oracle {number}"

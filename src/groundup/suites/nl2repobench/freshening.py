@@ -48,7 +48,7 @@ async def made_fresh(recipe: Recipe, bench: Bench, seed: str) -> FreshInputs:
     """
     original = await original_tree(recipe, bench)
     environment = await bench.builder.python(recipe.environment.request())
-    suite = await asyncio.to_thread(suite_of, original, recipe.tests, recipe.expected)
+    suite = await asyncio.to_thread(suite_of, original, recipe.tests.protected, recipe.expected)
     whole = LibraryUnderTest(original, original, recipe.tests, environment)
     run = _OriginalRuns(recipe, whole, suite, bench)
     settled: dict[Place, tuple[Variant, str]] = {}

@@ -54,7 +54,7 @@ async def made_trace(recipe: Recipe, bench: Bench) -> TraceRecord:
     """Run the traced original of *recipe* several times and return what it sends. Raises as the builder does."""
     environment = await bench.builder.python(recipe.environment.request())
     original = await original_tree(recipe, bench)
-    suite = await asyncio.to_thread(suite_of, original, recipe.tests, recipe.expected)
+    suite = await asyncio.to_thread(suite_of, original, recipe.tests.protected, recipe.expected)
     return await record_trace(
         LibraryUnderTest(original, original, recipe.tests, environment), bench, suite, recipe.expected
     )

@@ -30,7 +30,7 @@ from groundup.grading.library.passes import (
     confirmed,
     logs_of_passes,
     run_passes,
-    suite_of,
+    suite_of_layer,
 )
 from groundup.grading.library.trace import TraceOutcome, TraceRecord, trace_of, traced
 from groundup.sandbox.protocol import SandboxSpec
@@ -106,7 +106,8 @@ class NL2RepoStrictGrader(Grader):
         environment = await bench.builder.python(recipe.environment.request())
         original = await bench.builder.source(recipe.source_request())
         prepared = time.monotonic()
-        suite = await asyncio.to_thread(suite_of, original.path, recipe.tests, recipe.expected)
+        kept = original.path, recipe.tests.protected, recipe.expected
+        suite = await asyncio.to_thread(suite_of_layer, *kept)
         record = self._trace(task)
         trace = None if record is None else await asyncio.to_thread(trace_of, suite, record)
         library = LibraryUnderTest(submission, original.path, recipe.tests, environment)

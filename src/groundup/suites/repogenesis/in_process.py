@@ -63,7 +63,7 @@ async def run_in_process(problem: ServiceProblem, submission: Path, lifecycle: L
         timeout_s=lifecycle.tests_s,
         memory_mb=lifecycle.tests.memory_mb,
     )
-    suite = await asyncio.to_thread(suite_of, folder.parent, hidden, expected)
+    suite = await asyncio.to_thread(suite_of, folder.parent, hidden.protected, expected)
     # There is no original from which it could be recorded how the twin's tests fail, so each fails at its end,
     # too.
     record = TwinRecord(runs=1, tailed=tuple(sorted({function_of(key) for key in expected})))
