@@ -148,7 +148,7 @@ def test_empty_values_count_as_nothing() -> None:
 @pytest.mark.parametrize(
     ("data", "line", "text"),
     [
-        (b'{\n"a": 1,\n}', 3, "not valid JSON"),
+        (b'{\n"a": 1,}\n', 2, "not valid JSON"),
         (b'{\n// c\n"a": 1}', 2, "not valid JSON"),
         (b'{"a": NaN}', 1, "NaN"),
         (b"[]", 1, "does not hold a JSON object"),
