@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from groundup.domain.errors import TaskError
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.twin import HiddenSuite, function_of, python_sources
 
@@ -248,6 +249,28 @@ def test_named_tests_fail_at_their_end() -> None:
 def test_what_cannot_be_read_stays_as_it_is(source: bytes) -> None:
     """A file that is not understood has no twin, and breaks nothing."""
     assert HiddenSuite({"t.py": source}).falsified("seed") == {}
+
+
+def _is_read(source: bytes) -> bool:
+    try:
+        ast.parse(source)
+    except (SyntaxError, MemoryError, RecursionError):
+        return False
+    return True
+
+
+def test_a_file_that_falsehood_breaks_is_an_error() -> None:
+    """It would stay true otherwise, and an honest library would seem to pass with false expectations."""
+
+    def source(depth: int) -> bytes:
+        return f"def test_it():\n    assert {'(' * depth}1 < 2 < 3{')' * depth}\n".encode()
+
+    # A denial adds a bracket to the deepest nesting that Python reads.
+    deepest = max(depth for depth in range(90, 300) if _is_read(source(depth)))
+    suite = HiddenSuite({"t.py": source(deepest)})
+
+    with pytest.raises(TaskError, match=r"t\.py: the false form of its tests cannot be read"):
+        suite.falsified("seed")
 
 
 @pytest.mark.parametrize("text", ["ä == 'ä'; assert 'ö' == 'ö'", "'\\x41' == 'A'", "1 == 1 # 'ü'"])

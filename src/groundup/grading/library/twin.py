@@ -20,6 +20,7 @@ from pathlib import PurePosixPath
 from random import Random
 from typing import NamedTuple
 
+from groundup.domain.errors import TaskError
 from groundup.grading.library.errors import Errors, ancestors_in
 from groundup.grading.library.expectations import Expectation, Function, SourceEdit, SourceText, expectations
 from groundup.grading.library.hidden import NumberedTest
@@ -91,7 +92,8 @@ class HiddenSuite:
     def falsified(self, seed: str, tailed: Collection[str] = (), spared: Collection[str] = ()) -> dict[str, bytes]:
         """Return the sources that differ in the twin.
 
-        *tailed*: names of tests that must fail at their end. *spared*: names of functions that stay true.
+        *tailed*: names of tests that must fail at their end. *spared*: names of functions that stay true. Raises
+        `TaskError` where the edits break a file.
         """
         edits: dict[str, list[SourceEdit]] = {}
         for form in self._false_forms(seed):
@@ -107,9 +109,12 @@ class HiddenSuite:
         for path, made in edits.items():
             source = self._texts[path].source
             new = applied(source, made)
-            # An edit that breaks the file would make all its tests fail without being run: rather leave it as it
-            # is.
-            if new != source and _parsed(new) is not None:
+            # A broken file would fail without being run, and one that stays true would accuse honest libraries.
+            if _parsed(new) is None:
+                raise TaskError(
+                    f"{path}: the false form of its tests cannot be read (seed {seed}); repeat the attempt"
+                )
+            if new != source:
                 changed[path] = new
         return changed
 
