@@ -37,6 +37,10 @@ def test_what_cannot_be_audited_is_said_first(settings: Settings, tmp_path: Path
         groundup.audit(SUITE, tasks="task-000", settings=settings)
     with pytest.raises(groundup.UsageError, match="is not a folder"):
         groundup.audit(SUITE, tasks="task-0000", submissions=tmp_path / "absent", settings=settings)
+    with pytest.raises(groundup.UsageError, match="unknown grader"):
+        groundup.audit(SUITE, grader="absent", settings=settings)
     groundup.audit(SUITE, tasks="task-0000", runs=1, settings=settings)
     with pytest.raises(groundup.UsageError, match="has other tasks"):
         groundup.audit(SUITE, runs=1, settings=settings)
+    with pytest.raises(groundup.UsageError, match="has another grader"):
+        groundup.audit(SUITE, tasks="task-0000", runs=1, grader="absent", settings=settings)

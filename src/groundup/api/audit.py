@@ -40,12 +40,13 @@ JSON, PAGE = "audit.json", "audit.md"
 Say = Callable[[str], None]
 
 
-def audit(
+def audit(  # noqa: PLR0913 - all but the suite by name
     suite: str,
     *,
     tasks: Names = None,
     runs: int = 3,
     submissions: AnyPath | None = None,
+    grader: str | None = None,
     output: AnyPath | None = None,
     settings: Settings | None = None,
     progress: Progress | None = None,
@@ -54,20 +55,22 @@ def audit(
     """Find out what scores of *suite* are worth, as `groundup audit` does.
 
     The oracle is graded *runs* times; *submissions* is a folder with a folder of predictions for each further
-    submission, such as cheats. Everything lies in *output* (default: `audit-SUITE` in the output folder), with
-    `audit.json` and `audit.md`; called again, it finishes what is owed. Blocks. Raises `UsageError`.
+    submission, such as cheats. *grader*: its name; None: the suite's first. Everything lies in *output* (default:
+    `audit-SUITE` in the output folder), with `audit.json` and `audit.md`; called again, it finishes what is owed.
+    Blocks. Raises `UsageError`.
     """
     found = settings or load()
     opened = open_suite(suite, found)
     chosen = _chosen(opened, names(tasks, "--tasks"))
     folder = Path(output) if output else found.output / f"audit-{opened.name}"
-    work = _Work(opened, chosen, folder, found, progress, say)
+    work = _Work(opened, chosen, grader, folder, found, progress, say)
     brought = _brought(submissions)
-    work.run(ORACLE, lambda **flags: requests.running(suite, ORACLE, attempts=runs, no_cache=True, **flags))
-    work.run(NOP, lambda **flags: requests.running(suite, NOP, **flags))
+    running = partial(requests.running, suite, grader=grader)
+    work.run(ORACLE, partial(running, ORACLE, attempts=runs, no_cache=True))
+    work.run(NOP, partial(running, NOP))
     controls = asyncio.run(work.write_controls())
     for name, place in {**controls, **brought}.items():
-        work.run(name, partial(requests.evaluation, suite, place))
+        work.run(name, partial(requests.evaluation, suite, place, grader=grader))
     facts = asyncio.run(work.facts())
     made = work.result(facts, [NOP, *controls, *brought])
     write_atomically(folder / JSON, made.model_dump_json(indent=1).encode() + b"\n")
@@ -104,6 +107,7 @@ class _Work:
 
     suite: Suite
     tasks: Sequence[Task]
+    grader: str | None
     folder: Path
     settings: Settings
     progress: Progress | None
@@ -113,7 +117,10 @@ class _Work:
         """Run, or finish, the part *name*; what it owes in the end is the report's to say."""
         place = self.folder / name
         if (place / "config.json").is_file():
-            planned = {key.task for key in RunFolder(place).config().planned.keys}
+            config = RunFolder(place).config()
+            planned = {key.task for key in config.planned.keys}
+            if self.grader not in (None, config.configuration.grader):
+                raise UsageError(f"{place} has another grader; name another folder with --output, or remove it")
             if not planned >= {task.id for task in self.tasks if name == ORACLE}:
                 raise UsageError(f"{place} has other tasks; name another folder with --output, or remove it")
             work = requests.resumption(place, settings=self.settings).work

@@ -38,6 +38,7 @@ EXAMPLES: dict[str, Examples] = {
     ),
     "audit": (
         ("Do three tasks measure well?", "groundup audit nl2repobench --tasks six,sqlparse,tenacity"),
+        ("Do jobs run, and not only names agree?", "groundup audit dibench --grader execution -n 1"),
         ("All of a suite, into a folder of your own", "groundup audit repogenesis -o audits/repogenesis"),
         (
             "With worthless submissions of your own",
@@ -275,6 +276,9 @@ class AuditParts:
             metavar="FOLDER", help="Further submissions, such as cheats: a folder of predictions for each."
         ),
     ] = None
+    grader: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Another grader than the suite's first, such as execution.")
+    ] = None
 
 
 def audit(
@@ -306,6 +310,7 @@ def audit(
             tasks=parts.tasks,
             runs=parts.runs,
             submissions=parts.submissions,
+            grader=parts.grader,
             output=output,
             settings=settings,
             progress=progress,
