@@ -21,6 +21,7 @@ from groundup.grading.library.trace import (
     Trace,
     TraceOutcome,
     TraceRecord,
+    names_of_traced,
     trace_of,
     traced,
 )
@@ -212,3 +213,18 @@ def test_values_belong_to_the_test_that_runs() -> None:
 
     assert report.values == {KEYS["value"]: {1: (("one",), ("two",))}}
     assert report.foreign == 2
+
+
+def test_cases_keep_their_names_in_any_order() -> None:
+    """Cases out of a set come in any order; only where values change names does order count."""
+
+    def report(*names: str) -> RunnerReport:
+        return RunnerReport(results={NumberedTest(name): Result(outcome="passed") for name in names})
+
+    one, two = NumberedTest("t.py::test_a[1]"), NumberedTest("t.py::test_a[2]")
+    shuffled = report("t.py::test_a[2]", "t.py::test_a[1]")
+    named = report("t.py::test_a[x]", "t.py::test_a[y]")
+
+    plain = report("t.py::test_a[1]", "t.py::test_a[2]")
+    assert names_of_traced({one, two}, plain, shuffled) == {one: one, two: two}
+    assert names_of_traced({two}, plain, named) == {two: NumberedTest("t.py::test_a[y]")}

@@ -106,7 +106,7 @@ async def record_trace(
     kept = _insufficient(everything, first)
     traced = TracedSuite(suite, kept)
     found = await reports(traced, RUNS)
-    names = _names(expected, first, found[0])
+    names = names_of_traced(expected, first, found[0])
     tests, unstable = {}, 0
     for key in sorted(expected & names.keys()):
         seen = [_places(report.values.get(names[key], {}), traced, "") for report in found]
@@ -140,15 +140,20 @@ def _insufficient(suite: TracedSuite, report: RunnerReport) -> frozenset[int]:
     return frozenset(found)
 
 
-def _names(
+def names_of_traced(
     expected: Collection[NumberedTest], plain: RunnerReport, traced: RunnerReport
 ) -> dict[NumberedTest, NumberedTest]:
-    """Return what each expected test is called in its traced form: the cases of a function keep their order."""
+    """Return what each expected test is called in its traced form.
+
+    Cases of a function keep their names; where those differ, for they show a value, they keep their order.
+    """
     groups = [_by_function(report) for report in (plain, traced)]
     names: dict[NumberedTest, NumberedTest] = {}
     for function, keys in groups[0].items():
         others = groups[1].get(function, [])
-        if len(keys) == len(others):
+        if set(keys) == set(others):
+            names.update(zip(keys, keys, strict=True))  # out of a set they come in any order
+        elif len(keys) == len(others):
             names.update(zip(keys, others, strict=True))
     return {key: name for key, name in names.items() if key in expected}
 
