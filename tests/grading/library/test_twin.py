@@ -194,6 +194,9 @@ def test_usual_warnings_stand_in_for_each_other() -> None:
 
     assert found == {"FutureWarning", "RuntimeWarning"}
 
+    named = HiddenSuite({"t.py": source.encode()}, library=[b"warnings.warn('x', RuntimeWarning)"])
+    assert all(b"warns(FutureWarning)" in named.falsified(f"seed {n}")["t.py"] for n in range(20))
+
 
 def test_what_may_not_be_reached_does_not_stand_alone() -> None:
     """Where every passing test reaches an expectation, that one is chosen; it is no chance that the twin fails."""

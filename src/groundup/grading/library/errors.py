@@ -21,8 +21,8 @@ _USUAL = (
     "ZeroDivisionError",
 )
 _RARE_WARNINGS = ("BytesWarning", "ImportWarning", "UnicodeWarning")
-_USUAL_WARNINGS = ("FutureWarning", "RuntimeWarning", "UserWarning")
-"""Not those of what is deprecated, which other packages may give at any time."""
+_USUAL_WARNINGS = ("FutureWarning", "RuntimeWarning")
+"""Not `UserWarning`, which needs no name, nor those of what is deprecated, which other packages may give."""
 _BUILTIN = {
     name: one for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, Exception)
 }
@@ -54,11 +54,23 @@ def _closure(name: str, bases: Mapping[str, Iterable[str]]) -> set[str]:
     return found
 
 
-class Errors:
-    """The exceptions that one test file may expect."""
+def unused_warnings(sources: Iterable[bytes]) -> tuple[str, ...]:
+    """Return the usual warnings that *sources* do not name, so that nothing there gives them beside others."""
+    texts = list(sources)
+    return tuple(name for name in _USUAL_WARNINGS if not any(name.encode() in text for text in texts))
 
-    def __init__(self, ancestors: Mapping[str, frozenset[str]], module: ast.Module) -> None:
+
+class Errors:
+    """The exceptions and warnings that one test file may expect. *warnings*: usual ones that nothing gives."""
+
+    def __init__(
+        self,
+        ancestors: Mapping[str, frozenset[str]],
+        module: ast.Module,
+        warnings: Iterable[str] = _USUAL_WARNINGS,
+    ) -> None:
         self._ancestors = ancestors
+        self._warnings = tuple(warnings)
         known = set(_bound(module))
         self._mentioned = sorted({text for text in _expected(module) if text.partition(".")[0] in known})
 
@@ -82,7 +94,7 @@ class Errors:
         if expected is None or expected[1] in _WIDE or "Warning" not in self._ancestors.get(expected[1], ()):
             return rare
         meeting = [above for above in self._ancestors.values() if expected[1] in above]
-        return [one for one in _USUAL_WARNINGS if not any(one in above for above in meeting)] or rare
+        return [one for one in self._warnings if not any(one in above for above in meeting)] or rare
 
     def _is_known(self, text: str) -> bool:
         return "Exception" in self._ancestors.get(_last(text), ()) and _last(text) not in _WIDE

@@ -21,7 +21,7 @@ from random import Random
 from typing import NamedTuple
 
 from groundup.domain.errors import TaskError
-from groundup.grading.library.errors import Errors, ancestors_in
+from groundup.grading.library.errors import Errors, ancestors_in, unused_warnings
 from groundup.grading.library.expectations import Expectation, Function, SourceEdit, SourceText, expectations
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.literals import is_telling
@@ -76,7 +76,8 @@ class HiddenSuite:
         self._units: dict[str, list[Unit]] = {}
         self._bodies: dict[str, list[ast.stmt]] = {}
         self._unread: set[str] = set()
-        ancestors = ancestors_in([*library, *sources.values()])
+        every = [*library, *sources.values()]
+        ancestors, warnings = ancestors_in(every), unused_warnings(every)
         for path, source in sorted(sources.items()):
             tree = _parsed(source)
             if tree is None:
@@ -84,7 +85,7 @@ class HiddenSuite:
             else:
                 text = self._texts[path] = SourceText(source)
                 self._bodies[path] = tree.body
-                errors = Errors(ancestors, tree)
+                errors = Errors(ancestors, tree, warnings)
                 self._units[path] = [_unit(path, node, text, tests, errors) for node in _outermost(tree.body)]
         self._helpers = self._needed_helpers()
         self._last: tuple[str, list[_FalseForm]] = ("", [])
