@@ -42,6 +42,7 @@ def main() -> int:
     """Grade everything everywhere; 1 when anything differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sandboxes", default="bubblewrap,docker,podman")
+    parser.add_argument("--suites", default="nl2repobench,repogenesis,dibench")
     parser.add_argument("--tasks", default=TASKS, help="of nl2repobench")
     parser.add_argument("--services", default=SERVICES, help="of repogenesis")
     given = parser.parse_args()
@@ -70,15 +71,18 @@ def submissions(
     folder: Path, given: argparse.Namespace, settings: Settings
 ) -> Iterator[tuple[str, str, Path, list[str], Settings]]:
     """Yield suite, kind, predictions, tasks and settings."""
-    tasks = given.tasks.split(",")
-    asyncio.run(libraries(folder / "libraries", tasks, settings))
-    for kind in KINDS:
-        yield "nl2repobench", kind, folder / "libraries" / kind, tasks, settings
+    suites, tasks = given.suites.split(","), given.tasks.split(",")
+    if "nl2repobench" in suites:
+        asyncio.run(libraries(folder / "libraries", tasks, settings))
+        for kind in KINDS:
+            yield "nl2repobench", kind, folder / "libraries" / kind, tasks, settings
     services = given.services.split(",")
-    for kind in make_all(folder / "services"):
+    for kind in make_all(folder / "services") if "repogenesis" in suites else ():
         predictions = folder / "services" / kind
         there = [task for task in services if (predictions / task).is_dir()]
         yield "repogenesis", kind, predictions, there, settings
+    if "dibench" not in suites:
+        return
     dataset, patches = made.write_dataset(folder / "dataset"), folder / "patches"
     own = settings.model_copy(update={"cache_dir": folder / "cache"})
     command = [sys.executable, "-m", "groundup", "data", "pull", "dibench", "--from", str(dataset)]

@@ -156,6 +156,9 @@ class MakingFlags(TypedDict, total=False):
     generate_only: Annotated[
         bool, FlagHelp("Make submissions without grading them; `groundup resume` grades.", WORK)
     ]
+    agents_on_nodes: Annotated[
+        bool, FlagHelp("With --workers, let agents work on the nodes, too; models are asked from here.", WORK)
+    ]
     agent_jobs: Annotated[
         int | None,
         FlagHelp("Attempts that agents make at once (setting: agent_jobs, default: as --jobs).", WORK, least=1),

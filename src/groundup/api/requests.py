@@ -269,6 +269,7 @@ def _options(given: WorkFlags | MakingFlags, settings: Settings) -> RunOptions:
         use_cache=not flags.get("no_cache", False),
         keep=flags.get("keep", False),
         workers=flags.get("workers"),
+        agents_on_nodes=flags.get("agents_on_nodes", False),
         trusted=flags.get("i_trust_this_code", False),
     )
 

@@ -19,6 +19,10 @@ EXAMPLES: dict[str, Examples] = {
             "groundup fleet up --slurm 10 --slots 8 --memory-mb 30000 --host 10.0.0.5 --address-file fleet.json",
         ),
         ("Grade on it", "groundup evaluate nl2repobench -p predictions/ --workers fleet.json"),
+        (
+            "Let agents work on it, too",
+            "groundup run repogenesis -a loop -m PROVIDER/MODEL --workers fleet.json --agents-on-nodes",
+        ),
     ),
     "fleet join": (
         ("One more node, while a run goes on", "groundup fleet join fleet.json"),

@@ -9,26 +9,32 @@ import random
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
+from groundup.agents.base import Agent
 from groundup.domain.errors import InfrastructureError, MachineError
+from groundup.domain.subjects import Submission
 from groundup.domain.version import __version__
-from groundup.episodes.attempt import Grading
-from groundup.episodes.records import EpisodeSpec
+from groundup.episodes.attempt import Grading, Phase, Room
+from groundup.episodes.records import EpisodeSink, EpisodeSpec
 from groundup.fleet import node
 from groundup.fleet.addresses import FleetAddress, distributed, read_address, security
-from groundup.fleet.orders import Order, graded_by, pack_tree, read_answer
+from groundup.fleet.agents import Desk, desk_at, identity_of
+from groundup.fleet.orders import NodeAnswer, Order, Play, graded_by, made_by, pack_tree, read_answer, unpack_tree
 from groundup.grading.deciding import code_digest
+from groundup.models.cache import for_attempt
+from groundup.models.protocol import ChatModel
 from groundup.store.records import FleetFile, NodeStanding
 from groundup.store.verdict_cache import VerdictCache
 from groundup.suites.base import Graded
 from groundup.trees.digest import tree_digest
+from groundup.trees.writer import in_thread
 
 SLOT = "groundup-slot"
 """The resource that each attempt takes one of, where workers offer it."""
@@ -64,6 +70,9 @@ class FleetSize:
 
 class Fleet:
     """A connection to a scheduler whose workers are nodes."""
+
+    desk: Desk | None = None
+    """Where agents on nodes reach the run's model; None where agents are on the driver's machine."""
 
     def __init__(self, client: Any, address: str, warn: Callable[[str], None]) -> None:
         self._client = client
@@ -159,6 +168,13 @@ class Fleet:
 
         Raises what failed there, and `InfrastructureError` for a node that was lost.
         """
+        reply, logs = await self.replied(order, archive, reservation_mb)
+        return graded_by(reply, logs), reply.cached
+
+    async def replied(
+        self, order: Order, archive: bytes, reservation_mb: int
+    ) -> tuple[NodeAnswer, dict[str, bytes]]:
+        """Return the answer of a node that works on the run, with its logs. Raises `InfrastructureError`."""
         task = f"{order.spec.suite}/{order.spec.task}"
         known, holders = self._known.setdefault(task, {}), self._holders.setdefault(task, Counter())
         while True:
@@ -179,7 +195,7 @@ class Fleet:
                 if reply.layers and reply.layers.items() <= known.items():
                     holders.setdefault(reply.address, 0)
                 self.fetched += reply.fetched
-                return graded_by(reply, logs), reply.cached
+                return reply, logs
             await self._refused_by(reply.node, reply.address, reply.refused)
 
     async def _sent(self, order: bytes, archive: bytes, reservation_mb: int, near: list[str]) -> bytes:
@@ -277,12 +293,20 @@ async def connected(address: FleetAddress, warn: Callable[[str], None]) -> Async
 
 
 @asynccontextmanager
-async def fleet_at(workers: str | None, warn: Callable[[str], None]) -> AsyncIterator[Fleet | None]:
-    """Yield the fleet whose address or address file *workers* is; None where there is none to be used."""
+async def fleet_at(
+    workers: str | None, warn: Callable[[str], None], *, agents: bool = False
+) -> AsyncIterator[Fleet | None]:
+    """Yield the fleet whose address or address file *workers* is; None where there is none to be used.
+
+    *agents*: whether agents work on its nodes, too.
+    """
     if workers is None:
         yield None
         return
-    async with connected(read_address(workers), warn) as fleet:
+    address = read_address(workers)
+    async with connected(address, warn) as fleet, AsyncExitStack() as stack:
+        if agents:
+            fleet.desk = await stack.enter_async_context(desk_at(address))
         yield fleet
 
 
@@ -321,9 +345,14 @@ class RemoteGrading(Grading):
         names = {*_GRADING_PINS, f"grader of {self.task.id}"}
         pinned = {name: value for name, value in self.spec.pinned.items() if name in names}
         pinned[f"task {self.task.id}"] = self.task.graded_digest
+        return self.order(self.spec.model_copy(update={"pinned": pinned}), use_cache=use_cache).model_copy(
+            update={"submission": digest}
+        )
+
+    def order(self, spec: EpisodeSpec, *, use_cache: bool) -> Order:
+        """Return an order for *spec* that says what a node must have in common with this machine."""
         return Order(
-            spec=self.spec.model_copy(update={"pinned": pinned}),
-            submission=digest,
+            spec=spec,
             sandbox=self.sandbox,
             sandbox_identity=dict(self.equipment.provider.identity()),
             builder=self.builder,
@@ -331,3 +360,45 @@ class RemoteGrading(Grading):
             code=code_digest(type(self.grader).__module__),
             use_cache=use_cache,
         )
+
+
+@dataclass(frozen=True)
+class PlayingOnNodes:
+    """An agent makes the submission on a node. A `SubmissionMaker`."""
+
+    grading: RemoteGrading
+    sink: EpisodeSink
+    agent: Agent
+    chosen: tuple[str, dict[str, JsonValue]]
+    """What the catalog calls the agent, and its options."""
+    model: ChatModel | None
+    room: Room
+    phase = Phase.MAKING
+
+    async def make(self, destination: Path, scratch: Path) -> Submission:
+        """Have it made, and write what it is into *destination*."""
+        grading, (name, options) = self.grading, self.chosen
+        fleet, spec = grading.fleet, grading.spec
+        desk = fleet.desk
+        assert desk is not None, "agents are on nodes only where a desk is"
+        model = None if self.model is None else for_attempt(self.model, spec.index)
+        # What the agent submits on the way is graded there, too.
+        reservation_mb = max(self.agent.reservation_mb(grading.task), grading.grader.reservation_mb(grading.task))
+        async with self.room():
+            with (
+                self.sink.trajectory() as trajectory,
+                desk.serving(model, trajectory, self.sink.keep_agent_log) as token,
+            ):
+                play = Play(
+                    agent=name,
+                    options=options,
+                    identity=identity_of(self.agent),
+                    desk=desk.address,
+                    token=token,
+                    model=model and model.name,
+                    context_tokens=model and model.context_tokens,
+                )
+                order = grading.order(spec, use_cache=False).model_copy(update={"play": play})
+                submission, archive = made_by(*await fleet.replied(order, b"", reservation_mb))
+            await in_thread(lambda: unpack_tree(archive, destination, submission.digest))
+        return submission

@@ -21,17 +21,22 @@ from groundup.domain.records import Record
 from groundup.domain.version import __version__
 from groundup.environments.layers import NEIGHBOURS
 from groundup.episodes.attempt import Grading, full_disk_named
+from groundup.episodes.episode import Playing
 from groundup.episodes.equipment import Equipment, equipment
 from groundup.episodes.loading import grading_of
+from groundup.episodes.records import EpisodeSpec
+from groundup.fleet.agents import DriversModel, LineToDriver, checked_agent
 from groundup.fleet.layers import LayerShelf, OtherNodes
-from groundup.fleet.orders import NodeAnswer, Order, named, pack_answer, unpack_tree
+from groundup.fleet.orders import TREE, NodeAnswer, Order, Play, named, pack_answer, pack_tree, unpack_tree
 from groundup.grading.deciding import code_digest
 from groundup.settings import Settings, load
 from groundup.store.verdict_cache import VerdictCache
-from groundup.suites.base import Graded, Suite, open_suite
+from groundup.suites.base import Suite, open_suite
 from groundup.trees.scratch import async_scratch_folder, scratch_folder
 
 _WATCH_S = 1.0
+_Done = tuple[dict[str, object], dict[str, bytes]]
+"""Fields of a `NodeAnswer`, and the logs beside it."""
 METRIC = "groundup"
 """What Dask calls the counts of a node that come with its heartbeats."""
 
@@ -71,15 +76,15 @@ class _Node:
     def _close(self) -> None:
         asyncio.run_coroutine_threadsafe(self._stack.aclose(), self._loop).result(timeout=20)
 
-    def begin(self, order: Order, archive: bytes, others: OtherNodes) -> "Future[tuple[Graded, bool]]":
-        """Begin to grade; cancelling the result ends the sandboxes."""
+    def begin(self, order: Order, archive: bytes, others: OtherNodes, worker: Any) -> "Future[_Done]":
+        """Begin to grade, or to play; cancelling the result ends the sandboxes."""
 
-        async def work() -> tuple[Graded, bool]:
+        async def work() -> _Done:
             # In the context of this one order: others run beside it in the same loop.
             NEIGHBOURS.set(others)
             self._at_work.append(others)
             try:
-                return await self._grade(order, archive)
+                return await self._work(order, archive, worker)
             finally:
                 self._at_work.remove(others)
 
@@ -127,7 +132,7 @@ class _Node:
     async def _open(self, sandbox: str, settings: Settings) -> Equipment:
         return await self._stack.enter_async_context(equipment(sandbox, settings))
 
-    async def _grade(self, order: Order, archive: bytes) -> tuple[Graded, bool]:
+    async def _work(self, order: Order, archive: bytes, worker: Any) -> _Done:
         if order.groundup != __version__:
             raise _RefusedError(f"it has groundup {__version__}, the run groundup {order.groundup}")
         tools = await self._tools(order.sandbox, order.builder)
@@ -138,15 +143,18 @@ class _Node:
         if order.spec.suite not in self._suites:
             self._suites[order.spec.suite] = open_suite(order.spec.suite, self._settings)
         try:
-            grading = grading_of(order.spec, self._suites[order.spec.suite], tools, is_read=False)
+            suite = self._suites[order.spec.suite]
+            grading = grading_of(order.spec, suite, tools, is_read=order.play is not None)
         except UsageError as error:
             raise _RefusedError(str(error)) from error
         if code_digest(type(grading.grader).__module__) != order.code:
             raise _RefusedError("its code of the grader is not the run's, though the version is the same")
         with full_disk_named():
+            if order.play is not None:
+                return await _played(grading, order.spec, order.play, worker)
             return await self._settle(grading, order, archive)
 
-    async def _settle(self, grading: Grading, order: Order, archive: bytes) -> tuple[Graded, bool]:
+    async def _settle(self, grading: Grading, order: Order, archive: bytes) -> _Done:
         async with async_scratch_folder("graded") as scratch:
             tree = scratch / "submission"
             await asyncio.to_thread(unpack_tree, archive, tree, order.submission)
@@ -155,7 +163,24 @@ class _Node:
             # Silent: a node has no console, and an unusable cache costs time only.
             verdicts = VerdictCache(self._settings.cache_dir / "verdicts", lambda message: None)
             cached = verdicts if order.use_cache else None
-            return await grading.settled(order.submission, tree, order.spec.index, folder, cached)
+            found, known = await grading.settled(order.submission, tree, order.spec.index, folder, cached)
+            return {"verdict": found.verdict, "tests": found.tests, "cached": known}, dict(found.logs)
+
+
+async def _played(grading: Grading, spec: EpisodeSpec, play: Play, worker: Any) -> _Done:
+    """Let an agent make the submission here; its model, and the record of what it does, are the driver's."""
+    agent = checked_agent(play)
+    if agent is None:
+        raise _RefusedError(f"its agent {play.agent} is not the run's, though the version is the same")
+    async with async_scratch_folder("played") as scratch:
+        tree, folder = scratch / "submission", scratch / "work"
+        tree.mkdir()
+        folder.mkdir()
+        line = LineToDriver(worker, play, tree)
+        await line.begin()
+        model = None if play.model is None else DriversModel(play, line)
+        submission = await Playing(spec, grading, line, agent, model).make(tree, folder)
+        return {"submission": submission}, {TREE: await asyncio.to_thread(pack_tree, tree)}
 
 
 def _shown(identity: dict[str, str]) -> str:
@@ -184,7 +209,7 @@ def identify(sandbox: str) -> str:
 
 
 def grade(order: bytes, archive: bytes) -> bytes:
-    """Grade the submission in *archive* as *order* says; return an answer, whatever happens.
+    """Grade the submission in *archive* as *order* says, or have it made; return an answer, whatever happens.
 
     A run that no longer wants the answer ends the work.
     """
@@ -195,20 +220,13 @@ def grade(order: bytes, archive: bytes) -> bytes:
     others = OtherNodes(worker, wanted.layers, wanted.holders)
     if worker is not None:
         node.offer(worker)
-    begun = node.begin(wanted, archive, others)
-    answer, logs = NodeAnswer(node=node_name(), address="" if worker is None else worker.address), {}
+    begun = node.begin(wanted, archive, others, worker)
+    answer = NodeAnswer(node=node_name(), address="" if worker is None else worker.address)
+    logs: dict[str, bytes] = {}
     try:
-        found, cached = _awaited(begun, is_wanted)
-        answer = answer.model_copy(
-            update={
-                "verdict": found.verdict,
-                "tests": found.tests,
-                "cached": cached,
-                "layers": node.shelf.contents(others.layers),
-                "fetched": others.fetched,
-            }
-        )
-        logs = dict(found.logs)
+        done, logs = _awaited(begun, is_wanted)
+        layers = node.shelf.contents(others.layers)
+        answer = answer.model_copy(update={**done, "layers": layers, "fetched": others.fetched})
     except _RefusedError as error:
         answer = answer.model_copy(update={"refused": str(error)})
     except DiskFullError as error:  # of one node: the others go on
@@ -219,7 +237,7 @@ def grade(order: bytes, archive: bytes) -> bytes:
     return pack_answer(answer, logs)
 
 
-def _awaited(begun: "Future[tuple[Graded, bool]]", is_wanted: Callable[[], bool]) -> tuple[Graded, bool]:
+def _awaited(begun: "Future[_Done]", is_wanted: Callable[[], bool]) -> _Done:
     while True:
         try:
             return begun.result(timeout=_WATCH_S)

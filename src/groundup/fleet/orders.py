@@ -19,27 +19,71 @@ from groundup.domain.errors import (
     NetworkError,
     SubmissionError,
     TaskError,
+    UsageError,
 )
 from groundup.domain.records import Record, plainly
+from groundup.domain.subjects import Submission
 from groundup.domain.verdicts import TestResult, Verdict
 from groundup.episodes.records import EpisodeSpec
+from groundup.models.protocol import (
+    BudgetSpentError,
+    ContextOverflowError,
+    KeyRejectedError,
+    ModelAbsentError,
+    ModelError,
+    RateLimitedError,
+    RefusedError,
+    RequestRejectedError,
+    UnusableModelError,
+)
 from groundup.suites.base import Graded
 from groundup.trees.archives import anonymous, extract_archive
 from groundup.trees.digest import tree_digest
 
+TREE = "submission"
+"""What an answer's archive calls the tree that an agent made."""
 _ANSWER_BYTES = 1024**3
 _ERRORS = {
     error.__name__: error
-    for error in (SubmissionError, TaskError, MachineError, NetworkError, InfrastructureError)
+    for error in (
+        SubmissionError,
+        TaskError,
+        MachineError,
+        NetworkError,
+        InfrastructureError,
+        UsageError,
+        BudgetSpentError,
+        ContextOverflowError,
+        KeyRejectedError,
+        ModelAbsentError,
+        ModelError,
+        RateLimitedError,
+        RefusedError,
+        RequestRejectedError,
+        UnusableModelError,
+    )
 }
 """How a node's failure is raised again on the driver: by the first of its classes that stands here."""
 
 
+class Play(Record):
+    """An agent that makes the submission on a node, and where it reaches the run's model."""
+
+    agent: str = Field(description="short name or dotted path")
+    options: dict[str, JsonValue]
+    identity: str = Field(description="digest of the agent with its settings")
+    desk: str = Field(description="address of the driver")
+    token: str = Field(description="opens the desk for this attempt, as long as it goes on")
+    model: str | None
+    context_tokens: int | None
+
+
 class Order(Record):
-    """One submission to grade, and what the node must have in common with the driver."""
+    """One submission to grade or to make, and what the node must have in common with the driver."""
 
     spec: EpisodeSpec
-    submission: str = Field(description="digest of the tree")
+    submission: str = Field(default="", description="digest of the tree")
+    play: Play | None = Field(default=None, description="None: the submission is there, to be graded")
     sandbox: str
     sandbox_identity: dict[str, str]
     builder: str
@@ -56,6 +100,7 @@ class NodeAnswer(Record):
     node: str
     address: str = Field(default="", description="of the worker, as the scheduler knows it")
     verdict: Verdict | None = None
+    submission: Submission | None = Field(default=None, description="that an agent made; its tree is a log")
     tests: tuple[TestResult, ...] = ()
     cached: bool = False
     layers: dict[str, str] = Field(default={}, description="that were used -> digest of the content of each")
@@ -123,10 +168,26 @@ def graded_by(answer: NodeAnswer, logs: dict[str, bytes]) -> Graded:
     """Return the verdict of *answer*, or raise what failed on the node, as the class that it was there."""
     if answer.verdict is not None:
         return Graded(verdict=answer.verdict, tests=answer.tests, logs=logs)
+    raise _failure(answer)
+
+
+def made_by(answer: NodeAnswer, logs: dict[str, bytes]) -> tuple[Submission, bytes]:
+    """Return what an agent handed in, and its tree as an archive; or raise what failed, as `graded_by`."""
+    if answer.submission is not None:
+        return answer.submission, logs[TREE]
+    raise _failure(answer)
+
+
+def _failure(answer: NodeAnswer) -> Exception:
     message = f"{answer.message} (on the node {answer.node})"
     if answer.error in _ERRORS:
-        raise _ERRORS[answer.error](message)
-    raise RuntimeError(f"{answer.error}: {message}\n{answer.trace}")
+        return _ERRORS[answer.error](message)
+    return RuntimeError(f"{answer.error}: {message}\n{answer.trace}")
+
+
+def raised(name: str, message: str) -> Exception:
+    """Return the error that `named` called *name*."""
+    return _ERRORS.get(name, InfrastructureError)(message)
 
 
 def named(error: BaseException) -> str:

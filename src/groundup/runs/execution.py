@@ -71,7 +71,11 @@ async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, boo
     async with (
         equipment(job.plan.configuration.sandbox, job.settings) as tools,
         generation(job.plan.source, job.options, job.settings, lambda: _paid_usd(job)) as made_by,
-        fleet_at(job.options.workers, lambda message: job.progress(Warned(message=message))) as fleet,
+        fleet_at(
+            job.options.workers,
+            lambda message: job.progress(Warned(message=message)),
+            agents=job.options.agents_on_nodes,
+        ) as fleet,
     ):
         with open_writer(job.plan, job.path, tools, resumed=job.resumed) as writer:
             start = writer.began(started(job.options.model_dump(), tools))

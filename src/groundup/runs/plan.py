@@ -67,6 +67,7 @@ class RunOptions(Record):
     workers: str | None = Field(
         default=None, description="address of a fleet that grades, or the file that has it"
     )
+    agents_on_nodes: bool = Field(default=False, description="whether agents work on the fleet's nodes, too")
     trusted: bool = Field(default=False, description="the user said --i-trust-this-code")
 
 

@@ -13,7 +13,7 @@ from groundup.episodes.attempt import AttemptTry, Grading, Phase, SubmissionMake
 from groundup.episodes.episode import Playing
 from groundup.episodes.equipment import Equipment
 from groundup.episodes.records import EpisodeResult
-from groundup.fleet.driver import Fleet, graded_on
+from groundup.fleet.driver import Fleet, PlayingOnNodes, RemoteGrading, graded_on
 from groundup.runs.generation import Generation
 from groundup.runs.plan import RunOptions, RunPlan
 from groundup.runs.scheduler import Stages
@@ -122,6 +122,16 @@ class RunContext:
             assert isinstance(self.plan.source, SubmissionSource)
             return TakingIn(self.plan.source, key, grading)
         agent = generation.source.agent
+        if isinstance(grading, RemoteGrading) and grading.fleet.desk is not None:
+            spec = generation.source.spec
+            return PlayingOnNodes(
+                grading,
+                self.writer.attempt(key),
+                agent,
+                (spec.agent, spec.options),
+                generation.model,
+                (lambda: stages.making.entered(0)) if stages else nullcontext,
+            )
         reservation_mb = agent.reservation_mb(grading.task)
         return Playing(
             self.plan.episode(key),
