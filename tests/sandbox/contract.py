@@ -106,7 +106,7 @@ class SandboxContract:
 
     async def test_a_silent_report_ends_a_command(self, sandbox: Sandbox) -> None:
         """A command that was to tell of itself and does not is ended as by its time; one that tells is not."""
-        silent = sh("echo told >&3; sleep 300", timeout_s=200, report_fd=3, silence_s=0.3)
+        silent = sh("echo told >&3; sleep 300", timeout_s=200, report_fd=3, silence_s=3)
         result = await sandbox.run(silent)
         assert (result.ending, result.report) == (Ending.TIMEOUT, b"told\n")
         quick = sh("echo told >&3", timeout_s=200, report_fd=3, silence_s=60)
