@@ -5,12 +5,15 @@ import ast
 import inspect
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import suppress
+from random import Random
 
 import pytest
 
 from groundup import grammars
+from groundup.grading.library.literals import other_literal
 from groundup.grammars import python_tree, python_value
 
 SOURCE = inspect.getsource(argparse)
@@ -95,3 +98,28 @@ def test_other_readers_of_python_spoil_nothing(monkeypatch: pytest.MonkeyPatch) 
     finally:
         over.set()
         thread.join()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::SyntaxWarning")
+def test_drawing_another_literal_warns_nobody_else() -> None:
+    """Filters of warnings hold for all threads: where one makes errors of them, others cannot read sources."""
+    before, over, failures = list(warnings.filters), threading.Event(), list[SyntaxError]()
+
+    def draw(seed: int) -> None:
+        while not over.is_set():
+            other_literal(b"'one two'", "one two", Random(seed))
+
+    threads = [threading.Thread(target=draw, args=(seed,)) for seed in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(2000):
+        try:
+            python_tree(r"'\s'")
+        except SyntaxError as error:
+            failures.append(error)
+    over.set()
+    for thread in threads:
+        thread.join()
+
+    assert not failures
+    assert list(warnings.filters) == before

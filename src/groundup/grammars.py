@@ -3,6 +3,7 @@
 import ast
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -92,6 +93,9 @@ def ancestors(node: "Node") -> Iterator[tuple["Node", "Node"]]:
         yield parent, child
         child, parent = parent, parent.parent
 
+
+# Python warns of an unknown escape in what it reads, from 3.12 on for everyone to see; the sources are not ours.
+warnings.filterwarnings("ignore", category=SyntaxWarning, module="<unknown>")
 
 _PYTHONS = threading.Lock()
 """Python 3.11 and 3.12 count the depth of a tree for all threads together, and fail when two build one."""
