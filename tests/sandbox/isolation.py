@@ -310,8 +310,8 @@ print("nothing")
 
     async def test_fork_bomb(self, sandbox: Sandbox) -> None:
         """A fork bomb fills its own limit, dies at its deadline, and leaves no one behind."""
-        # It sleeps before the bomb goes off: a shell that cannot start `sleep` any more would end by itself.
-        bomb = "sleep 60 & asleep=$!; bomb() { bomb | bomb & }; bomb; wait $asleep"
+        # A shell that cannot start a process ends by itself: this one starts its last before any bomb goes off.
+        bomb = "sleep 60 & asleep=$!; bomb() { bomb | bomb & }; (bomb) & wait $asleep"
         result = await sandbox.run(sh(bomb, timeout_s=2))
         assert result.ending in (Ending.TIMEOUT, Ending.PROCESSES)
         if result.ending is Ending.TIMEOUT:

@@ -1,5 +1,6 @@
 """The pages over runs: what they show is what run folders hold, and what strangers wrote stays text."""
 
+import asyncio
 import html
 import json
 import os
@@ -192,9 +193,13 @@ async def test_pages_follow_episodes_of_a_server(tmp_path: Path) -> None:
         with served(tmp_path / "runs") as place:
             run = f"{place}/run/served"
             sid = await player.create()
-            assert "task-0000" in (await reader.get(run)).text
+            while "task-0000" not in (await reader.get(run)).text:
+                await asyncio.sleep(0.02)
             await player.create()
-            page = (await reader.get(f"{run}/attempt/task-0000/1")).text
+            page, tries = "", 0
+            while "data-events" not in page and tries < 500:  # `create` answers before the episode began
+                page, tries = (await reader.get(f"{run}/attempt/task-0000/1")).text, tries + 1
+                await asyncio.sleep(0.02)
             assert 'data-events="/run/served/events?task=task-0000&amp;number=1"' in page
             async with reader.stream("GET", f"{run}/events?task=task-0000&number=0", timeout=None) as events:
                 async for line in events.aiter_lines():
