@@ -187,19 +187,24 @@ def test_a_page_follows_the_trajectory_of_an_attempt_at_work(runs: Path) -> None
     viewer.index.close()
 
 
+async def _page_with(wanted: str, reader: AsyncClient, address: str) -> str:
+    """Return the page once it holds *wanted*: `create` answers before the episode began."""
+    page, tries = "", 0
+    while wanted not in page and tries < 500:
+        page, tries = (await reader.get(address)).text, tries + 1
+        await asyncio.sleep(0.02)
+    return page
+
+
 async def test_pages_follow_episodes_of_a_server(tmp_path: Path) -> None:
     """An episode is there once it began, also a second one at its task; what it does comes as an event."""
     async with opened(job_in(tmp_path)) as house, Client(house.address) as player, AsyncClient() as reader:
         with served(tmp_path / "runs") as place:
             run = f"{place}/run/served"
             sid = await player.create()
-            while "task-0000" not in (await reader.get(run)).text:
-                await asyncio.sleep(0.02)
+            assert "task-0000" in await _page_with("task-0000", reader, run)
             await player.create()
-            page, tries = "", 0
-            while "data-events" not in page and tries < 500:  # `create` answers before the episode began
-                page, tries = (await reader.get(f"{run}/attempt/task-0000/1")).text, tries + 1
-                await asyncio.sleep(0.02)
+            page = await _page_with("data-events", reader, f"{run}/attempt/task-0000/1")
             assert 'data-events="/run/served/events?task=task-0000&amp;number=1"' in page
             async with reader.stream("GET", f"{run}/events?task=task-0000&number=0", timeout=None) as events:
                 async for line in events.aiter_lines():
