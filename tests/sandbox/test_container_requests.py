@@ -14,7 +14,7 @@ import pytest
 
 from groundup.domain.errors import NoSandboxesError, SandboxError, UsageError
 from groundup.episodes.equipment import check_trust, equipment
-from groundup.sandbox.containers.engine import DOCKER, Engine
+from groundup.sandbox.containers.engine import DOCKER, PODMAN, Engine
 from groundup.sandbox.containers.layout import Base, Guest, accounts, compose, own_image
 from groundup.sandbox.containers.provider import ContainerProvider
 from groundup.sandbox.protocol import Mount, SandboxSpec
@@ -91,6 +91,16 @@ def test_an_engine_that_cannot_limit_is_refused() -> None:
     client.info = lambda: {"Rootless": True, "CgroupVersion": "1"}  # type: ignore[method-assign]
     with pytest.raises(NoSandboxesError, match="limits neither memory nor processes; use `--sandbox bubblewrap`"):
         Engine(DOCKER, "unix:///x", client)
+
+
+async def test_a_runtime_that_starts_nothing_here() -> None:
+    """Where crun cannot work at all, no attempt is tried again, and the reason says which runtime can."""
+
+    def started(client: object) -> None:
+        raise docker.errors.APIError("500", explanation="crun: cgroups in hybrid mode not supported, drop them")
+
+    with pytest.raises(NoSandboxesError, match=r"crun starts nothing .* `podman --runtime runc system service"):
+        await Engine(PODMAN, "unix:///x", FakeClient([])).ask(started)
 
 
 async def test_images_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:

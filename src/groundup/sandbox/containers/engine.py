@@ -25,6 +25,8 @@ _CALL_S, _LAST_WORDS_S = 300, 20
 _AT_ONCE = 8
 """Calls to the engine at a time: more only wait for one another there."""
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
+_MIXED = "cgroups in hybrid mode not supported"
+"""What crun says of such a machine, whatever is asked of it."""
 LABEL = "groundup.state"
 """Of every container of ours: the state folder of the program that made it."""
 
@@ -127,6 +129,12 @@ class Engine:
             return await asyncio.get_running_loop().run_in_executor(self._threads, what, self._client)
         except docker.errors.APIError as error:
             reason = " ".join(str(error.explanation or error).split())
+            if _MIXED in reason:
+                raise NoSandboxesError(
+                    f"{self.kind.title}'s runtime crun starts nothing where both versions of control groups are in "
+                    "use, as here; install runc and start the service with "
+                    "`podman --runtime runc system service --time=0 &`"
+                ) from error
             raise SandboxError(f"{self.kind.title} refused: {reason}") from error
         except (docker.errors.DockerException, requests.RequestException) as error:
             reason = " ".join(str(error).split())
