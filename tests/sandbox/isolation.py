@@ -261,8 +261,11 @@ print("nothing")
         assert [await received(await sandbox.connect(8080)) for sandbox in answers] == [b"one", b"two"]
 
     async def test_pod(self, provider: SandboxProvider, tmp_path: Path) -> None:
-        """Sandboxes of a pod share a network, and neither files nor processes; another pod is another network."""
-        for name in ("one", "two", "far"):
+        """Sandboxes of a pod share a network, and neither files nor processes; another pod is another network.
+
+        Who asks through the pod's observer reaches them, too.
+        """
+        for name in ("one", "two", "far", "none"):
             (tmp_path / name).mkdir()
         async with await provider.pod() as pod, await provider.pod() as other:
             one = await pod.open(SandboxSpec(workspace=tmp_path / "one"))
@@ -270,10 +273,12 @@ print("nothing")
             far = await other.open(SandboxSpec(workspace=tmp_path / "far"))
             await one.write_file("/tmp/mine", b"mine")
             await one.start(sh("sleep 271828"))
+            observer = await pod.observer(SandboxSpec(workspace=tmp_path / "none"))
             with await one.listen(9000) as listener:
-                serving = asyncio.ensure_future(answer_on(listener, b"shared"))
-                assert await received(await two.connect(9000)) == b"shared"
-                await serving
+                for asking in (two, observer):
+                    serving = asyncio.ensure_future(answer_on(listener, b"shared"))
+                    assert await received(await asking.connect(9000)) == b"shared"
+                    await serving
                 with pytest.raises(ConnectionError):
                     await far.connect(9000)
             seen = await two.run(sh("ls -A /tmp /workspace; cat /proc/*/cmdline | tr '\\0' ' '"))

@@ -142,7 +142,7 @@ class BubblewrapProvider(Closing):
             return self._link, self._link.hello
 
 
-class BubblewrapPod(Closing):
+class BubblewrapPod(Closing, Pod):
     """A private network that several sandboxes share. On the host they are one user."""
 
     def __init__(self, provider: BubblewrapProvider, link: LauncherLink, key: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from groundup.domain.errors import SandboxError
 from groundup.sandbox.none import GuestPlaces
-from groundup.sandbox.protocol import Closing, Command, CommandResult, Ending, Enforcement, SandboxSpec, Usage
+from groundup.sandbox.protocol import Closing, Command, CommandResult, Ending, Enforcement, Pod, SandboxSpec, Usage
 from groundup.sandbox.stopwatch import Reading, Stopwatch
 from groundup.settings import Settings
 
@@ -211,7 +211,7 @@ class FakeService:
             self._ended.set()
 
 
-class FakePod(Closing):
+class FakePod(Closing, Pod):
     """Fake sandboxes that share their ports."""
 
     def __init__(self, provider: FakeProvider) -> None:

@@ -28,6 +28,7 @@ from groundup.sandbox.protocol import (
     CommandResult,
     Ending,
     Enforcement,
+    Pod,
     SandboxSpec,
     Usage,
 )
@@ -353,7 +354,7 @@ class HostService:
             await self._process.wait()
 
 
-class HostPod(Closing):
+class HostPod(Closing, Pod):
     """Folders on the host; they share its network, as always here."""
 
     def __init__(self, provider: NoneProvider) -> None:

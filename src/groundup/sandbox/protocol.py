@@ -211,6 +211,10 @@ class Pod(Protocol):
         """Open a sandbox inside the pod."""
         ...
 
+    async def observer(self, spec: SandboxSpec) -> Sandbox:
+        """Return a sandbox in which nothing will ever run, to ask the others through: *spec*'s, or one at hand."""
+        return await self.open(spec)
+
     async def close(self) -> None:
         """Close all its sandboxes."""
         ...

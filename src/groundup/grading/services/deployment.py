@@ -65,17 +65,18 @@ class ServicePod:
         self._installed_s = 0.0
         self._answer_s = _FIRST_ANSWER_S
 
-    async def until_ready(self) -> Readiness:
+    async def until_ready(self, beside: Callable[[], None] = lambda: None) -> Readiness:
         """Start it when its turn has come, and wait until the port answers HTTP or nothing is left that could.
 
         The clock runs from the start, or from the last package that a script which installs asked for, and stands
         while the machine is kept busy by others or owes an answer. The turn ends when it cannot be in time any
-        more, and when it merely waits: others can start meanwhile.
+        more, and when it merely waits: others can start meanwhile. *beside* is called when the turn has come.
         """
         if self._launch is None:
             return Readiness(answered_s=None, in_time=False, message=_NOTHING)
         ready_s = self._lifecycle.ready_s
         async with self._bench.turns.taken():
+            beside()
             self._sandbox, self._service = await self._launch()
             self.caller = Caller(await self._observer, self._port, self._lifecycle.answer_s)
             self._clock = self._sandbox.stopwatch()
@@ -182,7 +183,7 @@ async def deployed(
         pod = await stack.enter_async_context(await bench.provider.pod())
         # An engine takes its time, and nothing needs this one until the service has started.
         observer = asyncio.ensure_future(
-            pod.open(SandboxSpec(workspace=nothing, limits=_OBSERVER, label="observer"))
+            pod.observer(SandboxSpec(workspace=nothing, limits=_OBSERVER, label="observer"))
         )
         stack.push_async_callback(asyncio.wait, {observer})
         if start is None:

@@ -24,7 +24,17 @@ from groundup.grading.library import runner_source
 from groundup.grading.library.hidden import NumberedTest, node_digest
 from groundup.grading.library.report import COMPLETE, Result, RunnerReport, parse_report
 from groundup.grading.services.records import Lifecycle, ServiceTests
-from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Mount, Pod, SandboxSpec
+from groundup.sandbox.protocol import (
+    WORKSPACE,
+    Closing,
+    Command,
+    CommandResult,
+    Ending,
+    Mount,
+    Pod,
+    Sandbox,
+    SandboxSpec,
+)
 from groundup.trees.removal import remove_tree
 
 TRUSTED = "/opt/groundup"
@@ -75,29 +85,71 @@ class TestRun(Record):
         )
 
 
-async def run_tests(
-    tests: ServiceTests,
-    environment: PythonEnvironment,
-    pod: Pod,
-    lifecycle: Lifecycle,
-    scratch: Path,
-    allowed_s: float | None = None,
-) -> TestRun:
-    """Run all of *tests*, going on after those that end the process. Raises `SandboxError`."""
-    began = time.monotonic()
-    left_s = allowed_s = allowed_s or lifecycle.tests_s
-    gathered = _Gathered()
-    for _ in range(_MAX_ROUNDS):
-        if left_s <= 0:
-            gathered.stop(f"all tests together had {allowed_s:.0f} s")
-            break
-        report, result = await _once(tests, environment, pod, lifecycle, scratch, gathered, left_s)
-        if gathered.add(report, result):
-            break
-        left_s -= result.counted_s
-    else:
-        gathered.stop(f"{_MAX_ROUNDS} tests ended the test process")
-    return gathered.run(time.monotonic() - began, lifecycle.log_bytes)
+class ServiceTesting(Closing):
+    """Runs hidden tests beside a service; the sandbox of the first round can be opened while that one starts."""
+
+    def __init__(
+        self, tests: ServiceTests, environment: PythonEnvironment, pod: Pod, lifecycle: Lifecycle, scratch: Path
+    ) -> None:
+        self._tests = tests
+        self._environment = environment
+        self._pod = pod
+        self._lifecycle = lifecycle
+        self._scratch = scratch
+        self._ready: asyncio.Future[Sandbox] | None = None
+
+    def prepare(self) -> None:
+        """Begin to open a sandbox: an engine of containers takes longer than anything else on the way."""
+        self._ready = asyncio.ensure_future(self._open())
+
+    async def run(self, allowed_s: float | None = None) -> TestRun:
+        """Run all of the tests, going on after those that end the process. Raises `SandboxError`."""
+        began = time.monotonic()
+        left_s = allowed_s = allowed_s or self._lifecycle.tests_s
+        gathered = _Gathered()
+        for _ in range(_MAX_ROUNDS):
+            if left_s <= 0:
+                gathered.stop(f"all tests together had {allowed_s:.0f} s")
+                break
+            report, result = await self._once(gathered, left_s)
+            if gathered.add(report, result):
+                break
+            left_s -= result.counted_s
+        else:
+            gathered.stop(f"{_MAX_ROUNDS} tests ended the test process")
+        return gathered.run(time.monotonic() - began, self._lifecycle.log_bytes)
+
+    async def _once(self, gathered: "_Gathered", left_s: float) -> tuple[RunnerReport, CommandResult]:
+        token = secrets.token_hex(16)
+        self._ready = self._ready or asyncio.ensure_future(self._open())
+        try:
+            sandbox = await self._ready
+            command = _command(self._tests, self._environment, self._lifecycle, gathered, token)
+            result = await sandbox.run(command.model_copy(update={"timeout_s": left_s}))
+        finally:
+            await self.close()
+        return await asyncio.to_thread(parse_report, result.report, token), result
+
+    async def _open(self) -> Sandbox:
+        room = self._scratch / f"tests-{secrets.token_hex(4)}"
+        try:
+            spec = await asyncio.to_thread(_spec, room, self._tests, self._environment, self._lifecycle)
+            return await self._pod.open(spec)
+        except BaseException:
+            await asyncio.to_thread(remove_tree, room)
+            raise
+
+    async def close(self) -> None:
+        """Close a sandbox that was prepared, and remove its files."""
+        ready, self._ready = self._ready, None
+        if ready is None:
+            return
+        ready.cancel()
+        await asyncio.wait([ready])
+        if not ready.cancelled() and ready.exception() is None:
+            sandbox = ready.result()
+            await sandbox.close()
+            await asyncio.to_thread(remove_tree, sandbox.spec.workspace.parent)
 
 
 class _Gathered:
@@ -168,29 +220,7 @@ def _why(report: RunnerReport, result: CommandResult) -> str:
     return f"pytest gave up with exit code {code}" + (f": {words}" if words else "")
 
 
-async def _once(
-    tests: ServiceTests,
-    environment: PythonEnvironment,
-    pod: Pod,
-    lifecycle: Lifecycle,
-    scratch: Path,
-    gathered: _Gathered,
-    left_s: float,
-) -> tuple[RunnerReport, CommandResult]:
-    room = scratch / f"tests-{secrets.token_hex(4)}"
-    token = secrets.token_hex(16)
-    try:
-        spec = await asyncio.to_thread(_spec, room, tests, environment, lifecycle, left_s)
-        async with await pod.open(spec) as sandbox:
-            result = await sandbox.run(_command(tests, environment, lifecycle, gathered, token))
-    finally:
-        await asyncio.to_thread(remove_tree, room)
-    return await asyncio.to_thread(parse_report, result.report, token), result
-
-
-def _spec(
-    room: Path, tests: ServiceTests, environment: PythonEnvironment, lifecycle: Lifecycle, left_s: float
-) -> SandboxSpec:
+def _spec(room: Path, tests: ServiceTests, environment: PythonEnvironment, lifecycle: Lifecycle) -> SandboxSpec:
     workspace, trusted = room / "workspace", room / "trusted"
     _write(workspace, {**tests.beside})
     _write(trusted, {"runner.py": runner_source(), "pytest.ini": b"[pytest]\n"})
@@ -211,7 +241,10 @@ def _spec(
             **tests.variables,
         },
         path=environment.path,
-        limits=lifecycle.tests.for_command(left_s, output_bytes=lifecycle.log_bytes),
+        # Each run has a time of its own; the sandbox may have been opened before the service started.
+        limits=lifecycle.tests.for_command(
+            lifecycle.tests_s, spare_s=lifecycle.overall_s, output_bytes=lifecycle.log_bytes
+        ),
         label="service tests",
     )
 

@@ -131,8 +131,8 @@ class Engine:
             reason = " ".join(str(error.explanation or error).split())
             if _MIXED in reason:
                 raise NoSandboxesError(
-                    f"{self.kind.title}'s runtime crun starts nothing where both versions of control groups are in "
-                    "use, as here; install runc and start the service with "
+                    f"{self.kind.title}'s runtime crun starts nothing where both versions of control groups "
+                    "are in use, as here; install runc and start the service with "
                     "`podman --runtime runc system service --time=0 &`"
                 ) from error
             raise SandboxError(f"{self.kind.title} refused: {reason}") from error

@@ -219,7 +219,7 @@ class ContainerProvider:
             return self._system
 
 
-class ContainerPod(Closing):
+class ContainerPod(Closing, Pod):
     """Containers that share the network of one that holds it."""
 
     def __init__(self, provider: ContainerProvider, holder: SupervisedSandbox, container: str) -> None:
@@ -236,6 +236,10 @@ class ContainerPod(Closing):
         self._members.append(member)
         member.neighbours = self._members
         return member
+
+    async def observer(self, spec: SandboxSpec) -> Sandbox:
+        """Return the sandbox that holds the network: nothing else runs in it, and a container is dear."""
+        return self._holder
 
     async def close(self) -> None:
         """Close all its sandboxes and the network."""

@@ -8,6 +8,7 @@ import asyncio
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -29,7 +30,7 @@ from groundup.grading.services.install import (
 )
 from groundup.grading.services.probing import Probed, ProbedRoute, probe_routes
 from groundup.grading.services.records import Lifecycle, Readiness, ServiceTests
-from groundup.grading.services.testing import TestRun, run_tests
+from groundup.grading.services.testing import ServiceTesting, TestRun
 from groundup.suites.repogenesis.data import PLUGINS, README, ServiceProblem, test_environment
 from groundup.suites.repogenesis.endpoints import Endpoint, specified_endpoints
 
@@ -193,14 +194,20 @@ async def observe(problem: ServiceProblem, submission: Path, lifecycle: Lifecycl
     """Deploy *submission*, run the task's HTTP tests against it and ask for its endpoints."""
     port = problem.task.port
     tree, start, outcome, environment = await installed(problem, submission, lifecycle, bench)
-    async with deployed(tree, start, port, environment, lifecycle, bench) as deployment:
-        readiness = await deployment.until_ready()
+    async with AsyncExitStack() as stack:
+        deployment = await stack.enter_async_context(deployed(tree, start, port, environment, lifecycle, bench))
+        testing = None
+        if start is not None and speaks_to_service(problem):
+            testing = await stack.enter_async_context(
+                await _testing(problem, submission, deployment, lifecycle, bench)
+            )
+        readiness = await deployment.until_ready(testing.prepare if testing else lambda: None)
         seen = Observed(installed=outcome, start=start, readiness=readiness)
         if readiness.answered_s is not None:
             # Waiting for turns and packages is free, so an install that was in time took no more than it might.
             spent_s = min(outcome.seconds, lifecycle.install_s) + readiness.answered_s
-            left_s = lifecycle.overall_s - spent_s
-            seen = await _examined(seen, deployment, problem, submission, lifecycle, bench, left_s)
+            tests_s = min(bench.timeout_s or lifecycle.tests_s, lifecycle.overall_s - spent_s)
+            seen = await _examined(seen, deployment, problem, lifecycle, testing, max(1.0, tests_s))
         update = {"service_log": deployment.log(), "peak_memory_mb": deployment.peak_memory_mb()}
         seen = seen.model_copy(update=update)
     if not seen.died:
@@ -248,24 +255,28 @@ async def _examined(
     seen: Observed,
     deployment: ServicePod,
     problem: ServiceProblem,
-    submission: Path,
     lifecycle: Lifecycle,
-    bench: Bench,
-    left_s: float,
+    testing: ServiceTesting | None,
+    tests_s: float,
 ) -> Observed:
     """Ask for health, run the tests, and last ask for the endpoints, which may change or delete things."""
     paths = dict.fromkeys((*filter(None, [problem.task.health]), *lifecycle.health_paths))
     answers = await deployment.health(tuple(paths))
     update: dict[str, object] = {"health": {path: answer and answer.status for path, answer in answers.items()}}
-    if speaks_to_service(problem):
-        environment = await bench.builder.python(test_environment(problem))
-        allowed_s = max(1.0, min(bench.timeout_s or lifecycle.tests_s, left_s))
-        tests = await asyncio.to_thread(_service_tests, problem, submission)
-        update["tests"] = await run_tests(tests, environment, deployment.pod, lifecycle, bench.scratch, allowed_s)
+    if testing is not None:
+        update["tests"] = await testing.run(tests_s)
         update["died"] = not await deployment.answers()
     if not update.get("died"):
         update["probed"] = await probe_routes(deployment.caller, routes_of(problem), lifecycle.probing_s)
     return seen.model_copy(update=update)
+
+
+async def _testing(
+    problem: ServiceProblem, submission: Path, deployment: ServicePod, lifecycle: Lifecycle, bench: Bench
+) -> ServiceTesting:
+    environment = await bench.builder.python(test_environment(problem))
+    tests = await asyncio.to_thread(_service_tests, problem, submission)
+    return ServiceTesting(tests, environment, deployment.pod, lifecycle, bench.scratch)
 
 
 def speaks_to_service(problem: ServiceProblem) -> bool:

@@ -1,0 +1,55 @@
+"""The sandbox in which hidden tests ask a service, and when it is opened."""
+
+import asyncio
+import socket
+from pathlib import Path
+from typing import cast
+
+from typing_extensions import override
+
+from groundup.environments.requests import Layer, PythonEnvironment
+from groundup.grading.services.records import Lifecycle, ServiceTests
+from groundup.grading.services.testing import ServiceTesting
+from groundup.sandbox.fake import FakeProvider, FakeSandbox, answer
+from groundup.sandbox.protocol import Command, CommandResult, Pod, SandboxSpec
+from tests.patience import patient
+
+
+class Opening(FakeProvider):
+    """Says when a sandbox was opened."""
+
+    opening = asyncio.Event()
+
+    @override
+    def opened(self, spec: SandboxSpec, ports: dict[int, socket.socket]) -> FakeSandbox:
+        self.opening.set()
+        return super().opened(spec, ports)
+
+
+async def test_the_first_sandbox_is_opened_ahead(tmp_path: Path) -> None:
+    """It is there before the tests run, which have their own time; one that is not needed leaves no files."""
+
+    def script(spec: SandboxSpec, command: Command) -> CommandResult:
+        assert command.timeout_s == 7
+        assert spec.limits.wall_clock_s >= Lifecycle().overall_s + Lifecycle().tests_s
+        return answer()
+
+    hidden, scratch = tmp_path / "hidden", tmp_path / "scratch"
+    hidden.mkdir()
+    scratch.mkdir()
+    tests = ServiceTests(folder=hidden, expected=1)
+    environment = PythonEnvironment(
+        layer=Layer(digest="d", kind="python", path=tmp_path), mounts=(), path=(), python_version="3.10.1"
+    )
+    async with Opening(script) as provider:
+        pod = cast(Pod, await provider.pod())
+        async with ServiceTesting(tests, environment, pod, Lifecycle(), scratch) as testing:
+            testing.prepare()
+            await asyncio.wait_for(provider.opening.wait(), patient(30))
+            run = await testing.run(7.0)
+            assert "pytest gave up" in str(run.stopped)
+            assert len(provider.sandboxes) == 1
+            provider.opening.clear()
+            testing.prepare()
+            await asyncio.wait_for(provider.opening.wait(), patient(30))
+        assert list(scratch.iterdir()) == []
