@@ -1,5 +1,8 @@
 """What a fleet costs, and what it survives: `python benchmarks/fleet.py [--attempts 1000] [--kill-every 5]`.
 
+`--kill-driver S` kills the driver, too, after every S seconds, and has the run resumed while the nodes go on. With
+`--folder` and `--piece S` a long run ends after S seconds, and the same command goes on with it on a new fleet.
+
 Runs the tests' toy suite, whose graders only write a file, here and then on a fleet of this machine with a node
 killed every so many seconds (0: none). Checks that each attempt has one verdict, and that both runs left the same
 files. Prints the processor time an attempt costs the driver, the scheduler and the nodes; that of starting nodes,
@@ -8,6 +11,7 @@ measured on those of the beginning, stands apart. What a fleet adds to the run h
 
 import argparse
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -35,16 +39,26 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=4)
     parser.add_argument("--slots", type=int, default=2)
     parser.add_argument("--kill-every", type=float, default=5.0)
+    parser.add_argument("--kill-driver", type=float, default=0.0)
+    parser.add_argument("--folder", type=Path, help="kept, and gone on with")
+    parser.add_argument("--piece", type=float, default=0.0)
     parser.add_argument("--joining", type=int, default=0, help="only time so many nodes that join a run")
     given = parser.parse_args()
     if given.joining:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
             return 0 if joining(Path(name), given.joining) else 1
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
-        seconds, here_s = run(Path(name), given.attempts, None)
-        print(f"here: {seconds:.1f} s, {here_s * 1000 / given.attempts:.1f} ms of processor time an attempt")
-        spent = on_fleet(Path(name), given)
-        same = left(Path(name) / "runs" / "here") == left(Path(name) / "runs" / "fleet")
+        folder = given.folder or Path(name)
+        if not (folder / "runs" / "here").exists():
+            seconds, here_s = run(folder, given.attempts, None)
+            print(f"here: {seconds:.1f} s, {here_s * 1000 / given.attempts:.1f} ms of processor time an attempt")
+            (folder / "here").write_text(str(here_s))
+        here_s = float((folder / "here").read_text())
+        spent = on_fleet(folder, given)
+        if spent is None:
+            print(f"{len(settled(folder / 'runs' / 'fleet'))} of {given.attempts} attempts are settled so far")
+            return 3
+        same = left(folder / "runs" / "here") == left(folder / "runs" / "fleet")
     each = {part: processor_s * 1000 / given.attempts for part, processor_s in spent.items()}
     print(", ".join(f"{part} {cost:.1f}" for part, cost in each.items()), "ms of processor time an attempt")
     added = sum(each.values()) - each["starting nodes"] - here_s * 1000 / given.attempts
@@ -55,14 +69,18 @@ def main() -> int:
 
 
 def left(folder: Path) -> set[str]:
-    """Return the files of a run and, but for times, its verdicts."""
-    files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.name != ".lock"}
+    """Return the files of a run, attempts' with their content, and, but for times, its verdicts."""
+    files = {
+        f"{path.relative_to(folder)} {path.read_text() if path.is_file() and 'attempts' in path.parts else ''}"
+        for path in folder.rglob("*")
+        if path.name != ".lock"
+    }
     lines = [json.loads(line) for line in (folder / "verdicts.jsonl").read_text().splitlines()]
     kept = ("attempt", "outcome", "submission", "verdict")
-    settled = [line for line in lines if line["verdict"]["status"] != "infrastructure"]
-    for line in settled:
+    graded = [line for line in lines if line["verdict"]["status"] != "infrastructure"]
+    for line in graded:
         line["verdict"].pop("timings_s")
-    return files | {json.dumps({name: line[name] for name in kept}, sort_keys=True) for line in settled}
+    return files | {json.dumps({name: line[name] for name in kept}, sort_keys=True) for line in graded}
 
 
 def processor_s(pid: int) -> tuple[float, float]:
@@ -76,8 +94,8 @@ def processor_s(pid: int) -> tuple[float, float]:
     return own, gone + sum(sum(processor_s(int(child))) for child in children)
 
 
-def on_fleet(folder: Path, given: argparse.Namespace) -> dict[str, float]:
-    """Return the processor seconds of each part."""
+def on_fleet(folder: Path, given: argparse.Namespace) -> dict[str, float] | None:
+    """Return the processor seconds of each part; None when the time of this piece was up before the end."""
     from tests.fleet.fleets import RunningFleet, fleet_of
 
     over = threading.Event()
@@ -93,12 +111,16 @@ def on_fleet(folder: Path, given: argparse.Namespace) -> dict[str, float]:
         killer = threading.Thread(target=killing, args=(fleet,), daemon=True)
         scheduler_s, nodes_s = processor_s(fleet.process.pid)
         killer.start()
-        seconds, driver_s = run(folder, given.attempts, str(fleet.file))
+        began = time.monotonic()
+        driver_s, drivers, code = driven(folder, given, str(fleet.file))
+        seconds = time.monotonic() - began
         over.set()
         killer.join()
         scheduler_now_s, nodes_now_s = processor_s(fleet.process.pid)
         again = len(fleet.nodes()) - given.nodes
-        print(f"fleet: {seconds:.1f} s, {again} nodes were killed and began again")
+        print(f"fleet: {seconds:.1f} s, {again} nodes and {drivers - 1} drivers were killed and began again")
+    if code is None:
+        return None
     starting_s = again * nodes_s / given.nodes
     return {
         "driver": driver_s,
@@ -106,6 +128,31 @@ def on_fleet(folder: Path, given: argparse.Namespace) -> dict[str, float]:
         "nodes": nodes_now_s - nodes_s - starting_s,
         "starting nodes": starting_s + nodes_s,
     }
+
+
+def driven(folder: Path, given: argparse.Namespace, workers: str) -> tuple[float, int, int | None]:
+    """Let drivers run it, each a process; return their processor seconds, their number and the last one's code.
+
+    The code is None where the piece was over. Raises `SystemExit` for a run that failed.
+    """
+    ending = time.monotonic() + (given.piece or 1e9)
+    spent_s, number = 0.0, 0
+    while (left_s := ending - time.monotonic()) > 0:
+        process = multiprocessing.get_context("spawn").Process(target=run, args=(folder, given.attempts, workers))
+        process.start()
+        number += 1
+        until = time.monotonic() + min(left_s, given.kill_driver or 1e9)
+        while process.is_alive() and time.monotonic() < until:
+            now_s = sum(processor_s(process.pid or 0))
+            process.join(min(1.0, max(0.0, until - time.monotonic())))
+        spent_s += now_s
+        if not process.is_alive():
+            if process.exitcode:
+                raise SystemExit(f"the driver ended with {process.exitcode}")
+            return spent_s, number, 0
+        process.kill()
+        process.join()
+    return spent_s, number, None
 
 
 def joining(folder: Path, times: int) -> bool:
@@ -144,7 +191,6 @@ def run(
     from groundup.runs import api
     from groundup.runs.plan import RunOptions
     from groundup.settings import Settings
-    from groundup.store.folder import RunFolder
 
     settings = Settings(cache_dir=folder / "cache", output=folder / "runs", builder=BUILDER)
     options = RunOptions(jobs=8, use_cache=False, retries=10, retry_delay_s=0.1, workers=workers)
@@ -154,20 +200,26 @@ def run(
             "attempts": -(-attempts // 1000),
         }
     )
+    name = run_id or ("fleet" if workers else "here")
     began, before = time.monotonic(), time.process_time()
-    result = api.run(
-        configuration,
-        options,
-        settings,
-        run_id=run_id or ("fleet" if workers else "here"),
-        progress=progress or (lambda event: None),
-    )
+    progress = progress or (lambda event: None)
+    if (folder / "runs" / name / "config.json").exists():
+        result = api.resume(folder / "runs" / name, options, settings, progress=progress)
+    else:
+        result = api.run(configuration, options, settings, run_id=name, progress=progress)
     seconds, processor_s = time.monotonic() - began, time.process_time() - before
-    settled = Counter(line.attempt for line in RunFolder(result.folder).lines() if line.settles)
-    if result.owed or set(settled.values()) != {1}:
-        raise SystemExit(f"{result.owed} attempts are owed, {sum(settled.values())} of {len(settled)} settled")
-    print(f"{'fleet' if workers else 'here'}: {len(settled)} attempts, each with one verdict")
+    found = settled(result.folder)
+    if result.owed or set(found.values()) != {1}:
+        raise SystemExit(f"{result.owed} attempts are owed, {sum(found.values())} of {len(found)} settled")
+    print(f"{name}: {len(found)} attempts, each with one verdict")
     return seconds, processor_s
+
+
+def settled(folder: Path) -> Counter[object]:
+    """Return how many verdicts settle each attempt of a run."""
+    from groundup.store.folder import RunFolder
+
+    return Counter(line.attempt for line in RunFolder(folder).lines() if line.settles)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ outcomes of all tests are those of the first sandbox, and the seconds that gradi
 from the second run of this on; then what differs, test by test.
 
 RepoGenesis needs its data (`groundup data pull`); DI-Bench is graded on the made instances of the tests, by
-text.
+text. `--executed` names instances of pulled data, whose CI jobs run for their oracles and for nothing.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import groundup
 
@@ -44,18 +45,21 @@ def main() -> int:
     parser.add_argument("--sandboxes", default="bubblewrap,docker,podman")
     parser.add_argument("--suites", default="nl2repobench,repogenesis,dibench")
     parser.add_argument("--tasks", default=TASKS, help="of nl2repobench")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="of nl2repobench's submissions")
+    parser.add_argument("--executed", default="", help="instances of dibench")
     parser.add_argument("--services", default=SERVICES, help="of repogenesis")
     given = parser.parse_args()
     sandboxes, others = given.sandboxes.split(","), 0
     print(f"| suite | submissions | {' | '.join(sandboxes)} |\n|---|---|{'---|' * len(sandboxes)}")
     with tempfile.TemporaryDirectory() as name:
         settings = load().model_copy(update={"output": Path(name) / "runs", "jobs": 1})
-        for suite, kind, predictions, tasks, at in submissions(Path(name), given, settings):
+        for suite, kind, flags, at in submissions(Path(name), given, settings):
             first: Mapping[str, Seen] = {}
             cells, notes = [], list[str]()
             for sandbox in sandboxes:
                 here = at.model_copy(update={"sandbox": sandbox})
-                run = groundup.evaluate(suite, predictions=predictions, tasks=tasks, no_cache=True, settings=here)
+                work = groundup.run if "agent" in flags else groundup.evaluate
+                run = work(suite, no_cache=True, settings=here, **flags)
                 seen, seconds = verdicts(run.folder)
                 first = first or seen
                 differ = [attempt for attempt in first if seen.get(attempt) != first[attempt]]
@@ -69,18 +73,22 @@ def main() -> int:
 
 def submissions(
     folder: Path, given: argparse.Namespace, settings: Settings
-) -> Iterator[tuple[str, str, Path, list[str], Settings]]:
-    """Yield suite, kind, predictions, tasks and settings."""
+) -> Iterator[tuple[str, str, dict[str, Any], Settings]]:
+    """Yield suite, kind, what is graded or who makes it, and settings."""
     suites, tasks = given.suites.split(","), given.tasks.split(",")
     if "nl2repobench" in suites:
-        asyncio.run(libraries(folder / "libraries", tasks, settings))
-        for kind in KINDS:
-            yield "nl2repobench", kind, folder / "libraries" / kind, tasks, settings
+        kinds = given.kinds.split(",")
+        asyncio.run(libraries(folder / "libraries", tasks, kinds, settings))
+        for kind in kinds:
+            yield "nl2repobench", kind, {"predictions": folder / "libraries" / kind, "tasks": tasks}, settings
     services = given.services.split(",")
     for kind in make_all(folder / "services") if "repogenesis" in suites else ():
         predictions = folder / "services" / kind
         there = [task for task in services if (predictions / task).is_dir()]
-        yield "repogenesis", kind, predictions, there, settings
+        yield "repogenesis", kind, {"predictions": predictions, "tasks": there}, settings
+    for agent in ("oracle", "nop") if given.executed else ():
+        executed = {"agent": agent, "grader": "execution", "tasks": given.executed.split(",")}
+        yield "dibench", f"{agent}, executed", executed, settings
     if "dibench" not in suites:
         return
     dataset, patches = made.write_dataset(folder / "dataset"), folder / "patches"
@@ -89,16 +97,16 @@ def submissions(
     subprocess.run(command, check=True, env={**os.environ, "GROUNDUP_CACHE_DIR": str(own.cache_dir)})
     for number, (task, (_, masked, original)) in enumerate(made.INSTANCES.items()):
         made.write_prediction(patches, task, original if number % 2 else masked)
-    yield "dibench", "every second patch", patches, list(made.INSTANCES), own
+    yield "dibench", "every second patch", {"predictions": patches, "tasks": list(made.INSTANCES)}, own
 
 
-async def libraries(folder: Path, tasks: list[str], settings: Settings) -> None:
+async def libraries(folder: Path, tasks: list[str], kinds: list[str], settings: Settings) -> None:
     """Write the submissions of nl2repobench."""
     recipes = shipped_recipes()
     async with opened_bench(settings) as bench:
         for task in tasks:
             original = (await bench.builder.source(recipes[task].source.request())).path
-            for kind in KINDS:
+            for kind in kinds:
                 assert kind in MAKERS
                 (folder / kind).mkdir(parents=True, exist_ok=True)
                 make(kind, original, recipes[task], folder / kind / task)

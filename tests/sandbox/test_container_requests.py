@@ -144,11 +144,15 @@ def test_accounts(number: int, tmp_path: Path) -> None:
 
 
 def test_request(tmp_path: Path) -> None:
-    """No capability, no network of its own asking, read-only mounts, and limits; places of mounts are ours."""
+    """No capability, no network of its own asking, read-only mounts, and limits; places of mounts are ours.
+
+    Nothing is mounted where something else is: Podman refuses that.
+    """
     state, work, layer = tmp_path / "state", tmp_path / "work", tmp_path / "layer"
     for folder in (state, work, layer):
         folder.mkdir()
-    mounts = (Mount(source=layer, target="/opt/layer"), Mount(source=layer, target="/workspace/a/b"))
+    targets = ("/opt/layer", "/workspace/a/b", "/home/user")
+    mounts = tuple(Mount(source=layer, target=target) for target in targets)
     spec = SandboxSpec(workspace=work, mounts=mounts)
     base = Base("sha256:1", {}, is_ours=False)
     request = compose(spec, base, Guest(1000, 1000), state, None, state / "control")
@@ -162,6 +166,7 @@ def test_request(tmp_path: Path) -> None:
     writable = [mount["Target"] for mount in host["Mounts"] if not mount["ReadOnly"]]
     assert writable == ["/workspace"]
     assert (work / "a" / "b").is_dir()
+    assert set(host["Tmpfs"]) == {"/tmp", "/run"}
 
 
 def test_own_images_hold_no_file() -> None:

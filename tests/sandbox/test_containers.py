@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from groundup.domain.errors import NoSandboxesError, SandboxError
+from groundup.grading.ci.records import JobOutcome
 from groundup.harnesses.runtime import build_base
 from groundup.sandbox.composition import INSIDE, PYTHON
 from groundup.sandbox.containers.engine import DOCKER, LABEL, PODMAN, Engine, stale_containers
@@ -23,12 +24,14 @@ from groundup.sandbox.containers.provider import ContainerProvider
 from groundup.sandbox.host_state import HostState
 from groundup.sandbox.protocol import SandboxSpec
 from tests import needs
+from tests.grading.ci.bench import log_of, run, steps
 from tests.patience import patient
 from tests.sandbox.contract import SandboxContract, sh
 from tests.sandbox.isolation import IsolationContract
 
 pytestmark = pytest.mark.end_to_end
 KINDS = {kind.name: kind for kind in (DOCKER, PODMAN)}
+JOB = "{name: test, run: 'test -f marker && test -f /tmp/b && test $A = 1'}"
 
 
 @pytest.fixture(scope="module", params=sorted(KINDS))
@@ -118,6 +121,13 @@ async def test_a_root_that_is_thrown_away(provider: ContainerProvider, workspace
     async with await provider.pod() as pod, await pod.open(spec) as sandbox:
         done = await sandbox.run(sh("id -un; cd / && echo x > /opt/x && touch /etc/mine && ls /etc/services"))
     assert (done.exit_code, done.stdout) == (0, b"root\n/etc/services\n"), done
+
+
+async def test_a_ci_job(engine: str, tmp_path: Path) -> None:
+    """act runs in one container and a job's steps in another, which keep their files from step to step."""
+    workflow = steps("uses: actions/checkout@v4", "run: 'echo A=1 >> $GITHUB_ENV; touch /tmp/b'", JOB)
+    result = await run(tmp_path, workflow, {"marker": ""}, provider=ContainerProvider(KINDS[engine]))
+    assert result.outcome is JobOutcome.PASSED, log_of(result)
 
 
 async def test_an_image_that_is_not_there(engine: str) -> None:

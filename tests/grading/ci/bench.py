@@ -13,6 +13,7 @@ from groundup.grading.bench import Bench
 from groundup.grading.ci.job import run_job
 from groundup.grading.ci.records import JobRequest, JobResult
 from groundup.sandbox.bubblewrap import BubblewrapProvider
+from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -20,14 +21,16 @@ WORKFLOW = ".github/workflows/ci.yml"
 
 
 @asynccontextmanager
-async def bench(folder: Path, cache: Path | None = None) -> AsyncIterator[Bench]:
+async def bench(
+    folder: Path, cache: Path | None = None, provider: SandboxProvider | None = None
+) -> AsyncIterator[Bench]:
     """Yield a bench below *folder*."""
-    async with BubblewrapProvider() as provider:
-        builder: LocalBuilder = create(Settings(cache_dir=cache or folder / "cache"), provider)
+    async with provider or BubblewrapProvider() as opened:
+        builder: LocalBuilder = create(Settings(cache_dir=cache or folder / "cache"), opened)
         scratch = folder / "scratch"
         scratch.mkdir()
         try:
-            yield Bench(provider=provider, builder=builder, scratch=scratch)
+            yield Bench(provider=opened, builder=builder, scratch=scratch)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
@@ -47,12 +50,13 @@ async def run(
     *,
     timeout_s: float = 120.0,
     matrix: Mapping[str, str] | None = None,
+    provider: SandboxProvider | None = None,
 ) -> JobResult:
-    """Run the job `test` of a repository made of these files."""
+    """Run the job `test` of a repository made of these files, in a sandbox of *provider*, which is closed then."""
     tree = repository(folder / "repository", workflow, files)
     request = JobRequest(tree=tree, repository="app", workflow=WORKFLOW, job="test", matrix=dict(matrix or {}))
     request = request.model_copy(update={"limits": request.limits.model_copy(update={"wall_clock_s": timeout_s})})
-    async with bench(folder) as tools:
+    async with bench(folder, provider=provider) as tools:
         return await run_job(request, tools)
 
 

@@ -8,6 +8,7 @@ import pytest
 from groundup.domain.errors import TaskError
 from groundup.grading.ci.failure_kinds import FailureKind, failure_of
 from groundup.grading.ci.records import JobOutcome, UnsupportedJobError
+from groundup.sandbox.fake import FakeProvider
 from tests.grading.ci.bench import log_of, needs_sandbox, run, steps
 
 pytestmark = [pytest.mark.end_to_end, needs_sandbox]
@@ -146,3 +147,7 @@ async def test_nothing_runs_before_obstacles_are_reported(tmp_path: pathlib.Path
         await run(tmp_path / "a", steps("uses: somebody/unheard-of@v1"))
     with pytest.raises(TaskError, match="unknown job"):
         await run(tmp_path / "b", "on: push\njobs: {build: {steps: []}}")
+    provider = FakeProvider()
+    with pytest.raises(UnsupportedJobError, match="bubblewrap, docker, podman, without an image"):
+        await run(tmp_path / "c", steps(TEST), provider=provider)
+    assert provider.specs == []

@@ -29,6 +29,7 @@ from groundup.workflows.matrix import Leg
 from groundup.workflows.workflow import Job
 
 Result = Literal["success", "failure", "skipped", "cancelled"]
+_SANDBOXES = ("bubblewrap", "docker", "podman")
 
 
 class StepEnd(Record):
@@ -192,8 +193,9 @@ async def run_job(request: JobRequest, bench: Bench, languages: Iterable[Tool] =
     *languages* are needed in any case, whatever the workflow says. Raises `UnsupportedJobError` before anything is
     run, and `InfrastructureError`.
     """
-    if bench.provider.name != "bubblewrap":
-        raise UnsupportedJobError((Obstacle(kind="sandbox", what="CI jobs need the bubblewrap sandbox"),))
+    if bench.provider.name not in _SANDBOXES or "image" in bench.provider.identity():
+        what = f"CI jobs need this machine's programs in a sandbox: {', '.join(_SANDBOXES)}, without an image"
+        raise UnsupportedJobError((Obstacle(kind="sandbox", what=what),))
     started = time.monotonic()
     planned = await asyncio.to_thread(PlannedJob, request, languages)
     timeout_s = bench.timeout_s or request.limits.wall_clock_s

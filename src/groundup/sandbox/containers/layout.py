@@ -181,6 +181,9 @@ def compose(
     if guest_filter():
         command.append(f"filter={_FILTER}")
     command += [f"{kind}={value}" for kind, value in resource_limits(spec, ("memory", "pids")).items()]
+    host = _host_config(spec, guest)
+    # Podman refuses two mounts at one place.
+    host["Tmpfs"] = {place: options for place, options in _tmpfs(spec, guest) if place not in layout.mounts}
     return {
         "Image": base.image,
         "Entrypoint": command,
@@ -188,7 +191,7 @@ def compose(
         "User": f"{guest.number}:{guest.group}",
         "WorkingDir": "/",
         "Env": [],
-        "HostConfig": {**_host_config(spec, guest), "Mounts": layout.request()},
+        "HostConfig": {**host, "Mounts": layout.request()},
     }
 
 
@@ -199,8 +202,6 @@ def _host_config(spec: SandboxSpec, guest: Guest) -> dict[str, object]:
     files = resource_limits(spec, ("memory", "pids"))[resource.RLIMIT_NOFILE]
     _, tasks = resource.getrlimit(resource.RLIMIT_NPROC)
     shm = min(disk, max(limits.memory_mb * 2**20 // 2, 2**20))
-    home = "mode=0755" if guest.owns_tmpfs or not guest.number else "mode=0777"
-    home += f",uid={guest.number},gid={guest.group}" if guest.owns_tmpfs and guest.number else ""
     return {
         "AutoRemove": True,
         "ReadonlyRootfs": not spec.throw_away_root,
@@ -223,12 +224,18 @@ def _host_config(spec: SandboxSpec, guest: Guest) -> dict[str, object]:
             )
         ],
         "MaskedPaths": list(_MASKED),
-        "Tmpfs": {
-            **dict.fromkeys(guest.private, f"rw,exec,nosuid,nodev,mode=1777,size={disk}"),
-            HOME: f"rw,exec,nosuid,nodev,{home},size={disk}",
-            "/run": f"rw,exec,nosuid,nodev,mode=1777,size={_SMALL_TMPFS_MB << 20}",
-        },
     }
+
+
+def _tmpfs(spec: SandboxSpec, guest: Guest) -> Iterator[tuple[str, str]]:
+    """Yield the places of folders in memory, each with its options."""
+    disk = spec.limits.disk_mb * 2**20
+    home = "mode=0755" if guest.owns_tmpfs or not guest.number else "mode=0777"
+    home += f",uid={guest.number},gid={guest.group}" if guest.owns_tmpfs and guest.number else ""
+    for place in guest.private:
+        yield place, f"rw,exec,nosuid,nodev,mode=1777,size={disk}"
+    yield HOME, f"rw,exec,nosuid,nodev,{home},size={disk}"
+    yield "/run", f"rw,exec,nosuid,nodev,mode=1777,size={_SMALL_TMPFS_MB << 20}"
 
 
 def _machine(layout: MountLayout, spec: SandboxSpec, system: GuestSystem | None) -> None:
