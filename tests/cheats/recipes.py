@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from groundup.domain.tasks import Task
 from groundup.environments.local import LocalBuilder
@@ -11,6 +11,7 @@ from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings, load
 from groundup.suites.base import Suite
+from groundup.suites.nl2repobench.recipe import shipped_recipes
 from groundup.suites.nl2repobench.suite import create
 from groundup.trees.removal import remove_tree
 from tests.cheats.corpus import Base
@@ -48,9 +49,11 @@ class RecipeTrial:
             if path.is_file() and not path.is_symlink()
         }
         tests = {path: text for path, text in files.items() if "test" in path}
-        package = self.task.id
-        init = next(name for name in (f"{package}/__init__.py", f"{package}.py") if name in files)
-        code = {path: text for path, text in files.items() if path == init or path.startswith(f"{package}/")}
+        known = shipped_recipes()[self.task.id].tests
+        package = known.packages[0]
+        place = str(PurePosixPath(known.import_roots[0], package))
+        init = next(name for name in (f"{place}/__init__.py", f"{place}.py") if name in files)
+        code = {path: text for path, text in files.items() if path == init or path.startswith(f"{place}/")}
         broken = {path: half_broken(text) for path, text in code.items()}
         return Base(package=package, init=init, broken=broken, tests=tests, original=files)
 

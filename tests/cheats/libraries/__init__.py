@@ -2,6 +2,7 @@
 
 from tests.cheats.corpus import Cheat
 from tests.cheats.libraries import (
+    discerning,
     foreseeing,
     informed,
     leaving,
@@ -15,6 +16,9 @@ from tests.cheats.libraries import (
 
 LIBRARIES: tuple[Cheat, ...] = tuple(
     cheat
-    for module in (leaving, smuggling, patching, selecting, informed, pretending, stealing, wagering, foreseeing)
+    for module in (
+        *(leaving, smuggling, patching, selecting, informed),
+        *(pretending, stealing, wagering, foreseeing, discerning),
+    )
     for cheat in module.CHEATS
 )

@@ -3,11 +3,13 @@
 import ast
 import re
 import warnings
+from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.grading.library.literals import has_unknown_escape
+from groundup.grading.library.literals import has_unknown_escape, other_literal
 
 _PIECES = st.lists(st.sampled_from(["\\" + one for one in "abfnrtvxNuU0123456789'\"\\qsd.{"] + list("abcx 019{}")))
 _PREFIXES = st.sampled_from(["", "b", "r", "rb", "u", "B"])
@@ -26,3 +28,28 @@ def test_unknown_escapes_are_those_that_python_warns_of(prefix: str, quote: str,
 
     is_large = "r" not in prefix and re.search(r"\\[4-7][0-7]{2}", source) is not None
     assert has_unknown_escape(source) == (bool(warned) or is_large)
+
+
+@pytest.mark.parametrize(
+    ("source", "form"),
+    [
+        ("0xff", "0x[0-9a-f]+"),
+        ("0XAB", "0X[0-9A-F]+"),
+        ("0b101", "0b[01]+"),
+        ("1_000_000", "[0-9]+(_000)+"),
+        ("300", "[1-9][0-9]*00"),
+        ("1.1", r"[0-9]+[.][0-9]"),
+        ("2.0", r"[0-9]+[.]0"),
+        ("0.25", r"[0-9]+[.][0-9]{1,2}"),
+        ("'12:30'", "'[0-9]{2}:[0-9]{2}'"),
+        ("'...'", r"'[^A-Za-z0-9]{3}'"),
+        ('"\u65e5\u672c"', '"[\u6500-\u6800]{2}"'),
+    ],
+)
+def test_another_literal_is_written_alike(source: str, form: str) -> None:
+    """The notation of a number, its decimals and its zeros, and the signs of a text show nothing."""
+    value = ast.literal_eval(source)
+    for seed in range(60):
+        other = other_literal(source.encode(), value, Random(seed)).decode()
+        assert re.fullmatch(form, other), other
+        assert ast.literal_eval(other) != value

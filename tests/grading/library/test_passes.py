@@ -24,6 +24,7 @@ from groundup.grading.library.passes import (
     exchanged,
     logs_of_passes,
     may_be_shared,
+    overlays_of,
     run_passes,
     suite_of_layer,
 )
@@ -316,3 +317,22 @@ def test_a_suite_of_a_layer_is_read_once(tmp_path: Path) -> None:
     unread = suite_of_layer(torn, ("test_it.py",), expected)
     assert unread.unread() == expected
     assert suite_of_layer(torn, ("test_it.py",), expected) is not unread
+
+
+def test_a_canary_stands_beside_no_true_test_of_which_it_is_a_copy() -> None:
+    """Of two tests that differ in one place, the canary is false: so the other one would be known to be true."""
+    names = [
+        f"test_{first}_{second}" for first in ("split", "join", "upper") for second in ("word", "line", "text")
+    ]
+    bodies = "".join(f"def {name}():\n    assert len('{name}') == {len(name)}\n" for name in names)
+    suite = HiddenSuite(
+        {"tests/test_all.py": bodies.encode()}, [NumberedTest.of(f"tests/test_all.py::{names[0]}")]
+    )
+    for number in range(20):
+        overlays, swapped = overlays_of(HIDDEN, suite, TwinRecord(runs=3, mixed=True), str(number))
+        for run, false in (("true", swapped), ("twin", suite.names() - swapped)):
+            copied = {
+                one for one in names for canary in overlays[run].canaries if f"'{one}'".encode() in canary.content
+            }
+            assert len(copied) == 2
+            assert copied <= false

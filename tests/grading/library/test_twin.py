@@ -14,6 +14,18 @@ SEEDS = [f"seed {number}" for number in range(12)]
 BODIES = {
     "a number": "assert len('abc') == 3",
     "a number on the left": "assert 3 == len('abc')",
+    "a number in base 16": "assert len('abc' * 5) == 0xF",
+    "a long number": "assert 10 ** 6 == 1_000_000",
+    "a round number": "assert len('ab' * 50) == 100",
+    "a number with an exponent": "assert 10.0 ** 3 == 1e3",
+    "nearly a number": "assert 0.1 + 0.2 == pytest.approx(0.3)",
+    "nearly, by its own tolerance": "assert 0.1 + 0.2 == pytest.approx(0.3, abs=0.1)",
+    "signs": "assert '-'.join('12') + '!' == '1-2!'",
+    "signs only": "assert '.' * 3 == '...'",
+    "a sign of another alphabet": "assert chr(0x65E5) == '\u65e5'",
+    "three numbers": "assert list(range(3)) == [0, 1, 2]",
+    "a tuple of pairs": "assert tuple(enumerate('abc')) == ((0, 'a'), (1, 'b'), (2, 'c'))",
+    "an instance": "assert isinstance('a', str)",
     "a negative number": "assert -len('abc') == -3",
     "a fraction": "assert 1 / 2 == 0.5",
     "a text": "assert 'a' + 'b' * 2 == 'abb'",
@@ -113,6 +125,10 @@ UNITTEST = {
     "assertRaises": "with self.assertRaises(ValueError):\n            int('x')",
     "assertRaises of a call": "self.assertRaises(ValueError, int, 'x')",
     "assertAlmostEqual": "self.assertAlmostEqual(0.1 + 0.2, 0.3)",
+    "assertIsInstance": "self.assertIsInstance('a', str)",
+    "assertLess": "self.assertLess(1, 2)",
+    "assertGreaterEqual": "self.assertGreaterEqual(2, 2)",
+    "assertAlmostEqual to some places": "self.assertAlmostEqual(0.1 + 0.2, 0.3, 3)",
     "assertGreater": "self.assertGreater(2, 1)",
     "assertListEqual": "self.assertListEqual(sorted('ba'), ['a', 'b'])",
     "assertRegex": "self.assertRegex('abc', 'b')",
@@ -422,3 +438,45 @@ def test_tests_that_may_come_to_no_expectation_are_known(body: str, is_unsure: b
     source = f"def test_one():\n    {body}\n".encode()
     suite = HiddenSuite({"t.py": source}, {NumberedTest("t.py::test_one")})
     assert suite.unsure() == ({"test_one"} if is_unsure else set())
+
+
+def test_more_and_less_stand_in_false_tests_as_in_true_ones() -> None:
+    """A forger who spares only what `<` never becomes would gain all tests that say it."""
+    said = {_falsified(f"assert {one}", seed) for one in ("1 < 2", "2 > 1") for seed in SEEDS}
+
+    assert said == {"assert 1 > 2", "assert 2 < 1"}
+
+
+def test_another_class_is_one_that_the_file_asks_for() -> None:
+    """A denied `isinstance` shows that it is false; a class that inherits the expected one would be met."""
+    library = b"class Token(list): pass\nclass Name(Token): pass\nclass Lexer(object): pass\n"
+    text = "from lib import Token, Name, Lexer\ndef test_a(x):\n    assert isinstance(x, Token)\n"
+    text += "def test_b(x):\n    assert isinstance(x, Name) and isinstance(x, Lexer)\n"
+    suite = HiddenSuite({"test_it.py": text.encode()}, library=[library])
+    lines = {suite.falsified(seed)["test_it.py"].decode().splitlines()[2].strip() for seed in SEEDS}
+
+    assert lines == {"assert isinstance(x, Lexer)"}
+
+
+def test_numbers_in_order_stay_in_order() -> None:
+    """Who forges what looks like a sequence meets false sequences, too."""
+    forms = {_falsified("assert f() == [1, 2, 3, 4]", f"seed {number}") for number in range(60)}
+
+    assert {"assert f() == [1, 2, 3]", "assert f() == [2, 3, 4]", "assert f() == [1, 2, 3, 4, 5]"} < forms
+
+
+def test_a_text_gets_the_words_of_its_test() -> None:
+    """Who forges what repeats the words that the test gives meets false tests that do so, too."""
+    body = "assert join('green apple', 'old tree') == 'GREEN APPLE old tree'"
+    forms = [_falsified(body, f"seed {number}") for number in range(200)]
+    known = {"green", "apple", "old", "tree"}
+    same = [one for one in forms if set(re.findall("[a-z]{3,}", one.partition("==")[2].lower())) <= known]
+
+    assert len(same) > 60
+    assert any("'GREEN TREE old apple'" in one for one in same), "words in another order"
+    assert any("== 'old tree'" in one for one in same), "a whole text of the test"
+
+
+def _falsified(statement: str, seed: str) -> str:
+    suite = HiddenSuite({"test_it.py": f"def test_it():\n    {statement}\n".encode()})
+    return suite.falsified(seed)["test_it.py"].decode().splitlines()[1].strip()

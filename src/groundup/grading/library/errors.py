@@ -28,6 +28,10 @@ _BUILTIN = {
 }
 _WIDE = frozenset({"Exception", "BaseException", "OSError", "IOError", "EnvironmentError", "Warning"})
 _SYSTEM = frozenset({"OSError", "IOError", "EnvironmentError"})
+_LAYOUTS = frozenset({"str", "bytes", "int", "float", "list", "tuple", "dict", "set"})
+"""Builtin classes of which Python lets no class inherit two."""
+_OPEN = frozenset({"ABC", "ABCMeta", "Protocol", "Mock", "MagicMock", "metaclass"})
+"""Where one of these is an ancestor, being an instance may be a matter of more than inheritance."""
 _CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^)]*)\)", re.MULTILINE)
 _NAME = re.compile(r"(?:\w+\.)*(\w+)")
 
@@ -72,6 +76,7 @@ class Errors:
         self._ancestors = ancestors
         self._warnings = tuple(warnings)
         known = set(_bound(module))
+        self._classes = sorted({text for text in _checked(module) if text.partition(".")[0] in known | _LAYOUTS})
         self._mentioned = sorted({text for text in _expected(module) if text.partition(".")[0] in known})
 
     def unrelated(self, text: str) -> Sequence[str]:
@@ -96,6 +101,23 @@ class Errors:
         meeting = [above for above in self._ancestors.values() if expected[1] in above]
         return [one for one in self._warnings if not any(one in above for above in meeting)] or rare
 
+    def unrelated_classes(self, text: str) -> Sequence[str]:
+        """Return classes that the file asks for and of which no instance of *text* is one."""
+        if _last(text) in _LAYOUTS:
+            return sorted(_LAYOUTS & set(self._classes) - {text}) or sorted(_LAYOUTS - {text})
+        if _last(text) not in self._ancestors:
+            return ()
+        meeting = [above for above in self._ancestors.values() if _last(text) in above]
+        if any(_OPEN & above for above in meeting):
+            return ()
+        others = [one for one in self._classes if _last(one) in _LAYOUTS or _last(one) in self._ancestors]
+        return [
+            one
+            for one in others
+            if not any(_last(one) in above for above in meeting)
+            and not _OPEN & self._ancestors.get(_last(one), set())
+        ]
+
     def _is_known(self, text: str) -> bool:
         return "Exception" in self._ancestors.get(_last(text), ()) and _last(text) not in _WIDE
 
@@ -110,6 +132,16 @@ def _expected(module: ast.Module) -> Iterator[str]:
             case ast.Call(
                 func=ast.Name(id=name) | ast.Attribute(attr=name), args=[ast.Name() | ast.Attribute() as kind, *_]
             ) if name in ("raises", "assertRaises", "assertRaisesRegex"):
+                yield ast.unparse(kind)
+
+
+def _checked(module: ast.Module) -> Iterator[str]:
+    for node in ast.walk(module):
+        match node:
+            case ast.Call(
+                func=ast.Name(id="isinstance") | ast.Attribute(attr="assertIsInstance"),
+                args=[_, ast.Name() | ast.Attribute() as kind],
+            ):
                 yield ast.unparse(kind)
 
 

@@ -9,10 +9,18 @@ import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from random import Random
 
 from groundup.grading.library.errors import Errors
-from groundup.grading.library.literals import is_least, leaves, other_least, other_literal, words_in
+from groundup.grading.library.literals import (
+    Vocabulary,
+    is_least,
+    leaves,
+    other_least,
+    other_literal,
+    words_in,
+)
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -24,9 +32,10 @@ _OPERATORS: dict[type[ast.cmpop], tuple[str, bytes]] = {
     ast.IsNot: (r"\bis\s+not\b", b"is"),
     ast.In: (r"\bin\b", b"not in"),
     ast.NotIn: (r"\bnot\s+in\b", b"in"),
-    ast.Lt: (r"<", b">="),
+    # `<` and not `<=`: so both of these stand in false tests and in true ones.
+    ast.Lt: (r"<", b">"),
     ast.LtE: (r"<=", b">"),
-    ast.Gt: (r">", b"<="),
+    ast.Gt: (r">", b"<"),
     ast.GtE: (r">=", b"<"),
 }
 _OPPOSITES = {
@@ -40,13 +49,14 @@ _OPPOSITES = {
     "assertIs": "assertIsNot",
     "assertIsNone": "assertIsNotNone",
     "assertIsInstance": "assertNotIsInstance",
-    "assertGreater": "assertLessEqual",
-    "assertLess": "assertGreaterEqual",
+    "assertGreaterEqual": "assertLess",
+    "assertLessEqual": "assertGreater",
     "assertRegex": "assertNotRegex",
     "assert_called": "assert_not_called",
     "assert_called_once": "assert_not_called",
 }
 _OPPOSITES |= {new: old for old, new in _OPPOSITES.items() if old not in ("assert_", "assertNotEquals")}
+_OPPOSITES |= {"assertGreater": "assertLess", "assertLess": "assertGreater"}
 _OPPOSITES |= {"assertNotAlmostEqual": "assertAlmostEqual", "assert_not_called": "assert_called"}
 _EQUALITIES = frozenset(
     {"assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertTupleEqual", "assertSetEqual"}
@@ -59,10 +69,13 @@ _EQUALITIES = frozenset(
         "eq_",
     }
 )
+_NEARLY = frozenset({"assertAlmostEqual", "assertAlmostEquals"})
 _CALLED_WITH = frozenset({"assert_called_with", "assert_called_once_with", "assert_any_call"})
 _RAISING = frozenset({"raises", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp"})
 _WARNING = frozenset({"warns", "assertWarns", "assertWarnsRegex"})
 _HOLDERS = ((b"[", b"]"), (b"(", b",)"), (b"{0: ", b"}"), (b"[", b", None]"))
+_OTHER_LENGTH = 0.4
+"""How often a list that is expected loses or gets an element, where it has several."""
 _SWALLOWING = frozenset({*_RAISING, "suppress", "subTest"})
 
 
@@ -86,9 +99,10 @@ class Expectation:
 class SourceText:
     """A source with the places of its syntax tree's nodes."""
 
-    def __init__(self, source: bytes) -> None:
+    def __init__(self, source: bytes, tree: ast.Module) -> None:
         self.source = source
         self.words = words_in(source)
+        self._tree = tree
         self._lines = [0]
         for line in source.split(b"\n"):
             self._lines.append(self._lines[-1] + len(line) + 1)
@@ -116,6 +130,22 @@ class SourceText:
     def of(self, node: ast.expr | ast.stmt) -> bytes:
         """Return the source of *node*."""
         return self.source[self.start(node) : self.stop(node)]
+
+    @cached_property
+    def _texts(self) -> tuple[bytes, ...]:
+        return tuple(self._texts_in(self._tree))
+
+    def _texts_in(self, node: ast.AST) -> Iterator[bytes]:
+        """Yield literals that can stand on one line."""
+        for one in ast.walk(node):
+            match one:
+                case ast.Constant(value=str() | bytes()) if one.lineno == one.end_lineno:
+                    yield self.of(one)
+
+    def vocabulary(self, function: Function) -> Vocabulary:
+        """Return what may stand in the texts that *function* expects."""
+        near = tuple(self._texts_in(function))
+        return Vocabulary(self.words, words_in(b" ".join(near)), near + self._texts)
 
     def of_keyword(self, keyword: ast.keyword) -> bytes:
         """Return the source of an argument that is given by its name."""
@@ -181,8 +211,11 @@ class _Reader:
 
     def _call(self, call: ast.Call, *, certain: bool) -> Iterator[Expectation]:
         name, arguments = _name(call), call.args
-        if name in _EQUALITIES and len(arguments) >= 2:
+        is_near = name in _NEARLY and len(arguments) == 2 and not call.keywords and any(map(_is_number, arguments))
+        if (name in _EQUALITIES and len(arguments) >= 2) or is_near:
             yield Expectation(certain, lambda random: self._unequal(arguments[0], arguments[1], random))
+        elif name == "assertIsInstance" and (others := self._other_classes(arguments)):
+            yield Expectation(certain, lambda random: [self._replaced(arguments[1], random.choice(others))])
         elif name in _OPPOSITES and isinstance(call.func, ast.Attribute):
             yield Expectation(certain, lambda _: [self._renamed(call, _OPPOSITES[name])])
         elif name in _CALLED_WITH:
@@ -214,6 +247,9 @@ class _Reader:
             ):
                 if len(value) >= _LEAST_SOUGHT:
                     return [self._replaced(word, other_literal(self._text.of(word), value, random))]
+            case ast.Call(func=ast.Name(id="isinstance"), args=arguments):
+                if others := self._other_classes(arguments):
+                    return [self._replaced(arguments[1], random.choice(others))]
         return self._negated(node)
 
     def _negated(self, node: ast.expr) -> Sequence[SourceEdit]:
@@ -226,6 +262,7 @@ class _Reader:
     def _unequal(self, left: ast.expr, right: ast.expr, random: Random) -> Sequence[SourceEdit]:
         """Make two sides differ that were equal: the one that is expected changes."""
         # The right side first: suites usually write the expectation there.
+        left, right = _without_tolerance(left), _without_tolerance(right)
         sides = [side for side in (right, left) if any(leaves(side)) or _is_display(side)]
         named = [side for side in (right, left) if isinstance(side, ast.Name) and side.id in self._values]
         if sides:
@@ -242,12 +279,14 @@ class _Reader:
         return self._wrapped(given[0] if given else right, random)
 
     def _other(self, node: ast.Constant, random: Random) -> bytes:
-        return other_literal(self._text.of(node), node.value, random, self._text.words)
+        return other_literal(self._text.of(node), node.value, random, self._text.vocabulary(self._function))
 
     def _other_value(self, node: ast.expr, random: Random) -> SourceEdit:
         # Else whoever forges tests that expect nothing or what is empty would never meet a false one.
         if is_least(node) and random.random() < 0.5:
             return self._replaced(node, other_least(node, random))
+        if (longer := self._of_other_length(node, random)) and random.random() < _OTHER_LENGTH:
+            return longer
         found = list(leaves(node))
         if found:
             leaf = random.choice(found)
@@ -260,6 +299,29 @@ class _Reader:
         return SourceEdit(
             at, at, number + (b", " if getattr(node, "elts", ()) or isinstance(node, ast.Tuple) else b"")
         )
+
+    def _of_other_length(self, node: ast.expr, random: Random) -> SourceEdit | None:
+        """Leave out the first or the last of several, or add the next number: what is in order stays so."""
+        match node:
+            case ast.List(elts=[_, _, *_] as parts) | ast.Tuple(elts=[_, _, _, *_] as parts):
+                (first, second), (before, last) = parts[:2], parts[-2:]
+                values = [getattr(part, "value", None) for part in (before, last)]
+                if all(type(value) is int for value in values) and random.random() < 0.5:
+                    following = 2 * ast.literal_eval(last) - ast.literal_eval(before)
+                    at = self._text.stop(last)
+                    return SourceEdit(at, at, f", {following}".encode())
+                start, stop = random.choice(
+                    (
+                        (self._text.start(first), self._text.start(second)),
+                        (self._text.stop(before), self._text.stop(last)),
+                    )
+                )
+                # What `*` stands for may be nothing.
+                is_plain = not any(isinstance(part, ast.Starred) for part in parts)
+                lost = self._text.source[start:stop]
+                if is_plain and b"\n" not in lost and lost.count(b"(") == lost.count(b")"):
+                    return SourceEdit(start, stop, b"")
+        return None
 
     def _rebound(self, name: str, random: Random) -> SourceEdit | None:
         """Give a parameter another value at the function's start, so that its own value is never seen."""
@@ -314,12 +376,32 @@ class _Reader:
         text = self._text.of(node).decode("utf-8", "replace")
         return self._replaced(node, random.choice(self._errors.unrelated(text)).encode())
 
+    def _other_classes(self, arguments: Sequence[ast.expr]) -> Sequence[bytes]:
+        """Return classes of which what is an instance of the second argument is none."""
+        match arguments:
+            case [_, ast.Name() | ast.Attribute() as kind]:
+                return [one.encode() for one in self._errors.unrelated_classes(ast.unparse(kind))]
+        return ()
+
     def _renamed(self, call: ast.Call, name: str) -> SourceEdit:
         stop = self._text.stop(call.func)
         return SourceEdit(stop - len(_name(call)), stop, name.encode())
 
     def _replaced(self, node: ast.expr, new: bytes) -> SourceEdit:
         return SourceEdit(self._text.start(node), self._text.stop(node), new)
+
+
+def _without_tolerance(node: ast.expr) -> ast.expr:
+    """Return the number that `approx` is given, where its tolerance is the usual one."""
+    match node:
+        case ast.Call(args=[value], keywords=[]) if _name(node) == "approx" and _is_number(value):
+            return value
+    return node
+
+
+def _is_number(node: ast.expr) -> bool:
+    found = list(leaves(node))
+    return bool(found) and all(type(one.value) in (int, float) for one in found)
 
 
 def _leaves_of_sides(node: ast.expr) -> Iterator[ast.Constant]:

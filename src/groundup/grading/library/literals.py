@@ -3,9 +3,11 @@
 import ast
 import re
 import tokenize
+import unicodedata
 from collections.abc import Iterator, Sequence
 from io import StringIO
 from random import Random
+from typing import NamedTuple
 
 from groundup.grammars import python_value
 
@@ -18,6 +20,11 @@ _ESCAPED = re.compile(r"\\(?:[0-7]{1,3}|.)", re.DOTALL)
 _BYTE_ESCAPE = re.compile(r"\\(?:[\n\r\\'\"abfnrtvx]|[0-3]?[0-7]{1,2}$)")
 _ESCAPE = re.compile(rf"{_BYTE_ESCAPE.pattern}|\\[NuU]")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_DIGITS = "123456789"
+_REWORDED = 0.7
+"""How often a text gets other known words, and none that is misspelt."""
+_EXACT = 1e15
+"""Whole numbers below this have a fraction that shows all of their digits."""
 
 
 def leaves(node: ast.expr) -> Iterator[ast.Constant]:
@@ -53,7 +60,8 @@ def is_telling(old: bytes, new: bytes, words: Sequence[bytes]) -> bool:
         values = [python_value((b"(" + text + b")").decode()) for text in (old, new)]
     except (ValueError, SyntaxError):
         return False
-    return all(isinstance(value, str | bytes) for value in values) and not set(words) >= set(words_in(new))
+    known = {word.lower() for word in words}  # a word may take the case of the one whose place it takes
+    return all(isinstance(value, str | bytes) for value in values) and not known >= set(words_in(new.lower()))
 
 
 def words_in(source: bytes) -> tuple[bytes, ...]:
@@ -79,57 +87,139 @@ def other_least(node: ast.expr, random: Random) -> bytes:
     return random.choice([text for text, one in _LEAST.items() if one != value]).encode()
 
 
-def other_literal(source: bytes, value: object, random: Random, words: Sequence[bytes] = ()) -> bytes:
-    """Return the text of a literal like *source*, whose value is *value*, with another value.
+class Vocabulary(NamedTuple):
+    """What may stand in a text in place of its own words: that shows less than a misspelt one."""
 
-    *words* may stand in a text in place of its own: that shows less than a misspelt one.
-    """
+    words: Sequence[bytes] = ()
+    """Of the file."""
+    near: Sequence[bytes] = ()
+    """Of the texts of the same function."""
+    texts: Sequence[bytes] = ()
+    """Whole literals of the function and of the file."""
+
+
+_NO_WORDS = Vocabulary()
+
+
+def other_literal(source: bytes, value: object, random: Random, known: Vocabulary = _NO_WORDS) -> bytes:
+    """Return the text of a literal like *source*, whose value is *value*, with another value."""
     match value:
         case bool() | None:
             return str(random.choice([one for one in (True, False) if one is not value])).encode()
-        case int() | float() | complex():
-            return _other_number(value, random)
+        case int():
+            return _as_written(source, _other_integer(value, random))
+        case float():
+            return _other_fraction(source, value, random)
+        case complex():
+            return f"({value + random.randint(1, 9)!r})".encode()
         case str() | bytes():
-            return _other_text(source, value, random, words)
+            return _other_text(source, value, random, known)
     raise TypeError(f"not a literal that can be changed: {value!r}")
 
 
-def _other_number(value: complex, random: Random) -> bytes:
-    if isinstance(value, int):
-        # As often less as more: who sees a small number must not know that it is a true one.
-        if value > 0 and random.random() < 0.5:
-            return str(random.randint(0, value - value // 3 - 1)).encode()
-        # Farther off for larger numbers: a library that counts one too many must not meet it.
-        return str(value + abs(value) // 3 + random.randint(1, 9)).encode()
-    if isinstance(value, float):
-        if 0.01 < value < 1 and random.random() < 0.5:
-            return repr(round((value + random.uniform(0.2, 0.8)) % 1, len(repr(value)) - 2)).encode()
-        changed = value * 1.5 + random.randint(1, 9)
-        # An infinity is not changed by adding to it, and not-a-number has no literal.
-        return repr(changed if changed not in (value, float("inf")) else 1.0).encode()
-    return f"({value + random.randint(1, 9)!r})".encode()
+def _other_integer(value: int, random: Random) -> int:
+    # A round number stays round: who sees one must not know that it is a true one.
+    unit = 1
+    while value and value % (10 * unit) == 0:
+        unit *= 10
+    value //= unit
+    # As often less as more, for the same reason.
+    if (value > 1 or value == unit == 1) and random.random() < 0.5:
+        return unit * random.randint(min(1, unit - 1), value - value // 3 - 1)
+    # Farther off for larger numbers: a library that counts one too many must not meet it.
+    return unit * (value + abs(value) // 3 + random.randint(1, 9))
 
 
-def _other_text(source: bytes, value: str | bytes, random: Random, words: Sequence[bytes]) -> bytes:
-    """Return *source* with a word or a letter changed, so that lines stay; a new text where there is none."""
-    found = list(_WORD.finditer(source))
-    if found and words and random.random() < 0.5:
-        place = random.choice(found)
-        changed = source[: place.start()] + random.choice(words) + source[place.end() :]
+def _as_written(source: bytes, number: int) -> bytes:
+    """Return *number* in the notation of *source*."""
+    kind = source[1:2].lower().decode() if source[:1] == b"0" else ""
+    if kind in ("x", "o", "b"):
+        digits = f"{number:0{len(source) - 2}{kind}}"
+        return source[:2] + (digits.upper() if source[2:].isupper() else digits).encode()
+    return (f"{number:_}" if b"_" in source else str(number)).encode()
+
+
+def _other_fraction(source: bytes, value: float, random: Random) -> bytes:
+    if value.is_integer() and abs(value) < _EXACT and b"e" not in source.lower():
+        return repr(float(_other_integer(int(value), random))).encode()
+    places = len(repr(value).partition(".")[2])
+    if 0.01 < value < 1 and random.random() < 0.5:
+        changed = round((value + random.uniform(0.2, 0.8)) % 1, places)
+    elif b"e" in source.lower() or "e" in repr(value):
+        changed = float(f"{value * random.randint(2, 9):.3g}")
+    else:
+        changed = round(value * 1.5 + random.randint(1, 9), places)
+    # An infinity is not changed by adding to it, and not-a-number has no literal.
+    return repr(changed if changed not in (value, float("inf")) else 1.0).encode()
+
+
+def _other_text(source: bytes, value: str | bytes, random: Random, known: Vocabulary) -> bytes:
+    """Return *source* with a word or a sign changed, so that lines stay; a new text where none can be."""
+    if known.words and random.random() < _REWORDED:
+        changed = _reworded(source, random, known)
         if _is_another(changed, value):
             return changed
-    places = [at for at, byte in enumerate(source) if chr(byte).isascii() and chr(byte).isalpha()]
+    places = [at for at, byte in enumerate(source) if chr(byte).isascii() and chr(byte).isalnum()]
     for _ in range(_TRIES if places else 0):
         at = random.choice(places)
-        letter = chr(source[at])
-        new = random.choice([one for one in _LETTERS if one != letter.lower()])
-        changed = source[:at] + (new.upper() if letter.isupper() else new).encode() + source[at + 1 :]
+        changed = source[:at] + _other_sign(source[at : at + 1].decode(), random) + source[at + 1 :]
+        if _is_another(changed, value):
+            return changed
+    text = source.decode("utf-8", "replace")
+    for _ in range(_TRIES):
+        at = random.randrange(len(text))
+        akin = [one for one in map(chr, _near(ord(text[at]))) if _is_akin(one, text[at])]
+        changed = (text[:at] + random.choice([*akin, text[at]]) + text[at + 1 :]).encode("utf-8", "replace")
         if _is_another(changed, value):
             return changed
     word = "".join(random.choices(_LETTERS, k=random.randint(2, 4)))
     return repr(value + word if isinstance(value, str) else value + word.encode()).encode(
         "utf-8", "backslashreplace"
     )
+
+
+def _reworded(source: bytes, random: Random, known: Vocabulary) -> bytes:
+    """Return *source* with words that it, its function or its file has: who looks for those finds them."""
+    found = list(_WORD.finditer(source))
+    way = random.choice(("file", "function", "text", "order"))
+    # What is said twice must not show thereby that it is true; its own function and file name it once each.
+    is_twice = known.texts.count(source) > 2 and random.random() < 0.5
+    if (way == "text" or is_twice or not found) and len(found) != 1 and known.texts:
+        for whole in random.choices(known.texts, k=_TRIES):
+            if min(2, len(_WORD.findall(whole))) == min(2, len(found)) and whole != source:
+                return whole
+    if not found:
+        return source
+    place = random.choice(found)
+    if way == "order" and len(found) > 1:
+        place, other = sorted(random.sample(found, 2), key=lambda one: one.start())
+        between = source[place.end() : other.start()]
+        new = _in_case_of(place[0], other[0]) + between + _in_case_of(other[0], place[0])
+        return source[: place.start()] + new + source[other.end() :]
+    new = random.choice(known.near if way != "file" and known.near else known.words)
+    return source[: place.start()] + _in_case_of(place[0], new) + source[place.end() :]
+
+
+def _in_case_of(old: bytes, new: bytes) -> bytes:
+    """Return *new* in upper case, in lower case or with a capital, as *old* is."""
+    if old.isupper() or old.islower():
+        return new.upper() if old.isupper() else new.lower()
+    return new.capitalize() if old.istitle() else new
+
+
+def _other_sign(old: str, random: Random) -> bytes:
+    signs = _DIGITS if old.isdigit() else _LETTERS
+    new = random.choice([one for one in signs if one != old.lower()])
+    return (new.upper() if old.isupper() else new).encode()
+
+
+def _near(point: int) -> range:
+    return range(max(33, point - 6), min(0x10FFFF, point + 7))
+
+
+def _is_akin(new: str, old: str) -> bool:
+    """Whether a sign is another one of the same kind, and has no meaning in a literal."""
+    return new != old and new not in "\\'\"" and unicodedata.category(new) == unicodedata.category(old)
 
 
 def _is_another(source: bytes, value: str | bytes) -> bool:

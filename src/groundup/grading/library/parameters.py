@@ -11,7 +11,7 @@ from random import Random
 
 from groundup.grading.library.expectations import Function, SourceEdit, SourceText
 from groundup.grading.library.hidden import NumberedTest
-from groundup.grading.library.literals import leaves, other_literal
+from groundup.grading.library.literals import Vocabulary, leaves, other_literal
 from groundup.grading.library.tables import is_literal, literal_value, loaded
 from groundup.grammars import python_value
 
@@ -56,13 +56,14 @@ def false_table(
     if table is None or not columns:
         return None
     prefixes = {key.id.partition("[")[0] for key in expected}
+    known = text.vocabulary(function)
     try:
         cases = [table.case(number, {}) for number in range(len(table.rows))]
         # Names that come out otherwise than pytest reported them show that the table was misunderstood.
         if {NumberedTest.of(f"{place}[{case}]") for place in prefixes for case in cases} != set(expected):
             return None
         for _ in range(_TRIES):
-            edits, names = _drawn(table, random.choice(columns), text, random)
+            edits, names = _drawn(table, random.choice(columns), text, known, random)
             # Of equal names pytest numbers all, so they must differ, as they are and as they become.
             if len({*names}) == len(cases) == len({*cases}):
                 renamed = {
@@ -76,12 +77,14 @@ def false_table(
     return None
 
 
-def _drawn(table: _Table, column: int, text: SourceText, random: Random) -> tuple[list[SourceEdit], list[str]]:
+def _drawn(
+    table: _Table, column: int, text: SourceText, known: Vocabulary, random: Random
+) -> tuple[list[SourceEdit], list[str]]:
     """Return edits that make one column false in every row, and the names of the rows."""
     edits, names = [], []
     for number, row in enumerate(table.rows):
         leaf = random.choice(list(leaves(row[column])))
-        new = other_literal(text.of(leaf), leaf.value, random, text.words)
+        new = other_literal(text.of(leaf), leaf.value, random, known)
         edits.append(SourceEdit(text.start(leaf), text.stop(leaf), new))
         is_whole = isinstance(row[column], ast.Constant)
         names.append(table.case(number, {column: python_value(f"({new.decode()})")} if is_whole else {}))

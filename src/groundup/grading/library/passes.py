@@ -24,7 +24,7 @@ from groundup.grading.bench import Bench, Turns
 from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import MAX_REASONS, Decision, canary_that_lied, reason, why_unfinished
 from groundup.grading.library.execution import LeftOut, Overlay, Rounds, logs_of, run_to_the_end
-from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest, TwinRecord
+from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest, TwinRecord
 from groundup.grading.library.leaning import SELDOM, chance_of_leaning
 from groundup.grading.library.report import INTERRUPTED
 from groundup.grading.library.trace import Trace, run_traced
@@ -147,23 +147,12 @@ async def _run_once(
     trace: Trace | None,
     apart: bool,
 ) -> Passes:
-    avoided = set() if record is None else {*record.tailed, *map(function_of, record.free)}
-
     # Drawn for each submission and unknown in the sandbox: nothing there can tell which of the passes it is in.
     seed = secrets.token_hex(8)
-    swapped = telling = unsure = frozenset[str]()
-    overlays = {"true": Overlay(canaries=draw_canaries(library.hidden, suite, avoided))}
+    overlays, swapped = await asyncio.to_thread(overlays_of, library.hidden, suite, record, seed)
+    telling = unsure = frozenset[str]()
     if suite is not None and record is not None:
-        first, swapped = await asyncio.to_thread(suite.halves, seed)
-        if not record.mixed:
-            first, swapped = first | swapped, frozenset()
         telling, unsure = await asyncio.to_thread(suite.telling, seed), suite.unsure() - set(record.tailed)
-        for name, spared in (("true", first), ("twin", swapped)):
-            overlays[name] = Overlay(
-                changed=await asyncio.to_thread(suite.falsified, seed, record.tailed, spared),
-                renamed=suite.renamed(seed, spared),
-                canaries=draw_canaries(library.hidden, suite, avoided),
-            )
     traced = {} if trace is None else await asyncio.to_thread(trace.suite.sources, seed)
     waiting = {
         name: (run_twin if swapped or name == "twin" else run_to_the_end)(library, bench, overlay)
@@ -185,6 +174,27 @@ async def _run_once(
         telling=telling,
         unsure=unsure,
     )
+
+
+def overlays_of(
+    hidden: HiddenTests, suite: HiddenSuite | None, record: TwinRecord | None, seed: str
+) -> tuple[dict[str, Overlay], frozenset[str]]:
+    """Return what differs in each pass by its name, and which functions are false in the true one."""
+    avoided = set() if record is None else {*record.tailed, *map(function_of, record.free)}
+    if suite is None or record is None:
+        return {"true": Overlay(canaries=draw_canaries(hidden, suite, avoided))}, frozenset()
+    first, swapped = suite.halves(seed)
+    if not record.mixed:
+        first, swapped = first | swapped, frozenset()
+    return {
+        name: Overlay(
+            changed=suite.falsified(seed, record.tailed, spared),
+            renamed=suite.renamed(seed, spared),
+            # Beside a neighbour that is true, a copy would show it: of two that differ, the copy is false.
+            canaries=draw_canaries(hidden, suite, avoided | spared if swapped else avoided),
+        )
+        for name, spared in (("true", first), ("twin", swapped))
+    }, swapped
 
 
 def exchanged(one: Rounds, other: Rounds, functions: Collection[str]) -> tuple[Rounds, Rounds]:

@@ -83,7 +83,7 @@ class HiddenSuite:
             if tree is None:
                 self._unread.add(path)
             else:
-                text = self._texts[path] = SourceText(source)
+                text = self._texts[path] = SourceText(source, tree)
                 self._bodies[path] = tree.body
                 errors = Errors(ancestors, tree, warnings)
                 self._units[path] = [_unit(path, node, text, tests, errors) for node in _outermost(tree.body)]
