@@ -89,6 +89,25 @@ async def test_a_task_is_named_by_its_record(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("POST", "/create", 404),  # of another environment
+        ("POST", "/toy/call", 400),  # without a session
+        ("GET", "/nothing", 404),
+        ("GET", "/create", 405),
+        ("POST", "/toy/prompt", 405),
+        ("GET", "/v1/environments/us/toy/required-secrets", 200),
+    ],
+)
+async def test_errors_have_a_detail(client: Client, method: str, path: str, status: int) -> None:
+    """SDKs show `detail` of every error, whichever way it came about."""
+    sid = {"X-Session-ID": "mine"} if path == "/create" else {}
+    seen = await client.http.request(method, path, json={"env_name": "other"}, headers=sid)
+    assert seen.status_code == status
+    assert status == 200 or seen.json()["detail"]
+
+
+@pytest.mark.parametrize(
     ("name", "given", "reason"),
     [
         ("python", {}, "not_found"),

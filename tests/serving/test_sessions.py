@@ -239,6 +239,7 @@ async def test_a_failed_opening_is_no_zero(tmp_path: Path) -> None:
     """The client learns of it, and the attempt is recorded without a score."""
     job = job_in(tmp_path)
     async with opened(job) as house, Client(house.address) as client:
+        (house.job.path / "scratch").rmdir()
         (house.job.path / "scratch").write_text("in the way of every episode")
         sid = await client.create()
         assert (await client.get("/prompt", sid)).status_code == 500

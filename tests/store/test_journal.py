@@ -1,10 +1,15 @@
 """`store.journal`: what was appended stays, what was torn never was."""
 
+import resource
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from groundup.domain.errors import DiskFullError
+from groundup.domain.errors import DiskFullError, InfrastructureError
 from groundup.store.files import Journal, complete_lines
 
 
@@ -14,6 +19,37 @@ def test_appended_lines_are_read_back(tmp_path: Path) -> None:
         journal.append(b"one")
         journal.append(b"two")
     assert list(complete_lines(tmp_path / "journal")) == [(1, b"one"), (2, b"two")]
+
+
+def test_threads_append_at_once(tmp_path: Path) -> None:
+    """Sessions of a server do; a line that fails for want of room takes no other thread's line with it."""
+    path = tmp_path / "journal"
+    with Journal(path, synced=False) as journal, limited_files(20_000):
+
+        def kept(number: int) -> bytes | None:
+            line = b"%04d" % number * (number % 50 + 1)
+            with suppress(InfrastructureError):
+                journal.append(line)
+                return line
+            return None
+
+        with ThreadPoolExecutor(8) as threads:
+            found = [line for line in threads.map(kept, range(2000)) if line]
+    assert sorted(line for _, line in complete_lines(path)) == sorted(found)
+
+
+@contextmanager
+def limited_files(size: int) -> Iterator[None]:
+    """Let no file grow beyond *size*: a write ends there as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # threads take turns at every chance
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(interval)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_an_absent_file_has_no_lines(tmp_path: Path) -> None:

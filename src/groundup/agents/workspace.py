@@ -294,8 +294,8 @@ def make_prefix(environment: PythonEnvironment, prefix: Path) -> None:
     layer = environment.layer.path
     minor = ".".join(environment.python_version.split(".")[:2])
     installed = f"lib/python{minor}/site-packages"
-    (prefix / installed).mkdir(parents=True)
-    (prefix / "bin").mkdir()
+    for folder in ("", "bin", "lib", f"lib/python{minor}", installed):
+        (prefix / folder).mkdir()
     # The layer first: what is found there is found before the plugin.
     (prefix / installed / "_layer.pth").write_text(
         f"{ENVIRONMENT_TARGET}/{installed}\n{lend_poetry_plugin(prefix, PREFIX)}"

@@ -157,8 +157,10 @@ class DrivenEpisode:
         return await self._settled(ended, anew=first and self._handed_in)
 
     async def _settled(self, ended: AgentResult, *, anew: bool) -> EpisodeResult:
-        scratch = self._scratch / f"graded-{next(self._gradings)}"
-        scratch.mkdir()
+        scratch = self._scratch  # of the first grading, too: each folder costs more than what lies in it
+        if (number := next(self._gradings)) > 1:
+            scratch = self._scratch / f"graded-{number}"
+            scratch.mkdir()
         return await AttemptTry(
             grading=self._episode.grading,
             maker=_HandingIn(self._episode, ended),

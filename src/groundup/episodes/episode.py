@@ -120,7 +120,6 @@ class Episode:
     def prepare(self) -> None:
         """Write the task's seeds into the workspace; blocks."""
         self._workspace.prepare()
-        (self._bench.scratch / "agent").mkdir()
         self._began = time.monotonic()
 
     def assignment(
@@ -133,7 +132,7 @@ class Episode:
             workspace=self._workspace.path,
             provider=self._bench.provider,
             builder=self._bench.builder,
-            scratch=self._bench.scratch / "agent",
+            scratch=self._bench.scratch,
             model=model,
             trajectory=trajectory,
             limits=self.spec.limits,

@@ -14,6 +14,7 @@ from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -26,7 +27,7 @@ from groundup.runs.execution import open_writer, started
 from groundup.runs.exporting import write_report
 from groundup.runs.plan import RunPlan
 from groundup.serving.connections import configured
-from groundup.serving.http import Gate, ServedTasks, refused
+from groundup.serving.http import Direct, Gate, ServedTasks, refused
 from groundup.serving.metrics import Log, Metrics, Watching
 from groundup.serving.nemo_gym import NemoGym
 from groundup.serving.offers import TYPES, Offer, Split, prompt_of, shuffled
@@ -124,13 +125,13 @@ async def application(service: ServedTasks, tokens: Sequence[str] = ()) -> Async
 
     of_protocols = (Ors(service).routes(), OpenEnv(service).routes(), NemoGym(service).routes())
     routes: list[BaseRoute] = [Route("/metrics", metrics), *chain.from_iterable(of_protocols)]
-    handlers: dict[Any, Any] = {GroundupError: refused}
+    handlers: dict[Any, Any] = {GroundupError: refused, HTTPException: refused}
     async with AsyncExitStack() as stack:
         if find_spec("mcp_types") is not None:
             from groundup.serving.mcp import Mcp
 
             routes += await stack.enter_async_context(Mcp(service).running())
-        yield Gate(Starlette(routes=routes, exception_handlers=handlers), tokens)
+        yield Gate(Direct(routes, Starlette(routes=routes, exception_handlers=handlers)), tokens)
 
 
 class _Uvicorn(uvicorn.Server):

@@ -4,11 +4,10 @@ Every submission that is graded is a line of `verdicts.jsonl`, so each reward th
 episode that ended without one has a line, too: nothing handed in, or interrupted.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pydantic import JsonValue
@@ -43,8 +42,6 @@ class EpisodeStage:
     """The number of this process among those that worked on the run."""
     prompt: Callable[[DrivenEpisode], str]
     """Returns the prompt that a model gets at the beginning."""
-    writing: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while a line is written."""
     room: Callable[[Task], Room] = lambda task: nullcontext
     """Where gradings wait for their turn."""
 
@@ -73,6 +70,7 @@ class Episodes:
     def __init__(self, stage: EpisodeStage) -> None:
         """Take over the run's folder: what a killed server left open is recorded as interrupted."""
         self._stage = stage
+        stage.writer.folder.scratch.mkdir(exist_ok=True)
         self._next: Counter[str] = Counter()
         settled = {line.attempt for line in stage.writer.folder.lines()}
         for key in stage.writer.folder.begun():
@@ -90,7 +88,6 @@ class Episodes:
         sink = stage.writer.attempt(key)
         record = EpisodeRecord(stage, key, datetime.now(UTC))
         scratch = stage.writer.folder.scratch
-        scratch.mkdir(exist_ok=True)
         try:
             async with open_episode(stage.plan.episode(key), stage.grading(key), scratch, sink) as episode:
                 prompt = stage.prompt(episode)
@@ -116,8 +113,7 @@ class EpisodeRecord:
 
     async def kept(self, result: EpisodeResult) -> None:
         """Record what the episode, or one submission, came to. Waits for the disk, which other sessions do not."""
-        async with self.stage.writing:
-            await in_thread(lambda: self.write(result))
+        await in_thread(lambda: self.write(result))
 
     def unrewarded(self, why: str, error: InfrastructureError | None = None) -> EpisodeResult:
         """Return the result of one that ended without a reward, and not by its client's wish."""
@@ -125,7 +121,7 @@ class EpisodeRecord:
         return EpisodeResult(outcome=Outcome.INFRASTRUCTURE, graded=graded)
 
     def write(self, result: EpisodeResult) -> None:
-        """Record *result*; blocks, and nothing else may write meanwhile."""
+        """Record *result*; blocks."""
         self.tries += 1
         submission, graded = result.submission, result.graded
         line = VerdictLine(

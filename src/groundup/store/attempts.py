@@ -23,6 +23,7 @@ from groundup.trees.removal import remove_tree
 from groundup.trees.writer import disk_errors
 
 Step = Mapping[str, JsonValue]
+_TEXT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _STEP: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
 
@@ -51,7 +52,7 @@ class TrajectoryFile:
         """Record a step; it survives the end of this process when this returns. Raises `DiskFullError`."""
         step = {"kind": kind, "at": datetime.now(UTC).isoformat(timespec="milliseconds"), **fields}
         # A model may send half a pair of surrogates, which is no text: it becomes a question mark.
-        self._journal.append(json.dumps(step, ensure_ascii=False, allow_nan=False).encode(errors="replace"))
+        self._journal.append(_TEXT.encode(step).encode(errors="replace"))
 
     def recorded(self) -> tuple[Step, ...]:
         """Return the steps of the earlier tries, in order."""
@@ -150,14 +151,12 @@ class AttemptWriter(AttemptFolder):
 
     def write_evidence(self, tests: Iterable[TestResult], logs: Mapping[str, bytes], *, again: int | None) -> None:
         """Keep a try's test results and logs; *again*: the number of a try that will be repeated, kept apart."""
-        with disk_errors(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
+        folder = self.logs if again is None else self.logs / f"try-{again}"
+        with disk_errors(folder):
+            (folder if logs else self.path).mkdir(parents=True, exist_ok=True)
         if again is None:
             write_atomically(self.tests_file, b"".join(test.model_dump_json().encode() + b"\n" for test in tests))
-        folder = self.logs if again is None else self.logs / f"try-{again}"
         for name, content in logs.items():
-            with disk_errors(folder):
-                folder.mkdir(parents=True, exist_ok=True)
             write_atomically(folder / _file_name(name), _capped(content), durable=False)
 
     def write_whole_verdict(self, verdict: Verdict) -> None:

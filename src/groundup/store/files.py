@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -18,9 +19,8 @@ def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> Non
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")
     with disk_errors(path.parent):
         try:
-            with temporary.open("xb") as file:
-                file.write(content)
-                file.flush()
+            with temporary.open("xb", buffering=0) as file:
+                _write_all(file.fileno(), content)
                 if durable:
                     os.fsync(file.fileno())
             temporary.replace(path)
@@ -46,12 +46,14 @@ _CHUNK = 64 * 1024
 class Journal:
     """Appends to one file, to which no other process may append meanwhile. Opening it cuts a torn last line off.
 
-    Without *synced*, a line survives the end of the process at once, but a power cut only after `close`.
+    Threads may append at once. Without *synced*, a line survives the end of the process at once, but a power cut
+    only after `close`.
     """
 
     def __init__(self, path: Path, *, synced: bool = True) -> None:
         self._path = path
         self._synced = synced
+        self._turn = threading.Lock()
         with disk_errors(path.parent):
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
             try:
@@ -67,7 +69,7 @@ class Journal:
     def append(self, line: bytes) -> None:
         """Add *line* (without its newline). Raises `DiskFullError`; then nothing was added."""
         data = line + b"\n"
-        with disk_errors(self._path.parent):
+        with disk_errors(self._path.parent), self._turn:
             try:
                 _write_all(self._descriptor, data)
                 if self._synced:
@@ -76,7 +78,7 @@ class Journal:
                 # Half a line would be glued to the next one, and damage both.
                 os.ftruncate(self._descriptor, self._length)
                 raise
-        self._length += len(data)
+            self._length += len(data)
 
     def close(self) -> None:
         """Close the file. Can be called twice."""

@@ -210,7 +210,11 @@ class RunFolder:
 
     def attempt(self, key: AttemptKey) -> AttemptFolder:
         """Return the folder of one attempt."""
-        return AttemptFolder(self.path / "attempts" / key.task / str(key.index))
+        return AttemptFolder(self.place(key))
+
+    def place(self, key: AttemptKey) -> Path:
+        """Return where an attempt's folder lies."""
+        return self.path / f"attempts/{key.task}/{key.index}"
 
     def write_report(self, document: JsonValue) -> None:
         """Write `report.json`. Needs no hold: it is made from what the other files say."""
@@ -295,7 +299,7 @@ class RunWriter:
 
     def attempt(self, key: AttemptKey) -> AttemptWriter:
         """Return the folder of one attempt, to write into it."""
-        return AttemptWriter(self.folder.attempt(key).path)
+        return AttemptWriter(self.folder.place(key))
 
     def record(
         self, line: VerdictLine, tests: Iterable[TestResult] = (), logs: Mapping[str, bytes] | None = None
