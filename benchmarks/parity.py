@@ -34,6 +34,7 @@ from groundup.suites.nl2repobench.recipe import shipped_recipes
 
 TASKS = "tenacity,sqlparse"
 KINDS = ("oracle", "nop", "every 2nd function gone", "prints counts", "conftest.py")
+QUALITIES = ("references", "damaged", "dishonest")
 SERVICES = "rock-paper-scissors-flask,SimpleFastPyAPI,Chatroom,Tic-Tac-Toe,mail_service,eve"
 Seen = tuple[object, Mapping[str, str]]
 """Status and counts, and the outcome of each test."""
@@ -45,7 +46,7 @@ def main() -> int:
     parser.add_argument("--sandboxes", default="bubblewrap,docker,podman")
     parser.add_argument("--suites", default="nl2repobench,repogenesis,dibench")
     parser.add_argument("--tasks", default=TASKS, help="of nl2repobench")
-    parser.add_argument("--kinds", default=",".join(KINDS), help="of nl2repobench's submissions")
+    parser.add_argument("--kinds", default=",".join((*KINDS, *QUALITIES)), help="of submissions")
     parser.add_argument("--executed", default="", help="instances of dibench")
     parser.add_argument("--services", default=SERVICES, help="of repogenesis")
     given = parser.parse_args()
@@ -75,14 +76,15 @@ def submissions(
     folder: Path, given: argparse.Namespace, settings: Settings
 ) -> Iterator[tuple[str, str, dict[str, Any], Settings]]:
     """Yield suite, kind, what is graded or who makes it, and settings."""
-    suites, tasks = given.suites.split(","), given.tasks.split(",")
+    suites, tasks, wanted = given.suites.split(","), given.tasks.split(","), given.kinds.split(",")
     if "nl2repobench" in suites:
-        kinds = given.kinds.split(",")
+        kinds = [kind for kind in KINDS if kind in wanted]
         asyncio.run(libraries(folder / "libraries", tasks, kinds, settings))
         for kind in kinds:
             yield "nl2repobench", kind, {"predictions": folder / "libraries" / kind, "tasks": tasks}, settings
     services = given.services.split(",")
-    for kind in make_all(folder / "services") if "repogenesis" in suites else ():
+    made_of_services = make_all(folder / "services") if "repogenesis" in suites else ()
+    for kind in [kind for kind in made_of_services if kind in wanted]:
         predictions = folder / "services" / kind
         there = [task for task in services if (predictions / task).is_dir()]
         yield "repogenesis", kind, {"predictions": predictions, "tasks": there}, settings

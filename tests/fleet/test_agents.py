@@ -105,6 +105,18 @@ def test_an_agent_goes_on_on_another_node_with_what_it_recorded(fleet: RunningFl
     assert files(here.folder) == files(there.folder)
 
 
+def test_an_agent_whose_node_is_killed_goes_on_on_another(fleet: RunningFleet, settings: Settings) -> None:
+    """What it recorded there is known here; it begins a second time, and the run owes nothing."""
+    configuration = made_by(AGENT, options={"fault": "killed", "first": "half"})
+    configuration = configuration.model_copy(update={"tasks": ("task-0000",)})
+    options = RunOptions(workers=str(fleet.file), agents_on_nodes=True, use_cache=False, retry_delay_s=0)
+    result = api.run(configuration, options, settings, run_id="killed")
+    assert (result.exit_code, result.owed) == (0, 0)
+    (told,) = steps(result)
+    assert [step["kind"] for step in told].count("began") == 2  # type: ignore[index]
+    assert [step["tries"] for step in told if step["kind"] == "note"] == [0, 1]  # type: ignore[index]
+
+
 def test_spent_money_stops_a_run_whose_agents_are_on_nodes(
     fleet: RunningFleet, settings: Settings, script: str
 ) -> None:

@@ -1,12 +1,14 @@
 """Runs on fleets of real nodes: the same folder as on one machine, whatever dies on the way."""
 
 import json
+import multiprocessing
 import os
 import signal
 import socket
 import ssl
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,6 +30,7 @@ from groundup.store.folder import RunFolder
 from groundup.store.records import FleetFile, Predictions
 from tests.fleet.fleets import RunningFleet, fleet_of
 from tests.fleet.test_orders import VERDICT, an_order
+from tests.patience import patient
 from tests.runs.configurations import BUILDER, evaluation, oracle
 from tests.runs.conftest import predict, settings
 from tests.serving.house import Client, job_in, opened
@@ -142,6 +145,32 @@ def test_a_killed_node_loses_nothing_and_another_joins(
         fleet.said(" joined ", 3)
     lines = [line for line in RunFolder(result.folder).lines() if line.settles and line.verdict]
     assert sorted(line.attempt.task for line in lines) == sorted(behaviours)
+
+
+def test_a_killed_driver_s_run_is_finished_while_the_nodes_go_on(
+    fleet: RunningFleet, settings: Settings, predict: Predict
+) -> None:
+    """Another driver asks the same nodes; what had a verdict is not asked again, and no attempt has two."""
+    behaviours = {f"task-{number:04}": "sleep 1" for number in range(6)}
+    configuration = evaluation(predict(behaviours), "tests.runs.toy:create")
+    work, folder = (configuration, on(fleet), settings), settings.output / "driven"
+    driver = multiprocessing.get_context("spawn").Process(
+        target=api.run, args=work, kwargs={"run_id": folder.name}
+    )
+    driver.start()
+    until = time.monotonic() + patient(120)
+    while not (folder / "verdicts.jsonl").exists() or not list(RunFolder(folder).lines()):
+        assert driver.is_alive(), driver.exitcode
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    driver.kill()
+    driver.join()
+    before = len(list(RunFolder(folder).lines()))
+    result = api.resume(folder, on(fleet), settings)
+    lines = list(RunFolder(folder).lines())
+    assert (result.owed, {line.start for line in lines[before:]}) == (0, {1})
+    tasks = [line.attempt.task for line in lines if line.settles]
+    assert len(tasks) == len(set(tasks)) == len(RunFolder(folder).config().planned.keys)
 
 
 def test_a_run_s_folder_shows_its_nodes_while_it_goes_on(

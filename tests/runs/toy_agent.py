@@ -1,6 +1,8 @@
 """An agent that does what its options say; reached by dotted path. And a builder of empty environments."""
 
 import asyncio
+import os
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -60,6 +62,8 @@ class ToyAgent(Agent):
         match self._options.get("fault"):
             case "infrastructure" if tries == 0:
                 raise InfrastructureError("the endpoint is down")
+            case "killed" if tries == 0:  # with the process, such as a fleet's node
+                os.kill(os.getpid(), signal.SIGKILL)
             case "task":
                 raise TaskError("nothing to do")
             case "crash":
