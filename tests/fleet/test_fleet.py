@@ -1,5 +1,6 @@
 """Runs on fleets of real nodes: the same folder as on one machine, whatever dies on the way."""
 
+import asyncio
 import json
 import multiprocessing
 import os
@@ -234,6 +235,31 @@ async def test_nodes_that_come_and_go_later_are_named() -> None:
         "the node tcp://b was lost; what it did is done again",
         "no node is left; the run waits for one",
     ]
+
+
+class Patient(Fleet):
+    """Hardly ever looks by itself."""
+
+    look_s = 10_000.0
+
+
+async def test_a_node_that_says_that_it_came_is_seen_at_once() -> None:
+    """A run that goes on does not wait for its next look at the fleet."""
+    workers = {"tcp://a": {"name": "a", "nthreads": 1, "resources": {}}}
+
+    async def identity(n_workers: int) -> object:
+        return {"workers": dict(workers)}
+
+    seen = asyncio.Event()
+    client = SimpleNamespace(scheduler=SimpleNamespace(identity=identity))
+    fleet = Patient(client, "tcp://s", lambda message: seen.set())
+    await fleet.refresh()
+    watching = asyncio.create_task(fleet.watch())
+    workers["tcp://b"] = {"name": "b", "nthreads": 2, "resources": {}}
+    fleet.joined((0, {}))
+    await asyncio.wait_for(seen.wait(), patient(30))
+    watching.cancel()
+    assert fleet.size.room == 5
 
 
 class Answering(Fleet):

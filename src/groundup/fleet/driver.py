@@ -40,9 +40,8 @@ SLOT = "groundup-slot"
 """The resource that each attempt takes one of, where workers offer it."""
 MEMORY = "groundup-mb"
 """The memory in MiB that an attempt's grader reserves, where workers offer it."""
-_POLL_S = 2.0
 _WAITING_S = 0.25
-"""Between looks for a node while there is none."""
+"""Between looks for a node while there is none; at least so long between any two."""
 _SILENT_S = 30.0
 """A scheduler that does not answer for so long is taken for gone; attempts are then owed."""
 _DIRECT_BYTES = 32 * 1024
@@ -71,6 +70,8 @@ class FleetSize:
 class Fleet:
     """A connection to a scheduler whose workers are nodes."""
 
+    look_s = 2.0
+    """Between looks at the nodes, unless one says that it has come."""
     desk: Desk | None = None
     """Where agents on nodes reach the run's model; None where agents are on the driver's machine."""
 
@@ -92,6 +93,7 @@ class Fleet:
         """How many attempts nodes have to do now."""
         self._changed = asyncio.Event()
         self._lost = asyncio.Event()
+        self._joined = asyncio.Event()
 
     @property
     def size(self) -> FleetSize:
@@ -124,7 +126,15 @@ class Fleet:
                 if time.monotonic() - heard > _SILENT_S:
                     self._lost.set()
                     self._changed.set()
-            await asyncio.sleep(_POLL_S if self._size.slots else _WAITING_S)
+            await asyncio.sleep(_WAITING_S)
+            if self._size.slots:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._joined.wait(), self.look_s)
+            self._joined.clear()
+
+    def joined(self, event: object) -> None:
+        """Hear from a node that it has come: its slots are not to wait for the next look."""
+        self._joined.set()
 
     async def refresh(self) -> None:
         """Ask the scheduler once which nodes there are."""
@@ -281,6 +291,7 @@ async def connected(address: FleetAddress, warn: Callable[[str], None]) -> Async
         await fleet.refresh()
         if not fleet.size.slots:
             warn(f"the fleet at {address.scheduler} has no node yet; the run waits for one")
+        client.subscribe_topic(node.JOINED, fleet.joined)
         watching = asyncio.create_task(fleet.watch())
         try:
             yield fleet

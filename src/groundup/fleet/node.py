@@ -37,6 +37,8 @@ from groundup.trees.scratch import async_scratch_folder, scratch_folder
 _WATCH_S = 1.0
 _Done = tuple[dict[str, object], dict[str, bytes]]
 """Fields of a `NodeAnswer`, and the logs beside it."""
+JOINED = "groundup-joined"
+"""The topic on which a node tells drivers that it has come."""
 METRIC = "groundup"
 """What Dask calls the counts of a node that come with its heartbeats."""
 

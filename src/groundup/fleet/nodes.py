@@ -193,6 +193,7 @@ async def join(address: FleetAddress, size: NodeSize, report: Report) -> None:
             await worker
         except (OSError, TimeoutError, ValueError) as error:
             raise MachineError(f"no scheduler answers at {address.scheduler}: {error}") from error
+        worker.log_event(node.JOINED, {})
         report(f"{node.node_name()} joined {address.scheduler} with {size.slots} slots")
         try:
             await worker.finished()
