@@ -130,10 +130,12 @@ async def test_a_server_has_its_episodes_graded_there(fleet: RunningFleet, tmp_p
 def test_a_killed_node_loses_nothing_and_another_joins(
     settings: Settings, predict: Predict, tmp_path: Path
 ) -> None:
-    """What it did is done again, elsewhere; each attempt has one verdict."""
+    """What it did is done again, elsewhere; each attempt has one verdict. The next one removes its folders."""
     behaviours = {f"task-{number:04}": "sleep 1" for number in range(12)}
     configuration = evaluation(predict(behaviours), "tests.runs.toy:create")
-    with fleet_of("--local", "2", "--slots", "2", folder=tmp_path / "fleet", nodes=2) as fleet:
+    (tmp_path / "t").mkdir()
+    arguments, place = ("--local", "2", "--slots", "2"), {"TMPDIR": str(tmp_path / "t")}
+    with fleet_of(*arguments, folder=tmp_path / "fleet", nodes=2, environment=place) as fleet:
         first, ended = fleet.nodes()[0], 0
 
         def kill(event: Event) -> None:
@@ -144,6 +146,7 @@ def test_a_killed_node_loses_nothing_and_another_joins(
 
         result = api.run(configuration, on(fleet, retries=3), settings, run_id="killed", progress=kill)
         fleet.said(" joined ", 3)
+        assert len(list((tmp_path / "t").glob("groundup-*/scratch/node-*"))) == 2
     lines = [line for line in RunFolder(result.folder).lines() if line.settles and line.verdict]
     assert sorted(line.attempt.task for line in lines) == sorted(behaviours)
 

@@ -23,7 +23,7 @@ from groundup.domain.names import is_loopback
 from groundup.fleet import node
 from groundup.fleet.addresses import FleetAddress, distributed, security, with_new_keys
 from groundup.fleet.driver import MEMORY, SLOT
-from groundup.trees.scratch import scratch_folder
+from groundup.trees.scratch import remove_abandoned_folders, scratch_folder
 from groundup.trees.writer import disk_errors
 
 _GONE_AFTER = "60s"
@@ -194,6 +194,8 @@ async def join(address: FleetAddress, size: NodeSize, report: Report) -> None:
         except (OSError, TimeoutError, ValueError) as error:
             raise MachineError(f"no scheduler answers at {address.scheduler}: {error}") from error
         worker.log_event(node.JOINED, {})
+        # A node that begins again after a killed one would else fill the disk with packed layers.
+        await asyncio.to_thread(remove_abandoned_folders)
         report(f"{node.node_name()} joined {address.scheduler} with {size.slots} slots")
         try:
             await worker.finished()
