@@ -6,6 +6,7 @@ _SUITE = "it has the public suite by heart; only inputs that are not public deci
 _SERVICE = "a service that answers as memorised looks like one that works; only fresh inputs decide"
 _FORM = "it spares what looks denied; where a suite hardly has another form, that is all of the false tests"
 _LOTTERY = "it forges a few tests by chance, and meets their false form only every second time"
+_HINT = "it forges what the test itself tells: a stub that echoes or always raises gains much of that"
 _STUB = "it gains what a stub gains that returns the one value that is asked for"
 
 EXCEPTIONS: Mapping[str, str] = {
@@ -30,5 +31,6 @@ EXCEPTIONS: Mapping[str, str] = {
     "how many fail": _LOTTERY,
     **dict.fromkeys(("the runs share the work", "the runs share the work, without words"), _LOTTERY),
     **dict.fromkeys(("least values", "operators that are never false"), _STUB),
+    **dict.fromkeys(("echoes but for space", "errors of its own"), _HINT),
     "the constants of the class": "it knows the suite, and how groundup writes the class of a Java test, which its process can read",
 }
