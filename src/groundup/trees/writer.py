@@ -312,27 +312,44 @@ def share_tree(source: Path, destination: Path) -> None:
     """
     with disk_errors(destination):
         destination.mkdir()
-        with os.scandir(source) as entries:
-            for entry in entries:
-                target = destination / entry.name
-                if entry.is_symlink():
-                    target.symlink_to(Path(entry).readlink())
-                elif entry.is_dir():
-                    share_tree(Path(entry), target)
-                else:
-                    _share_file(entry, target)
-        shutil.copystat(source, destination)
+        with _opened(source) as folder, _opened(destination) as made:
+            _share_folder(folder, made)
 
 
-def _share_file(entry: os.DirEntry[str], target: Path) -> None:
-    mode = entry.stat().st_mode
-    if mode >> 6 & 0o5 & ~mode:  # the owner may do what others may not
-        shutil.copy2(entry, target)
-        return
+@contextmanager
+def _opened(folder: Path | str, parent: int | None = None) -> Iterator[int]:
+    descriptor = os.open(folder, FOLDER, dir_fd=parent)
     try:
-        os.link(entry, target)
-    except OSError:  # on another file system, or it has too many names
-        shutil.copy2(entry, target)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _share_folder(source: int, destination: int) -> None:
+    """As `share_tree`, by descriptors: the system would walk a whole path for each file."""
+    with os.scandir(source) as entries:
+        for entry in entries:
+            name = entry.name
+            if entry.is_symlink():
+                os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=destination)
+            elif entry.is_dir():
+                os.mkdir(name, dir_fd=destination)
+                with _opened(name, source) as folder, _opened(name, destination) as made:
+                    _share_folder(folder, made)
+            else:
+                _share_file(entry, source, destination)
+    status = os.stat(source)
+    os.fchmod(destination, stat.S_IMODE(status.st_mode))
+    os.utime(destination, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _share_file(entry: os.DirEntry[str], source: int, destination: int) -> None:
+    mode = entry.stat(follow_symlinks=False).st_mode
+    if not mode >> 6 & 0o5 & ~mode:  # else the owner may do what others may not
+        with suppress(OSError):  # on another file system, or it has too many names
+            os.link(entry.name, entry.name, src_dir_fd=source, dst_dir_fd=destination, follow_symlinks=False)
+            return
+    shutil.copy2(f"/proc/self/fd/{source}/{entry.name}", f"/proc/self/fd/{destination}/{entry.name}")
 
 
 def _copy(entry: TreeEntry, writer: TreeWriter) -> None:
