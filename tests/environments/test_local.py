@@ -168,6 +168,23 @@ async def test_an_environment_begins_with_a_smaller_one_and_is_the_same(
     assert listing(begun.layer.path) == listing(fresh.layer.path)
 
 
+async def test_modules_that_no_name_leads_to_get_no_bytecode(
+    index: FakeIndex, builder: LocalBuilder, provider: SandboxProvider, tmp_path: Path
+) -> None:
+    """They are imported all the same."""
+    for name in ("shared", "demo", "unnamed"):
+        index.add(make_wheel(name, "1.0"))
+    wanted = ("demo", "shared", "unnamed")
+    asked = ResolvedRequest(
+        python=MINOR, requirements=wanted, with_pip=True, begins_with=("shared",), names=("demo",)
+    )
+    environment = await builder.submission_environment(asked)
+    code = (
+        "import demo, shared, unnamed, os\nprint([os.path.exists(m.__cached__) for m in (demo, shared, unnamed)])"
+    )
+    assert await inside(provider, environment, code, tmp_path / "work") == "[True, True, False]"
+
+
 async def test_what_builds_a_source_may_be_another_version_than_what_is_pinned(
     index: FakeIndex, builder: LocalBuilder
 ) -> None:

@@ -8,11 +8,13 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from packaging.requirements import Requirement
 from typing_extensions import override
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import GroundupError, MachineError, SubmissionError, TaskError, UsageError
 from groundup.domain.limits import Limits
+from groundup.environments import reached
 from groundup.environments.build_sandbox import ENVIRONMENT_PYTHON, LIMITS, Ask, BuildSandbox, build_sandbox
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.failures import BUILDS_AT_ONCE, Builds, OutOfTimeError, WorkTime, out_of_time, repeated
@@ -40,6 +42,8 @@ from groundup.trees.writer import share_tree
 KIND = "python"
 _FORMAT = 1
 """Counts up when the same request is built differently."""
+Names = tuple[str, ...] | None
+"""What code that will run in an environment speaks of; None: that is not known, and any of it may be imported."""
 _SHA256 = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 
@@ -58,9 +62,16 @@ def layer_key(request: PythonRequest, interpreter: Interpreter) -> str:
 
 
 async def fill_environment(
-    build: BuildSandbox, request: PythonRequest, interpreter: Interpreter, begun: PythonRequest | None = None
+    build: BuildSandbox,
+    request: PythonRequest,
+    interpreter: Interpreter,
+    begun: PythonRequest | None = None,
+    names: Names = None,
 ) -> Built:
-    """Make the virtual environment of *request* in an open build sandbox; *begun*: what is there already."""
+    """Make the virtual environment of *request* in an open build sandbox; *begun*: what is there already.
+
+    With *names*, only modules that they lead to get their bytecode.
+    """
     if begun is None:
         await build.uv(
             "venv", ENVIRONMENT_TARGET, "--python", interpreter.inside, "--allow-existing", "--no-project"
@@ -68,7 +79,9 @@ async def fill_environment(
     if _lacks_pip(request) and not (begun and begun.with_pip):
         await _add_pip(build, interpreter)
     if set(request.requirements).difference(begun.requirements if begun else ()):
-        await _install(build, request)
+        await _install(build, request, compiled=names is None)
+    if names is not None:
+        await _compile(build, interpreter, names)
     await build.drop_cache()
     built = {"python": interpreter.version, "uv": uv_version(), **build.figures()}
     if build.variables:
@@ -110,10 +123,17 @@ async def _add_pip(build: BuildSandbox, interpreter: Interpreter) -> None:
         await build.uv(*install)
 
 
-async def _install(build: BuildSandbox, request: PythonRequest) -> None:
+async def _compile(build: BuildSandbox, interpreter: Interpreter, names: Iterable[str]) -> None:
+    """Compile what *names* lead to. Should that fail, programs start more slowly."""
+    program = await build.write("reached.py", Path(reached.__file__).read_text(encoding="utf-8").splitlines())
+    file = await build.write("names.txt", names)
+    await build.attempt(interpreter.inside, "-I", "-S", "-W", "ignore", program, ENVIRONMENT_TARGET, file)
+
+
+async def _install(build: BuildSandbox, request: PythonRequest, *, compiled: bool) -> None:
     source = await build.write("requirements.txt", request.requirements)
     arguments = ["pip", "install", "--python", ENVIRONMENT_PYTHON, "--require-hashes", "--no-deps"]
-    arguments += ["--compile-bytecode", "-r", source]
+    arguments += [*(["--compile-bytecode"] if compiled else []), "-r", source]
     config = None
     if not request.build_requirements:
         pinned = {_name(line): frozenset(_SHA256.findall(line)) for line in request.requirements}
@@ -134,6 +154,11 @@ def _name(line: str) -> str:
 
 def _names(lines: Iterable[str]) -> set[str]:
     return set(map(_name, lines))
+
+
+def _modules(lines: Iterable[str]) -> tuple[str, ...]:
+    """Return what the modules of these requirements are called as a rule."""
+    return tuple(Requirement(line).name.replace("-", "_") for line in lines)
 
 
 class PythonBuilder(EnvironmentBuilder):
@@ -166,7 +191,9 @@ class PythonBuilder(EnvironmentBuilder):
         self._resolving: SharedWork[Resolution] = SharedWork()
 
     @override
-    async def python(self, request: PythonRequest, work: WorkTime | None = None) -> PythonEnvironment:
+    async def python(
+        self, request: PythonRequest, work: WorkTime | None = None, names: Names = None
+    ) -> PythonEnvironment:
         """Return the environment of *request*, building its layer when it is not there."""
         work = work or WorkTime()
         interpreter = await self.interpreter(request.python)
@@ -174,7 +201,8 @@ class PythonBuilder(EnvironmentBuilder):
         layer = self._store.find(KIND, key)
         if layer is None:
             layer = await self._builds.get(
-                f"{key} for a {request.on_behalf_of}", lambda: self._build_python(request, interpreter, key, work)
+                f"{key} for a {request.on_behalf_of}",
+                lambda: self._build_python(request, interpreter, key, work, names),
             )
         self._beginnings[request] = layer
         mounts = interpreter_mounts(interpreter, self._store.empty_folder())
@@ -204,6 +232,7 @@ class PythonBuilder(EnvironmentBuilder):
                 on_behalf_of=request.on_behalf_of,
             ),
             work,
+            None if request.names is None else (*request.names, *_modules(request.begins_with)),
         )
         return environment.model_copy(update={"resolution": resolution})
 
@@ -243,8 +272,10 @@ class PythonBuilder(EnvironmentBuilder):
         """Make what the environment of *request* begins with. What is wrong with it, that one will meet too."""
         with suppress(GroundupError):
             if request.begins_with:
-                lines = {"requirements": request.begins_with, "begins_with": (), "work_s": None}
-                await self.submission_environment(request.model_copy(update=lines))
+                lines = request.begins_with
+                names = None if request.names is None else _modules(lines)
+                other = {"requirements": lines, "begins_with": (), "work_s": None, "names": names}
+                await self.submission_environment(request.model_copy(update=other))
             elif request.with_pip:
                 await self.python(_bare(request))
 
@@ -284,7 +315,7 @@ class PythonBuilder(EnvironmentBuilder):
         return self._interpreters[minor]
 
     async def _build_python(
-        self, request: PythonRequest, interpreter: Interpreter, key: str, work: WorkTime
+        self, request: PythonRequest, interpreter: Interpreter, key: str, work: WorkTime, names: Names
     ) -> Layer:
         ask = Ask(
             what=f"the Python {request.python} environment",
@@ -302,7 +333,7 @@ class PythonBuilder(EnvironmentBuilder):
             if layer is not None:
                 await asyncio.to_thread(self._lay, layer.path, room / "tree")
             async with self._building(room, ask, interpreter, work) as build:
-                built = await fill_environment(build, request, interpreter, begun)
+                built = await fill_environment(build, request, interpreter, begun, names)
             for leftover in (".uv-cache", ".lock"):
                 await asyncio.to_thread(remove_tree, room / "tree" / leftover)
             return built

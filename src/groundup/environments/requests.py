@@ -67,6 +67,11 @@ class ResolvedRequest(Record):
     begins_with: tuple[str, ...] = Field(
         default=(), description="lines that many such environments share: made once, while these are resolved"
     )
+    names: tuple[str, ...] | None = Field(
+        default=None,
+        description="what the code that will run there speaks of: only modules that these lead to have their "
+        "bytecode from the start, where the layer is new; None: all have it",
+    )
     work_s: float | None = Field(
         default=None, gt=0, description="for resolving and installing, without waiting for a turn; None: no limit"
     )

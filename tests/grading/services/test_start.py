@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.grading.services.install import find_start
+from groundup.grading.services.install import find_start, words_of
 from tests.grading.library.laboratory import write_tree
 
 
@@ -87,3 +87,13 @@ def test_django_is_started_on_the_port(tmp_path: Path) -> None:
 
     assert start is not None
     assert start.argv == ("python", "manage.py", "runserver", "0.0.0.0:8123")
+
+
+def test_words_are_those_of_sources(tmp_path: Path) -> None:
+    """Only what lies inside counts, whatever bytes are in it."""
+    write_tree(
+        tmp_path, {"app.py": "import flask.views as v9\n\0", "deploy/start.sh": "gunicorn", "README.md": "no"}
+    )
+    (tmp_path / "link.py").symlink_to(__file__)
+    (tmp_path / "raw.py").write_bytes(b"\xff caf\xe9")
+    assert words_of(tmp_path) == ("as", "caf", "flask.views", "gunicorn", "import", "v9")

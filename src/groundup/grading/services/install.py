@@ -40,6 +40,7 @@ _INSTALLS = re.compile(
 )
 """As a program in Python says it."""
 _MOST_FILES = 50
+_MOST_SOURCES = 500
 
 
 class StartCommand(Record):
@@ -109,6 +110,22 @@ def speaks_of(words: re.Pattern[bytes], tree: Path, pattern: str) -> bool:
             if words.search(file.read(_READ_BYTES)):
                 return True
     return False
+
+
+_WORD = re.compile(rb"(?<![\w.])[A-Za-z_][A-Za-z0-9_.]{0,99}")
+_MOST_WORDS = 50_000
+
+
+def words_of(tree: Path) -> tuple[str, ...]:
+    """Return what may be names of modules in the sources of *tree*: which bytecode is made at once hangs on it."""
+    found: set[bytes] = set()
+    files = (path for kind in ("py", "sh", "toml", "cfg", "ini") for path in sorted(tree.rglob(f"*.{kind}")))
+    for path in itertools.islice(filter(_is_file, files), _MOST_SOURCES):
+        with path.open("rb") as file:
+            found.update(_WORD.findall(file.read(_READ_BYTES)))
+        if len(found) > _MOST_WORDS:
+            break
+    return tuple(sorted(word.decode("ascii") for word in found))
 
 
 _MAVEN = re.compile(rb"(?<![\w.-])(mvnw?|maven|gradlew?)(?![\w-])")
@@ -292,7 +309,14 @@ async def install_declared(
     declared = await asyncio.to_thread(read_declared, tree)
     outcome, message, environment = InstallOutcome.UNDECLARED, "", None
     if declared is not None:
-        outcome, message, environment = await _try(declared, lifecycle, bench, with_pip=with_pip, extra=extra)
+        request = ResolvedRequest(
+            python=lifecycle.python,
+            requirements=(*declared.requirements, *extra),
+            with_pip=with_pip,
+            names=await asyncio.to_thread(words_of, tree),
+            work_s=lifecycle.install_s,
+        )
+        outcome, message, environment = await _try(declared, request, bench)
     if environment is None:
         environment = await _fallback(lifecycle, bench, with_pip=with_pip, extra=extra)
     return InstalledService(
@@ -313,20 +337,14 @@ def importing(environment: PythonEnvironment, declared: Declared | None, root: s
 
 
 async def _try(
-    declared: Declared, lifecycle: Lifecycle, bench: Bench, *, with_pip: bool, extra: tuple[str, ...]
+    declared: Declared, request: ResolvedRequest, bench: Bench
 ) -> tuple[InstallOutcome, str, PythonEnvironment | None]:
     if declared.problem is not None:
         return InstallOutcome.FAILED, declared.problem, None
-    request = ResolvedRequest(
-        python=lifecycle.python,
-        requirements=(*declared.requirements, *extra),
-        with_pip=with_pip,
-        work_s=lifecycle.install_s,
-    )
     try:
         return InstallOutcome.SUCCEEDED, "", await bench.builder.submission_environment(request)
     except OutOfTimeError:
-        return InstallOutcome.TIMEOUT, f"not installed within {lifecycle.install_s:.0f} s", None
+        return InstallOutcome.TIMEOUT, f"not installed within {request.work_s:.0f} s", None
     except SubmissionError as error:
         return InstallOutcome.FAILED, printable(str(error))[:300], None
 

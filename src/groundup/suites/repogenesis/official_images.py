@@ -23,7 +23,7 @@ from groundup.environments.requests import REPOSITORY_TARGET, MavenRequest, Pyth
 from groundup.grading.bench import Bench
 from groundup.grading.java.installing import JAVA, POM, java_builder, project_files
 from groundup.grading.services.deployment import lend_maven
-from groundup.grading.services.install import importing, read_declared
+from groundup.grading.services.install import importing, read_declared, words_of
 from groundup.grading.services.records import Lifecycle
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, SandboxSpec
 from groundup.suites.repogenesis.data import test_environment
@@ -53,7 +53,9 @@ async def build_image(submission: Path, hidden_tests: Path, lifecycle: Lifecycle
     refused = await asyncio.to_thread(_lay_out, submission, hidden_tests, repository)
     if refused is not None:
         return RebuiltImage(repository=repository, refused=refused)
-    environment, installed = await _install(repository, lifecycle, bench)
+    # Of the submission alone: what builds its requirements sees them.
+    names = await asyncio.to_thread(words_of, submission)
+    environment, installed = await _install(repository, names, lifecycle, bench)
     return RebuiltImage(repository=repository, environment=environment, installed=installed)
 
 
@@ -84,7 +86,9 @@ def _remove(root: Path, patterns: Iterable[str]) -> None:
                 path.unlink()
 
 
-async def _install(repository: Path, lifecycle: Lifecycle, bench: Bench) -> tuple[PythonEnvironment, str]:
+async def _install(
+    repository: Path, names: tuple[str, ...], lifecycle: Lifecycle, bench: Bench
+) -> tuple[PythonEnvironment, str]:
     """Install what pip would have in the end: every failing step is skipped, as published."""
     declared = await asyncio.to_thread(read_declared, repository)
     tests = await asyncio.to_thread(read_declared, repository, f"{_TESTS}/requirements.txt")
@@ -103,7 +107,11 @@ async def _install(repository: Path, lifecycle: Lifecycle, bench: Bench) -> tupl
         ]
     for first, second, tried in (*tries, ((), testing, "nothing"), ((), _CORE, "nothing")):
         request = ResolvedRequest(
-            python=lifecycle.python, requirements=(*first, *second), with_pip=True, begins_with=_CORE
+            python=lifecycle.python,
+            requirements=(*first, *second),
+            with_pip=True,
+            begins_with=_CORE,
+            names=names,
         )
         try:
             environment = await bench.builder.submission_environment(request)
