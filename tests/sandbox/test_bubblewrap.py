@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 import sysconfig
 from collections.abc import AsyncIterator
@@ -77,6 +78,24 @@ async def test_a_shared_tree_can_be_replaced_but_not_written(
     assert done.stdout == b"of the layerz\ny\n"
     assert [path.read_text() for path in sorted(layer.iterdir())] == ["of the layer"] * 2
     assert [(path.stat().st_uid, path.stat().st_mode) for path in sorted(layer.iterdir())] == before
+
+
+async def test_a_guest_may_open_more_files_than_groundup(provider: BubblewrapProvider, workspace: Path) -> None:
+    """`ulimit -n 65535` under `set -e` ends no start script where groundup may raise the machine's limit."""
+    kind, wanted = resource.RLIMIT_NOFILE, 65536
+    soft, hard = before = resource.getrlimit(kind)
+    try:
+        resource.setrlimit(kind, (soft, hard + 1))
+        resource.setrlimit(kind, (min(soft, 2000), 2000))
+    except ValueError:  # not even every root may
+        wanted = min(hard, wanted)
+    try:
+        async with await provider.open(SandboxSpec(workspace=workspace)) as sandbox:
+            done = await sandbox.run(sh(f"set -e; ulimit -n {wanted - 1}; ulimit -Sn; ulimit -Hn"))
+    finally:
+        resource.setrlimit(kind, before)
+    assert done.ok, done.stderr
+    assert set(map(int, done.stdout.split())) == {wanted - 1}
 
 
 async def test_pod_that_is_gone(provider: BubblewrapProvider, workspace: Path) -> None:

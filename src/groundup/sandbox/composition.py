@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from groundup.domain.errors import SandboxError, SubmissionError, UsageError
-from groundup.sandbox.launcher.spawning import CONTROL, FILTER, INFO, STAGE
+from groundup.sandbox.launcher.spawning import CONTROL, FILTER, INFO, OPEN_FILES, STAGE
 from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxSpec
 from groundup.sandbox.seccomp import guest_filter
 from groundup.sandbox.system import GuestSystem
@@ -69,7 +69,6 @@ ROOT_FOLDERS = (
 )  # fmt: skip
 """What a container's root file system has, besides what is made in any case."""
 _SMALL_TMPFS_MB = 16
-_FILES = 65536
 _DATA_FACTOR = 4
 """Writable memory that one process may map, in memory limits: unused stacks of threads count, too."""
 _RESERVED = ("/", "/proc", "/dev", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", INSIDE, WORKSPACE)
@@ -329,12 +328,11 @@ def interpreter_parts() -> tuple[tuple[Path, str], ...]:
 
 
 def resource_limits(spec: SandboxSpec, controllers: Collection[str]) -> Mapping[int, int]:
-    """Return the rlimits of every command; what a control group limits needs none."""
-    _, files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    """Return the rlimits of every command, where it may have as much; what a control group limits needs none."""
     limits = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: spec.limits.disk_mb * 2**20,
-        resource.RLIMIT_NOFILE: min(files, _FILES) if files != resource.RLIM_INFINITY else _FILES,
+        resource.RLIMIT_NOFILE: OPEN_FILES,
     }
     if "memory" not in controllers:
         limits[resource.RLIMIT_DATA] = _DATA_FACTOR * spec.limits.memory_mb * 2**20

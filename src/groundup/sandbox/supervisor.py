@@ -292,7 +292,9 @@ def _read_all(descriptor: int) -> bytes:
 
 
 def _confine(limits: "dict[int, int]") -> None:
-    for kind, value in limits.items():
+    for kind, wanted in limits.items():
+        most = resource.getrlimit(kind)[1]
+        value = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
         resource.setrlimit(kind, (value, value))
     # Python ignores some of these, and an ignored signal stays ignored in the program that is executed.
     for number in (_signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGINT, _signal.SIGCHLD):

@@ -29,6 +29,7 @@ from groundup.sandbox.composition import (
     resource_limits,
     supervisor_mounts,
 )
+from groundup.sandbox.launcher.spawning import OPEN_FILES
 from groundup.sandbox.protocol import WORKSPACE, SandboxSpec
 from groundup.sandbox.seccomp import guest_filter
 from groundup.sandbox.system import GuestSystem, SharedLibraries, read_dynamic
@@ -199,7 +200,7 @@ def _host_config(spec: SandboxSpec, guest: Guest) -> dict[str, object]:
     limits = spec.limits
     memory = (limits.memory_mb + _OWN_MEMORY_MB) * 2**20
     disk = limits.disk_mb * 2**20
-    files = resource_limits(spec, ("memory", "pids"))[resource.RLIMIT_NOFILE]
+    _, files = resource.getrlimit(resource.RLIMIT_NOFILE)
     _, tasks = resource.getrlimit(resource.RLIMIT_NPROC)
     shm = min(disk, max(limits.memory_mb * 2**20 // 2, 2**20))
     return {
@@ -218,7 +219,7 @@ def _host_config(spec: SandboxSpec, guest: Guest) -> dict[str, object]:
         "Ulimits": [
             {"Name": name, "Soft": value, "Hard": value}
             for name, value in (
-                ("nofile", files),
+                ("nofile", min(files, OPEN_FILES) if files > 0 else OPEN_FILES),
                 ("nproc", min(tasks, _TASKS) if tasks > 0 else _TASKS),
                 ("core", 0),
             )

@@ -414,6 +414,7 @@ def main(channel: int, state: str) -> None:
                 os.set_inheritable(int(name), False)  # what groundup passed on is for the launcher only
     kernel.adopt_orphans()
     kernel.forget_keys()
+    spawning.allow_open_files()
     _prefer(os.getpid(), -10)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -36,6 +36,8 @@ killed, it would leave a child behind that waits for ever. The supervisor closes
 FILTER = 7
 """Where bubblewrap finds the filter of system calls."""
 FAILED = 125
+OPEN_FILES = 65536
+"""What one process of a guest may have open, where the machine allows it."""
 _OOM_SCORE = "500"
 """When the machine runs out of memory, sandboxes go before everything else."""
 _SIOCSIFFLAGS, _IFF_UP_RUNNING = 0x8914, 0x41
@@ -69,6 +71,14 @@ class Spawn:
     namespaces: tuple[int, int] | None
     processors: frozenset[int]
     group: SandboxGroups
+
+
+def allow_open_files() -> None:
+    """Let what this process starts have `OPEN_FILES`, though our own limit is lower; most users may not."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < OPEN_FILES:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, OPEN_FILES))
 
 
 def fork(work: Callable[[], object], errors: int | None = None) -> int:
