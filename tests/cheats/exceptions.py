@@ -29,6 +29,7 @@ EXCEPTIONS: Mapping[str, str] = {
         _LOTTERY,
     ),
     "how many fail": _LOTTERY,
+    "texts without letters": _LOTTERY,
     **dict.fromkeys(("the runs share the work", "the runs share the work, without words"), _LOTTERY),
     **dict.fromkeys(("least values", "operators that are never false"), _STUB),
     **dict.fromkeys(("echoes but for space", "errors of its own"), _HINT),
