@@ -127,7 +127,8 @@ def verdicts(folder: Path) -> tuple[dict[str, Seen], float]:
             [verdict.get(name) for name in ("status", "score", "scores")],
             {one["id"]: one["outcome"] for one in outcomes},
         )
-        seconds += (verdict.get("timings_s") or {}).get("total", 0.0)
+        timings = verdict.get("timings_s") or {}
+        seconds += timings.get("total", timings.get("all", 0.0))
     return found, seconds
 
 
