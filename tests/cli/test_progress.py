@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from groundup.cli.progress import duration, standing_words, words
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
-from groundup.runs.progress import AttemptEnded, RunBegan, RunEnded, Standing, Warned
+from groundup.runs.progress import AttemptEnded, FleetStanding, RunBegan, RunEnded, Standing, Warned
 from groundup.store.records import VerdictLine
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -67,3 +67,14 @@ def test_every_event_is_one_line() -> None:
 def test_times_are_said_as_people_say_them() -> None:
     """Seconds, minutes, hours."""
     assert [duration(seconds) for seconds in (5, 99, 150, 7200)] == ["5 s", "99 s", "2 min", "2 h 0 min"]
+
+
+def test_a_fleet_s_standing_is_part_of_a_run_s() -> None:
+    """Nodes, slots, what they work on, what waits for them, and layers; no word of layers where there is none."""
+    there = FleetStanding(nodes=3, slots=6, grading=5, waiting=2, layers=0)
+    text = "3 nodes with 6 slots, 5 at work, 2 waiting there"
+    assert text + ", about" in standing_words(NOW.model_copy(update={"fleet": there}))
+    there = there.model_copy(update={"layers": 4, "arriving": 1})
+    assert f"{text}, 4 layers from node to node, 1 on their way" in standing_words(
+        NOW.model_copy(update={"fleet": there})
+    )

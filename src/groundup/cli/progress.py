@@ -73,7 +73,8 @@ def standing_words(now: Standing) -> str:
         parts.append("failed: " + ", ".join(f"{kind} {count}" for kind, count in now.failed.items()))
     if now.fleet:
         there = now.fleet
-        parts.append(f"{there.nodes} nodes with {there.slots} slots, {there.waiting} waiting there")
+        parts.append(f"{there.nodes} nodes with {there.slots} slots, {there.grading} at work")
+        parts.append(f"{there.waiting} waiting there")
         layers = [f"{there.layers} layers from node to node"] if there.layers else []
         parts += layers + ([f"{there.arriving} on their way"] if there.arriving else [])
     if now.left_s is not None and now.settled < now.total:

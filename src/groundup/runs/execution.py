@@ -104,6 +104,7 @@ def _standing(fleet: Fleet | None) -> FleetStanding | None:
     return FleetStanding(
         nodes=len(now.nodes),
         slots=sum(one.slots for one in now.nodes),
+        grading=sum(one.grading for one in now.nodes),
         waiting=now.waiting,
         layers=now.layers,
         arriving=sum(one.arriving for one in now.nodes),

@@ -17,6 +17,7 @@ class FleetStanding(Record):
 
     nodes: int
     slots: int
+    grading: int = Field(default=0, description="attempts at which nodes work")
     waiting: int = Field(description="attempts that were sent and wait for a slot")
     layers: int = Field(description="that nodes took from one another so far")
     arriving: int = Field(default=0, description="layers on their way")
