@@ -5,6 +5,7 @@ import html
 import json
 import os
 import re
+import sqlite3
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -360,6 +361,23 @@ def test_the_index_follows_the_files(runs: Path) -> None:
     again.refresh()
     assert again.task_count("base") == 4
     again.close()
+
+
+def test_a_damaged_index_is_closed(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.13 complains of a connection that is left open."""
+    opened: list[sqlite3.Connection] = []
+
+    def connect(place: Path | str, *, check_same_thread: bool) -> sqlite3.Connection:
+        opened.append(sqlite3.Connection(place, check_same_thread=check_same_thread))
+        return opened[-1]
+
+    monkeypatch.setattr("groundup.viewer.index.sqlite3.connect", connect)
+    (runs / NAME).write_bytes(b"not an index" * 1000)
+    RunIndex(runs).close()
+    assert len(opened) == 2
+    for connection in opened:
+        with pytest.raises(sqlite3.ProgrammingError):
+            connection.execute("SELECT 1")
 
 
 def test_a_folder_that_cannot_be_written_has_an_index_too(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

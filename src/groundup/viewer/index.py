@@ -8,7 +8,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 from groundup.domain.errors import UsageError
@@ -82,11 +82,12 @@ class RunIndex:
         """Open the index; in memory where the folder cannot be written, and anew where its form is another."""
         path: str | Path = self.folder / NAME
         for place in (path, path, ":memory:"):
-            with suppress(sqlite3.Error):
-                connection = sqlite3.connect(place, check_same_thread=False)
+            with suppress(sqlite3.Error), ExitStack() as failed:
+                connection = failed.enter_context(closing(sqlite3.connect(place, check_same_thread=False)))
                 if connection.execute("PRAGMA user_version").fetchone()[0] not in (0, _FORMAT):
                     raise sqlite3.DatabaseError("another form")
                 connection.executescript(f"{_QUICKLY} PRAGMA user_version={_FORMAT}; {_SCHEMA}")
+                failed.pop_all()
                 return connection
             with suppress(OSError):
                 Path(path).unlink(missing_ok=True)
