@@ -14,7 +14,6 @@ from typing_extensions import override
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import GroundupError, MachineError, SubmissionError, TaskError, UsageError
 from groundup.domain.limits import Limits
-from groundup.environments import reached
 from groundup.environments.build_sandbox import ENVIRONMENT_PYTHON, LIMITS, Ask, BuildSandbox, build_sandbox
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.failures import BUILDS_AT_ONCE, Builds, OutOfTimeError, WorkTime, out_of_time, repeated
@@ -125,7 +124,8 @@ async def _add_pip(build: BuildSandbox, interpreter: Interpreter) -> None:
 
 async def _compile(build: BuildSandbox, interpreter: Interpreter, names: Iterable[str]) -> None:
     """Compile what *names* lead to. Should that fail, programs start more slowly."""
-    program = await build.write("reached.py", Path(reached.__file__).read_text(encoding="utf-8").splitlines())
+    source = Path(__file__).with_name("reached.py").read_text(encoding="utf-8")
+    program = await build.write("reached.py", source.splitlines())
     file = await build.write("names.txt", names)
     await build.attempt(interpreter.inside, "-I", "-S", "-W", "ignore", program, ENVIRONMENT_TARGET, file)
 

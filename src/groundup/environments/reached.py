@@ -30,7 +30,7 @@ def modules_in(library: str) -> dict[str, str]:
     return found
 
 
-class Reach:
+class CompiledModules:
     """The modules of one folder of packages that were reached so far, their bytecode made."""
 
     def __init__(self, library: str) -> None:
@@ -110,7 +110,7 @@ def compile_reached(library: str, names: Iterable[str]) -> int:
 
     But not of what pip might want to import, which was compiled with its own modules.
     """
-    reach = Reach(library)
+    reach = CompiledModules(library)
     for name in {*names, "pytest", *pytest_plugins(library)} - {"pip"}:
         reach.begin(name)
     return reach.follow()
