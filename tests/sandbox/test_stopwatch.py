@@ -78,6 +78,17 @@ def test_a_guest_that_waits_is_not_starved() -> None:
     assert watched(machine, (20.0, 0.0, 2.0), (10.0, 0.1, 1.9)).passed_s() == pytest.approx(18.5 + 1, abs=0.5)
 
 
+def test_a_guest_whose_figures_come_late_is_seen_to_wait() -> None:
+    """An ordinary user's guest has no processor time on record when its first command begins."""
+    machine = Machine(Reading(0.0, 0.0, None))
+    stopwatch = Stopwatch(machine.read)
+    machine.now = Reading(0.5, 0.0, 0.3)
+    for _ in range(40):
+        stopwatch.passed_s()
+        machine.run(0.5, 0.0, 2.0)
+    assert stopwatch.passed_s() == pytest.approx(18.5, abs=0.5)
+
+
 def test_what_groundup_owes_does_not_count() -> None:
     """While a package is fetched for it, only what the guest computes counts."""
     machine = Machine()

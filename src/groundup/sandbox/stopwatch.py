@@ -91,9 +91,10 @@ class Stopwatch:
 
     def _does_nothing(self, now: Reading) -> bool:
         """Whether the guest has long done next to nothing: who is starved still gets a little, and takes it."""
-        if now.own_s is None or self._busy.own_s is None:
+        if now.own_s is None:
             return False
-        if now.own_s - self._busy.own_s > _IDLE_SHARE * _IDLE_AFTER_S:
+        # Where the kernel counts nothing, a guest's first figure comes a moment after its first command.
+        if self._busy.own_s is None or now.own_s - self._busy.own_s > _IDLE_SHARE * _IDLE_AFTER_S:
             self._busy = now
         return now.moment_s - self._busy.moment_s >= _IDLE_AFTER_S
 

@@ -458,6 +458,18 @@ def test_another_class_is_one_that_the_file_asks_for() -> None:
     assert lines == {"assert isinstance(x, Lexer)"}
 
 
+def test_a_class_with_foreign_ancestors_may_be_any_other() -> None:
+    """A `NamedTuple` is a tuple, which no source here says."""
+    library = b"class Point(NamedTuple):\n    x: int\nclass Plain:\n    pass\n"
+    text = "from lib import Point, Plain\ndef test_a(x):\n    assert isinstance(x, Point)\n"
+    text += "def test_b(x):\n    assert isinstance(x, tuple)\ndef test_c(x):\n    assert isinstance(x, Plain)\n"
+    suite = HiddenSuite({"test_it.py": text.encode()}, library=[library])
+    forms = [suite.falsified(seed)["test_it.py"].decode().splitlines() for seed in SEEDS]
+
+    assert {form[2].strip() for form in forms} == {"assert not isinstance(x, Point)"}
+    assert {form[6].strip() for form in forms} == {"assert isinstance(x, tuple)"}
+
+
 def test_numbers_in_order_stay_in_order() -> None:
     """Who forges what looks like a sequence meets false sequences, too."""
     forms = {_falsified("assert f() == [1, 2, 3, 4]", f"seed {number}") for number in range(60)}

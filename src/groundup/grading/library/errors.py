@@ -32,7 +32,7 @@ _LAYOUTS = frozenset({"str", "bytes", "int", "float", "list", "tuple", "dict", "
 """Builtin classes of which Python lets no class inherit two."""
 _OPEN = frozenset({"ABC", "ABCMeta", "Protocol", "Mock", "MagicMock", "metaclass"})
 """Where one of these is an ancestor, being an instance may be a matter of more than inheritance."""
-_CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^)]*)\)", re.MULTILINE)
+_CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)[ \t]*(?:\(([^)]*)\)|:)", re.MULTILINE)
 _NAME = re.compile(r"(?:\w+\.)*(\w+)")
 
 
@@ -108,15 +108,19 @@ class Errors:
         if _last(text) not in self._ancestors:
             return ()
         meeting = [above for above in self._ancestors.values() if _last(text) in above]
-        if any(_OPEN & above for above in meeting):
+        if not all(map(self._is_plain, meeting)):
             return ()
         others = [one for one in self._classes if _last(one) in _LAYOUTS or _last(one) in self._ancestors]
         return [
             one
             for one in others
             if not any(_last(one) in above for above in meeting)
-            and not _OPEN & self._ancestors.get(_last(one), set())
+            and self._is_plain(self._ancestors.get(_last(one), frozenset()))
         ]
+
+    def _is_plain(self, ancestors: frozenset[str]) -> bool:
+        """Whether all is known of a class: what comes from elsewhere, as `NamedTuple`, may inherit anything."""
+        return not _OPEN & ancestors and ancestors <= self._ancestors.keys() | _LAYOUTS | {"object"}
 
     def _is_known(self, text: str) -> bool:
         return "Exception" in self._ancestors.get(_last(text), ()) and _last(text) not in _WIDE
