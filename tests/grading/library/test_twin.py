@@ -470,6 +470,20 @@ def test_a_class_with_foreign_ancestors_may_be_any_other() -> None:
     assert {form[6].strip() for form in forms} == {"assert isinstance(x, tuple)"}
 
 
+def test_what_is_sought_is_not_there_by_chance() -> None:
+    """An output that says `40%` may say `70%` and `4it` beside `5it`, but hardly `4271%`."""
+    for text in ("40%", "9/9", "...", "4it"):
+        forms = {_falsified(f"assert {text!r} in report", f"seed {number}") for number in range(60)}
+        sought = {form.split()[1].strip("'\"") for form in forms}
+        assert len(sought) > 3
+        if text == "4it":
+            assert all(one.startswith("4") for one in sought)
+        else:
+            assert all(len(one) > len(text) + 1 and not any(map(str.isalpha, one)) for one in sought)
+    forms = {_falsified("assert b'123' in report", f"seed {number}") for number in range(60)}
+    assert all(form.startswith("assert b'") and len(form) > len("assert b'123' in report") + 1 for form in forms)
+
+
 def test_numbers_in_order_stay_in_order() -> None:
     """Who forges what looks like a sequence meets false sequences, too."""
     forms = {_falsified("assert f() == [1, 2, 3, 4]", f"seed {number}") for number in range(60)}

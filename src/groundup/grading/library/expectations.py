@@ -19,6 +19,7 @@ from groundup.grading.library.literals import (
     leaves,
     other_least,
     other_literal,
+    other_sought,
     words_in,
 )
 
@@ -246,7 +247,7 @@ class _Reader:
                 args=[ast.Constant(value=str() as value) as word],
             ):
                 if len(value) >= _LEAST_SOUGHT:
-                    return [self._replaced(word, other_literal(self._text.of(word), value, random))]
+                    return [self._replaced(word, other_sought(self._text.of(word), value, random))]
             case ast.Call(func=ast.Name(id="isinstance"), args=arguments):
                 if others := self._other_classes(arguments):
                     return [self._replaced(arguments[1], random.choice(others))]
@@ -350,7 +351,7 @@ class _Reader:
             return self._replaced(right, str(random.choice(others)).encode())
         sought = left.value if isinstance(operator, ast.In) and isinstance(left, ast.Constant) else None
         if isinstance(sought, str | bytes) and len(sought) >= _LEAST_SOUGHT:
-            return self._replaced(left, other_literal(self._text.of(left), sought, random))
+            return self._replaced(left, other_sought(self._text.of(left), sought, random))
         pattern, new = _OPERATORS[type(operator)]
         start = self._text.stop(left)
         found = re.search(pattern.encode(), _without_comments(self._text.source[start : self._text.start(right)]))

@@ -178,6 +178,32 @@ def _other_text(source: bytes, value: str | bytes, random: Random, known: Vocabu
     )
 
 
+def other_sought(source: bytes, value: str | bytes, random: Random) -> bytes:
+    """Return another text that is sought in a longer one, where it must not stand by chance.
+
+    A letter changes. Where there is none, signs are added, for an output that says `40%` may well say `70%`.
+    """
+    text = source.decode("utf-8", "replace")
+    inside = range(min(text.find(quote) for quote in "'\"" if quote in text), len(text))
+    letters = [at for at in inside if text[at].isascii() and text[at].isalpha()]
+    places = letters or [at for at in inside if text[at].isdigit()] or inside
+    for _ in range(_TRIES):
+        at = random.choice(places)
+        kept, new = (
+            (at, _other_sign(text[at], random).decode()) if letters else (at + 1, _more_like(text[at], random))
+        )
+        changed = (text[:kept] + new + text[at + 1 :]).encode("utf-8", "replace")
+        if _is_another(changed, value):
+            return changed
+    return other_literal(source, value, random)
+
+
+def _more_like(sign: str, random: Random) -> str:
+    """Return a few signs of the same kind, none where there is no other."""
+    akin = list(_DIGITS) if sign.isdigit() else [one for one in map(chr, _near(ord(sign))) if _is_akin(one, sign)]
+    return "".join(random.choices(akin, k=random.randint(2, 3))) if akin else ""
+
+
 def _reworded(source: bytes, random: Random, known: Vocabulary) -> bytes:
     """Return *source* with words that it, its function or its file has: who looks for those finds them."""
     found = list(_WORD.finditer(source))
