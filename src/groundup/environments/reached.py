@@ -61,11 +61,10 @@ class CompiledModules:
         return len(self._reached)
 
     def _want(self, name: str) -> None:
-        while name:
-            if name in self._modules and name not in self._reached:
-                self._reached.add(name)
-                self._waiting.append(name)
-            name = name.rpartition(".")[0]
+        for one in _with_parents(name):
+            if one in self._modules and one not in self._reached:
+                self._reached.add(one)
+                self._waiting.append(one)
 
     def _read(self, name: str, code: CodeType) -> None:
         package = name if name in self._children else name.rpartition(".")[0]

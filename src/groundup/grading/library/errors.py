@@ -87,8 +87,8 @@ class Errors:
             rare = [name for name in rare if not issubclass(_BUILTIN[name], OSError)]  # these would meet it
         if expected is None or expected[1] in _WIDE or "Exception" not in self._ancestors.get(expected[1], ()):
             return rare
-        # Every known class that an expectation of this name accepts: none of their ancestors will do.
-        meeting = [above for above in self._ancestors.values() if expected[1] in above]
+        # None of the ancestors will do of a class that meets the expectation.
+        meeting = self._meeting(expected[1])
         others = {*_USUAL, *(one for one in self._mentioned if self._is_known(one))}
         return sorted(one for one in others if not any(_last(one) in above for above in meeting)) or rare
 
@@ -98,7 +98,7 @@ class Errors:
         expected = _NAME.fullmatch(text)
         if expected is None or expected[1] in _WIDE or "Warning" not in self._ancestors.get(expected[1], ()):
             return rare
-        meeting = [above for above in self._ancestors.values() if expected[1] in above]
+        meeting = self._meeting(expected[1])
         return [one for one in self._warnings if not any(one in above for above in meeting)] or rare
 
     def unrelated_classes(self, text: str) -> Sequence[str]:
@@ -107,7 +107,7 @@ class Errors:
             return sorted(_LAYOUTS & set(self._classes) - {text}) or sorted(_LAYOUTS - {text})
         if _last(text) not in self._ancestors:
             return ()
-        meeting = [above for above in self._ancestors.values() if _last(text) in above]
+        meeting = self._meeting(_last(text))
         if not all(map(self._is_plain, meeting)):
             return ()
         others = [one for one in self._classes if _last(one) in _LAYOUTS or _last(one) in self._ancestors]
@@ -117,6 +117,10 @@ class Errors:
             if not any(_last(one) in above for above in meeting)
             and self._is_plain(self._ancestors.get(_last(one), frozenset()))
         ]
+
+    def _meeting(self, name: str) -> list[frozenset[str]]:
+        """Return the ancestors of each class that is *name* or inherits it."""
+        return [above for above in self._ancestors.values() if name in above]
 
     def _is_plain(self, ancestors: frozenset[str]) -> bool:
         """Whether all is known of a class: what comes from elsewhere, as `NamedTuple`, may inherit anything."""

@@ -168,8 +168,9 @@ def _other_text(source: bytes, value: str | bytes, random: Random, known: Vocabu
     text = source.decode("utf-8", "replace")
     for _ in range(_TRIES):
         at = random.randrange(len(text))
-        akin = [one for one in map(chr, _near(ord(text[at]))) if _is_akin(one, text[at])]
-        changed = (text[:at] + random.choice([*akin, text[at]]) + text[at + 1 :]).encode("utf-8", "replace")
+        changed = (text[:at] + random.choice([*_akin(text[at]), text[at]]) + text[at + 1 :]).encode(
+            "utf-8", "replace"
+        )
         if _is_another(changed, value):
             return changed
     word = "".join(random.choices(_LETTERS, k=random.randint(2, 4)))
@@ -200,7 +201,7 @@ def other_sought(source: bytes, value: str | bytes, random: Random) -> bytes:
 
 def _more_like(sign: str, random: Random) -> str:
     """Return a few signs of the same kind, none where there is no other."""
-    akin = list(_DIGITS) if sign.isdigit() else [one for one in map(chr, _near(ord(sign))) if _is_akin(one, sign)]
+    akin = list(_DIGITS) if sign.isdigit() else _akin(sign)
     return "".join(random.choices(akin, k=random.randint(2, 3))) if akin else ""
 
 
@@ -208,7 +209,7 @@ def _reworded(source: bytes, random: Random, known: Vocabulary) -> bytes:
     """Return *source* with words that it, its function or its file has: who looks for those finds them."""
     found = list(_WORD.finditer(source))
     way = random.choice(("file", "function", "text", "order"))
-    # What is said twice must not show thereby that it is true; its own function and file name it once each.
+    # A text that other tests expect, too, must not be known as true by that; it counts once for its function.
     is_twice = known.texts.count(source) > 2 and random.random() < 0.5
     if (way == "text" or is_twice or not found) and len(found) != 1 and known.texts:
         for whole in random.choices(known.texts, k=_TRIES):
@@ -239,13 +240,11 @@ def _other_sign(old: str, random: Random) -> bytes:
     return (new.upper() if old.isupper() else new).encode()
 
 
-def _near(point: int) -> range:
-    return range(max(33, point - 6), min(0x10FFFF, point + 7))
-
-
-def _is_akin(new: str, old: str) -> bool:
-    """Whether a sign is another one of the same kind, and has no meaning in a literal."""
-    return new != old and new not in "\\'\"" and unicodedata.category(new) == unicodedata.category(old)
+def _akin(sign: str) -> list[str]:
+    """Return other signs of the same kind, without those that mean something in a literal."""
+    near = map(chr, range(max(33, ord(sign) - 6), min(0x10FFFF, ord(sign) + 7)))
+    kind = unicodedata.category(sign)
+    return [one for one in near if one != sign and one not in "\\'\"" and unicodedata.category(one) == kind]
 
 
 def _is_another(source: bytes, value: str | bytes) -> bool:
