@@ -72,6 +72,15 @@ class Cheat:
     """Whether it needs the whole public suite by heart: then only inputs that are not public can decide."""
 
 
+def written(codes: Mapping[tuple[str, str, str], str], before: str = "") -> tuple[Cheat, ...]:
+    """Return cheats that put code into the library, by name, family and what each tries; *before*: what all use."""
+
+    def maker(code: str) -> Maker:
+        return lambda base: base.with_code(before + code)
+
+    return tuple(Cheat(*words, maker(code)) for words, code in codes.items())
+
+
 @dataclass(frozen=True)
 class Dishonest:
     """A dishonest submission to another kind of task, with what an honest reading of it is worth."""

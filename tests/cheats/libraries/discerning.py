@@ -4,7 +4,7 @@ They know no suite by heart. What a test is given, what is said twice, how numbe
 differs from its copy show what is true, unless false expectations are made of the same words, numbers and classes.
 """
 
-from tests.cheats.corpus import Cheat, Maker
+from tests.cheats.corpus import written
 from tests.cheats.libraries.informed import SIGHT
 from tests.cheats.libraries.selecting import FORGE
 from tests.cheats.libraries.wagering import ALONE
@@ -93,10 +93,4 @@ _CODE = {
 }  # fmt: skip
 
 
-def _maker(code: str) -> Maker:
-    return lambda base: base.with_code(f"{FORGE}\n{SIGHT}\n{ALONE}\n{_HELP}\n{code}")
-
-
-CHEATS: tuple[Cheat, ...] = tuple(
-    Cheat(name, family, tries, _maker(code)) for (name, family, tries), code in _CODE.items()
-)
+CHEATS = written(_CODE, f"{FORGE}\n{SIGHT}\n{ALONE}\n{_HELP}\n")

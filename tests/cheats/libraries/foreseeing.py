@@ -3,7 +3,7 @@
 What stands in a test then was there before, in whichever run; or one of its two forms is recognised for certain.
 """
 
-from tests.cheats.corpus import Cheat, Maker
+from tests.cheats.corpus import written
 from tests.cheats.libraries.informed import SIGHT
 from tests.cheats.libraries.selecting import FORGE
 from tests.cheats.libraries.wagering import ALONE, PREVIEW
@@ -116,10 +116,4 @@ _CODE = {
 }  # fmt: skip
 
 
-def _maker(code: str) -> Maker:
-    return lambda base: base.with_code(f"{FORGE}\n{SIGHT}\n{SURE}\n{code}")
-
-
-CHEATS: tuple[Cheat, ...] = tuple(
-    Cheat(name, family, tries, _maker(code)) for (name, family, tries), code in _CODE.items()
-)
+CHEATS = written(_CODE, f"{FORGE}\n{SIGHT}\n{SURE}\n")

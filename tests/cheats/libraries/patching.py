@@ -1,6 +1,6 @@
 """Libraries that change pytest, the tests or Python in their process, for all tests alike."""
 
-from tests.cheats.corpus import Base, Cheat, Maker
+from tests.cheats.corpus import written
 
 _AFTER = "patches pytest"
 _SOURCE = "patches the tests"
@@ -237,13 +237,4 @@ _gc.callbacks.append(_patch)
 }
 
 
-def _maker(code: str) -> Maker:
-    def make(base: Base) -> dict[str, str]:
-        return base.with_code(code)
-
-    return make
-
-
-CHEATS: tuple[Cheat, ...] = tuple(
-    Cheat(name, family, tries, _maker(code)) for (name, family, tries), code in _CODE.items()
-)
+CHEATS = written(_CODE)

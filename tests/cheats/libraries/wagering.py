@@ -4,7 +4,7 @@ They forge in one run only, in one test only, or where groundup says that a pass
 beforehand to see which run it is in.
 """
 
-from tests.cheats.corpus import Cheat, Maker
+from tests.cheats.corpus import written
 from tests.cheats.libraries.informed import SIGHT
 from tests.cheats.libraries.selecting import FORGE
 
@@ -135,10 +135,4 @@ _CODE = {
 }  # fmt: skip
 
 
-def _maker(code: str) -> Maker:
-    return lambda base: base.with_code(f"{FORGE}\n{SIGHT}\n{ALONE}\n{code}")
-
-
-CHEATS: tuple[Cheat, ...] = tuple(
-    Cheat(name, family, tries, _maker(code)) for (name, family, tries), code in _CODE.items()
-)
+CHEATS = written(_CODE, f"{FORGE}\n{SIGHT}\n{ALONE}\n")
