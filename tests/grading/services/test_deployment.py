@@ -46,13 +46,15 @@ async def deployment_in(
 
 
 @asynccontextmanager
-async def answering(provider: FakeProvider, after_s: float = 0) -> AsyncIterator[None]:
-    """Let the port answer, each time after so many seconds."""
+async def answering(
+    provider: FakeProvider, after_s: float = 0, data: bytes = http(404)
+) -> AsyncIterator[None]:
+    """Let the port answer with *data*, each time after so many seconds."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         await asyncio.sleep(after_s)
-        writer.write(http(404))
+        writer.write(data)
         writer.close()
 
     listener = await provider.sandboxes[0].listen(PORT)
@@ -104,6 +106,18 @@ async def test_a_first_page_that_takes_long_is_an_answer(tmp_path: Path) -> None
         asyncio.timeout(patient(60)),
     ):
         assert (await deployment.until_ready()).in_time
+
+
+async def test_headers_without_an_end_are_not_waited_for(tmp_path: Path) -> None:
+    """What answers so never becomes HTTP; it would be asked until patience ran out, on a busy machine for minutes."""
+    endless = b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 10_000
+    async with (
+        deployment_in(tmp_path, Turns(1), Lifecycle(ready_s=10_000)) as (deployment, provider),
+        answering(provider, data=endless),
+        asyncio.timeout(patient(60)),
+    ):
+        readiness = await deployment.until_ready()
+    assert readiness.answered_s is None
 
 
 async def test_others_start_when_it_is_late(tmp_path: Path) -> None:

@@ -103,7 +103,8 @@ class ServicePod:
                     answered_s=round(took, 3), in_time=in_time, status=answer.status, ended=await self._ended(),
                     message=message,
                 )  # fmt: skip
-            if await self._is_dead() or (while_busy and self._clock.is_idle):
+            # A head without an end would be asked for again until patience ran out, on a busy machine for minutes.
+            if self.caller.is_endless or await self._is_dead() or (while_busy and self._clock.is_idle):
                 break
             await asyncio.sleep(_POLL_S)
         return None

@@ -78,6 +78,8 @@ class Caller:
 
     def __init__(self, sandbox: Sandbox, port: int, timeout_s: float) -> None:
         self.port = port
+        self.is_endless = False
+        """Whether an answer's head went beyond its bound: what answers so is no HTTP, and never will be."""
         self._sandbox = sandbox
         self._timeout_s = timeout_s
 
@@ -99,6 +101,7 @@ class Caller:
                     await _receive(connection, received, question.method)
         except (OSError, TimeoutError):  # what had come until then may be a whole answer
             pass
+        self.is_endless |= _is_endless(received)
         return parse_answer(bytes(received))
 
     def _written(self, question: HttpRequest) -> bytes:
@@ -141,8 +144,12 @@ async def _receive(connection: socket.socket, received: bytearray, method: str) 
         if not chunk:
             return
         received += chunk
-        if _is_whole(bytes(received), method):
+        if _is_endless(received) or _is_whole(bytes(received), method):
             return
+
+
+def _is_endless(received: bytearray) -> bool:
+    return len(received) > MAX_HEAD_BYTES and b"\r\n\r\n" not in received[: MAX_HEAD_BYTES + 4]
 
 
 def _is_whole(data: bytes, method: str) -> bool:
