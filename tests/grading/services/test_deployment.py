@@ -46,9 +46,7 @@ async def deployment_in(
 
 
 @asynccontextmanager
-async def answering(
-    provider: FakeProvider, after_s: float = 0, data: bytes = http(404)
-) -> AsyncIterator[None]:
+async def answering(provider: FakeProvider, after_s: float = 0, data: bytes = http(404)) -> AsyncIterator[None]:
     """Let the port answer with *data*, each time after so many seconds."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -109,7 +107,7 @@ async def test_a_first_page_that_takes_long_is_an_answer(tmp_path: Path) -> None
 
 
 async def test_headers_without_an_end_are_not_waited_for(tmp_path: Path) -> None:
-    """What answers so never becomes HTTP; it would be asked until patience ran out, on a busy machine for minutes."""
+    """What answers so never becomes HTTP, and would be asked until patience ran out."""
     endless = b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 10_000
     async with (
         deployment_in(tmp_path, Turns(1), Lifecycle(ready_s=10_000)) as (deployment, provider),
