@@ -34,6 +34,11 @@ class RecipeHead(NamedTuple):
     """Of the original's Python; None: the recipe is a draft."""
 
     @property
+    def is_frozen(self) -> bool:
+        """Whether it can grade."""
+        return self.lines is not None
+
+    @property
     def band(self) -> str | None:
         """The benchmark's size band, computed from the original; its publishers give none per task."""
         if self.lines is None:
@@ -45,11 +50,10 @@ def row(
     name: str, summary: RecipeHead | None, declared: int | None, *, has_specification: bool
 ) -> tuple[str, ...]:
     """Return the row of a task. "-": not known."""
-    is_frozen = summary is not None and summary.lines is not None
     return (
         name,
         (summary.band if summary else None) or "-",
-        "yes" if is_frozen else "no",
+        "yes" if summary and summary.is_frozen else "no",
         "yes" if has_specification else "no",
         str(summary.expected or "-") if summary else "-",
         str(declared or "-"),

@@ -6,14 +6,16 @@ keys.
 
 import json
 import tomllib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
+from typing_extensions import override
 
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import Name
@@ -210,10 +212,6 @@ class Recipe(Record):
         """Return what to ask of the environment builder for the original."""
         return self.source.request()
 
-    def declared_count(self, data_version: str) -> int | None:
-        """Return the published count; None for a data version that the recipe does not know."""
-        return self.declared.get(data_version)
-
     def summary(self) -> RecipeHead:
         """Return what a table of tasks says of it."""
         return RecipeHead(
@@ -360,19 +358,46 @@ def _list(values: list[object]) -> str:
     return "[\n" + "".join(f"    {_value(value)},\n" for value in values) + "]"
 
 
+class RecipeFolder(Mapping[str, Recipe]):
+    """The recipes in a folder by their tasks, sorted; each is read when it is first asked for.
+
+    To ask for one raises `TaskError` where its file holds no recipe, or that of another task.
+    """
+
+    def __init__(self, folder: Traversable) -> None:
+        """Look which recipes there are."""
+        self._folder = folder
+        names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(SUFFIX))
+        self._recipes: dict[str, Recipe | None] = dict.fromkeys(name.removesuffix(SUFFIX) for name in names)
+
+    @override
+    def __getitem__(self, task: str) -> Recipe:
+        recipe = self._recipes[task]
+        if recipe is None:
+            name = f"{task}{SUFFIX}"
+            recipe = parse_recipe((self._folder / name).read_text(encoding="utf-8"), name)
+            if recipe.task != task:
+                raise TaskError(f"{name}: holds the recipe of {recipe.task!r}; rename one of them")
+            self._recipes[task] = recipe
+        return recipe
+
+    @override
+    def __contains__(self, task: object) -> bool:
+        return task in self._recipes
+
+    @override
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._recipes)
+
+    @override
+    def __len__(self) -> int:
+        return len(self._recipes)
+
+
 @cache
-def shipped_recipes() -> dict[str, Recipe]:
-    """Return every shipped recipe by its task, sorted."""
-    folder = files("groundup.suites.nl2repobench") / "recipes"
-    found = {}
-    for entry in sorted(folder.iterdir(), key=lambda item: item.name):
-        if not entry.name.endswith(SUFFIX):
-            continue
-        recipe = parse_recipe(entry.read_text(encoding="utf-8"), entry.name)
-        if recipe.task != entry.name.removesuffix(SUFFIX):
-            raise TaskError(f"{entry.name}: holds the recipe of {recipe.task!r}; rename one of them")
-        found[recipe.task] = recipe
-    return found
+def shipped_recipes() -> RecipeFolder:
+    """Return the recipes that come with groundup."""
+    return RecipeFolder(files("groundup.suites.nl2repobench") / "recipes")
 
 
 def shipped_beside(kind: type[Kept], task: str, suffix: str, *, what: str, remedy: str) -> Kept | None:

@@ -16,7 +16,14 @@ from groundup.domain.verdicts import Score, Status, Verdict
 from groundup.grading.bench import Bench
 from groundup.settings import Settings
 from groundup.suites.base import Auditor, DataSource, Grader, Needs, Suite, Summary
-from groundup.suites.nl2repobench.listing import COLUMNS, DEFAULT_DATA_VERSION, VERSION, row
+from groundup.suites.nl2repobench.listing import (
+    COLUMNS,
+    DEFAULT_DATA_VERSION,
+    VERSION,
+    RecipeHead,
+    row,
+    shipped_summaries,
+)
 from groundup.suites.nl2repobench.published import (
     Nl2RepoBenchData,
     PublishedData,
@@ -41,7 +48,9 @@ _LIMITS = Limits(cpus=1, memory_mb=2048)
 def create(settings: Settings) -> "Nl2RepoBench":
     """Return the suite, with specifications where the published data is at hand."""
     folder = settings.cache_dir / "fresh"
-    return Nl2RepoBench(shipped_recipes(), pulled(settings), settings.official_installs, folder)
+    return Nl2RepoBench(
+        shipped_recipes(), pulled(settings), settings.official_installs, folder, heads=shipped_summaries()
+    )
 
 
 class Nl2RepoBench(Suite):
@@ -58,10 +67,16 @@ class Nl2RepoBench(Suite):
         published: PublishedData | None = None,
         official_installs: "Installs" = "open",
         fresh_folder: Path | None = None,
+        *,
+        heads: Mapping[str, RecipeHead] | None = None,
     ) -> None:
-        """Make the suite; *fresh_folder* is where this machine's own fresh inputs lie."""
+        """Make the suite; *fresh_folder* is where this machine's own fresh inputs lie.
+
+        *heads* are the summaries of *recipes*, where they can be had without reading them whole.
+        """
         self._fresh_folder = fresh_folder
         self._recipes = recipes
+        self._heads = {name: one.summary() for name, one in recipes.items()} if heads is None else heads
         self._official_installs: Installs = official_installs
         self._published = {} if published is None else {task.id: task for task in published.tasks}
         self._data_version = DEFAULT_DATA_VERSION if published is None else published.version
@@ -133,7 +148,7 @@ class Nl2RepoBench(Suite):
     @override
     def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
         """Return the paper's table by difficulty."""
-        bands = {name: recipe.summary().band for name, recipe in self._recipes.items()}
+        bands = {name: head.band for name, head in self._heads.items()}
         return (by_difficulty(verdicts, bands),)
 
     @override
@@ -142,19 +157,18 @@ class Nl2RepoBench(Suite):
         return COLUMNS, [self._row(name) for name in self._names()]
 
     def _names(self) -> list[str]:
-        return sorted(self._recipes.keys() | self._published.keys())
+        return sorted(self._heads.keys() | self._published.keys())
 
     def _has_recipe(self, name: str) -> bool:
-        return name in self._recipes and self._recipes[name].frozen is not None
+        return name in self._heads and self._heads[name].is_frozen
 
     def _row(self, name: str) -> tuple[str, ...]:
-        recipe, published = self._recipes.get(name), self._published.get(name)
+        published = self._published.get(name)
         has_specification = published is not None and published.specification is not None
-        summary = None if recipe is None else recipe.summary()
-        return row(name, summary, self._declared(name), has_specification=has_specification)
+        return row(name, self._heads.get(name), self._declared(name), has_specification=has_specification)
 
     def _task(self, name: str) -> Task:
-        recipe, published = self._recipes.get(name), self._published.get(name)
+        head, published = self._heads.get(name), self._published.get(name)
         return Task(
             id=name,
             suite=NAME,
@@ -163,16 +177,16 @@ class Nl2RepoBench(Suite):
             data_version=self._data_version,
             metadata={
                 "declared": self._declared(name),
-                "expected": len(recipe.expected) if recipe is not None and recipe.frozen is not None else None,
-                "band": None if recipe is None else recipe.summary().band,
-                "python": None if recipe is None else recipe.environment.python,
+                "expected": head.expected if head is not None and head.is_frozen else None,
+                "band": None if head is None else head.band,
+                "python": None if head is None else head.python,
             },
         )
 
     def _declared(self, name: str) -> int | None:
         if name in self._published:
             return self._published[name].declared
-        return self._recipes[name].declared_count(self._data_version)
+        return self._heads[name].declared.get(self._data_version)
 
 
 def by_difficulty(verdicts: Mapping[AttemptKey, Verdict | None], bands: Mapping[str, str | None]) -> Summary:
