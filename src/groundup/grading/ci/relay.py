@@ -85,20 +85,24 @@ class Relay:
     async def serve(self, listening: socket.socket, allowed_s: float) -> None:
         """Answer on *listening* until `close`; all commands together run for *allowed_s* that they have."""
         self._left_s = allowed_s
-        self._server = await asyncio.start_server(self._answer, sock=listening, limit=_MOST_ASKED)
+        self._server = await asyncio.start_server(self._accept, sock=listening, limit=_MOST_ASKED)
 
     async def close(self) -> None:
         """End what still runs."""
         if self._server:
             self._server.close()
-        for task in (*self._serving, *self._places.values()):
+        tasks = (*self._serving, *self._places.values())
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._serving, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # In a task of our own: asyncio prints a traceback for one of its own that is cancelled.
+        task = asyncio.ensure_future(self._answer(reader, writer))
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._serving.add(task)
         try:
             asked = _Asked.model_validate_json(await reader.readuntil(b"\n"))
             with self.debt.owing():
@@ -111,7 +115,6 @@ class Relay:
         except InfrastructureError as error:
             self.trouble = self.trouble or error
         finally:
-            self._serving.discard(task)
             writer.close()
 
     async def _run(self, asked: _Asked) -> Mapping[str, object]:
