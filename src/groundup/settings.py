@@ -30,7 +30,9 @@ class Settings(Record):
         description="bubblewrap, docker or podman (with an image: docker@NAME), none or fake",
     )
     image: str | None = Field(
-        default=None, description="what containers are made from; None: this machine's programs"
+        default=None,
+        description="what containers are made from, with {task} or {published} for each task its own; None: this "
+        "machine's programs",
     )
     trust_code: bool = Field(default=False, description="let submitted code run without a sandbox")
     builder: str = Field(default="local", description="who builds environments")

@@ -85,8 +85,8 @@ class GradingFlags(TypedDict, total=False):
     image: Annotated[
         str | None,
         FlagHelp(
-            "With --sandbox docker or podman: the image that sandboxes are made from (default: this machine's "
-            "programs).",
+            "With --sandbox docker or podman: the image that sandboxes are made from, with {task} or {published} "
+            "each task's own (default: this machine's programs).",
             HOW,
             metavar="NAME",
         ),

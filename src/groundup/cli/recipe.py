@@ -203,7 +203,8 @@ def check(
         Path | None, typer.Option("--output", "-o", help="A folder for the recipes as they are now made.")
     ] = None,
     image: Annotated[
-        str | None, typer.Option(help="Compare a published image of the one RECIPE instead, and grade in it.")
+        str | None,
+        typer.Option(help="Compare a published image instead, with {task} one of each RECIPE, and grade in it."),
     ] = None,
 ) -> int:
     """Make recipes again from their own decisions, and print what changed.
@@ -224,9 +225,11 @@ def check(
     wanted = [_recipe(name) for name in dict.fromkeys(names)]
     settings = load()
     if image is not None:
-        if len(wanted) > 1:
-            raise UsageError("--image is of one recipe; name only that")
-        return NOT_AS_IT_WAS if asyncio.run(_image_differs(wanted[0], image, settings)) else 0
+        if len(wanted) > 1 and "{task}" not in image:
+            raise UsageError("--image is of one recipe; name only that, or a pattern with {task}")
+        names = [image.replace("{task}", recipe.task.lower()) for recipe in wanted]
+        differ = [asyncio.run(_image_differs(*one, settings)) for one in zip(wanted, names, strict=True)]
+        return NOT_AS_IT_WAS if any(differ) else 0
 
     async def checked() -> list[bool]:
         places = asyncio.Semaphore(jobs)
@@ -245,7 +248,7 @@ def check(
 
 async def _image_differs(recipe: "Recipe", image: str, settings: "Settings") -> bool:
     """Compare an image with a recipe and print what differs."""
-    from groundup.domain.errors import UsageError
+    from groundup.domain.errors import InfrastructureError, UsageError
     from groundup.episodes.equipment import opened_bench
     from groundup.sandbox.containers.provider import ContainerProvider
     from groundup.suites.nl2repobench.maker.image_check import image_changes
@@ -253,10 +256,13 @@ async def _image_differs(recipe: "Recipe", image: str, settings: "Settings") -> 
     engine = "podman" if settings.sandbox == "podman" else "docker"
     inside = settings.model_copy(update={"sandbox": engine, "image": image})
     outside = settings.model_copy(update={"image": None, "sandbox": "bubblewrap"})
-    async with opened_bench(outside) as bench, opened_bench(inside) as held:
-        if not isinstance(held.provider, ContainerProvider):
-            raise UsageError("--image needs Docker or Podman")
-        changes = await image_changes(recipe, held.provider, bench, held)
+    try:
+        async with opened_bench(outside) as bench, opened_bench(inside) as held:
+            if not isinstance(held.provider, ContainerProvider):
+                raise UsageError("--image needs Docker or Podman")
+            changes = await image_changes(recipe, held.provider, bench, held)
+    except InfrastructureError as error:  # such as an image that is not there: the others are compared
+        changes = [str(error)]
     typer.echo("\n".join(f"{recipe.task}: {line}" for line in changes or ["the image is as the recipe says"]))
     return bool(changes)
 

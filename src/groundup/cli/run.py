@@ -46,6 +46,10 @@ EXAMPLES: dict[str, Examples] = {
             "Name who made them",
             "groundup evaluate nl2repobench -p out/ --model-name m1 --agent-name my-agent -j 4",
         ),
+        (
+            "Each task in its own image",
+            "groundup evaluate nl2repobench -p out/ --sandbox docker --image 'REGISTRY/{published}'",
+        ),
     ),
     "import": (
         (

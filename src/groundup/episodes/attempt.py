@@ -8,10 +8,10 @@ import platform
 import traceback
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import (
@@ -150,14 +150,19 @@ class Grading:
 
         Raises what `failed` turns into verdicts.
         """
+        inside = await self.inside()
 
         async def grade(place: str) -> Graded:
-            bench = self.bench(scratch / place)
+            bench = inside.bench(scratch / place)
             graded = await self.grader.grade(self.task, tree, bench)
             _check_reached(graded.verdict, bench)
             return graded
 
         return await fairly_graded(grade)
+
+    async def inside(self) -> Self:
+        """Return it in the task's own image, where tasks have such."""
+        return replace(self, equipment=await self.equipment.of(self.task, self.suite.published_image(self.task)))
 
     async def settled(
         self, digest: str, tree: Path, index: int, scratch: Path, cache: VerdictCache | None
@@ -165,10 +170,11 @@ class Grading:
         """Return the verdict on the submission *digest*, which lies in *tree*, and whether *cache* knew it."""
         if cache is None:
             return await self.grade(tree, scratch), False
-        key = await self.key(digest, index, scratch / "layers")
+        inside = await self.inside()
+        key = await inside.key(digest, index, scratch / "layers")
         if found := cache.find(key):
             return Graded(verdict=found.verdict, tests=found.tests), True
-        graded = await self.grade(tree, scratch)
+        graded = await inside.grade(tree, scratch)
         cache.keep(key, graded.verdict, graded.tests)
         return graded, False
 

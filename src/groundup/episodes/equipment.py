@@ -1,12 +1,14 @@
 """The sandbox provider and the environment builder of a run, opened together."""
 
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from groundup import catalog
-from groundup.domain.errors import UsageError
+from groundup.domain.errors import MachineError, SandboxError, TaskError, UsageError
+from groundup.domain.tasks import Task
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.grading.bench import Bench, Turns
 from groundup.sandbox.protocol import SandboxProvider
@@ -18,6 +20,54 @@ UNTRUSTING = "none"
 _WITHOUT_IMAGES = ("bubblewrap", "none", "fake")
 
 
+_OF_TASK = re.compile(r"\{([^{}]*)\}")
+_FIELDS = ("task", "published")
+
+
+def _forgotten(name: str, image: str) -> None:
+    """Keep no record."""
+
+
+@dataclass
+class Images:
+    """The images of a run's sandboxes, and by name which ones they were when the run began with them."""
+
+    pattern: str
+    """The name of one for all tasks, or with {task} or {published} of one for each."""
+    pins: dict[str, str]
+    """Name -> digest in a registry, or id of one that was loaded."""
+    keep: Callable[[str, str], None] = _forgotten
+    """Records a pin, once."""
+    kept: set[str] = field(default_factory=set)
+
+    @property
+    def differ(self) -> bool:
+        """Whether each task has its own."""
+        return _OF_TASK.search(self.pattern) is not None
+
+    def checked(self) -> "Images":
+        """Return itself. Raises `UsageError` for a pattern that names what no task has."""
+        for name in _OF_TASK.findall(self.pattern):
+            if name not in _FIELDS:
+                raise UsageError(f"--image {self.pattern}: {{{name}}} is neither {{task}} nor {{published}}")
+        return self
+
+    def named(self, task: str, published: str | None) -> str:
+        """Return the name of *task*'s image. Raises `TaskError` where the publishers have none."""
+        if "{published}" in self.pattern and published is None:
+            raise TaskError(f"no image of {task} is published; leave the task out, or name one by {{task}}")
+        # Names of images have no capitals.
+        values = {"task": task.lower(), "published": published or ""}
+        return _OF_TASK.sub(lambda found: values[found[1]], self.pattern)
+
+    def pin(self, name: str, provider: SandboxProvider) -> None:
+        """Remember which image *name* is, by what *provider* found."""
+        if name not in self.kept:
+            self.kept.add(name)
+            self.pins[name] = provider.identity()["image"]
+            self.keep(name, self.pins[name])
+
+
 @dataclass(frozen=True)
 class Equipment:
     """What graders work with."""
@@ -25,6 +75,24 @@ class Equipment:
     provider: SandboxProvider
     builder: EnvironmentBuilder
     turns: Turns = field(default_factory=Turns)
+    images: Images | None = None
+
+    async def of(self, task: Task, published: str | None) -> "Equipment":
+        """Return it with the sandboxes of *task*'s own image, where tasks have such; agents and builders use none.
+
+        Raises `TaskError` and `InfrastructureError`, naming the task.
+        """
+        if self.images is None or not self.images.differ:
+            return self
+        name = self.images.named(task.id, published)
+        try:
+            # Only providers of containers have images.
+            inside: SandboxProvider = await self.provider.in_image(self.images.pins.get(name, name))  # type: ignore[attr-defined]
+        except (SandboxError, UsageError) as error:
+            kind = MachineError if isinstance(error, MachineError | UsageError) else SandboxError
+            raise kind(f"no sandbox for {task.id}: {error}") from error
+        self.images.pin(name, inside)
+        return replace(self, provider=inside, images=None)
 
     def identity(self) -> dict[str, str]:
         """Return names and versions of the tools."""
@@ -52,16 +120,24 @@ def check_trust(sandbox: str, *, trusted: bool) -> None:
 
 
 @asynccontextmanager
-async def equipment(sandbox: str, settings: Settings) -> AsyncIterator[Equipment]:
-    """Yield the equipment; every sandbox that is still open is closed afterwards."""
+async def equipment(
+    sandbox: str, settings: Settings, pins: Mapping[str, str] | None = None
+) -> AsyncIterator[Equipment]:
+    """Yield the equipment; every sandbox that is still open is closed afterwards.
+
+    *pins* say which images of these names shall be used.
+    """
     checked = settings.model_copy(update={"trust_code": True})  # by `check_trust`, before anything else
     name, image = named(sandbox)
     image = image or settings.image
     if image and name in _WITHOUT_IMAGES:
         raise UsageError(f"`--sandbox {name}` has no images; say `--sandbox docker`, or leave --image out")
-    provider: SandboxProvider = catalog.find("sandbox", name)(checked.model_copy(update={"image": image}))
+    images = Images(image, dict(pins or {})).checked() if image else None
+    one = images.pins.get(images.pattern, images.pattern) if images and not images.differ else None
+    provider: SandboxProvider = catalog.find("sandbox", name)(checked.model_copy(update={"image": one}))
     async with provider:
-        yield Equipment(provider, catalog.find("builder", settings.builder)(settings, provider))
+        builder = catalog.find("builder", settings.builder)(settings, provider)
+        yield Equipment(provider, builder, images=images)
 
 
 @asynccontextmanager

@@ -343,7 +343,7 @@ class RemoteGrading(Grading):
     ) -> tuple[Graded, bool]:
         """Return a node's verdict, and whether the node knew it; without *cache* it grades anew."""
         archive = await asyncio.to_thread(pack_tree, tree)
-        order = self._order(digest, use_cache=cache is not None)
+        order = await self._order(digest, use_cache=cache is not None)
         return await self.fleet.answer(order, archive, self.grader.reservation_mb(self.task))
 
     async def grade(self, tree: Path, scratch: Path) -> Graded:
@@ -352,19 +352,21 @@ class RemoteGrading(Grading):
         graded, _ = await self.settled(digest, tree, self.spec.index, scratch, None)
         return graded
 
-    def _order(self, digest: str, *, use_cache: bool) -> Order:
+    async def _order(self, digest: str, *, use_cache: bool) -> Order:
         names = {*_GRADING_PINS, f"grader of {self.task.id}"}
         pinned = {name: value for name, value in self.spec.pinned.items() if name in names}
         pinned[f"task {self.task.id}"] = self.task.graded_digest
-        return self.order(self.spec.model_copy(update={"pinned": pinned}), use_cache=use_cache).model_copy(
-            update={"submission": digest}
-        )
+        order = await self.order(self.spec.model_copy(update={"pinned": pinned}), use_cache=use_cache)
+        return order.model_copy(update={"submission": digest})
 
-    def order(self, spec: EpisodeSpec, *, use_cache: bool) -> Order:
+    async def order(self, spec: EpisodeSpec, *, use_cache: bool) -> Order:
         """Return an order for *spec* that says what a node must have in common with this machine."""
+        await self.inside()  # finds out which image it is, for all nodes
+        images = self.equipment.images
         return Order(
             spec=spec,
             sandbox=self.sandbox,
+            images={} if images is None else images.pins,
             sandbox_identity=dict(self.equipment.provider.identity()),
             builder=self.builder,
             groundup=__version__,
@@ -409,7 +411,7 @@ class PlayingOnNodes:
                     model=model and model.name,
                     context_tokens=model and model.context_tokens,
                 )
-                order = grading.order(spec, use_cache=False).model_copy(update={"play": play})
+                order = (await grading.order(spec, use_cache=False)).model_copy(update={"play": play})
                 submission, archive = made_by(*await fleet.replied(order, b"", reservation_mb))
             await in_thread(lambda: unpack_tree(archive, destination, submission.digest))
         return submission

@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -142,6 +143,8 @@ class _Node:
             raise _RefusedError(
                 f"its sandbox is {_shown(identity)}, the run's is {_shown(order.sandbox_identity)}"
             )
+        if tools.images:
+            tools = replace(tools, images=replace(tools.images, pins=dict(order.images)))
         if order.spec.suite not in self._suites:
             self._suites[order.spec.suite] = open_suite(order.spec.suite, self._settings)
         try:

@@ -86,6 +86,7 @@ class Order(Record):
     play: Play | None = Field(default=None, description="None: the submission is there, to be graded")
     sandbox: str
     sandbox_identity: dict[str, str]
+    images: dict[str, str] = Field(default={}, description="names of tasks' images -> the images that they are")
     builder: str
     groundup: str = Field(description="version")
     code: str = Field(description="digest of the code that decides the verdict")

@@ -35,7 +35,7 @@ from groundup.runs.scheduler import Admission, Stages, WorkStage, machine_memory
 from groundup.runs.settling import RunContext
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder, RunWriter
-from groundup.store.records import ConfigFile, Start
+from groundup.store.records import ConfigFile, EarlierRun, RunConfiguration, Start
 from groundup.store.verdict_cache import VerdictCache
 
 _SHOWN_S = 2.0
@@ -69,7 +69,11 @@ def execute(job: RunJob) -> tuple[Standing, bool]:
 
 async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, bool]:
     async with (
-        equipment(job.plan.configuration.sandbox, job.settings) as tools,
+        equipment(
+            job.plan.configuration.sandbox,
+            job.settings,
+            image_pins(job.plan.configuration, job.path, resumed=job.resumed),
+        ) as tools,
         generation(job.plan.source, job.options, job.settings, lambda: _paid_usd(job)) as made_by,
         fleet_at(
             job.options.workers,
@@ -142,7 +146,7 @@ def open_writer(plan: RunPlan, path: Path, tools: Equipment, *, resumed: bool) -
         folder = RunFolder(path)
         refuse_changes(folder.config(), plan, pinned)
         folder.latest()  # a damaged file is refused before anything is done
-        return RunWriter.open(path)
+        return _keeping_images(RunWriter.open(path), tools)
     config = ConfigFile(
         run_id=path.name,
         created_at=datetime.now(UTC),
@@ -153,7 +157,23 @@ def open_writer(plan: RunPlan, path: Path, tools: Equipment, *, resumed: bool) -
         pinned=pinned,
         digest=ConfigFile.digest_for(plan.configuration, plan.planned, pinned),
     )
-    return RunWriter.create(path, config)
+    return _keeping_images(RunWriter.create(path, config), tools)
+
+
+def _keeping_images(writer: RunWriter, tools: Equipment) -> RunWriter:
+    if tools.images:
+        tools.images.keep = writer.pin_image
+        if not tools.images.differ:
+            tools.images.pin(tools.images.pattern, tools.provider)
+    return writer
+
+
+def image_pins(configuration: RunConfiguration, path: Path, *, resumed: bool) -> Mapping[str, str]:
+    """Return which images the run at *path* began with, or the one whose submissions it grades again."""
+    if resumed:
+        return RunFolder(path).lock().images
+    earlier = configuration.submissions
+    return RunFolder(Path(earlier.path)).lock().images if isinstance(earlier, EarlierRun) else {}
 
 
 def refuse_changes(earlier: ConfigFile, plan: RunPlan, pinned: Mapping[str, str]) -> None:

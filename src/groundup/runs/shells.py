@@ -49,10 +49,11 @@ async def attempt_sandbox(
         workspace = copy / "workspace"
         await in_thread(lambda: copy_tree(found.submission, workspace))
         (copy / "scratch").mkdir()
-        async with equipment(config.configuration.sandbox, settings) as tools:
+        async with equipment(config.configuration.sandbox, settings, run.lock().images) as opened:
+            task = plan.tasks[attempt.task]
+            tools = await opened.of(task, plan.suite.published_image(task))
             bench = tools.bench(copy / "scratch", config.configuration.timeout_s)
-            spec = await plan.grader.sandbox_spec(plan.tasks[attempt.task], workspace, bench)
-            yield AttemptSandbox(tools.provider, spec)
+            yield AttemptSandbox(tools.provider, await plan.grader.sandbox_spec(task, workspace, bench))
     finally:
         hold.close()
         remove_tree(copy)

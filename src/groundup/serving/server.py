@@ -23,7 +23,7 @@ from starlette.types import ASGIApp
 from groundup.domain.errors import GroundupError
 from groundup.episodes.equipment import Equipment, equipment
 from groundup.fleet.driver import Fleet, fleet_at
-from groundup.runs.execution import open_writer, started
+from groundup.runs.execution import image_pins, open_writer, started
 from groundup.runs.exporting import write_report
 from groundup.runs.plan import RunPlan
 from groundup.serving.connections import configured
@@ -75,7 +75,11 @@ async def service(job: ServeJob) -> AsyncIterator[ServedTasks]:
     """Open equipment and run folder, and yield what protocols need; afterwards all sessions are ended."""
     plan = job.plan
     async with (
-        equipment(plan.configuration.sandbox, job.settings) as tools,
+        equipment(
+            plan.configuration.sandbox,
+            job.settings,
+            image_pins(plan.configuration, job.path, resumed=job.resumed),
+        ) as tools,
         fleet_at(job.workers, lambda message: job.log.event("fleet", message=message)) as fleet,
     ):
         with open_writer(plan, job.path, tools, resumed=job.resumed) as writer:

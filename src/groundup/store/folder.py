@@ -276,19 +276,27 @@ class RunWriter:
 
     def began(self, start: Start) -> int:
         """Record that a process works on the run; return its number, 0 for the first."""
-        starts = (*self.folder.lock().starts, start)
-        self._write_lock(LockFile(starts=starts))
-        return len(starts) - 1
+        lock = self.folder.lock()
+        self._write_lock(lock.model_copy(update={"starts": (*lock.starts, start)}))
+        return len(lock.starts)
 
     def ended(self, number: int, ended_at: datetime, tools: Mapping[str, str]) -> None:
         """Record that the process stops working, and the tools that it found meanwhile."""
-        starts = list(self.folder.lock().starts)
+        lock = self.folder.lock()
+        starts = list(lock.starts)
         found = starts[number]
         starts[number] = found.model_copy(update={"ended_at": ended_at, "tools": {**found.tools, **tools}})
-        self._write_lock(LockFile(starts=tuple(starts)))
+        self._write_lock(lock.model_copy(update={"starts": tuple(starts)}))
+
+    def pin_image(self, name: str, image: str) -> None:
+        """Record which *image* the sandboxes of *name* are made from."""
+        lock = self.folder.lock()
+        self._write_lock(lock.model_copy(update={"images": {**lock.images, name: image}}))
 
     def _write_lock(self, lock: LockFile) -> None:
-        write_atomically(self.folder.path / "lock.json", lock.model_dump_json(indent=1).encode() + b"\n")
+        absent = set() if lock.images else {"images"}
+        text = lock.model_dump_json(indent=1, exclude=absent)
+        write_atomically(self.folder.path / "lock.json", text.encode() + b"\n")
 
     def fleet(self, found: FleetFile | None) -> None:
         """Show which nodes work for the run now; None: no fleet any more."""

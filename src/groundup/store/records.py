@@ -185,6 +185,9 @@ class LockFile(Record):
 
     format: Literal[1] = 1
     starts: tuple[Start, ...] = ()
+    images: dict[str, str] = Field(
+        default={}, description="of containers: name -> digest or id that it had when the run began with it"
+    )
 
 
 class NodeStanding(Record):

@@ -287,6 +287,10 @@ class Suite(Extension):
         """Return what the default grader needs for *task*, which is gradable."""
         return Needs()
 
+    def published_image(self, task: Task) -> str | None:
+        """Return the image in which the publishers grade *task*, without its registry; None: there is none."""
+        return None
+
     def write_seeds(self, task: Task, destination: Path) -> None:
         """Write what an agent finds in its workspace, the absent or empty folder *destination*.
 

@@ -24,7 +24,12 @@ _T = TypeVar("_T")
 _CALL_S, _LAST_WORDS_S = 300, 20
 _AT_ONCE = 8
 """Calls to the engine at a time: more only wait for one another there."""
+_ROUNDS, _PAUSE_S = 100, 0.1
+"""Podman removes a container that holds a network only after those that share it."""
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
+_ID = "sha256:"
+_STEPS = 20
+"""In which a pull says how far it is."""
 _MIXED = "cgroups in hybrid mode not supported"
 """What crun says of such a machine, whatever is asked of it."""
 LABEL = "groundup.state"
@@ -84,6 +89,7 @@ class Engine:
         self.address = address
         self._client = client
         self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=kind.name)
+        self._closed = False
         self.version = str(client.version().get("Version", "unknown"))
         told = client.info()
         options = told.get("SecurityOptions") or []  # Docker says it there, Podman beside it
@@ -186,6 +192,15 @@ class Engine:
         found = await self.ask(lambda client: client.containers(all=True, filters={"label": LABEL}))
         return {one["Id"]: one["Labels"][LABEL] for one in found}
 
+    async def remove_all(self, state: str) -> None:
+        """Have the engine remove what is left of *state*; it does so by itself, but for what another one needs."""
+        for _ in range(_ROUNDS):
+            mine = [one for one, of in (await self.ours()).items() if of == state]
+            if not mine:
+                return
+            await asyncio.gather(*(self.remove(one) for one in mine), return_exceptions=True)
+            await asyncio.sleep(_PAUSE_S)
+
     @classmethod
     def here(cls) -> "Iterator[Engine]":
         """Yield the engines that answer on this machine."""
@@ -213,13 +228,21 @@ class Engine:
         return await self.ask(work)
 
     async def image(self, name: str, progress: Callable[[str], None]) -> EngineImage:
-        """Return the user's image; it is pulled when it is not there. Raises `UsageError` and `SandboxError`."""
+        """Return the user's image; it is pulled when it is not there. Raises `UsageError` and `SandboxError`.
+
+        *name* can be the id that an image had when a run began with it, too.
+        """
         import docker
 
         def work(client: Any) -> dict[str, Any]:
             try:
                 found: dict[str, Any] = client.inspect_image(name)
             except docker.errors.ImageNotFound:
+                if name.startswith(_ID):
+                    raise SandboxError(
+                        f"the image {name[: len(_ID) + 12]}, with which the run began, is not here any more, and "
+                        "no registry knows it by that; load it again, or start a new run"
+                    ) from None
                 self._pull(client, name, progress)
                 found = client.inspect_image(name)
             return found
@@ -255,19 +278,25 @@ class Engine:
         repository, tag = docker.utils.parse_repository_tag(name)
         try:
             layers: dict[str, tuple[int, int]] = {}
+            told = (-1, 0)
             for event in client.pull(repository, tag=tag or "latest", stream=True, decode=True):
+                if self._closed:  # by ^C: the program would wait for this thread
+                    return
                 if "error" in event:
                     raise SandboxError(_not_there(name, event["error"]))
                 detail = event.get("progressDetail") or {}
                 if detail.get("total"):
                     layers[event.get("id", "")] = (detail["current"], detail["total"])
                     done, total = (sum(part) for part in zip(*layers.values(), strict=True))
-                    progress(f"pulling {name}: {done >> 20} of {total >> 20} MB")
+                    if (step := (_STEPS * done // total, total)) != told:
+                        told = step
+                        progress(f"pulling {name}: {done >> 20} of {total >> 20} MB")
         except docker.errors.APIError as error:
             raise SandboxError(_not_there(name, str(error.explanation or error))) from error
 
     def close(self) -> None:
         """Let go of the connection."""
+        self._closed = True
         self._threads.shutdown(wait=False)
         self._client.close()
 

@@ -23,6 +23,7 @@ from groundup.sandbox.composition import (
     INSIDE,
     PYTHON,
     ROOT_FOLDERS,
+    base_environment,
     check_mount,
     interpreter_parts,
     masked_folders,
@@ -194,6 +195,12 @@ def compose(
         "Env": [],
         "HostConfig": {**host, "Mounts": layout.request()},
     }
+
+
+def image_variables(spec: SandboxSpec, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of every command in a container of an image of the user's that has *given*."""
+    path = given.get("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+    return {**given, **base_environment(spec), "PATH": ":".join((*spec.path, path)), **spec.environment}
 
 
 def _host_config(spec: SandboxSpec, guest: Guest) -> dict[str, object]:

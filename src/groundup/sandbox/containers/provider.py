@@ -21,9 +21,18 @@ from typing import Any, Self
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.sandbox.bubblewrap import found_bubblewrap, memory_file, open_folder
-from groundup.sandbox.composition import base_environment, write_etc
+from groundup.sandbox.composition import write_etc
 from groundup.sandbox.containers.engine import DOCKER, LABEL, PODMAN, Engine, EngineImage, EngineKind
-from groundup.sandbox.containers.layout import EMPTY, THROW_AWAY, Base, Guest, compose, own_image, prepare
+from groundup.sandbox.containers.layout import (
+    EMPTY,
+    THROW_AWAY,
+    Base,
+    Guest,
+    compose,
+    image_variables,
+    own_image,
+    prepare,
+)
 from groundup.sandbox.deadlines import Meter
 from groundup.sandbox.guest import SupervisedSandbox
 from groundup.sandbox.host_state import systems
@@ -35,8 +44,6 @@ from groundup.settings import Settings
 _START_S, _LOOK_S = 120.0, 1.0
 _READY = 4
 """Networks of pods that wait to be used, at most."""
-_ROUNDS, _PAUSE_S = 100, 0.1
-"""Podman removes a container that holds a network only after those that share it."""
 _HOSTNAME = "groundup"
 _HOLDER = Limits(memory_mb=16, processes=8, disk_mb=1, wall_clock_s=1e9)
 """Of the container that holds a pod's network."""
@@ -69,6 +76,8 @@ class ContainerProvider:
         self._numbers = itertools.count(1)
         self._open: set[SupervisedSandbox] = set()
         self._pods = 0
+        self._others: dict[str, ImageProvider] = {}
+        self._pulling: dict[str, asyncio.Lock] = {}
         self._holders: list[asyncio.Task[tuple[SupervisedSandbox, str]]] = []
         """Of networks of pods to come: an engine takes longer to start one than anybody wants to wait."""
 
@@ -79,18 +88,33 @@ class ContainerProvider:
 
     async def open(self, spec: SandboxSpec) -> Sandbox:
         """Open a sandbox."""
-        sandbox, _ = await self.open_in(spec, None)
+        sandbox, _ = await self.open_in(spec, None, self._image)
         return sandbox
 
     async def pod(self) -> Pod:
         """Open an empty pod: a container that does nothing but hold the network, one that is ready if there is."""
+        return await self.pod_in(self._image)
+
+    async def pod_in(self, image: EngineImage | None) -> Pod:
+        """Open an empty pod whose sandboxes are made from *image*; None: from this machine's programs."""
         self._pods += 1
         while self._holders:
             with contextlib.suppress(SandboxError):
                 holder = await self._holders.pop(0)
                 if not holder[0].closed:
-                    return ContainerPod(self, *holder)
-        return ContainerPod(self, *await self._hold())
+                    return ContainerPod(self, image, *holder)
+        return ContainerPod(self, image, *await self._hold())
+
+    async def in_image(self, name: str) -> "SandboxProvider":
+        """Return a provider that opens its sandboxes in another image; this one closes them.
+
+        Raises `UsageError` for an image of another kind of machine, and `SandboxError`.
+        """
+        async with self._pulling.setdefault(name, asyncio.Lock()):
+            if name not in self._others:
+                engine = await self._reach()
+                self._others[name] = ImageProvider(self, await engine.image(name, _tell))
+        return self._others[name]
 
     def make_ready(self) -> None:
         """Have a network ready for the next pod, where more than one is opened."""
@@ -102,16 +126,18 @@ class ContainerProvider:
         folder = link.state.path / f"pod-{next(self._numbers)}"
         folder.mkdir(mode=0o755)
         spec = SandboxSpec(workspace=folder, limits=_HOLDER, label="network of a pod")
-        return await self.open_in(spec, None)
+        return await self.open_in(spec, None, self._image)
 
-    async def open_in(self, spec: SandboxSpec, holder: str | None) -> tuple[SupervisedSandbox, str]:
+    async def open_in(
+        self, spec: SandboxSpec, holder: str | None, image: EngineImage | None
+    ) -> tuple[SupervisedSandbox, str]:
         """Open a sandbox, in the network of the container *holder* if one is named; return its container, too."""
         engine, link = await self._ready()
         key = str(next(self._numbers))
         place = link.state.path / f"control-{key}"
         guest = _guest(engine, spec)
-        system = await self._listed_system() if spec.system == "listed" and not self._image else None
-        request = compose(spec, self._base(spec), guest, link.state.path, system, place)
+        system = await self._listed_system() if spec.system == "listed" and not image else None
+        request = compose(spec, self._base(spec, image), guest, link.state.path, system, place)
         request["Labels"] = {LABEL: str(link.state.path), "groundup.sandbox": spec.label}
         if holder:
             request["HostConfig"]["NetworkMode"] = f"container:{holder}"
@@ -125,8 +151,8 @@ class ContainerProvider:
             sandbox = SupervisedSandbox(spec, link, key, control)
             self._open = {other for other in self._open if not other.closed}
             self._open.add(sandbox)
-            if self._image:
-                sandbox.environment = _with_image(spec, self._image)
+            if image:
+                sandbox.environment = image_variables(spec, image.environment)
             try:
                 pid = _peer(control)
                 descriptors = [_kept(stack, os.pidfd_open(pid)), _kept(stack, memory_file(b"")), *descriptors]
@@ -157,10 +183,14 @@ class ContainerProvider:
 
     def identity(self) -> Mapping[str, str]:
         """Name and version of the engine, and what the guests' programs are."""
+        return self.identity_in(self._image)
+
+    def identity_in(self, image: EngineImage | None) -> Mapping[str, str]:
+        """Name and version of the engine, and *image*; None: the list of this machine's programs."""
         version = self._engine.version if self._engine else "not reached"
         known = {"sandbox": self.name, self.name: version}
-        if self._image:
-            return {**known, "image": self._image.name, "image id": self._image.id}
+        if image:
+            return {**known, "image": image.name, "image id": image.id}
         missing = [name for names in missing_programs().values() for name in names]
         return {**known, "system": LIST_VERSION, **({"missing programs": " ".join(missing)} if missing else {})}
 
@@ -173,7 +203,7 @@ class ContainerProvider:
         link, self._link = self._link, None
         engine, self._engine = self._engine, None
         if link and engine:
-            await _all_removed(engine, str(link.state.path))
+            await engine.remove_all(str(link.state.path))
         if link:
             await link.close()
         if engine:
@@ -207,9 +237,9 @@ class ContainerProvider:
                 self._link = link
             return engine, link
 
-    def _base(self, spec: SandboxSpec) -> Base:
-        if self._image:
-            return Base(self._image.id, self._image.environment, is_ours=False)
+    def _base(self, spec: SandboxSpec, image: EngineImage | None) -> Base:
+        if image:
+            return Base(image.id, image.environment, is_ours=False)
         return self._own[spec.throw_away_root]
 
     async def _listed_system(self) -> GuestSystem:
@@ -219,11 +249,48 @@ class ContainerProvider:
             return self._system
 
 
+class ImageProvider(Closing, SandboxProvider):
+    """Opens sandboxes of a `ContainerProvider` in an image of their own. Closing it closes nothing."""
+
+    def __init__(self, whole: ContainerProvider, image: EngineImage) -> None:
+        self.name = whole.name
+        self._whole = whole
+        self._image = image
+
+    @property
+    def guests_are_others(self) -> bool:
+        """As of the whole."""
+        return self._whole.guests_are_others
+
+    async def open(self, spec: SandboxSpec) -> Sandbox:
+        """Open a sandbox."""
+        sandbox, _ = await self._whole.open_in(spec, None, self._image)
+        return sandbox
+
+    async def pod(self) -> Pod:
+        """Open an empty pod."""
+        return await self._whole.pod_in(self._image)
+
+    def enforcement(self) -> Enforcement:
+        """As of the whole."""
+        return self._whole.enforcement()
+
+    def identity(self) -> Mapping[str, str]:
+        """Name and version of the engine, and the image."""
+        return self._whole.identity_in(self._image)
+
+    async def close(self) -> None:
+        """Leave the sandboxes to the whole."""
+
+
 class ContainerPod(Closing, Pod):
     """Containers that share the network of one that holds it."""
 
-    def __init__(self, provider: ContainerProvider, holder: SupervisedSandbox, container: str) -> None:
+    def __init__(
+        self, provider: ContainerProvider, image: EngineImage | None, holder: SupervisedSandbox, container: str
+    ) -> None:
         self._provider = provider
+        self._image = image
         self._holder = holder
         self._container = container
         self._members: list[SupervisedSandbox] = []
@@ -232,7 +299,7 @@ class ContainerPod(Closing, Pod):
         """Open a sandbox inside the pod."""
         if self._holder.closed:
             raise SandboxError("the pod is closed; open another one")
-        member, _ = await self._provider.open_in(spec, self._container)
+        member, _ = await self._provider.open_in(spec, self._container, self._image)
         self._members.append(member)
         member.neighbours = self._members
         return member
@@ -295,16 +362,6 @@ async def _started(engine: Engine, request: dict[str, Any], place: Path) -> tupl
             place.unlink(missing_ok=True)
 
 
-async def _all_removed(engine: Engine, state: str) -> None:
-    """Have the engine remove what is left of *state*; it does so by itself, but for what another one needs."""
-    for _ in range(_ROUNDS):
-        mine = [one for one, of in (await engine.ours()).items() if of == state]
-        if not mine:
-            return
-        await asyncio.gather(*(engine.remove(one) for one in mine), return_exceptions=True)
-        await asyncio.sleep(_PAUSE_S)
-
-
 def _forget(task: "asyncio.Future[str]") -> None:
     """Have an error of *task* not reported as lost."""
     if not task.cancelled():
@@ -339,17 +396,6 @@ def _peer(control: socket.socket) -> int:
     if pid <= 0:
         raise SandboxError("the engine's containers cannot be seen from here: run groundup beside the engine")
     return int(pid)
-
-
-def _with_image(spec: SandboxSpec, image: EngineImage) -> dict[str, str]:
-    """Return the variables of every command in a container of the user's image."""
-    path = image.environment.get("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
-    return {
-        **image.environment,
-        **base_environment(spec),
-        "PATH": ":".join((*spec.path, path)),
-        **spec.environment,
-    }
 
 
 def _tell(text: str) -> None:

@@ -43,6 +43,8 @@ _BANDS = ("easy", "medium", "hard")
 UNKNOWN = "unknown"
 """The band of a task whose original was not measured."""
 _LIMITS = Limits(cpus=1, memory_mb=2048)
+_UNPUBLISHED = "arxiv-mcp-server"
+"""The only task that has no image."""
 
 
 def create(settings: Settings) -> "Nl2RepoBench":
@@ -120,6 +122,13 @@ class Nl2RepoBench(Suite):
                     f"`groundup recipe build {task.id}`"
                 )
             await write_original(recipe, destination, bench)
+
+    @override
+    def published_image(self, task: Task) -> str | None:
+        """Return the image of the task, of the publishers' first and only release of images."""
+        if task.id == _UNPUBLISHED:
+            return None
+        return f"multimodal-art-projection/nl2repobench/{task.id.lower()}:1.0"
 
     @override
     def withheld(self, task: Task) -> Collection[str]:

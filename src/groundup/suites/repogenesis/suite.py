@@ -68,6 +68,7 @@ def write_oracle(task: str, destination: Path) -> None:
 NAME = "repogenesis"
 COMMIT = "c090b7d57e3996c8900e86fecd16085b27e07f29"
 _LIMITS = Limits(cpus=2, memory_mb=2048)
+_BASE_IMAGES = {"python": "python:3.10-slim", "java": "maven:3.9-eclipse-temurin-17"}
 
 _SPECIFICATION = "\nThe specification, which also lies in README.md:\n\n"
 
@@ -161,6 +162,11 @@ class RepoGenesis(Suite):
             "valid": [task.id for task in tasks if is_valid(task.flags)],
             **{word: [task.id for task in tasks if task.language == word] for word in sorted(languages)},
         }
+
+    @override
+    def published_image(self, task: Task) -> str | None:
+        """Return the base image of the task's language."""
+        return _BASE_IMAGES.get(self.problems[task.id].task.language)
 
     @override
     def graders(self) -> Mapping[str, Grader]:
