@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from groundup.grading.library import runner
 from groundup.grading.library.decision import NONE, as_fact, signs_of
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Observations, Result, RunnerReport, parse_report
-from groundup.grading.library.runner import processes_beside
+from groundup.grading.library.runner import Watch, processes_beside
 from groundup.sandbox.protocol import CommandResult, Ending
 
 DONE = CommandResult(ending=Ending.EXITED, exit_code=0, stdout=b"", stderr=b"", duration_s=1.0)
@@ -52,6 +53,25 @@ def test_processes_of_a_grader_beside_are_not_left_over(tmp_path: Path) -> None:
     (tmp_path / "43").mkdir()  # has ended meanwhile
     (tmp_path / "self").mkdir()
     assert processes_beside(tmp_path) == 2
+
+
+def test_an_ended_process_that_was_not_waited_for_is_not_left_over(tmp_path: Path) -> None:
+    """A suite that drops its Popen objects leaves such ones; they run no code."""
+    for name, state in {"40": "Z (zombie)", "41": "X (dead)", "42": "S (sleeping)"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "status").write_text(f"Name:\tsh\nState:\t{state}\nUid:\t{os.getuid()}\n")
+    assert processes_beside(tmp_path) == 1
+
+
+def test_a_process_that_is_about_to_end_is_not_left_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a child of the last test may need a moment; one that stays is counted."""
+    counts = [2, 1, 0]
+    monkeypatch.setattr(runner, "processes_beside", lambda: counts.pop(0))
+    assert Watch([], []).signs()["processes"] == 0
+    assert not counts
+    monkeypatch.setattr(runner, "processes_beside", lambda: 1)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    assert Watch([], []).signs()["processes"] == 1
 
 
 def test_observations_are_read_within_bounds() -> None:
