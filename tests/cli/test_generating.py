@@ -155,12 +155,14 @@ def test_show_tells_what_happened(groundup: Groundup, model: str) -> None:
     assert groundup("show", "one", "task-0000/5").code == 2
 
 
-def test_show_needs_a_trajectory(groundup: Groundup) -> None:
-    """A run without an agent says so."""
-    groundup("run", WRITTEN, "-a", "oracle", "--run-id", "one")
+def test_show_of_an_attempt_without_an_agent_says_so_and_how_it_was_graded(groundup: Groundup) -> None:
+    """What was handed in, the verdict and why it is no full score are there to be shown all the same."""
+    groundup("run", WRITTEN, "-a", "nop", "--run-id", "one")
     ended = groundup("show", "one", "task-0000")
-    assert ended.code == 2
+    assert ended.code == 0
     assert "no agent worked on it" in ended.err
+    assert "handed in 0 files" in ended.err
+    assert "graded 0/2: " in ended.err
 
 
 @pytest.mark.parametrize("attempts", [1, 2])

@@ -41,7 +41,7 @@ def show(
 ) -> int:
     """Print the trajectory of an attempt of RUN: the prompts, replies and actions, and how it ended."""
     from groundup.api.reports import run_folder
-    from groundup.cli.console import print_document
+    from groundup.cli.console import print_document, say
     from groundup.domain.errors import UsageError
     from groundup.domain.names import unknown
     from groundup.settings import load
@@ -70,7 +70,7 @@ def show(
         )
         return 0
     if not steps:
-        raise UsageError(f"{key} has no trajectory: no agent worked on it in this run")
+        say(f"groundup: {key} has no trajectory: no agent worked on it in this run")
     for step in steps:
         _print_step(step, full=full)
     _print_end(attempt, folder.latest().get(key))
@@ -155,7 +155,8 @@ def _print_end(attempt: "AttemptFolder", line: "VerdictLine | None") -> None:
     say(f"groundup: handed in {record.files} files, {record.bytes} bytes{took}")
     verdict = None if line is None else line.verdict
     if verdict is not None and verdict.score is not None:
-        say(f"groundup: {verdict.status.value} {verdict.score.numerator:g}/{verdict.score.denominator:g}")
+        why = "".join(f": {reason.message}" for reason in verdict.reasons[:1])
+        say(f"groundup: {verdict.status.value} {verdict.score.numerator:g}/{verdict.score.denominator:g}{why}")
 
 
 def _heading(text: str, step: Mapping[str, object], style: str) -> None:
