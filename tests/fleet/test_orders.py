@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groundup.domain import errors
 from groundup.domain.errors import InfrastructureError, MachineError, SubmissionError, TaskError
 from groundup.domain.subjects import Subject
 from groundup.domain.verdicts import GraderIdentity, Score, Status, TestResult, Verdict
@@ -22,6 +23,7 @@ from groundup.fleet.orders import (
     read_answer,
     unpack_tree,
 )
+from groundup.models import protocol
 from groundup.trees.digest import tree_digest
 
 VERDICT = Verdict(
@@ -88,6 +90,23 @@ def test_an_error_of_a_node_is_raised_again_as_what_it_was(error: type[Exception
     answer = NodeAnswer(node="alpha:1", error=named(error("its pins clash")), message="its pins clash")
     with pytest.raises(error, match=r"its pins clash \(on the node alpha:1\)"):
         graded_by(answer, {})
+
+
+@pytest.mark.parametrize(
+    ("error", "here"),
+    [
+        (protocol.RateLimitedError("x"), protocol.RateLimitedError),
+        (errors.NetworkError("x"), errors.NetworkError),
+        (errors.DiskFullError("x"), InfrastructureError),
+        (errors.NoSandboxesError("x"), MachineError),
+        (errors.GroundupError("x"), RuntimeError),
+    ],
+)
+def test_a_node_without_room_or_sandboxes_stops_no_run(error: Exception, here: type[Exception]) -> None:
+    """On the driver that is a failure of the node's; what models and registries say stays what it is."""
+    with pytest.raises(here, match="x") as raised:
+        graded_by(NodeAnswer(node="n", error=named(error), message="x"), {})
+    assert type(raised.value) is here
 
 
 def test_an_unknown_error_of_a_node_is_a_crash_with_its_trace() -> None:

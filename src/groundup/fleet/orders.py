@@ -13,29 +13,13 @@ from pathlib import Path
 
 from pydantic import Field, JsonValue, ValidationError
 
-from groundup.domain.errors import (
-    InfrastructureError,
-    MachineError,
-    NetworkError,
-    SubmissionError,
-    TaskError,
-    UsageError,
-)
+from groundup.domain import errors
+from groundup.domain.errors import InfrastructureError, SubmissionError
 from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import Submission
 from groundup.domain.verdicts import TestResult, Verdict
 from groundup.episodes.records import EpisodeSpec
-from groundup.models.protocol import (
-    BudgetSpentError,
-    ContextOverflowError,
-    KeyRejectedError,
-    ModelAbsentError,
-    ModelError,
-    RateLimitedError,
-    RefusedError,
-    RequestRejectedError,
-    UnusableModelError,
-)
+from groundup.models import protocol
 from groundup.suites.base import Graded
 from groundup.trees.archives import anonymous, extract_archive
 from groundup.trees.digest import tree_digest
@@ -44,24 +28,12 @@ TREE = "submission"
 """What an answer's archive calls the tree that an agent made."""
 _ANSWER_BYTES = 1024**3
 _ERRORS = {
-    error.__name__: error
-    for error in (
-        SubmissionError,
-        TaskError,
-        MachineError,
-        NetworkError,
-        InfrastructureError,
-        UsageError,
-        BudgetSpentError,
-        ContextOverflowError,
-        KeyRejectedError,
-        ModelAbsentError,
-        ModelError,
-        RateLimitedError,
-        RefusedError,
-        RequestRejectedError,
-        UnusableModelError,
-    )
+    name: kind
+    for module in (errors, protocol)
+    for name, kind in vars(module).items()
+    if isinstance(kind, type) and issubclass(kind, errors.GroundupError)
+    # A node's own disk and sandboxes are none of the driver's: there they are a failure of the node's.
+    if kind is not errors.GroundupError and not issubclass(kind, errors.SandboxError | errors.DiskFullError)
 }
 """How a node's failure is raised again on the driver: by the first of its classes that stands here."""
 
