@@ -1,11 +1,53 @@
-"""What the launcher believes of a container's control groups."""
+"""What the launcher believes of a container's control groups, and what it lets its children have."""
 
 import os
+import resource
+
+import pytest
 
 from groundup.sandbox.launcher.boxes import groups_of
+from groundup.sandbox.launcher.spawning import OPEN_FILES, allow_open_files
+from groundup.sandbox.supervisor import permitted
 
 
 def test_groups_with_other_limits_are_not_the_containers() -> None:
     """A rootless engine may leave containers in the groups of its user: then the launcher watches limits."""
     groups = groups_of(os.getpid(), memory_bytes=12345 * 4096, processes=12345)
     assert groups.paths == {}
+
+
+@pytest.mark.parametrize(
+    ("hard", "asked"),
+    [
+        (4096, [(1024, OPEN_FILES)]),
+        (OPEN_FILES, []),
+        (2 * OPEN_FILES, []),
+        (resource.RLIM_INFINITY, []),
+    ],
+)
+@pytest.mark.parametrize("refusal", [None, PermissionError(1, "no"), ValueError("no")])
+def test_a_low_hard_limit_of_open_files_is_raised_where_that_is_allowed(
+    monkeypatch: pytest.MonkeyPatch, hard: int, asked: list[tuple[int, int]], refusal: Exception | None
+) -> None:
+    """A service whose start script says `ulimit -n 65535` starts; who may not raise limits goes on with less."""
+    seen: list[tuple[int, int]] = []
+
+    def setrlimit(kind: int, limits: tuple[int, int]) -> None:
+        assert kind == resource.RLIMIT_NOFILE
+        seen.append(limits)
+        if refusal is not None:
+            raise refusal
+
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (1024, hard))
+    monkeypatch.setattr(resource, "setrlimit", setrlimit)
+    allow_open_files()
+    assert seen == asked
+
+
+@pytest.mark.parametrize(("hard", "found"), [(100, 100), (5000, 1000), (resource.RLIM_INFINITY, 1000)])
+def test_no_sandbox_asks_for_more_than_the_hard_limit(
+    monkeypatch: pytest.MonkeyPatch, hard: int, found: int
+) -> None:
+    """Commands and containers get what is wanted, or all there is."""
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (1, hard))
+    assert permitted(resource.RLIMIT_NOFILE, 1000) == found

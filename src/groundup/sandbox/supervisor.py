@@ -291,10 +291,15 @@ def _read_all(descriptor: int) -> bytes:
     return b"".join(parts)
 
 
+def permitted(kind: int, wanted: int) -> int:
+    """Return *wanted*, or as much of this resource as the hard limit permits."""
+    most = resource.getrlimit(kind)[1]
+    return wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+
+
 def _confine(limits: "dict[int, int]") -> None:
     for kind, wanted in limits.items():
-        most = resource.getrlimit(kind)[1]
-        value = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+        value = permitted(kind, wanted)
         resource.setrlimit(kind, (value, value))
     # Python ignores some of these, and an ignored signal stays ignored in the program that is executed.
     for number in (_signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGINT, _signal.SIGCHLD):

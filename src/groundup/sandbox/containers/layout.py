@@ -33,6 +33,7 @@ from groundup.sandbox.composition import (
 from groundup.sandbox.launcher.spawning import OPEN_FILES
 from groundup.sandbox.protocol import WORKSPACE, SandboxSpec
 from groundup.sandbox.seccomp import guest_filter
+from groundup.sandbox.supervisor import permitted
 from groundup.sandbox.system import GuestSystem, SharedLibraries, read_dynamic
 
 CONTROL = f"{INSIDE}/control"
@@ -207,8 +208,6 @@ def _host_config(spec: SandboxSpec, guest: Guest) -> dict[str, object]:
     limits = spec.limits
     memory = (limits.memory_mb + _OWN_MEMORY_MB) * 2**20
     disk = limits.disk_mb * 2**20
-    _, files = resource.getrlimit(resource.RLIMIT_NOFILE)
-    _, tasks = resource.getrlimit(resource.RLIMIT_NPROC)
     shm = min(disk, max(limits.memory_mb * 2**20 // 2, 2**20))
     return {
         "AutoRemove": True,
@@ -226,8 +225,8 @@ def _host_config(spec: SandboxSpec, guest: Guest) -> dict[str, object]:
         "Ulimits": [
             {"Name": name, "Soft": value, "Hard": value}
             for name, value in (
-                ("nofile", min(files, OPEN_FILES) if files > 0 else OPEN_FILES),
-                ("nproc", min(tasks, _TASKS) if tasks > 0 else _TASKS),
+                ("nofile", permitted(resource.RLIMIT_NOFILE, OPEN_FILES)),
+                ("nproc", permitted(resource.RLIMIT_NPROC, _TASKS)),
                 ("core", 0),
             )
         ],
