@@ -1,7 +1,7 @@
 """`groundup report`, `compare`, `review`, `runs` and `leaderboard`: what runs say, alone or side by side."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -345,22 +345,29 @@ def pack(
     return 0
 
 
-def verify(  # noqa: PLR0913, PLR0917 - a command has a parameter for each flag
-    bundle: _Bundle,
-    sample: Annotated[int, typer.Option(min=1, help="How many tasks to grade again.")] = 10,
+@dataclass(frozen=True)
+class Regrading:
+    """What of a bundle is graded again, and when a score counts as the same."""
+
+    sample: Annotated[int, typer.Option(min=1, help="How many tasks to grade again.")] = 10
     seed: Annotated[
         int | None, typer.Option(help="Seed of the sample (default: a random one, which is printed).")
-    ] = None,
-    times: Annotated[int, typer.Option(min=1, help="How often to grade what differs, at most.")] = 3,
+    ] = None
+    times: Annotated[int, typer.Option(min=1, help="How often to grade what differs, at most.")] = 3
     tolerance: Annotated[
         float, typer.Option(min=0, max=1, help="A share of 1 by which scores may differ, such as 0.01.")
-    ] = 0.0,
+    ] = 0.0
     timeout: Annotated[
         float | None, typer.Option(min=1, help="Seconds for a task's tests (default: what its recipe says).")
-    ] = None,
+    ] = None
     suite: Annotated[
         str | None, typer.Option(help="A suite of your own, package.module:attribute, that the bundle may name.")
-    ] = None,
+    ] = None
+
+
+def verify(
+    bundle: _Bundle,
+    again: Regrading,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Attempts at once.")] = None,
     json: Json = False,
 ) -> int:
@@ -369,16 +376,7 @@ def verify(  # noqa: PLR0913, PLR0917 - a command has a parameter for each flag
     from groundup.cli.console import print_document, print_table, say
     from groundup.settings import load
 
-    found = leaderboard.verify(
-        bundle,
-        sample=sample,
-        seed=seed,
-        times=times,
-        tolerance=tolerance,
-        timeout=timeout,
-        suite=suite,
-        settings=load({"jobs": jobs}),
-    )
+    found = leaderboard.verify(bundle, **asdict(again), settings=load({"jobs": jobs}))
     if json:
         conclusions = {"holds": found.holds, "conclusion": found.conclusion}
         print_document({**found.model_dump(mode="json"), **conclusions})

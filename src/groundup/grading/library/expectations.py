@@ -280,7 +280,9 @@ class _Reader:
         return self._wrapped(given[0] if given else right, random)
 
     def _other(self, node: ast.Constant, random: Random) -> bytes:
-        return other_literal(self._text.of(node), node.value, random, self._text.vocabulary(self._function))
+        is_text = isinstance(node.value, str | bytes)
+        known = (self._text.vocabulary(self._function),) if is_text else ()
+        return other_literal(self._text.of(node), node.value, random, *known)
 
     def _other_value(self, node: ast.expr, random: Random) -> SourceEdit:
         # Else whoever forges tests that expect nothing or what is empty would never meet a false one.
