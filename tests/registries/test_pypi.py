@@ -1,5 +1,6 @@
 """Tests of groundup.registries.pypi.gateway: what a sandbox can get, and what it can never see."""
 
+import shutil
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -68,6 +69,37 @@ async def test_a_page_names_only_what_is_pinned(index: FakeIndex, registry: PyPI
             assert len((await client.get("/simple/other/")).json()["files"]) == 1
             short = await client.get("/simple/demo/", headers={"Accept": "text/html"})
             assert short.text.count("<a ") == expected
+
+
+async def test_pages_of_what_was_resolved_are_not_read_again_to_install_it(
+    index: FakeIndex, registry: PyPIClient
+) -> None:
+    """Another sandbox gets what a page said of these files, but not what is refused there, or another file."""
+    wheels = [make_wheel("demo", f"{number}.0") for number in range(3)]
+    for wheel in wheels:
+        index.add(wheel)
+    pinned, other = ({"demo": frozenset({sha256(content)})} for _, content in wheels[1:])
+    resolving = PyPIGateway(registry)
+    async with guest(resolving) as client:
+        await client.get("/simple/demo/")
+        resolving.shorten({**pinned, "absent": frozenset()})
+    shutil.rmtree(registry.cache.root / "records")  # as when too many pages are read for all to be kept in memory
+    index.asked.clear()
+    installing, refusing = PyPIGateway(registry), PyPIGateway(registry, refused=["demo"])
+    installing.pinned = refusing.pinned = pinned
+    async with guest(installing) as client:
+        (file,) = (await client.get("/simple/demo/")).json()["files"]
+        assert (await client.get(file["url"])).content == wheels[1][1]
+        assert index.asked == [f"/packages/demo/{wheels[1][0]}"]
+        installing.pinned = other
+        (file,) = (await client.get("/simple/demo/")).json()["files"]
+        assert file["filename"] == wheels[2][0]
+    async with guest(refusing) as client:
+        assert (await client.get("/simple/demo/")).status_code == 403
+    later = PyPIGateway(registry, cutoff=cutoff_instant("2019-01-01"))
+    later.pinned = pinned
+    async with guest(later) as client:
+        assert (await client.get("/simple/demo/")).status_code == 404
 
 
 async def test_metadata_is_passed_on_and_verified(index: FakeIndex, registry: PyPIClient) -> None:

@@ -86,6 +86,11 @@ class BuildSandbox:
             raise self._failed(result)
         return result.ok
 
+    def remember_pages(self, pinned: Mapping[str, frozenset[str]]) -> None:
+        """Keep what pages said of the files *pinned* for `uv_with_wheels` in another sandbox."""
+        assert isinstance(self.gateway, PyPIGateway)
+        self.gateway.shorten(pinned)
+
     async def run(self, *argv: str, environment: dict[str, str] | None = None) -> CommandResult:
         """Run a command. Raises by who is to blame when it fails."""
         result = await self.attempt(*argv, environment=environment)
@@ -154,9 +159,13 @@ async def build_sandbox(
     provider: SandboxProvider,
     registry: PyPIClient,
     store: LayerStore,
+    started: dict[Path, dict[str, str]],
     limits: Limits = LIMITS,
 ) -> AsyncIterator[BuildSandbox]:
-    """Yield a sandbox that fills `room/tree`, seen inside as the environment."""
+    """Yield a sandbox that fills `room/tree`, seen inside as the environment.
+
+    *started*: interpreters that started inside before, with the variables that they need for it.
+    """
     tree = room / "tree"
     workspace = room / "workspace"
     for folder in (tree, workspace, workspace / _TEMPORARY):
@@ -180,7 +189,10 @@ async def build_sandbox(
     ):
         index = await gateway.attach(opened)
         build = BuildSandbox(opened, gateway, index, ask, store)
-        await _start_interpreter(build, interpreter)
+        if interpreter.executable not in started:
+            await _start_interpreter(build, interpreter)
+            started[interpreter.executable] = dict(build.variables)
+        build.variables.update(started[interpreter.executable])
         yield build
 
 

@@ -136,8 +136,7 @@ async def _install(build: BuildSandbox, request: PythonRequest, *, compiled: boo
     arguments += [*(["--compile-bytecode"] if compiled else []), "-r", source]
     config = None
     if not request.build_requirements:
-        pinned = {_name(line): frozenset(_SHA256.findall(line)) for line in request.requirements}
-        if await build.uv_with_wheels(pinned, *arguments):
+        if await build.uv_with_wheels(_pinned(request.requirements), *arguments):
             return
     else:
         arguments += ["--build-constraints", await build.write("build.txt", request.build_requirements)]
@@ -146,6 +145,11 @@ async def _install(build: BuildSandbox, request: PythonRequest, *, compiled: boo
         table = [f"{json.dumps(name)} = {json.dumps(pins)}" for name in sorted(_names(request.requirements))]
         config = await build.write("uv.toml", ["[extra-build-dependencies]", *table])
     await build.uv(*arguments, config=config)
+
+
+def _pinned(lines: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Return the hashes of locked *lines* by project."""
+    return {_name(line): frozenset(_SHA256.findall(line)) for line in lines}
 
 
 def _name(line: str) -> str:
@@ -177,6 +181,7 @@ class PythonBuilder(EnvironmentBuilder):
         self._beginnings: dict[PythonRequest, Layer] = {}
         """What was built or found: an environment that needs all of one, and more, begins with it."""
         self._interpreters: dict[str, Interpreter] = {}
+        self._started: dict[Path, dict[str, str]] = {}
         self._provider = provider
         self._store = store
         self._lending = lending
@@ -296,6 +301,7 @@ class PythonBuilder(EnvironmentBuilder):
             self._building(room, ask, interpreter, work) as build,
         ):
             resolution = self._resolutions.made(await resolve(build, request, interpreter))
+            build.remember_pages(_pinned(resolution.lines))
             outdated = any(record.stale for record in build.gateway.fetched)
         if not outdated:
             self._resolutions.keep(key, resolution)
@@ -387,6 +393,7 @@ class PythonBuilder(EnvironmentBuilder):
                 provider=self._provider,
                 registry=registry,
                 store=self._store,
+                started=self._started,
                 limits=self._limits,
             ) as build,
         ):

@@ -19,7 +19,16 @@ from pydantic import SecretStr
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.domain.records import Record
 from groundup.registries.cache import FetchCache
-from groundup.registries.client import NO_DATES, FileFound, Found, Kept, KeptFile, Question, RegistryClient
+from groundup.registries.client import (
+    FRESH_S,
+    NO_DATES,
+    FileFound,
+    Found,
+    Kept,
+    KeptFile,
+    Question,
+    RegistryClient,
+)
 from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.pypi.pages import (
     ACCEPTED,
@@ -29,6 +38,7 @@ from groundup.registries.pypi.pages import (
     is_name,
     normalised,
     parse_page,
+    shortened,
 )
 from groundup.registries.settings import Index, RegistrySettings, certificates, home_of, parse_index
 from groundup.registries.shared_work import SharedWork
@@ -169,6 +179,8 @@ def _distinct(indexes: Iterable[Index]) -> tuple[Index, ...]:
 
 _FILES_IN_MEMORY = 60_000
 """Of all pages that are kept in memory; about a kilobyte each."""
+_SHORT_PAGES = 4096
+"""Kept in memory besides, of a few files each."""
 
 
 class WrittenPage(NamedTuple):
@@ -195,6 +207,8 @@ class PyPIClient(RegistryClient[RegistrySettings]):
         """By address, the one asked for last at the end: a page, and the stamp of its record in the cache."""
         self.written: dict[str, WrittenPage] = {}
         """What gateways made of pages that are in memory, by project: each sandbox asks for the same ones."""
+        self._short: OrderedDict[tuple[object, ...], tuple[float, Found[ProjectPage]]] = OrderedDict()
+        """When kept, and what a page says of a few files: what was resolved is installed a moment later."""
 
     @classmethod
     async def learn(cls, environment: Mapping[str, str]) -> RegistrySettings:
@@ -232,6 +246,22 @@ class PyPIClient(RegistryClient[RegistrySettings]):
                 )
             return found._replace(page=found.page.model_copy(update={"files": files}))
         raise UnknownPackageError(f"no package index that is configured knows {project!r}")
+
+    def keep_short_page(
+        self, project: str, wanted: frozenset[str], cutoff: datetime | None, found: Found[ProjectPage]
+    ) -> None:
+        """Remember what *found*, the page of *project* up to *cutoff*, says of the files with these sha256."""
+        page = shortened(found.page, wanted)
+        self._short[project, wanted, cutoff] = time.monotonic(), found._replace(page=page, from_cache=True)
+        while len(self._short) > _SHORT_PAGES:
+            self._short.popitem(last=False)
+
+    def short_page(
+        self, project: str, wanted: frozenset[str], cutoff: datetime | None
+    ) -> Found[ProjectPage] | None:
+        """Return what was remembered as long as a page counts without asking its index again; else None."""
+        kept_at, found = self._short.get((project, wanted, cutoff), (0.0, None))
+        return found if time.monotonic() - kept_at < FRESH_S else None
 
     async def file(self, file: ProjectFile) -> FileFound:
         """Return *file* on disk, verified against the hashes that its page named. Raises as `page` does."""

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Unpack
 
+from groundup.registries.client import Found
 from groundup.registries.gateway import GatewayRules, RegistryGateway, Route, Supplies
 from groundup.registries.ledger import Fetched, text
 from groundup.registries.pypi.client import PyPIClient, WrittenPage
@@ -20,6 +21,7 @@ from groundup.registries.pypi.pages import (
     ProjectPage,
     page_as_html,
     page_as_json,
+    shortened,
     wants_json,
 )
 from groundup.registries.pypi.poetry import VARIABLE as POETRY_INDEX
@@ -42,6 +44,7 @@ class PyPIGateway(RegistryGateway):
     def __init__(self, registry: PyPIClient, **rules: Unpack[GatewayRules]) -> None:
         super().__init__(registry, **rules)
         self._named: dict[str, tuple[str, ProjectFile]] = {}
+        self._pages: dict[str, Found[ProjectPage]] = {}
         self.pinned: Mapping[str, frozenset[str]] = {}
         """By project, the only files that its page names, by sha256: a page can hold thousands."""
 
@@ -76,11 +79,20 @@ class PyPIGateway(RegistryGateway):
     def _subject(self, match: re.Match[str]) -> str:
         return _spelt(match["name"]) if match.re is _PAGE else match["name"]
 
+    def shorten(self, pinned: Mapping[str, frozenset[str]]) -> None:
+        """Let the next gateway that asks for nothing but the files *pinned* have what pages said here of these."""
+        for project, wanted in pinned.items():
+            if found := self._pages.get(project):
+                self._registry.keep_short_page(project, wanted, self._cutoff, found)
+
     async def _page(self, request: Request, match: re.Match[str]) -> Response:
         project = _spelt(match["name"])
         self._admit(project)
-        found = await self._registry.page(project, self._cutoff)
-        page = _narrowed(found.page, self.pinned.get(project))
+        pinned = self.pinned.get(project)
+        found = None if pinned is None else self._registry.short_page(project, pinned, self._cutoff)
+        if found is None:
+            found = self._pages[project] = await self._registry.page(project, self._cutoff)
+        page = found.page if pinned is None else shortened(found.page, pinned)
         accept = request.headers.get("accept", "")
         as_json = wants_json(accept)
         known = self._registry.written.get(project)
@@ -109,13 +121,6 @@ class PyPIGateway(RegistryGateway):
         kind = "file" if whole else "metadata"
         what = Fetched(kind=kind, name=project, filename=file.filename, version=file.version)
         return await self._given(place, found, what)
-
-
-def _narrowed(page: ProjectPage, wanted: frozenset[str] | None) -> ProjectPage:
-    if wanted is None:
-        return page
-    files = tuple(file for file in page.files if file.hashes.get("sha256") in wanted)
-    return page.model_copy(update={"files": files})
 
 
 def _written(project: str, page: ProjectPage, *, as_json: bool) -> WrittenPage:

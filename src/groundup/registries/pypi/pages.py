@@ -82,6 +82,12 @@ class ProjectPage(Record):
     files: tuple[ProjectFile, ...] = ()
 
 
+def shortened(page: ProjectPage, wanted: frozenset[str]) -> ProjectPage:
+    """Return *page* with the files of these sha256 only."""
+    files = tuple(file for file in page.files if file.hashes.get("sha256") in wanted)
+    return page.model_copy(update={"files": files})
+
+
 @functools.lru_cache(maxsize=65536)
 def spelled_version(version: str) -> str | None:
     """Return *version* in its one spelling; None when it is none."""
