@@ -3,6 +3,9 @@
 import os
 from pathlib import Path
 
+import pytest
+
+from groundup.domain.errors import InfrastructureError
 from groundup.trees.removal import remove_tree
 
 
@@ -48,3 +51,10 @@ def test_depth_costs_nothing(tmp_path: Path) -> None:
 def test_nothing_is_nothing_to_remove(tmp_path: Path) -> None:
     """Removing twice is no error."""
     remove_tree(tmp_path / "absent")
+
+
+def test_the_root_is_never_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever path a fault hands over."""
+    monkeypatch.setattr(os, "open", None)  # nothing is even opened
+    with pytest.raises(InfrastructureError, match="does not remove"):
+        remove_tree(Path("/"))

@@ -10,8 +10,13 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
 from groundup.environments.builder import EnvironmentBuilder
-from groundup.environments.requests import AnySource, Layer, PythonEnvironment, PythonRequest
-from groundup.sandbox.protocol import Mount
+from groundup.environments.failures import WorkTime
+from groundup.environments.interpreters import Interpreter, probed
+from groundup.environments.local import LocalBuilder
+from groundup.environments.python_builder import Names
+from groundup.environments.requests import PYTHON_TARGET, AnySource, Layer, PythonEnvironment, PythonRequest
+from groundup.sandbox.protocol import Mount, SandboxProvider
+from groundup.settings import Settings
 
 T = TypeVar("T")
 
@@ -32,6 +37,32 @@ class BakedLayers(Record):
         """Return it with an original that lies at *path*."""
         placed = found.model_copy(update={"path": path})
         return self.model_copy(update={"sources": {**self.sources, digest_of(request): placed}})
+
+
+class ContainerBuilder(LocalBuilder):
+    """Hands out what the image holds, and builds what submissions ask for with the image's own interpreter."""
+
+    def __init__(self, settings: Settings, provider: SandboxProvider, held: BakedLayers) -> None:
+        super().__init__(settings, provider)
+        self._held = held
+
+    @override
+    async def python(
+        self, request: PythonRequest, work: WorkTime | None = None, names: Names = None
+    ) -> PythonEnvironment:
+        """Return the environment of *request*, building it when the image does not hold it."""
+        found = self._held.environments.get(digest_of(request))
+        return found or await super().python(request, work, names)
+
+    @override
+    async def interpreter(self, minor: str) -> Interpreter:
+        """Return the image's interpreter. Raises `TaskError` for another version."""
+        if minor not in self._interpreters:
+            found = await probed(Path(PYTHON_TARGET, "bin", f"python{minor}"), minor, {})
+            if found is None:
+                raise TaskError(f"this image holds no Python {minor}; export the task again")
+            self._interpreters[minor] = found
+        return self._interpreters[minor]
 
 
 class BakedBuilder(EnvironmentBuilder):

@@ -115,7 +115,7 @@ async def present_interpreter(minor: str, fetched: Path) -> Interpreter | None:
         found = await _found(minor, variables)
         if found:
             return found
-    return await _probed(Path(sys.executable), minor, own)  # it need not be on PATH
+    return await probed(Path(sys.executable), minor, own)  # it need not be on PATH
 
 
 def _variables(fetched: Path) -> tuple[dict[str, str], dict[str, str]]:
@@ -193,11 +193,14 @@ def _installed(folder: Path) -> Iterator[Path]:
 async def _found(minor: str, variables: dict[str, str]) -> Interpreter | None:
     result = await _uv(["python", "find", f"cpython@{minor}", "--system", "--no-project"], variables, _FIND_S)
     path = result.stdout.decode(errors="replace").strip()
-    return await _probed(Path(path), minor, variables) if result.ok and path else None
+    return await probed(Path(path), minor, variables) if result.ok and path else None
 
 
-async def _probed(path: Path, minor: str, variables: dict[str, str]) -> Interpreter | None:
-    """Return the interpreter behind *path*; None when it is another version or kind."""
+async def probed(path: Path, minor: str, variables: dict[str, str]) -> Interpreter | None:
+    """Return the interpreter behind *path*; None when it is another version or kind.
+
+    Raises `InfrastructureError` for one that does not answer.
+    """
     probe = await run_program(
         [path, "-I", "-S", "-c", _PROBE], cwd=Path("/"), environment=variables, timeout_s=_FIND_S
     )

@@ -96,12 +96,17 @@ class HarborExport:
         return f"{name}@{digest}" if self.options.registry else tagged(name, digest)
 
     def _document(self, task: Task, images: Mapping[str, str]) -> dict[str, JsonValue]:
-        limits, hosts = task.limits, list[JsonValue](self.options.allow)
-        network: dict[str, JsonValue] = {"network_mode": "no-network"}
-        if hosts:
-            network = {"network_mode": "allowlist", "allowed_hosts": hosts}
-        room: dict[str, JsonValue] = {"cpus": max(1, round(limits.cpus)), "memory_mb": limits.memory_mb}
+        limits, options = task.limits, self.options
+        hosts = list[JsonValue](options.allow)
         alone: dict[str, JsonValue] = {"network_mode": "no-network"}
+        agents = {"network_mode": "allowlist", "allowed_hosts": hosts} if hosts else alone
+        graders = alone
+        room: dict[str, JsonValue] = {"cpus": max(1, round(limits.cpus)), "memory_mb": limits.memory_mb}
+        graders_room = room
+        if self.plan.suite.needs(task).packages:
+            graders = {"network_mode": "public"}
+            # A service, its tests and who installs for it are there at once, each within its own limit elsewhere.
+            graders_room = {**room, "memory_mb": 2 * limits.memory_mb}
         return {
             "schema_version": "1.4",
             "artifacts": [WORKSPACE],
@@ -112,13 +117,13 @@ class HarborExport:
                 "grader": f"{self.plan.grader.name} {self.plan.grader.version}",
                 "data_version": task.data_version,
             },
-            "environment": {"docker_image": images["agent"], "workdir": WORKSPACE, **room, **network},
-            "agent": {"timeout_sec": self.options.agent_s, **network},
+            "environment": {"docker_image": images["agent"], "workdir": WORKSPACE, **room, **agents},
+            "agent": {"timeout_sec": options.agent_s, **agents},
             "verifier": {
-                "timeout_sec": self.options.verifier_s,
+                "timeout_sec": options.verifier_s,
                 "environment_mode": "separate",
-                **alone,
-                "environment": {"docker_image": images["verifier"], **room, **alone},
+                **graders,
+                "environment": {"docker_image": images["verifier"], **graders_room, **graders},
             },
         }
 

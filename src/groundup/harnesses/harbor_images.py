@@ -16,7 +16,7 @@ from groundup.episodes.episode import Episode
 from groundup.episodes.equipment import Equipment
 from groundup.episodes.records import EpisodeSpec, MemorySink
 from groundup.harnesses.images import Image, ImageLayer, ImageStore, LayerFiles
-from groundup.harnesses.runtime import add_groundup, add_system
+from groundup.harnesses.runtime import add_groundup, add_installer, add_system
 from groundup.harnesses.verifier import DATA, JOB, ORIGINAL, PRIVATE, SCRIPT, VerifierJob
 from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxSpec
 from groundup.trees.writer import in_thread
@@ -104,29 +104,35 @@ class TaskImages:
         needs, held, top = suite.needs(task), BakedLayers(), LayerFiles()
         mounts: tuple[Mount, ...] = ()
         top.folder(PRIVATE, 0o700)
-        if needs.environment is not None and needs.source is not None:
-            environment, original = await builder.python(needs.environment), await builder.source(needs.source)
-            held = held.with_environment(needs.environment, environment)
+        if needs.source is not None:
+            original = await builder.source(needs.source)
             held = held.with_source(needs.source, original, Path(ORIGINAL))
-            mounts = environment.mounts
             top.tree(original.path, ORIGINAL)
         else:
             data = room / "data" / suite.name / "data"
             data.mkdir(parents=True)
             if not await in_thread(lambda: grading.grader.write_data(task, data)):
                 raise UsageError(
-                    f"{suite.name}/{task.id} cannot be graded by {grading.grader.name} in one container without a "
-                    "network; serve it instead (docs/serving.md)"
+                    f"{suite.name}/{task.id} cannot be graded by {grading.grader.name} in one container "
+                    "(docs/harnesses.md says why); serve it instead (docs/serving.md)"
                 )
             top.tree(room / "data", DATA)
-        job = VerifierJob(suite=self.suite, task=task, grader=grading.grader.name, held=held)
+        if needs.environment is not None:
+            environment = await builder.python(needs.environment)
+            held = held.with_environment(needs.environment, environment)
+            mounts = environment.mounts
+        name, packages = grading.grader.name, needs.packages
+        job = VerifierJob(suite=self.suite, task=task, grader=name, held=held, packages=packages)
         top.text(JOB, job.model_dump_json())
         top.text("/tests/test.sh", SCRIPT, 0o755)
-        return await in_thread(lambda: self._graders_layers(mounts, top, room))
+        added = [self.add_groundup, *([add_installer] if packages else [])]
+        return await in_thread(lambda: self._graders_layers(added, mounts, top, room))
 
-    def _graders_layers(self, mounts: tuple[Mount, ...], top: LayerFiles, room: Path) -> Image:
+    def _graders_layers(
+        self, added: Iterable[Callable[[LayerFiles], None]], mounts: tuple[Mount, ...], top: LayerFiles, room: Path
+    ) -> Image:
         mounted = self._mounted(mounts, top, room)
-        layers = [*self._system().layers, self._runtime(), *mounted, self.store.layer(top)]
+        layers = [*self._system().layers, *map(self._runtime, added), *mounted, self.store.layer(top)]
         return Image(layers, {"PATH": ":".join(_PATH), "LANG": "C.UTF-8"})
 
     def _system(self) -> Image:
@@ -141,12 +147,13 @@ class TaskImages:
             self._shared["system",] = self.store.layer(files)
         return Image([self._shared["system",]])
 
-    def _runtime(self) -> ImageLayer:
-        if ("runtime",) not in self._shared:
+    def _runtime(self, add: Callable[[LayerFiles], None]) -> ImageLayer:
+        key = ("runtime", add.__name__)
+        if key not in self._shared:
             files = LayerFiles()
-            self.add_groundup(files)
-            self._shared["runtime",] = self.store.layer(files)
-        return self._shared["runtime",]
+            add(files)
+            self._shared[key] = self.store.layer(files)
+        return self._shared[key]
 
     def _agents_base(self) -> Image:
         if self._base is None:

@@ -10,8 +10,9 @@ from packaging.utils import canonicalize_name
 
 from groundup.domain.errors import UsageError
 from groundup.harnesses.images import Image, ImageStore, LayerFiles, tagged
+from groundup.registries.uv import uv_program
 from groundup.sandbox.bubblewrap import listed_system
-from groundup.sandbox.composition import interpreter_parts
+from groundup.sandbox.composition import GENERATED_ETC, interpreter_parts
 
 PLACE = "/.groundup"
 PYTHON = f"{PLACE}/python"
@@ -74,10 +75,22 @@ def add_groundup(files: LayerFiles) -> None:
     files.folder(LIBRARY, 0o700)
     files.tree(Path(__file__).parents[1], f"{LIBRARY}/groundup")
     for found in _needed("groundup"):
-        for path in found.files or ():
-            place = Path(str(found.locate_file(path)))
-            if ".." not in path.parts and place.is_file():
-                files.tree(place, f"{LIBRARY}/{path}")
+        _add_distribution(files, found)
+
+
+def add_installer(files: LayerFiles) -> None:
+    """Add uv, for graders that install what submissions name."""
+    _add_distribution(files, distribution("uv"))
+    files.tree(uv_program(), f"{PYTHON}/bin/uv")
+    # Sandboxes look up no names, but groundup asks the package index.
+    files.text("/etc/nsswitch.conf", GENERATED_ETC["nsswitch.conf"].replace("hosts: files", "hosts: files dns"))
+
+
+def _add_distribution(files: LayerFiles, found: Distribution) -> None:
+    for path in found.files or ():
+        place = Path(str(found.locate_file(path)))
+        if ".." not in path.parts and place.is_file():
+            files.tree(place, f"{LIBRARY}/{path}")
 
 
 def _needless(source: Path, target: str) -> Iterator[str]:

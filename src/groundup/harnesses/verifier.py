@@ -15,11 +15,12 @@ from groundup.domain.errors import SandboxError, SubmissionError
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Stage, Verdict
-from groundup.environments.baked import BakedBuilder, BakedLayers
+from groundup.environments.baked import BakedBuilder, BakedLayers, ContainerBuilder
 from groundup.episodes.attempt import Grading, Phase
 from groundup.episodes.equipment import Equipment
 from groundup.episodes.loading import find_grader
 from groundup.grading.library.execution import REPORT_FD
+from groundup.sandbox.guest_roots import GuestRoots
 from groundup.sandbox.inplace import InPlaceProvider
 from groundup.sandbox.protocol import WORKSPACE, Command, SandboxSpec
 from groundup.settings import Settings
@@ -52,6 +53,8 @@ class VerifierJob(Record):
     task: Task
     grader: str
     held: BakedLayers
+    packages: bool = False
+    """Whether grading installs what submissions name, and runs guests beside one another."""
 
 
 def main() -> int:
@@ -80,7 +83,7 @@ def main() -> int:
 async def _graded(job: VerifierJob, scratch: Path) -> Graded:
     settings = Settings(cache_dir=scratch / "cache", data_dir=Path(DATA), jobs=1, registry="none")
     suite = open_suite(job.suite, settings)
-    equipment = Equipment(InPlaceProvider(), BakedBuilder(job.held))
+    equipment = _equipment(job, settings, scratch / "guests")
     grading = Grading(suite, job.task, find_grader(suite, job.grader), equipment)
     tree, workings = scratch / "submission", scratch / "grading"
     workings.mkdir()
@@ -92,6 +95,13 @@ async def _graded(job: VerifierJob, scratch: Path) -> Graded:
         return grading.zero(Stage.INTAKE, error)[0]
     except Exception as error:  # noqa: BLE001 - the attempt boundary: whatever it is, there is no reward
         return grading.failed(error, Phase.GRADING)[0]
+
+
+def _equipment(job: VerifierJob, settings: Settings, guests: Path) -> Equipment:
+    if not job.packages:
+        return Equipment(InPlaceProvider(), BakedBuilder(job.held))
+    provider = GuestRoots(guests)
+    return Equipment(provider, ContainerBuilder(settings, provider, job.held))
 
 
 async def _check(equipment: Equipment, held: BakedLayers, workspace: Path) -> None:

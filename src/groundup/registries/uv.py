@@ -52,10 +52,12 @@ async def default_index_url() -> str:
 
 
 def _bare_environment() -> dict[str, str]:
-    """Return an environment without any setting of uv's: only programs are found."""
+    """Return an environment without any setting of uv's: only programs are found, and their libraries."""
     import sys
 
+    libraries = environment().get("LD_LIBRARY_PATH")
     return {
         "PATH": f"{Path(sys.executable).parent}:{environment().get('PATH', '/usr/bin:/bin')}",
         "HOME": "/nonexistent",
+        **({"LD_LIBRARY_PATH": libraries} if libraries else {}),
     }

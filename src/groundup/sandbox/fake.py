@@ -148,6 +148,10 @@ class FakeSandbox(Closing):
         place.write_bytes(content)
         place.chmod(mode)
 
+    async def is_deserted(self) -> bool:
+        """Whether every service was stopped."""
+        return not any(service.alive() for service in self.services)
+
     def usage(self) -> Usage:
         """Return that this is unknown."""
         return Usage(peak_memory_mb=None, cpu_s=None)

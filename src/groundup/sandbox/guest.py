@@ -22,6 +22,9 @@ from groundup.sandbox.supervisor_link import SupervisorLink
 
 _START_S = 60.0
 _CONNECT_S = 10.0
+_COUNT = "n=0; for p in /proc/[0-9]*; do n=$((n+1)); done; echo $n"
+_ALONE = 2
+"""The sandbox's supervisor and the shell that counts."""
 _END_S = 4.0
 """A command that is not gone this long after it was ended takes its sandbox with it."""
 _CAUSES = {
@@ -213,6 +216,11 @@ class SupervisedSandbox(Closing):
             _check_file(await self._request("write", [self._absolute(path), str(mode).encode()], (end,)), path)
         finally:
             feed.close()
+
+    async def is_deserted(self) -> bool:
+        """Count the processes inside, as the guest."""
+        count = await self.run(Command(argv=("sh", "-c", _COUNT), timeout_s=5.0, output_bytes=1024))
+        return count.ok and count.stdout.strip().isdigit() and int(count.stdout) <= _ALONE
 
     def usage(self) -> Usage:
         """Return what it has used so far."""

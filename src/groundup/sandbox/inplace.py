@@ -12,16 +12,16 @@ import os
 import shutil
 import signal
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from typing_extensions import override
 
 from groundup.domain.errors import SandboxError, UsageError
 from groundup.sandbox.composition import HOME, base_environment
 from groundup.sandbox.none import HostFolder
-from groundup.sandbox.protocol import WORKSPACE, Closing, Command, Enforcement, Mount, SandboxSpec
+from groundup.sandbox.protocol import WORKSPACE, Closing, Command, Enforcement, Mount, Pod, SandboxSpec
 from groundup.settings import Settings
 from groundup.trees.removal import remove_tree
 
@@ -56,9 +56,9 @@ class InPlaceProvider(Closing):
         except BaseException:
             self._turn.release()
             raise
-        return InPlaceFolder(layout, self._turn)
+        return InPlaceFolder(layout, self._turn.release)
 
-    async def pod(self) -> NoReturn:
+    async def pod(self) -> Pod:
         """Raise `SandboxError`: two sandboxes cannot be at the same paths at once."""
         raise SandboxError("services are graded in two sandboxes at once, which one container cannot hold")
 
@@ -83,9 +83,10 @@ class InPlaceProvider(Closing):
 class InPlace:
     """A specification's files at the paths that guests know, below *root*."""
 
-    def __init__(self, spec: SandboxSpec, root: Path) -> None:
+    def __init__(self, spec: SandboxSpec, root: Path, user: int = GUEST) -> None:
         self.spec = spec
         self._root = root
+        self._user = user
         self._workspace = self._place(WORKSPACE)
         self._made: list[Path] = []
 
@@ -98,7 +99,7 @@ class InPlace:
             raise SandboxError(f"{WORKSPACE} of this container is not empty; nothing else may lie there")
         try:
             shutil.move(self.spec.workspace, self._workspace)
-            _give(self._workspace, GUEST)
+            give(self._workspace, self._user)
             for mount in self.spec.mounts:
                 self._mount(mount)
         except OSError as error:
@@ -109,7 +110,7 @@ class InPlace:
         """End all that a guest started, and give the workspace back."""
         self._clear()
         for path in reversed(self._made):
-            _remove(path)
+            remove(path)
         self._made.clear()
         if self._workspace.exists() and not self.spec.workspace.exists():
             shutil.move(self._workspace, self.spec.workspace)
@@ -117,11 +118,11 @@ class InPlace:
     def _clear(self) -> None:
         """End every process of the guest's and empty what all users may write."""
         if os.geteuid() == 0 and self._root == Path("/"):
-            _end_all_of(GUEST)
+            end_all_of(self._user)
         for name in _SHARED:
             folder = self._place(name)
             for path in folder.iterdir() if folder.is_dir() else ():
-                _remove(path)
+                remove(path)
 
     def _mount(self, mount: Mount) -> None:
         target = self._place(mount.target)
@@ -131,8 +132,8 @@ class InPlace:
             raise SandboxError(f"cannot mount {mount.target}: mounts cannot be written in a container")
         inside = target.is_relative_to(self._workspace)
         if inside:
-            self._guard_parents(target)
-            _remove(target)
+            self.guard_parents(target)
+            remove(target)
         elif target.exists():
             raise SandboxError(f"cannot mount {mount.target}: this container has something else there")
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -140,12 +141,12 @@ class InPlace:
             shutil.copytree(mount.source, target, symlinks=True)
         else:
             shutil.copy2(mount.source, target)
-        _give(target, os.geteuid())
-        _let_read(target)
+        give(target, os.geteuid())
+        let_read(target)
         if not inside:
             self._made.append(target)
 
-    def _guard_parents(self, target: Path) -> None:
+    def guard_parents(self, target: Path) -> None:
         """Let guests write beside *target* in the workspace, but neither remove nor rename it."""
         for folder in target.parents:
             if not folder.is_relative_to(self._workspace):
@@ -163,10 +164,11 @@ class InPlace:
 class InPlaceFolder(HostFolder):
     """An open sandbox: the container as the guest sees it."""
 
-    def __init__(self, layout: InPlace, turn: asyncio.Lock) -> None:
+    def __init__(self, layout: InPlace, left: Callable[[], None]) -> None:
+        """Take a layout that was entered; *left* is called when it was left."""
         super().__init__(layout.spec.model_copy(update={"workspace": Path(WORKSPACE), "mounts": ()}))
         self._layout = layout
-        self._turn = turn
+        self._left = left
 
     @override
     async def close(self) -> None:
@@ -177,7 +179,7 @@ class InPlaceFolder(HostFolder):
         try:
             await asyncio.to_thread(self._layout.leave)
         finally:
-            self._turn.release()
+            self._left()
 
     @override
     async def read_file(self, path: str, max_bytes: int = 16 * 1024 * 1024) -> bytes:
@@ -213,7 +215,7 @@ class InPlaceFolder(HostFolder):
         return {"user": GUEST, "group": GUEST, "extra_groups": [], "umask": 0o022}
 
 
-def _end_all_of(user: int) -> None:
+def end_all_of(user: int) -> None:
     """Kill every process of *user* at once, so that none can start another meanwhile."""
     child = os.fork()
     if child == 0:
@@ -227,10 +229,15 @@ def _end_all_of(user: int) -> None:
     os.waitpid(child, 0)
 
 
-def _give(tree: Path, user: int) -> None:
-    """Make all of *tree* the user's; links are not followed."""
+def give(tree: Path, user: int) -> None:
+    """Make all of *tree* the user's; links are not followed.
+
+    A guest does not get files that have other names, too: those are a layer's, which it may replace but not write.
+    """
     for path in _every(tree):
-        _own(path, user)
+        status = path.lstat()
+        if user == os.geteuid() or status.st_nlink == 1 or not stat.S_ISREG(status.st_mode):
+            _own(path, user)
 
 
 def _own(path: Path, user: int) -> None:
@@ -238,7 +245,7 @@ def _own(path: Path, user: int) -> None:
         os.lchown(path, user, user)
 
 
-def _let_read(tree: Path) -> None:
+def let_read(tree: Path) -> None:
     """Let every user read *tree*, and only its owner write."""
     for path in _every(tree):
         status = path.lstat()
@@ -256,7 +263,8 @@ def _every(tree: Path) -> Iterator[Path]:
             waiting += path.iterdir()
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """Remove a file, link or folder that may be absent."""
     if _is_folder(path):
         remove_tree(path)
     else:

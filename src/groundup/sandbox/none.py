@@ -15,7 +15,7 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from groundup.domain.errors import SandboxError, UsageError
 from groundup.sandbox.deadlines import Meter, Silence, is_done_within, limited, note, silence_of
@@ -222,6 +222,10 @@ class HostFolder(Closing):
         place.write_bytes(content)
         place.chmod(mode)
 
+    async def is_deserted(self) -> bool:
+        """Return False: what left its session is not known."""
+        return False
+
     def usage(self) -> Usage:
         """Return that this is unknown."""
         return Usage(peak_memory_mb=None, cpu_s=None)
@@ -281,9 +285,10 @@ class HostFolder(Closing):
             argv = [*self._reporting(ends[2], command.report_fd), *argv]
         try:
             self._check()
+            argv, cwd = self._placed(argv, command.cwd)
             process = await asyncio.create_subprocess_exec(
-                *map(self._places.rewritten, argv),
-                cwd=self._places.host(command.cwd) or command.cwd,
+                *argv,
+                cwd=cwd,
                 env={name: self._places.rewritten(value) for name, value in variables.items()},
                 stdin=stdin,
                 stdout=ends[0],
@@ -305,6 +310,10 @@ class HostFolder(Closing):
     def _reporting(self, given: int, wanted: int) -> list[str]:
         """Return what starts a command whose descriptor *wanted* is *given*."""
         return [sys.executable, "-I", "-S", "-c", _PLACE_REPORT, str(given), str(wanted)]
+
+    def _placed(self, argv: list[str], cwd: str) -> tuple[list[str], str | Path]:
+        """Return what is started for *argv*, and in which folder, as the host names both."""
+        return [self._places.rewritten(word) for word in argv], self._places.host(cwd) or cwd
 
     def _variables(self) -> dict[str, str]:
         """Return those of every command."""
@@ -354,10 +363,18 @@ class HostService:
             await self._process.wait()
 
 
+class HostFolders(Protocol):
+    """Opens folders."""
+
+    async def open(self, spec: SandboxSpec) -> HostFolder:
+        """Open one."""
+        ...
+
+
 class HostPod(Closing, Pod):
     """Folders on the host; they share its network, as always here."""
 
-    def __init__(self, provider: NoneProvider) -> None:
+    def __init__(self, provider: HostFolders) -> None:
         self._provider = provider
         self._members: list[HostFolder] = []
 

@@ -183,6 +183,10 @@ class Sandbox(Protocol):
         """Write a file as the guest, making its folders."""
         ...
 
+    async def is_deserted(self) -> bool:
+        """Whether all that the guest started is known to have ended."""
+        ...
+
     def usage(self) -> Usage:
         """Return what it has used so far."""
         ...

@@ -71,7 +71,8 @@ class Grader(Extension):
     def write_data(self, task: Task, destination: Path) -> bool:
         """Write what grading *task* reads of the suite's data into the empty folder *destination*.
 
-        Return whether that is all it needs, besides the submission, to grade in a container without a network.
+        Return whether that is all it needs, besides the submission and what `Suite.needs` says, to grade in a
+        container that may make no namespaces.
         """
         return False
 
@@ -91,6 +92,7 @@ class Needs(Record):
     environment: PythonRequest | None = None
     source: AnySource | None = Field(default=None, description="the original")
     java: bool = False
+    packages: bool = Field(default=False, description="those that submissions name, from the package index")
 
 
 class Summary(Record):

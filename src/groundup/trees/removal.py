@@ -18,6 +18,8 @@ def remove_tree(path: Path) -> None:
     A folder below is first moved up into *path* itself, so depth costs neither descriptors nor stack, and a folder
     that something is mounted on cannot be moved and so is never entered.
     """
+    if path.absolute() == Path("/"):
+        raise InfrastructureError("groundup does not remove /; this is a fault of its own")
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:

@@ -1,5 +1,11 @@
 """Strict grading of honest, broken and cheating services, in real pods."""
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from groundup.domain.verdicts import Reason, Stage, Status
@@ -201,3 +207,12 @@ async def test_a_zero_keeps_every_denominator(trial: Trial) -> None:
     assert {name: score.denominator for name, score in zero.verdict.scores.items()} == {
         name: score.denominator for name, score in graded.verdict.scores.items()
     }
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: guests of one container are users of their own")
+def test_cheats_gain_nothing_in_a_container_without_namespaces(tmp_path: Path) -> None:
+    """A service neither ends, rewrites nor reads its tests where only users and root folders part them."""
+    deserved = {"overwrites and kills": 0, "kills everything": 0, "reads around": 0, "honest": 4}
+    program = [sys.executable, "-m", "tests.suites.repogenesis.in_container", str(tmp_path), *deserved]
+    done = subprocess.run(program, capture_output=True, check=False, timeout=300)
+    assert json.loads(done.stdout or b"null") == deserved, done.stderr.decode()

@@ -30,9 +30,6 @@ _FIRST_ANSWER_S = 2.0
 """For an answer while it starts; what once took longer gets twice as long: a first page may be slow."""
 _LOOK_S = 0.5
 _OBSERVER = Limits(cpus=0.5, memory_mb=128, processes=16, disk_mb=16, wall_clock_s=24 * 3600.0)
-_COUNT = "n=0; for p in /proc/[0-9]*; do n=$((n+1)); done; echo $n"
-_ALONE = 2
-"""The sandbox's supervisor and the shell that counts."""
 Launch = Callable[[], Awaitable[tuple[Sandbox, Service]]]
 _NOTHING = "nothing to start: the published search finds neither a start.sh nor anything else that it knows"
 
@@ -161,10 +158,9 @@ class ServicePod:
             return False
         self._last_look = now
         try:
-            count = await self._sandbox.run(Command(argv=("sh", "-c", _COUNT), timeout_s=5.0, output_bytes=1024))
+            return await self._sandbox.is_deserted()
         except SandboxError:
             return True
-        return count.ok and count.stdout.strip().isdigit() and int(count.stdout) <= _ALONE
 
 
 @asynccontextmanager

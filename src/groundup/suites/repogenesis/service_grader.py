@@ -1,6 +1,7 @@
 """What the graders of services share: their tasks, the limits of each language, and the tools of Java."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from typing_extensions import override
 
@@ -11,8 +12,10 @@ from groundup.grading.bench import Bench
 from groundup.grading.java.installing import java_tools
 from groundup.grading.services.records import Lifecycle
 from groundup.suites.base import Grader
-from groundup.suites.repogenesis.data import ServiceProblem
-from groundup.suites.repogenesis.tasks import LANGUAGES
+from groundup.suites.repogenesis.data import README, ServiceProblem
+from groundup.suites.repogenesis.tasks import LANGUAGES, TASK_FILE
+from groundup.trees.walking import read_regular
+from groundup.trees.writer import copy_tree
 
 _TEST_S = 0.1
 """About what one hidden test takes."""
@@ -46,6 +49,19 @@ class ServiceGrader(Grader):
         """Return what its language and its tests take as a rule."""
         problem = self._problems.get(task.id)
         return 0.0 if problem is None else problem.task.means.build_s + _TEST_S * problem.task.tests.count
+
+    @override
+    def write_data(self, task: Task, destination: Path) -> bool:
+        """Write the task's folder. A container has neither a JDK nor Maven's repository."""
+        problem = self._problem(task)
+        if problem.folder is None or problem.task.means.by_maven:
+            return False
+        folder, tests = destination / task.id, problem.task.means.tests
+        copy_tree(problem.folder / tests, folder / tests)
+        for name in (README, TASK_FILE):
+            if (problem.folder / name).is_file():
+                (folder / name).write_bytes(read_regular(problem.folder / name))
+        return True
 
     @override
     async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:

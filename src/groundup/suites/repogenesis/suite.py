@@ -203,7 +203,8 @@ class RepoGenesis(Suite):
     def needs(self, task: Task) -> Needs:
         """Return the environment of the hidden tests, and a JDK for tasks in Java."""
         problem = self.problems[task.id]
-        return Needs(python=PYTHON, environment=test_environment(problem), java=problem.task.means.by_maven)
+        by_maven = problem.task.means.by_maven
+        return Needs(python=PYTHON, environment=test_environment(problem), java=by_maven, packages=not by_maven)
 
     @override
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
