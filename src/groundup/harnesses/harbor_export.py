@@ -99,7 +99,7 @@ class HarborExport:
         limits, options = task.limits, self.options
         hosts = list[JsonValue](options.allow)
         alone: dict[str, JsonValue] = {"network_mode": "no-network"}
-        agents = {"network_mode": "allowlist", "allowed_hosts": hosts} if hosts else alone
+        agents: dict[str, JsonValue] = {"network_mode": "allowlist", "allowed_hosts": hosts} if hosts else alone
         graders = alone
         room: dict[str, JsonValue] = {"cpus": max(1, round(limits.cpus)), "memory_mb": limits.memory_mb}
         graders_room = room

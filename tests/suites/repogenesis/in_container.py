@@ -34,7 +34,7 @@ def enter_network() -> None:
 async def grade(folder: Path, names: list[str]) -> dict[str, int]:
     """Return the number of passed tests of each service."""
     provider = GuestRoots(folder / "guests", a_system(folder / "system"), 61000)
-    found = {}
+    found: dict[str, int] = {}
     for one in SERVICES:
         if one.name in names or not names:
             room = folder / f"room-{len(found)}"
