@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import TaskError, UsageError
+from groundup.domain.tasks import Task
 from groundup.settings import Settings
 from groundup.suites.pulling import take_folder
 from groundup.suites.repogenesis import data
-from groundup.suites.repogenesis.data import ServiceProblem, read_dataset
+from groundup.suites.repogenesis.data import ServiceProblem, lifecycle, read_dataset
+from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from groundup.suites.repogenesis.suite import create
 from groundup.suites.repogenesis.tasks import shipped_tasks
 from tests.suites.repogenesis.folders import OWN_TASK, make_task, published
@@ -102,3 +104,18 @@ def test_only_tests_that_read_tables_get_pandas(tmp_path: Path) -> None:
     assert data.test_environment(None) == data.test_environment(problem)
     (folder / "tests" / "helpers" / "frames.py").write_text("def frame():\n    import pandas as pd\n")
     assert data.test_environment(problem) == data.tests_lock()
+
+
+def test_graders_take_along_what_a_container_needs_of_one_task(tmp_path: Path) -> None:
+    """The task's own folder, read there as it was; a service in Java needs tools that no container has."""
+    make_task(tmp_path / "data")
+    make_task(tmp_path / "data", "other", OWN_TASK.replace("greeter", "other"))
+    problems = {problem.task.id: problem for problem in read_dataset(tmp_path / "data").problems}
+    (tmp_path / "taken").mkdir()
+    task = Task(id="greeter", suite="repogenesis", instruction=None, data_version="own")
+    assert RepoGenesisStrictGrader(problems, lifecycle()).write_data(task, tmp_path / "taken")
+    (taken,) = read_dataset(tmp_path / "taken").problems
+    assert taken.digest == problems["greeter"].digest
+    own = problems["greeter"]
+    java = own.model_copy(update={"task": own.task.model_copy(update={"language": "java", "kind": "java"})})
+    assert not RepoGenesisStrictGrader({"greeter": java}, lifecycle()).write_data(task, tmp_path / "none")
