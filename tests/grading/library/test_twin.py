@@ -40,12 +40,44 @@ BODIES = {
     "a dictionary": "assert dict(a=1) == {'a': 1}",
     "a set of several": "assert set('ab') == {'a', 'b'}",
     "a nested value": "assert [dict(a=(1, 'x'))] == [{'a': (1, 'x')}]",
+    "joined texts": "assert 'a-bc' == '-'.join(['a', 'bc'])",
+    "a variable of joined texts": "expected = ', '.join(('a', 'b'))\n    assert 'a, b' == expected",
+    "joined bytes": "assert b'a-b' == b'-'.join([b'a', b'b'])",
+    "a list of letters": "assert [one for one in 'abc'] == list('abc')",
+    "a tuple of a list": "assert tuple(sorted('ba')) == tuple(['a', 'b'])",
+    "a list of a range": "assert [0, 1, 2][:3] == list(range(3))",
+    "an empty range": "assert sorted('') == list(range(0))",
+    "a range between two": "assert tuple([2, 3][:2]) == tuple(range(2, 4))",
+    "an empty range between two": "assert sorted('') == list(range(4, 2))",
+    "a set of a list": "assert set('ab') == set(['a', 'b'])",
+    "a set of equal numbers": "assert set([1]) == {1, True}",
+    "a set of what is computed": "one = 'a'\n    assert set('ab') == {one, 'b'.lower()}",
+    "a set of a text": "assert set('ab') == set('ba')",
+    "a frozen set": "assert frozenset('ab') == frozenset(('a', 'b'))",
     "a value of calls": "assert [str(1)] == [str(1)]",
     "a call": "assert 'a' == chr(97).lower()",
     "a sum": "name = 'x'\n    assert 'a' + name == 'a' + name.lower()",
     "a power": "assert 10 ** 2 * 1 == 10 ** 2",
     "an f-string": "assert 'a1' == f'a{1}'",
     "a variable": "expected = [1, 2]\n    assert [1, 2] == expected",
+    "a variable of two values": (
+        "want = 1\n    assert len('a') == want\n    want = 'b'\n    assert chr(98) == want"
+    ),
+    "a variable of a call and a value": (
+        "want = 'b'\n    assert chr(98) == want\n    want = len('a')\n    assert 1 == want"
+    ),
+    "a variable of two values on a line": "want = 1; assert len('a') == want; want = 2; assert len('ab') == want",
+    "a variable in a function": (
+        "want = 1\n    def look():\n        assert len('ab') == want\n    want = 2\n    look()"
+    ),
+    "a table in a loop": "for sign, want in [(97, 'a'), (98, 'b')]:\n        assert chr(sign) == want",
+    "a table that is left": (
+        "for sign, want in ((97, 'a'), (98, 'b')):\n        assert chr(sign) == want\n        break"
+    ),
+    "a table and what comes then": (
+        "want = 9\n    for sign, want in [(97, 'a')]:\n        chr(sign)\n    assert 'a' == want"
+    ),
+    "a table of calls": "for sign, want in [(97, 'a'), (98, str('b'))]:\n        assert chr(sign) == want",
     "a variable with other uses": "value = 'a'\n    assert value.lower() == value",
     "none": "assert None is None",
     "a truth": "assert (1 == 1) is True",
@@ -152,6 +184,38 @@ def test_methods_of_unittest_are_falsified(name: str) -> None:
         assert callable(run)
         with pytest.raises((AssertionError, ValueError)):
             run()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "want = ['a']\n    assert read(1) == want\n    want = ['b']\n    assert read(2) == want",
+        "for name, want in [('a', 1), ('b', 2)]:\n        assert read(name) == want",
+    ],
+)
+def test_a_variable_that_is_set_again_gets_another_literal(body: str) -> None:
+    """Also in a loop over a table: a value in a list would show that the expectation is false."""
+    source = f"def test_it():\n    {body}\n"
+
+    for seed in SEEDS:
+        changed = HiddenSuite({"t.py": source.encode()}).falsified(seed)["t.py"].decode()
+        assert [line.replace(" ", "") for line in changed.splitlines()][-1].endswith("==want")
+        assert changed.count("want") == source.count("want")
+
+
+@pytest.mark.parametrize(
+    "made",
+    ["'-'.join(['a', 'bc'])", "list('abc')", "list(range(3, 5))", "tuple(range(9))", "frozenset(['a'])", "{1, 2}"],
+)
+def test_what_builtins_make_of_literals_gets_another_literal(made: str) -> None:
+    """A value in a list, or a negation, would show that the expectation is false."""
+    source = f"def test_it():\n    assert read() == {made}\n"
+    form = [type(node) for node in ast.walk(ast.parse(source))]
+
+    for seed in SEEDS:
+        changed = HiddenSuite({"t.py": source.encode()}).falsified(seed)["t.py"].decode()
+        assert changed != source
+        assert [type(node) for node in ast.walk(ast.parse(changed))] == form
 
 
 def test_it_is_decided_by_the_seed() -> None:

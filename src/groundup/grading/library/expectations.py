@@ -22,8 +22,14 @@ from groundup.grading.library.literals import (
     other_sought,
     words_in,
 )
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+from groundup.grading.library.variables import (
+    EQUALITIES,
+    Function,
+    fixed_from_the_start,
+    is_display,
+    name_called,
+    only_expected,
+)
 
 _LEAST_SOUGHT = 3
 """Characters of a text that is looked for in another one; a shorter one may be found by chance."""
@@ -59,17 +65,6 @@ _OPPOSITES = {
 _OPPOSITES |= {new: old for old, new in _OPPOSITES.items() if old not in ("assert_", "assertNotEquals")}
 _OPPOSITES |= {"assertGreater": "assertLess", "assertLess": "assertGreater"}
 _OPPOSITES |= {"assertNotAlmostEqual": "assertAlmostEqual", "assert_not_called": "assert_called"}
-_EQUALITIES = frozenset(
-    {"assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertTupleEqual", "assertSetEqual"}
-    | {
-        "assertSequenceEqual",
-        "assertMultiLineEqual",
-        "assertCountEqual",
-        "assertItemsEqual",
-        "assert_equal",
-        "eq_",
-    }
-)
 _NEARLY = frozenset({"assertAlmostEqual", "assertAlmostEquals"})
 _CALLED_WITH = frozenset({"assert_called_with", "assert_called_once_with", "assert_any_call"})
 _RAISING = frozenset({"raises", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp"})
@@ -165,8 +160,8 @@ class _Reader:
         self._function = function
         self._text = text
         self._errors = errors
-        self._fixed = _fixed(function)
-        self._values, self._given = _only_expected(function)
+        self._fixed = fixed_from_the_start(function)
+        self._values, self._given = only_expected(function)
 
     def read(self) -> Iterator[Expectation]:
         yield from self._block(self._function.body, certain=True)
@@ -193,7 +188,7 @@ class _Reader:
                     if isinstance(item.context_expr, ast.Call):
                         yield from self._call(item.context_expr, certain=certain)
                 # A block that swallows errors can be left half-way, and its test still passes.
-                names = {_name(item.context_expr) for item in node.items}
+                names = {name_called(item.context_expr) for item in node.items}
                 yield from self._block(node.body, certain=certain and not names & (_SWALLOWING | _WARNING))
             # A loop over nothing passes without having looked at anything.
             case ast.For() | ast.AsyncFor():
@@ -211,9 +206,9 @@ class _Reader:
         return Expectation(certain, lambda random: self._falsified(node, random))
 
     def _call(self, call: ast.Call, *, certain: bool) -> Iterator[Expectation]:
-        name, arguments = _name(call), call.args
+        name, arguments = name_called(call), call.args
         is_near = name in _NEARLY and len(arguments) == 2 and not call.keywords and any(map(_is_number, arguments))
-        if (name in _EQUALITIES and len(arguments) >= 2) or is_near:
+        if (name in EQUALITIES and len(arguments) >= 2) or is_near:
             yield Expectation(certain, lambda random: self._unequal(arguments[0], arguments[1], random))
         elif name == "assertIsInstance" and (others := self._other_classes(arguments)):
             yield Expectation(certain, lambda random: [self._replaced(arguments[1], random.choice(others))])
@@ -264,12 +259,12 @@ class _Reader:
         """Make two sides differ that were equal: the one that is expected changes."""
         # The right side first: suites usually write the expectation there.
         left, right = _without_tolerance(left), _without_tolerance(right)
-        sides = [side for side in (right, left) if any(leaves(side)) or _is_display(side)]
-        named = [side for side in (right, left) if isinstance(side, ast.Name) and side.id in self._values]
+        sides = [side for side in (right, left) if any(leaves(side)) or is_display(side)]
         if sides:
             return [self._other_value(sides[0], random)]
-        if named:
-            return [self._other_value(self._values[named[0].id], random)]
+        for side in (right, left):
+            if isinstance(side, ast.Name) and (values := self._values_of(side)):
+                return [self._other_value(value, random) for value in values]
         fixed = [side for side in (right, left) if isinstance(side, ast.Name) and side.id in self._fixed]
         if fixed:
             value = self._fixed[fixed[0].id]
@@ -278,6 +273,12 @@ class _Reader:
         if len(given) == 1 and (edit := self._rebound(given[0].id, random)):
             return [edit]
         return self._wrapped(given[0] if given else right, random)
+
+    def _values_of(self, name: ast.Name) -> Sequence[ast.expr]:
+        """Return the literals, one of which is a variable's that is only compared with; none if unknown."""
+        at = (name.lineno, name.col_offset)
+        before = [one for one in self._values.get(name.id, ()) if one.start < at]
+        return before[-1].values if before and at < before[-1].stop else ()
 
     def _other(self, node: ast.Constant, random: Random) -> bytes:
         is_text = isinstance(node.value, str | bytes)
@@ -388,7 +389,7 @@ class _Reader:
 
     def _renamed(self, call: ast.Call, name: str) -> SourceEdit:
         stop = self._text.stop(call.func)
-        return SourceEdit(stop - len(_name(call)), stop, name.encode())
+        return SourceEdit(stop - len(name_called(call)), stop, name.encode())
 
     def _replaced(self, node: ast.expr, new: bytes) -> SourceEdit:
         return SourceEdit(self._text.start(node), self._text.stop(node), new)
@@ -397,7 +398,7 @@ class _Reader:
 def _without_tolerance(node: ast.expr) -> ast.expr:
     """Return the number that `approx` is given, where its tolerance is the usual one."""
     match node:
-        case ast.Call(args=[value], keywords=[]) if _name(node) == "approx" and _is_number(value):
+        case ast.Call(args=[value], keywords=[]) if name_called(node) == "approx" and _is_number(value):
             return value
     return node
 
@@ -414,69 +415,13 @@ def _leaves_of_sides(node: ast.expr) -> Iterator[ast.Constant]:
             yield from leaves(side)
 
 
-def _only_expected(function: Function) -> tuple[dict[str, ast.expr], frozenset[str]]:
-    """Return what is only compared with: variables with the literals that they are set to once, and parameters."""
-    nodes = list(ast.walk(function))
-    compared: list[ast.expr] = []
-    for node in nodes:
-        if isinstance(node, ast.Compare) and all(isinstance(one, ast.Eq) for one in node.ops):
-            compared += [node.left, *node.comparators]
-        elif isinstance(node, ast.Call) and _name(node) in _EQUALITIES:
-            compared += node.args[:2]
-    places = {id(node) for node in compared}
-    names = [node for node in nodes if isinstance(node, ast.Name)]
-    used = {node.id for node in names if isinstance(node.ctx, ast.Load) and id(node) not in places}
-    stored = [node.id for node in names if not isinstance(node.ctx, ast.Load)]
-    values = {}
-    for statement in function.body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                if stored.count(name) == 1 and name not in used and (any(leaves(value)) or _is_display(value)):
-                    values[name] = value
-    given = {one.arg for one in (*function.args.args, *function.args.kwonlyargs)}
-    return values, frozenset(given - used - set(stored))
-
-
-def _fixed(function: Function) -> dict[str, ast.Constant]:
-    """Return the variables that are one short literal from the start on."""
-    names = [
-        node for node in ast.walk(function) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
-    ]
-    stored = [node.id for node in names] + [one.arg for one in ast.walk(function) if isinstance(one, ast.arg)]
-    found = {}
-    for statement in function.body:
-        match statement:
-            case ast.Assign(
-                targets=[ast.Name(id=name)], value=ast.Constant(value=str() | bytes() | int()) as value
-            ):
-                if stored.count(name) == 1 and value.lineno == value.end_lineno:
-                    found[name] = value
-    return found
-
-
-def _name(node: ast.expr) -> str:
-    """Return the last part of what is called."""
-    match node:
-        case ast.Call(func=function):
-            return _name(function)
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-    return ""
-
-
-def _is_display(node: ast.expr) -> bool:
-    if isinstance(node, ast.Tuple):
-        return False  # it may stand without parentheses, and is compared as a whole only with them
-    return isinstance(node, ast.List | ast.Dict | ast.Set)
-
-
 def _is_full(node: ast.expr) -> bool:
     return isinstance(node, ast.List | ast.Tuple | ast.Set) and bool(node.elts)
 
 
 def _fails(node: ast.stmt) -> bool:
     return isinstance(node, ast.Raise) or (
-        isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _name(node.value) == "fail"
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and name_called(node.value) == "fail"
     )
 
 

@@ -16,10 +16,11 @@ from pydantic import Field
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Score
-from groundup.grading.library.expectations import Function, SourceEdit, SourceText
+from groundup.grading.library.expectations import SourceEdit, SourceText
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.literals import leaves, other_literal
 from groundup.grading.library.twin import HiddenSuite, Unit, applied
+from groundup.grading.library.variables import Function
 from groundup.grammars import python_value
 
 MARK = "groundup-value:"

@@ -28,7 +28,10 @@ _EXACT = 1e15
 
 
 def leaves(node: ast.expr) -> Iterator[ast.Constant]:
-    """Yield the literals that a value is made of, in displays, behind a minus, joined by `+`; never in calls."""
+    """Yield the literals that a value is made of, in displays, behind a minus, joined by `+`.
+
+    In calls of builtins, too, as far as another literal there surely gives another value.
+    """
     match node:
         case ast.Constant():
             if node.value is not Ellipsis:
@@ -43,8 +46,36 @@ def leaves(node: ast.expr) -> Iterator[ast.Constant]:
                 yield from leaves(part)
         case ast.Set(elts=[part]):
             yield from leaves(part)
+        case ast.Set(elts=parts):
+            yield from _distinct(parts)
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             yield from (leaf for part in (left, right) for leaf in leaves(part))
+        case ast.Call(args=[value], keywords=[]):
+            yield from _given(node.func, value)
+
+
+def _given(function: ast.expr, value: ast.expr) -> Iterator[ast.Constant]:
+    """Yield the literals of a call with one argument that decide what comes back."""
+    match function, value:
+        case ast.Attribute(attr="join", value=ast.Constant(value=str() | bytes())), ast.List() | ast.Tuple():
+            yield from leaves(value)
+        case ast.Name(id="list" | "tuple"), ast.Constant(value=str()) | ast.List() | ast.Tuple():
+            yield from leaves(value)
+        case ast.Name(id="list" | "tuple"), ast.Call(func=ast.Name(id="range"), args=bounds, keywords=[]):
+            numbers = [one for one in bounds if isinstance(one, ast.Constant) and type(one.value) is int]
+            values = [one.value for one in numbers if isinstance(one.value, int)]
+            # Two empty ranges are the same one.
+            if len(numbers) == len(bounds) in (1, 2) and values == sorted({*values}):
+                yield numbers[-1]
+        case ast.Name(id="set" | "frozenset"), ast.Set(elts=parts) | ast.List(elts=parts) | ast.Tuple(elts=parts):
+            yield from _distinct(parts)
+
+
+def _distinct(parts: Sequence[ast.expr]) -> Iterator[ast.Constant]:
+    """Yield the elements of a set, if each of them is missing where another one takes its place."""
+    found = [one for one in parts if isinstance(one, ast.Constant)]
+    if len({one.value for one in found}) == len(parts):
+        yield from found
 
 
 def is_telling(old: bytes, new: bytes, words: Sequence[bytes]) -> bool:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from groundup.grading.library.expectations import Function
+from groundup.grading.library.variables import Function
 
 _BUILDERS = {"set": set, "frozenset": frozenset, "list": list, "tuple": tuple, "dict": dict}
 

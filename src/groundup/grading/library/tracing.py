@@ -11,10 +11,11 @@ from enum import Enum
 from random import Random
 
 from groundup.domain.digests import digest_of
-from groundup.grading.library.expectations import Function, SourceEdit, SourceText
+from groundup.grading.library.expectations import SourceEdit, SourceText
 from groundup.grading.library.observing import PREFIX
 from groundup.grading.library.tables import Column, columns, is_literal, literal_value, loaded
 from groundup.grading.library.twin import HiddenSuite, Unit, applied
+from groundup.grading.library.variables import Function
 from groundup.grammars import python_tree
 
 _EQUALITIES = frozenset(
