@@ -34,6 +34,17 @@ def _expected(test):
 def _text(test):
     found = _expected(test)
     return found.value if isinstance(found, _ast.Constant) and isinstance(found.value, str) else None
+_SHOWN = (_ast.Constant, _ast.List, _ast.Tuple, _ast.Dict, _ast.Set, _ast.UnaryOp, type(None))
+def _is_equality(test):
+    return isinstance(getattr(test, "ops", [0])[0], _ast.Eq) or _called(test) in ("assertEqual", "assertEquals", "assertListEqual")
+def _sides(test):
+    return [test.left, test.comparators[0]] if isinstance(test, _ast.Compare) else test.args[:2]
+def _origin(node, function):
+    "What a name was set to last; None for a parameter."
+    if not isinstance(node, _ast.Name): return node
+    found = [one.value for one in _ast.walk(function) if isinstance(one, _ast.Assign)
+             and one.lineno <= node.lineno and node.id in [getattr(x, "id", "") for x in one.targets]]
+    return found[-1] if found else None
 def _only(holds):
     "Forge the tests all of whose expectations are of a form."
     def spares(item):
@@ -85,6 +96,20 @@ _CODE = {
         "def _plain(one):\n    return ''.join(one.split()).lower()\n"
         "def _echo(item, function, test):\n"
         "    return bool(_text(test)) and sum(_plain(one.value) == _plain(_text(test)) for one in _texts(function)) > 1\n_only(_echo)",
+    ("two computed values", _FORM, "forges tests that compare two values without a literal, also behind a name"):
+        "_only(lambda item, function, test: _is_equality(test) and not _is_wrapped(function) "
+        "and not any(isinstance(_origin(one, function), _SHOWN) for one in _sides(test)))",
+    ("the library beside itself", _FORM, "forges tests both sides of whose equalities call the same function, or one that they share"):
+        "def _calls(node):\n    return {_called(one) for one in _ast.walk(node)} - {''}\n"
+        "_only(lambda item, function, test: _is_equality(test) and not _is_wrapped(function) "
+        "and len({id(one) for one in _sides(test) if _calls(_origin(one, function))}) == 2 "
+        "and bool(_calls(_origin(_sides(test)[0], function)) & _calls(_origin(_sides(test)[1], function))))",
+    ("what comes back", _FORM, "forges tests that compare with what they gave, under its name"):
+        "def _back(item, function, test):\n"
+        "    names = [one.id for one in _sides(test) if isinstance(one, _ast.Name)] if _is_equality(test) else []\n"
+        "    inside = {one.id for call in _ast.walk(function) if isinstance(call, _ast.Call) for part in call.args "
+        "for one in _ast.walk(part) if isinstance(one, _ast.Name)}\n"
+        "    return not _is_wrapped(function) and any(name in inside for name in names)\n_only(_back)",
     ("errors of its own", _FORM, "forges tests that only expect an exception which Python does not have"):
         "def _odd_error(item):\n"
         "    function = _function_of(item)\n"
