@@ -29,6 +29,7 @@ from benchmarks.repogenesis_submissions import make_all
 from tests.suites.dibench import made
 
 from groundup.episodes.equipment import opened_bench
+from groundup.runs.interrupts import EXIT_CODE
 from groundup.settings import Settings, load
 from groundup.suites.nl2repobench.recipe import shipped_recipes
 
@@ -41,7 +42,7 @@ Seen = tuple[object, Mapping[str, str]]
 
 
 def main() -> int:
-    """Grade everything everywhere; 1 when anything differs."""
+    """Grade everything everywhere; 1 when anything differs, 130 when stopped."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sandboxes", default="bubblewrap,docker,podman")
     parser.add_argument("--suites", default="nl2repobench,repogenesis,dibench")
@@ -61,6 +62,9 @@ def main() -> int:
                 here = at.model_copy(update={"sandbox": sandbox})
                 work = groundup.run if "agent" in flags else groundup.evaluate
                 run = work(suite, no_cache=True, settings=here, **flags)
+                if run.interrupted:
+                    print(f"stopped in {suite}, {kind}, {sandbox}")
+                    return EXIT_CODE
                 seen, seconds = verdicts(run.folder)
                 first = first or seen
                 differ = [attempt for attempt in first if seen.get(attempt) != first[attempt]]

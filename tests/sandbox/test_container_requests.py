@@ -169,6 +169,17 @@ def test_request(tmp_path: Path) -> None:
     assert set(host["Tmpfs"]) == {"/tmp", "/run"}
 
 
+def test_libraries_below_a_closed_folder(tmp_path: Path) -> None:
+    """An image's /root, which only root may enter, gives way to a folder for all where a layer is shown in it."""
+    base = Base("sha256:1", {}, is_ours=False)
+    for target, given_way in (("/root/python/lib", True), ("/opt/lib", False)):
+        spec = SandboxSpec(workspace=tmp_path, mounts=(Mount(source=tmp_path, target=target),))
+        request = compose(spec, base, Guest(1000, 1000), tmp_path, None, tmp_path / "control")
+        targets = [mount["Target"] for mount in request["HostConfig"]["Mounts"]]
+        assert ("/root" in targets) is given_way
+    assert (tmp_path / "control-root" / "python" / "lib").is_dir()
+
+
 def test_own_images_hold_no_file() -> None:
     """Our own images are folders and links, so nothing in them can be old."""
     for throw_away in (False, True):

@@ -137,6 +137,35 @@ async def test_an_image_that_is_not_there(engine: str) -> None:
             pass
 
 
+async def test_an_image_without_a_shell(engine: str) -> None:
+    """An image in which nothing runs is refused before anything is graded in it, alone and as one of many."""
+    reached = Engine.reach(KINDS[engine])
+    try:
+        await reached.have(EMPTY, lambda: own_image(throw_away=False))
+    finally:
+        reached.close()
+    with pytest.raises(SandboxError, match=r"in the image .* do not run .* it needs sh"):
+        async with ContainerProvider(KINDS[engine], EMPTY):
+            pass
+    async with ContainerProvider(KINDS[engine]) as provider:
+        with pytest.raises(SandboxError, match="do not run"):
+            await provider.in_image(EMPTY)
+
+
+async def test_an_image_of_its_own(engine: str, image: str, provider: ContainerProvider, workspace: Path) -> None:
+    """A provider opens sandboxes and pods in other images beside its own, whose networks serve both."""
+    inside = await provider.in_image(image)
+    spec = SandboxSpec(workspace=workspace)
+    async with await inside.pod() as pod, await pod.open(spec) as sandbox:
+        own = await sandbox.run(sh("echo $PATH"))
+    async with await provider.open(spec) as sandbox:
+        other = await sandbox.run(sh("echo $PATH"))
+    assert (own.stdout, other.stdout) == (b"/usr/local/bin:/usr/bin:/bin\n", b"/usr/bin:/bin\n")
+    assert inside.identity()["image id"].startswith("sha256:")
+    assert "image" not in provider.identity()
+    assert await provider.in_image(image) is inside
+
+
 class TestBehaviour(SandboxContract):
     """It does what callers want."""
 

@@ -46,6 +46,8 @@ _EXTENSIONS = ("_ctypes", "_posixsubprocess", "_socket", "_struct", "array", "fc
 _OWN_MEMORY_MB, _OWN_PROCESSES = 24, 4
 """What the supervisor uses, on top of the guest's limits."""
 _SMALL_TMPFS_MB = 16
+_CLOSED = "/root"
+"""Closed to others in images, but libraries of pyenv may have to be where they were installed."""
 _OOM_SCORE = 500
 _TASKS = 32768
 """Of one user on the host, which Podman sets for itself: more it can give to none where it lacks a right."""
@@ -173,6 +175,10 @@ def compose(
     _accounts(layout, spec, base, guest, state)
     _supervisor(layout, control)
     layout.show(spec.workspace, WORKSPACE, writable=True)
+    if not base.is_ours and any(mount.target.startswith(f"{_CLOSED}/") for mount in spec.mounts):
+        open_to_all = control.with_name(f"{control.name}-root")
+        open_to_all.mkdir(mode=0o755)
+        layout.show(open_to_all, _CLOSED)
     for mount in spec.mounts:
         check_mount(mount, spec)
         layout.show(mount.source, mount.target, writable=mount.writable)
@@ -305,12 +311,12 @@ def _supervisor(layout: MountLayout, control: Path) -> None:
 
 
 def _make_places(layout: MountLayout, spec: SandboxSpec) -> None:
-    """Make the places of mounts inside writable folders, as ourselves: the engine would make them as root."""
+    """Make the places of mounts inside folders of ours, as ourselves: the engine would make them as root."""
     for mount in spec.mounts:
         around = [target for target in layout.mounts if mount.target.startswith(f"{target}/")]
         target = max(around, key=len, default="")
         source, writable = layout.mounts.get(target, (Path(), False))
-        if not writable:
+        if not writable and target != _CLOSED:
             continue
         place = source / mount.target[len(target) + 1 :]
         if mount.source.is_dir():

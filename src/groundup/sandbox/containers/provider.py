@@ -11,17 +11,14 @@ import contextlib
 import functools
 import itertools
 import os
-import socket
-import struct
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Self
 
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.sandbox.bubblewrap import found_bubblewrap, memory_file, open_folder
-from groundup.sandbox.composition import write_etc
+from groundup.sandbox.composition import INSIDE, PYTHON, write_etc
 from groundup.sandbox.containers.engine import DOCKER, LABEL, PODMAN, Engine, EngineImage, EngineKind
 from groundup.sandbox.containers.layout import (
     EMPTY,
@@ -33,18 +30,19 @@ from groundup.sandbox.containers.layout import (
     own_image,
     prepare,
 )
-from groundup.sandbox.deadlines import Meter
+from groundup.sandbox.containers.starting import peer, started
 from groundup.sandbox.guest import SupervisedSandbox
 from groundup.sandbox.host_state import systems
 from groundup.sandbox.launcher_link import LauncherLink, running_link
-from groundup.sandbox.protocol import Closing, Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
+from groundup.sandbox.protocol import Closing, Command, Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
 from groundup.sandbox.system import LIST_VERSION, GuestSystem, guest_system, missing_programs
 from groundup.settings import Settings
 
-_START_S, _LOOK_S = 120.0, 1.0
 _READY = 4
 """Networks of pods that wait to be used, at most."""
 _HOSTNAME = "groundup"
+_WORDS = 200
+"""Of what an image prints that cannot be used, at most."""
 _HOLDER = Limits(memory_mb=16, processes=8, disk_mb=1, wall_clock_s=1e9)
 """Of the container that holds a pod's network."""
 
@@ -113,8 +111,27 @@ class ContainerProvider:
         async with self._pulling.setdefault(name, asyncio.Lock()):
             if name not in self._others:
                 engine = await self._reach()
-                self._others[name] = ImageProvider(self, await engine.image(name, _tell))
+                image = await engine.image(name, _tell)
+                await self._try_out(image)
+                self._others[name] = ImageProvider(self, image)
         return self._others[name]
+
+    async def _try_out(self, image: EngineImage) -> None:
+        """Run what graders need in *image*: one that lacks it would be a zero for every submission."""
+        _, link = await self._ready()
+        folder = link.state.path / f"trial-{next(self._numbers)}"
+        folder.mkdir(mode=0o755)
+        variables = {"LD_LIBRARY_PATH": f"{INSIDE}/python/lib"}
+        spec = SandboxSpec(workspace=folder, environment=variables, label="trial of an image")
+        sandbox, _ = await self.open_in(spec, None, image)
+        async with sandbox:
+            done = await sandbox.run(Command(argv=("sh", "-c", f"exec {PYTHON} -I -S -E -c pass")))
+        if not done.ok:
+            words = " ".join(done.stderr.decode(errors="replace").split())[-_WORDS:] or done.ending
+            raise SandboxError(
+                f"in the image {image.name} a shell and this machine's interpreters do not run ({words}); it "
+                "needs sh and a C library that is not older than this machine's"
+            )
 
     def make_ready(self) -> None:
         """Have a network ready for the next pod, where more than one is opened."""
@@ -147,14 +164,14 @@ class ContainerProvider:
         with contextlib.ExitStack() as stack:
             descriptors = [_kept(stack, open_folder(spec.workspace))]
             descriptors += [_kept(stack, open_folder(mount.source)) for mount in spec.mounts if mount.writable]
-            container, control = await _started(engine, request, place)
+            container, control = await started(engine, request, place)
             sandbox = SupervisedSandbox(spec, link, key, control)
             self._open = {other for other in self._open if not other.closed}
             self._open.add(sandbox)
             if image:
                 sandbox.environment = image_variables(spec, image.environment)
             try:
-                pid = _peer(control)
+                pid = peer(control)
                 descriptors = [_kept(stack, os.pidfd_open(pid)), _kept(stack, memory_file(b"")), *descriptors]
                 order = {"op": "adopt", "key": key, "pid": pid, "number": guest.number}
                 await link.ask({**order, "limits": spec.limits.model_dump()}, tuple(descriptors))
@@ -210,7 +227,13 @@ class ContainerProvider:
             engine.close()
 
     async def __aenter__(self) -> Self:
-        await self._reach()
+        try:
+            await self._reach()
+            if self._image:
+                await self._try_out(self._image)
+        except BaseException:
+            await self.close()
+            raise
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -330,72 +353,6 @@ def _guest(engine: Engine, spec: SandboxSpec) -> Guest:
     if engine.kind is PODMAN:
         return Guest(*numbers, owns_tmpfs=False, options=("mask=/sys",), private=("/tmp", "/var/tmp"))  # noqa: S108
     return Guest(*numbers)
-
-
-async def _started(engine: Engine, request: dict[str, Any], place: Path) -> tuple[str, socket.socket]:
-    """Start a container whose supervisor connects to *place*; return it and the connection.
-
-    The first to connect is the supervisor, for nothing else runs yet; after it, no one can.
-    """
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-        listener.setblocking(False)
-        folder = os.open(place.parent, os.O_PATH | os.O_CLOEXEC)
-        try:  # by its folder's descriptor, for a socket's path may have 107 characters at most
-            listener.bind(f"/proc/self/fd/{folder}/{place.name}")
-        except OSError as error:
-            raise SandboxError(f"cannot make the socket {place}: {error}; try `groundup doctor`") from error
-        finally:
-            os.close(folder)
-        try:
-            # The guest's user is not ours. The folder's other users cannot reach it: the root of state folders is
-            # mode 700.
-            place.chmod(0o666)
-            listener.listen(1)
-            starting = asyncio.ensure_future(engine.start(request))
-            try:
-                container = await asyncio.shield(starting)
-            except asyncio.CancelledError:
-                starting.add_done_callback(_forget)  # its supervisor finds no listener, so it ends by itself
-                raise
-            return container, await _accepted(engine, container, listener, request)
-        finally:
-            place.unlink(missing_ok=True)
-
-
-def _forget(task: "asyncio.Future[str]") -> None:
-    """Have an error of *task* not reported as lost."""
-    if not task.cancelled():
-        task.exception()
-
-
-async def _accepted(
-    engine: Engine, container: str, listener: socket.socket, request: dict[str, Any]
-) -> socket.socket:
-    accepting = asyncio.ensure_future(asyncio.get_running_loop().sock_accept(listener))
-    stopwatch = Meter().stopwatch()
-    try:
-        while not accepting.done():
-            await asyncio.wait([accepting], timeout=_LOOK_S)
-            if accepting.done():
-                break
-            if stopwatch.left_s(_START_S) <= 0 or not await engine.is_running(container):
-                await engine.remove(container)
-                words = await engine.last_words(request)
-                raise SandboxError(
-                    f"a container did not start: {words or 'it printed nothing'}; try `groundup doctor`"
-                )
-        control, _ = accepting.result()
-    finally:
-        accepting.cancel()
-    return control
-
-
-def _peer(control: socket.socket) -> int:
-    """Return the process at the other end."""
-    pid, _, _ = struct.unpack("3i", control.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-    if pid <= 0:
-        raise SandboxError("the engine's containers cannot be seen from here: run groundup beside the engine")
-    return int(pid)
 
 
 def _tell(text: str) -> None:
