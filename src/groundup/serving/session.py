@@ -296,7 +296,10 @@ class Session:
 
     def _left(self) -> str:
         limit = self.rules.submits
-        return "You may go on." if limit is None else f"You may submit {limit - self.submitted} more times."
+        if limit is None:
+            return "You may go on."
+        times = limit - self.submitted
+        return "You may submit once more." if times == 1 else f"You may submit {times} more times."
 
     def _is_late(self) -> bool:
         limit_s = self.rules.limits.wall_clock_s
