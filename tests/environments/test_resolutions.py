@@ -127,6 +127,19 @@ async def test_who_wants_nothing_kept_finds_no_resolutions(
     assert not (tmp_path / "cache/resolutions").exists()
 
 
+@pytest.mark.end_to_end
+async def test_a_page_that_was_read_to_resolve_is_at_hand_to_install(
+    index: FakeIndex, provider: SandboxProvider, tmp_path: Path
+) -> None:
+    """The index is asked for it once, even where nothing fetched is kept."""
+    index.add(make_wheel("demo", "1.0"))
+    settings = Settings(cache_dir=tmp_path / "cache", registry_cache=False)
+    await LocalBuilder(settings, provider, index.configuration()).submission_environment(
+        ResolvedRequest(python=MINOR, requirements=("demo",))
+    )
+    assert [path for path in index.asked if path.endswith("/demo/")] == ["/simple/demo/"]
+
+
 async def test_the_clock_stands_while_nothing_runs(tmp_path: Path) -> None:
     """Two parts of 0.05 s with a pause of 0.4 s between them fit into 0.3 s; a third that never ends does not."""
     work = WorkTime(0.3, "installing demo")

@@ -226,6 +226,13 @@ class PythonBuilder(EnvironmentBuilder):
         Raises `OutOfTimeError` when the work takes longer than `work_s`; waiting for a turn is no work.
         """
         work = WorkTime(request.work_s, f"installing {', '.join(request.requirements)[:120]}")
+        if not request.requirements:
+            return await self._resolved_environment(request, work)
+        # Open from one to the other, for else what it has in memory would be gone, and asked for twice.
+        async with self._lending.client("pypi"):
+            return await self._resolved_environment(request, work)
+
+    async def _resolved_environment(self, request: ResolvedRequest, work: WorkTime) -> PythonEnvironment:
         resolution = await self.resolve(request, work)
         environment = await self.python(
             PythonRequest(
