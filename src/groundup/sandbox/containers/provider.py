@@ -112,11 +112,11 @@ class ContainerProvider:
             if name not in self._others:
                 engine = await self._reach()
                 image = await engine.image(name, _tell)
-                await self._try_out(image)
+                await self._try_out(image, name)
                 self._others[name] = ImageProvider(self, image)
         return self._others[name]
 
-    async def _try_out(self, image: EngineImage) -> None:
+    async def _try_out(self, image: EngineImage, name: str) -> None:
         """Run what graders need in *image*: one that lacks it would be a zero for every submission."""
         _, link = await self._ready()
         folder = link.state.path / f"trial-{next(self._numbers)}"
@@ -129,7 +129,7 @@ class ContainerProvider:
         if not done.ok:
             words = " ".join(done.stderr.decode(errors="replace").split())[-_WORDS:] or done.ending
             raise SandboxError(
-                f"in the image {image.name} a shell and this machine's interpreters do not run ({words}); it "
+                f"in the image {name} a shell and this machine's interpreters do not run ({words}); it "
                 "needs sh and a C library that is not older than this machine's"
             )
 
@@ -229,8 +229,8 @@ class ContainerProvider:
     async def __aenter__(self) -> Self:
         try:
             await self._reach()
-            if self._image:
-                await self._try_out(self._image)
+            if self._image and self._wanted:
+                await self._try_out(self._image, self._wanted)
         except BaseException:
             await self.close()
             raise
