@@ -36,6 +36,23 @@ class RunningFleet:
         return [int(line.split()[1].rpartition(":")[2]) for line in lines]
 
 
+def standing_in(folder: Path, name: str, script: str) -> Path:
+    """Write a program that stands in for another one of this *name*; put its folder first on PATH."""
+    folder.mkdir(exist_ok=True)
+    program = folder / name
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return program
+
+
+def by_ssh(folder: Path, around: str = "") -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return arguments and variables of a fleet with a node on a host whose `ssh` runs it here, *around* it."""
+    standing_in(folder, "ssh", f'while [ "$1" != -- ]; do shift; done\nexec {around} sh -c "$3"')
+    program = standing_in(folder, "groundup", f'exec {sys.executable} -m groundup "$@"')
+    path = f"{folder}:{os.environ['PATH']}"
+    return ("--ssh", "alpha", "--slots", "1", "--program", str(program)), {"PATH": path}
+
+
 @contextmanager
 def fleet_of(
     *arguments: str, folder: Path, nodes: int, environment: Mapping[str, str] | None = None

@@ -8,7 +8,6 @@ import signal
 import socket
 import ssl
 import stat
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -29,7 +28,7 @@ from groundup.runs.progress import AttemptEnded, Event
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import FleetFile, Predictions
-from tests.fleet.fleets import RunningFleet, fleet_of
+from tests.fleet.fleets import RunningFleet, by_ssh, fleet_of
 from tests.fleet.test_orders import VERDICT, an_order
 from tests.patience import patient
 from tests.runs.configurations import BUILDER, evaluation, oracle
@@ -345,23 +344,14 @@ def test_other_machines_get_the_address_on_standard_input() -> None:
     """No key stands in a command line, where every user could read it."""
     (alpha,) = ssh_nodes(["alpha"], NodeSize(4, 0), "/opt/a b/groundup")
     assert alpha.argv[-2:] == ("alpha", "'/opt/a b/groundup' fleet join - --slots 4")
-    (slurm,) = slurm_nodes(3, NodeSize(4, 8000), "groundup", ["--partition=long"])
+    slurm = slurm_nodes(3, NodeSize(4, 8000), "groundup", ["--partition=long"])
     assert slurm.argv[0] == "srun"
     assert {"--ntasks=3", "--mem=8000M", "--partition=long"} <= set(slurm.argv)
 
 
 def test_a_node_over_ssh_joins_and_works(settings: Settings, tmp_path: Path) -> None:
     """The user's `ssh` decides how a host is reached; here it stands for one that runs the command at once."""
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    ssh = programs / "ssh"
-    ssh.write_text('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nexec sh -c "$3"\n')
-    ssh.chmod(0o755)
-    program = programs / "groundup"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m groundup "$@"\n')
-    program.chmod(0o755)
-    path = f"{programs}:{os.environ['PATH']}"
-    arguments = ("--ssh", "alpha", "--slots", "1", "--program", str(program))
-    with fleet_of(*arguments, folder=tmp_path / "fleet", nodes=1, environment={"PATH": path}) as fleet:
+    arguments, environment = by_ssh(tmp_path / "programs")
+    with fleet_of(*arguments, folder=tmp_path / "fleet", nodes=1, environment=environment) as fleet:
         result = api.run(oracle(), on(fleet), settings, run_id="ssh")
     assert result.exit_code == 0

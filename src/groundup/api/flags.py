@@ -246,6 +246,11 @@ class FleetFlags(TypedDict, total=False):
     slurm_option: Annotated[
         Names, FlagHelp("A further word for `srun`; can be repeated.", "Nodes", metavar="WORD")
     ]
+    kubernetes: Annotated[int, FlagHelp("Nodes as pods of a cluster, by `kubectl`.", "Nodes", least=0)]
+    image: Annotated[str, FlagHelp("The pods' image, which has groundup and its extra.", "Nodes", metavar="NAME")]
+    kubectl_option: Annotated[
+        Names, FlagHelp("A further word for `kubectl`; can be repeated.", "Nodes", metavar="WORD")
+    ]
     program: Annotated[str, FlagHelp("What groundup is called on other machines.", "Nodes")]
     slots: Annotated[
         int | None, FlagHelp("Attempts at once on a node (default: its processors).", "Nodes", least=1)
@@ -258,6 +263,9 @@ class FleetFlags(TypedDict, total=False):
     port: Annotated[int, FlagHelp("Default: a free one.", "Scheduler", least=0)]
     address_file: Annotated[AnyPath | None, FlagHelp("Where address and keys are written.", "Scheduler")]
     no_keys: Annotated[bool, FlagHelp("Neither keys nor encryption; on loopback only.", "Scheduler")]
+    lost_after: Annotated[
+        int, FlagHelp("Seconds of silence after which a node counts as lost (default: 60).", "Scheduler", least=1)
+    ]
 
 
 class ServeFlags(TypedDict, total=False):

@@ -18,6 +18,11 @@ EXAMPLES: dict[str, Examples] = {
             "Ten nodes as tasks of Slurm",
             "groundup fleet up --slurm 10 --slots 8 --memory-mb 30000 --host 10.0.0.5 --address-file fleet.json",
         ),
+        (
+            "Ten pods of a Kubernetes cluster",
+            "groundup fleet up --kubernetes 10 --image registry.example/groundup:1 --slots 8 --memory-mb 30000 "
+            "--host 10.0.0.5 --kubectl-option=--namespace=mine --address-file fleet.json",
+        ),
         ("Grade on it", "groundup evaluate nl2repobench -p predictions/ --workers fleet.json"),
         (
             "Let agents work on it, too",
@@ -79,7 +84,8 @@ def doctor(
     else:
         for one in nodes:
             tools = ", ".join(f"{name} {version}" for name, version in sorted(one.sandbox.items()))
-            about = f"groundup {one.groundup}, {one.processors} processors, {tools}"
-            say(f"{one.name}: {one.problem or 'good'}; {about}")
-    say(f"groundup: {len(nodes) - len(troubled)} of {len(nodes)} nodes can work")
+            about = f"; groundup {one.groundup}, {one.processors} processors, {tools}" if one.groundup else ""
+            say(f"{one.name}: {one.problem or 'good'}{about}")
+    said = f"{len(nodes) - len(troubled)} of {len(nodes)} nodes can work"
+    say(f"groundup: {said if nodes else 'no node is there; add one with `groundup fleet join`'}")
     return 3 if troubled or not nodes else 0

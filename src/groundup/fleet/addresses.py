@@ -2,6 +2,7 @@
 
 import importlib
 import ssl
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from groundup.domain.records import Record, plainly
 from groundup.trees.walking import read_regular
 
 _FILE_BYTES = 1024 * 1024
+_CLOCKS_APART = timedelta(days=2)
+_KEPT = timedelta(days=365)
+"""A fleet's keys are good for so long."""
 
 
 def distributed() -> Any:
@@ -79,10 +83,26 @@ def security(address: FleetAddress) -> Any:
 
 def with_new_keys(scheduler: str) -> FleetAddress:
     """Return *scheduler* with keys that are made now and stand in no file."""
-    made = distributed().Security.temporary()
+    distributed()
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "groundup fleet")])
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - _CLOCKS_APART)  # Dask's own are refused by a node whose clock is a second behind
+        .not_valid_after(now + _KEPT + _CLOCKS_APART)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    certificate = signed.public_bytes(pem).decode()
+    plain = serialization.NoEncryption()
     return FleetAddress(
         scheduler=scheduler,
-        ca=made.tls_ca_file,
-        certificate=made.tls_client_cert,
-        key=made.tls_client_key,
+        ca=certificate,
+        certificate=certificate,
+        key=key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain).decode(),
     )

@@ -46,6 +46,8 @@ _SILENT_S = 30.0
 """A scheduler that does not answer for so long is taken for gone; attempts are then owed."""
 _DIRECT_BYTES = 32 * 1024
 """Submissions above this go to a node directly; smaller ones with the order, through the scheduler."""
+_RESTING_S = 60.0
+"""A node whose disk is full gets nothing for so long: failing at once, it would draw all attempts to itself."""
 _ASKED = 3
 """How many nodes another one may ask for a layer."""
 _GRADING_PINS = ("suite", "grader version", "architecture")
@@ -81,6 +83,8 @@ class Fleet:
         self._warn = warn
         self._size = FleetSize()
         self._refusing: dict[str, str] = {}
+        self._resting: dict[str, float] = {}
+        """Nodes whose disk is full, and until when they are left alone."""
         self.fetched = 0
         """How many layers nodes took from one another."""
         self._seen = False
@@ -109,10 +113,15 @@ class Fleet:
             nodes=self._size.nodes,
         )
 
-    async def everywhere(self, function: Callable[..., str], *arguments: str) -> list[str]:
-        """Return what *function* returns on each node, in the order of their addresses."""
-        answers = await self._client.run(function, *arguments)
-        return [answers[address] for address in sorted(answers)]
+    async def ask(self, address: str, function: Callable[..., str], *arguments: str) -> str | BaseException:
+        """Return what *function* returns or raises on a node; a `TimeoutError` where it is silent."""
+        try:
+            async with asyncio.timeout(_SILENT_S):
+                answers = await self._client.run(function, *arguments, workers=[address], on_error="return")
+        except TimeoutError as error:
+            return error
+        found: str | BaseException = answers[address]
+        return found
 
     async def watch(self) -> None:
         """Keep the size up to date, for ever; nodes that come and go are named."""
@@ -143,11 +152,11 @@ class Fleet:
         except OSError as error:
             raise InfrastructureError(f"the fleet at {self._address} cannot be reached: {error}") from error
         workers = found["workers"]
-        usable = {address: one for address, one in workers.items() if address not in self._refusing}
+        usable = {address: one for address, one in workers.items() if self._is_usable(address)}
         before, now = set(self._size.slots), set(usable)
-        for address in sorted(now - before) if self._seen else ():
+        for address in sorted(now - before - self._resting.keys()) if self._seen else ():
             self._warn(f"the node {workers[address]['name']} joined, with {_slots(workers[address])} slots")
-        for address in sorted(before - now - set(self._refusing)):
+        for address in sorted(before - workers.keys()):
             self._warn(f"the node {address} was lost; what it did is done again")
         self._seen = self._seen or bool(now)
         if before and not now:
@@ -159,6 +168,9 @@ class Fleet:
             bounded=any(SLOT in one["resources"] for one in usable.values()),
         )
         self._changed.set()
+
+    def _is_usable(self, address: str) -> bool:
+        return address not in self._refusing and self._resting.get(address, 0.0) <= time.monotonic()
 
     @asynccontextmanager
     async def admitted(self, reservation_mb: int) -> AsyncIterator[None]:
@@ -198,6 +210,8 @@ class Fleet:
             finally:
                 holders.subtract(near)
             reply, logs = read_answer(packed)
+            if reply.full and await self._rests(reply):
+                continue
             if reply.refused is None:
                 # What the first node found in a layer stands: all later copies are checked against it.
                 known |= {**reply.layers, **known}
@@ -214,15 +228,17 @@ class Fleet:
             packed: Any = archive
             if len(archive) > _DIRECT_BYTES:
                 packed = await self._client.scatter(archive, direct=True, hash=False)
-            future = self._client.submit(node.grade, order, packed, **self._limits(reservation_mb, near))
+            limits = self._limits(reservation_mb, near)
+            future = self._client.submit(node.grade, order, packed, **limits)
         except (OSError, TimeoutError) as error:
             raise InfrastructureError(f"the fleet at {self._address} cannot be reached: {error}") from error
         # Both are watched, because the answer of a scheduler that is gone never comes.
         lost, answered = asyncio.ensure_future(self._lost.wait()), asyncio.ensure_future(future.result())
         try:
-            await asyncio.wait({lost, answered}, return_when=asyncio.FIRST_COMPLETED)
-            if not answered.done():  # Dask would wait for the scheduler for ever
-                raise self._unreachable()
+            while not answered.done():
+                await asyncio.wait({lost, answered}, timeout=self.look_s, return_when=asyncio.FIRST_COMPLETED)
+                if not answered.done():  # Dask would wait for ever
+                    self._check_possible(limits)
             return bytes(answered.result())
         except dask.scheduler.KilledWorker as error:
             raise InfrastructureError("the nodes that were given it died, one after another") from error
@@ -237,8 +253,13 @@ class Fleet:
             answered.cancel()
             future.release()
 
-    def _unreachable(self) -> InfrastructureError:
-        return InfrastructureError(f"the fleet at {self._address} has been silent for {_SILENT_S:.0f} s")
+    def _check_possible(self, limits: Mapping[str, Any]) -> None:
+        """Raise `InfrastructureError` where the scheduler, or all nodes that may do it, are gone."""
+        if self._lost.is_set():
+            raise InfrastructureError(f"the fleet at {self._address} has been silent for {_SILENT_S:.0f} s")
+        bound = "workers" in limits and not limits.get("allow_other_workers")
+        if bound and self._size.slots.keys().isdisjoint(limits["workers"]):
+            raise InfrastructureError("the nodes that could work on it were lost")
 
     def _limits(self, reservation_mb: int, near: list[str]) -> dict[str, Any]:
         # Dask must not hand out an earlier answer to an equal order, and tries again are the run's to count.
@@ -247,11 +268,21 @@ class Fleet:
             largest = max(self._size.memory_mb.values(), default=0)
             # Asked for more than any node has, Dask would wait for ever.
             limits["resources"] = {SLOT: 1, **({MEMORY: min(reservation_mb, largest)} if largest else {})}
-        if self._refusing:
+        if self._refusing or self._resting:
             limits["workers"] = sorted(self._size.slots)
         elif near:
             limits |= {"workers": near, "allow_other_workers": True}
         return limits
+
+    async def _rests(self, reply: NodeAnswer) -> bool:
+        """Leave a node alone whose disk is full; return whether others are there, which are asked at once."""
+        if self._size.slots.keys() <= {reply.address}:
+            return False
+        if reply.address in self._size.slots:
+            self._warn(f"{reply.message} on the node {reply.node}; it gets nothing for {_RESTING_S:.0f} s")
+            self._resting[reply.address] = time.monotonic() + _RESTING_S
+            await self.refresh()
+        return True
 
     async def _refused_by(self, name: str, address: str, why: str) -> None:
         if address not in self._refusing:

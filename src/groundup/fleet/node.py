@@ -12,10 +12,12 @@ import threading
 import traceback
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
 from functools import cache
 from typing import Any
+
+from pydantic import Field
 
 from groundup.domain.errors import DiskFullError, GroundupError, InfrastructureError, UsageError
 from groundup.domain.records import Record
@@ -48,11 +50,11 @@ class NodeIdentity(Record):
     """What a node is; `groundup fleet doctor` shows it."""
 
     name: str
-    groundup: str
-    python: str
-    architecture: str
-    processors: int
-    sandbox: dict[str, str]
+    groundup: str = Field(default="", description="version; empty for a node that did not say what it is")
+    python: str = ""
+    architecture: str = ""
+    processors: int = 0
+    sandbox: dict[str, str] = {}
     problem: str | None = None
 
 
@@ -69,15 +71,19 @@ class _Node:
         self._equipment: dict[tuple[str, str], asyncio.Task[Equipment]] = {}
         self._suites: dict[str, Suite] = {}
         self._settings = load()
-        packed = scratch_folder("layers")
-        self.shelf = LayerShelf(packed.__enter__())
-        atexit.register(packed.__exit__, None, None, None)
+        self._ending = ExitStack()
+        self.shelf = LayerShelf(self._ending.enter_context(scratch_folder("layers")))
         threading.Thread(target=self._loop.run_forever, name="groundup-node", daemon=True).start()
         self._at_work: list[OtherNodes] = []
-        atexit.register(self._close)
+        self._ending.callback(self._close)
+        atexit.register(self._ending.close)  # of a worker that is not ours
 
     def _close(self) -> None:
         asyncio.run_coroutine_threadsafe(self._stack.aclose(), self._loop).result(timeout=20)
+
+    def close(self) -> None:
+        """Close the sandboxes and remove the folders; a second time does nothing."""
+        self._ending.close()
 
     def begin(self, order: Order, archive: bytes, others: OtherNodes, worker: Any) -> "Future[_Done]":
         """Begin to grade, or to play; cancelling the result ends the sandboxes."""
@@ -197,6 +203,12 @@ def _node() -> _Node:
     return _Node()
 
 
+def close() -> None:
+    """Close what this process opened as a node."""
+    if _node.cache_info().currsize:
+        _node().close()
+
+
 # Dask calls from several threads at once; one process is one node.
 _OPENING = threading.Lock()
 
@@ -235,7 +247,8 @@ def grade(order: bytes, archive: bytes) -> bytes:
     except _RefusedError as error:
         answer = answer.model_copy(update={"refused": str(error)})
     except DiskFullError as error:  # of one node: the others go on
-        answer = answer.model_copy(update={"error": InfrastructureError.__name__, "message": str(error)})
+        failed = {"error": InfrastructureError.__name__, "message": str(error), "full": True}
+        answer = answer.model_copy(update=failed)
     except Exception as error:  # noqa: BLE001  # the driver decides whose fault it is
         trace = "".join(traceback.format_exception(error))[-20_000:]
         answer = answer.model_copy(update={"error": named(error), "message": str(error), "trace": trace})

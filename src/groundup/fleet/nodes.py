@@ -6,18 +6,19 @@ SSH, or as tasks of Slurm, so each gets keys and resources in one way; Dask's ow
 
 import asyncio
 import logging
+import multiprocessing
 import os
 import secrets
 import shlex
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from groundup.configuration import environment
+from groundup.configuration import environment, set_variable
 from groundup.domain.errors import MachineError, UsageError
 from groundup.domain.names import is_loopback
 from groundup.fleet import node
@@ -26,8 +27,6 @@ from groundup.fleet.driver import MEMORY, SLOT
 from groundup.trees.scratch import remove_abandoned_folders, scratch_folder
 from groundup.trees.writer import disk_errors
 
-_GONE_AFTER = "60s"
-"""A node that says nothing for so long is taken for lost."""
 _NO_PAGES = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
 """Dask listens for browsers whatever is asked; here on loopback, with nothing to see."""
 _AGAIN_S = 5.0
@@ -43,54 +42,139 @@ class NodeSize:
     memory_mb: int
 
 
+class Launch(Protocol):
+    """Something that runs nodes."""
+
+    async def keep(self, address: FleetAddress, report: Report) -> None:
+        """Run nodes of the fleet at *address* until this is cancelled; what ends begins again."""
+
+
 @dataclass(frozen=True)
-class Launch:
-    """A program that runs nodes until it is ended; it reads the fleet's address on standard input."""
+class LocalNode:
+    """A process here, forked from one that has imported everything, which is nearly all that a start costs."""
+
+    name: str
+    size: NodeSize
+    cache: Path | None
+    """Its own, instead of this user's."""
+
+    async def keep(self, address: FleetAddress, report: Report) -> None:
+        """Run it, for ever."""
+        await _kept(self.name, lambda: self._lived(address), report)
+
+    async def _lived(self, address: FleetAddress) -> int:
+        forks = multiprocessing.get_context("forkserver")
+        # The first is what the main module imports, which a child imports again.
+        forks.set_forkserver_preload(["groundup.cli.main", __name__, "distributed"])
+        process = forks.Process(target=_be_local, args=(address, self.size, self.cache), name=self.name)
+        await asyncio.to_thread(process.start)
+        ended, loop = asyncio.Event(), asyncio.get_running_loop()
+        loop.add_reader(process.sentinel, ended.set)
+        try:
+            await ended.wait()
+        finally:
+            loop.remove_reader(process.sentinel)
+            process.terminate()
+            await asyncio.to_thread(process.join, _ENDING_S)
+            process.kill()
+        return process.exitcode or 0
+
+
+def _be_local(address: FleetAddress, size: NodeSize, cache: Path | None) -> None:
+    if cache is not None:
+        set_variable("GROUNDUP_CACHE_DIR", str(cache))
+    with suppress(KeyboardInterrupt):
+        asyncio.run(join(address, size, lambda text: print(f"groundup: {text}", file=sys.stderr, flush=True)))
+
+
+@dataclass(frozen=True)
+class NodeCommand:
+    """A program that runs nodes elsewhere until it is ended; it reads the fleet's address on standard input."""
 
     name: str
     argv: tuple[str, ...]
-    environment: tuple[tuple[str, str], ...] = ()
+
+    async def keep(self, address: FleetAddress, report: Report) -> None:
+        """Run it, for ever. Raises `MachineError` when it cannot be started."""
+        await _kept(self.name, lambda: self._lived(address), report)
+
+    async def _lived(self, address: FleetAddress) -> int:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self.argv, stdin=asyncio.subprocess.PIPE, env=environment()
+            )
+        except OSError as error:
+            raise MachineError(f"{self.argv[0]} cannot be started: {error.strerror or error}") from error
+        try:
+            assert process.stdin is not None
+            with suppress(ConnectionError):
+                process.stdin.write(address.model_dump_json().encode())
+                await process.stdin.drain()
+                process.stdin.close()
+            return await process.wait()
+        finally:
+            if process.returncode is None:
+                process.terminate()
+                try:
+                    await asyncio.wait_for(process.wait(), _ENDING_S)
+                except TimeoutError:
+                    process.kill()
+
+
+async def _kept(name: str, live: Callable[[], Awaitable[int]], report: Report) -> None:
+    while True:
+        code = await live()
+        report(f"{name} ended with exit code {code}; it begins again in {_AGAIN_S:.0f} s")
+        await asyncio.sleep(_AGAIN_S)
 
 
 def local_nodes(number: int, size: NodeSize, caches: Path | None) -> list[Launch]:
     """Return nodes on this machine, as processes; with *caches* each has a cache of its own below it."""
-    own = (sys.executable, "-m", "groundup", *_joining(size))
     return [
-        Launch(
-            name=f"local node {one}",
-            argv=own,
-            environment=(("GROUNDUP_CACHE_DIR", str(caches / str(one))),) if caches else (),
-        )
+        LocalNode(name=f"local node {one}", size=size, cache=caches / str(one) if caches else None)
         for one in range(1, number + 1)
     ]
 
 
-def ssh_nodes(hosts: Sequence[str], size: NodeSize, program: str) -> list[Launch]:
+def ssh_nodes(hosts: Sequence[str], size: NodeSize, program: str) -> list[NodeCommand]:
     """Return a node on each of *hosts*, by the user's `ssh`; *program* is groundup there."""
-    joining = f"{shlex.quote(program)} {shlex.join(_joining(size))}"
-    return [Launch(name=host, argv=("ssh", "-o", "BatchMode=yes", "--", host, joining)) for host in hosts]
+    joining = f"{shlex.quote(program)} {shlex.join(joining_words(size))}"
+    return [NodeCommand(name=host, argv=("ssh", "-o", "BatchMode=yes", "--", host, joining)) for host in hosts]
 
 
-def slurm_nodes(number: int, size: NodeSize, program: str, options: Sequence[str]) -> list[Launch]:
+def slurm_nodes(number: int, size: NodeSize, program: str, options: Sequence[str]) -> NodeCommand:
     """Return *number* nodes as one job step of Slurm; *options* are further words for `srun`."""
     sized = (f"--cpus-per-task={size.slots}", f"--mem={size.memory_mb}M") if size.memory_mb else ()
     alone = (f"--ntasks={number}", "--input=all", "--kill-on-bad-exit=0", *sized, *options)
-    return [Launch(name="srun", argv=("srun", *alone, program, *_joining(size)))]
+    return NodeCommand(name="srun", argv=("srun", *alone, program, *joining_words(size)))
 
 
-def _joining(size: NodeSize) -> tuple[str, ...]:
+def joining_words(size: NodeSize, address: str = "-") -> tuple[str, ...]:
+    """Return what groundup is called with to be a node."""
     memory = ("--memory-mb", str(size.memory_mb)) if size.memory_mb else ()
-    return ("fleet", "join", "-", "--slots", str(size.slots), *memory)
+    return ("fleet", "join", address, "--slots", str(size.slots), *memory)
+
+
+@dataclass(frozen=True)
+class SchedulerPlace:
+    """Where a scheduler listens, and how."""
+
+    host: str
+    port: int
+    keys: bool
+    """Whether it makes keys, and lets only their holders in."""
+    lost_after_s: int = 60
+    """A node that says nothing for so long is taken for lost."""
 
 
 async def serve_fleet(
-    place: tuple[str, int], address_file: Path | None, launches: Sequence[Launch], *, keys: bool, report: Report
+    place: SchedulerPlace, address_file: Path | None, launches: Sequence[Launch], report: Report
 ) -> None:
-    """Run a scheduler at *place*, host and port, and *launches*, until this is cancelled; what ends begins again.
+    """Run a scheduler at *place* and *launches* until this is cancelled; what ends begins again.
 
-    The address and, with *keys*, what lets others in are written to *address_file*, which only its owner can read.
+    The address and the keys are written to *address_file*, which only its owner can read.
     """
-    async with _scheduler(*place, keys=keys) as address:
+    async with _scheduler(place) as address:
         if address_file is not None:
             _write_private(address_file, address.model_dump_json(indent=1).encode() + b"\n")
             report(f"the fleet's address is in {address_file}")
@@ -100,7 +184,9 @@ async def serve_fleet(
             async with asyncio.TaskGroup() as group:
                 group.create_task(asyncio.Event().wait())
                 for launch in launches:
-                    group.create_task(_kept_running(launch, address, report))
+                    group.create_task(launch.keep(address, report))
+        except ExceptionGroup as errors:  # people want to read the first of them
+            raise errors.exceptions[0] from None
         finally:
             if address_file is not None:
                 address_file.unlink(missing_ok=True)
@@ -117,16 +203,21 @@ def _write_private(path: Path, content: bytes) -> None:
 
 
 @asynccontextmanager
-async def _scheduler(host: str, port: int, *, keys: bool) -> AsyncIterator[FleetAddress]:
+async def _scheduler(place: SchedulerPlace) -> AsyncIterator[FleetAddress]:
     dask = distributed()
     _configure()
-    made = with_new_keys("") if keys else FleetAddress(scheduler="")
+    made = with_new_keys("") if place.keys else FleetAddress(scheduler="")
     try:
         scheduler = await dask.Scheduler(
-            host=host, port=port, protocol="tls" if keys else "tcp", security=security(made), **_NO_PAGES
+            host=place.host,
+            port=place.port,
+            protocol="tls" if place.keys else "tcp",
+            security=security(made),
+            worker_ttl=place.lost_after_s,
+            **_NO_PAGES,
         )
     except (OSError, RuntimeError) as error:
-        raise UsageError(f"no scheduler can listen on {host}:{port}: {error}") from error
+        raise UsageError(f"no scheduler can listen on {place.host}:{place.port}: {error}") from error
     try:
         yield made.model_copy(update={"scheduler": scheduler.address})
     finally:
@@ -138,34 +229,8 @@ def _configure() -> None:
 
     # Pages about tasks and workers would be open to everybody who reaches their ports.
     pages: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
-    dask.config.set({"distributed.scheduler.worker-ttl": _GONE_AFTER, **pages})
+    dask.config.set(pages)
     logging.getLogger("distributed").setLevel(logging.WARNING)
-
-
-async def _kept_running(launch: Launch, address: FleetAddress, report: Report) -> None:
-    while True:
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *launch.argv,
-                stdin=asyncio.subprocess.PIPE,
-                env={**environment(), **dict(launch.environment)},
-            )
-        except OSError as error:
-            raise MachineError(f"{launch.argv[0]} cannot be started: {error.strerror or error}") from error
-        try:
-            assert process.stdin is not None
-            with suppress(ConnectionError):
-                process.stdin.write(address.model_dump_json().encode())
-                await process.stdin.drain()
-                process.stdin.close()
-            code = await process.wait()
-        finally:
-            if process.returncode is None:
-                process.terminate()
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(process.wait(), _ENDING_S)
-        report(f"{launch.name} ended with exit code {code}; it begins again in {_AGAIN_S:.0f} s")
-        await asyncio.sleep(_AGAIN_S)
 
 
 async def join(address: FleetAddress, size: NodeSize, report: Report) -> None:
@@ -201,6 +266,7 @@ async def join(address: FleetAddress, size: NodeSize, report: Report) -> None:
             await worker.finished()
         finally:
             await worker.close(nanny=False)
+            await asyncio.to_thread(node.close)
 
 
 def _only_here(scheduler: str) -> dict[str, str]:
@@ -214,6 +280,17 @@ async def identities(address: FleetAddress, sandbox: str) -> list[node.NodeIdent
     from groundup.fleet.driver import connected
 
     async with connected(address, lambda message: None) as fleet:
-        return [
-            node.NodeIdentity.model_validate_json(one) for one in await fleet.everywhere(node.identify, sandbox)
-        ]
+        asked = [fleet.ask(place, node.identify, sandbox) for place in fleet.size.slots]
+        answers = await asyncio.gather(*asked)
+    return [
+        node.NodeIdentity.model_validate_json(answer)
+        if isinstance(answer, str)
+        else node.NodeIdentity(name=known.name, problem=_unanswered(answer))
+        for known, answer in zip(fleet.size.nodes, answers, strict=True)
+    ]
+
+
+def _unanswered(error: BaseException) -> str:
+    if isinstance(error, TimeoutError):
+        return "it does not answer"
+    return f"it cannot run groundup: {type(error).__name__}: {error}"

@@ -79,6 +79,7 @@ class NodeAnswer(Record):
     layers: dict[str, str] = Field(default={}, description="that were used -> digest of the content of each")
     fetched: int = Field(default=0, description="how many of them came from other nodes")
     refused: str | None = Field(default=None, description="why this node grades nothing for the run")
+    full: bool = Field(default=False, description="whether no room is left on this node's disk")
     error: str | None = Field(default=None, description="name of a class of errors")
     message: str = ""
     trace: str = ""

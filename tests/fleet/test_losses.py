@@ -1,0 +1,225 @@
+"""What a run on a fleet survives: nodes far away, hung, cut off, full, of another version, with another clock."""
+
+import asyncio
+import os
+import selectors
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from cryptography import x509
+
+from groundup.api.fleet import look
+from groundup.domain.errors import InfrastructureError
+from groundup.domain.version import __version__
+from groundup.fleet.addresses import read_address, with_new_keys
+from groundup.fleet.driver import Fleet
+from groundup.runs import api
+from groundup.runs.plan import RunOptions
+from groundup.runs.progress import AttemptEnded, Event, Warned
+from groundup.sandbox.bubblewrap import find_bubblewrap
+from groundup.settings import Settings
+from groundup.store.folder import RunFolder
+from groundup.store.records import Predictions
+from tests.fleet.fleets import ROOT, RunningFleet, by_ssh, fleet_of
+from tests.fleet.test_fleet import files, on, untimed
+from tests.fleet.test_orders import an_order
+from tests.needs import lack
+from tests.patience import patient
+from tests.runs.configurations import evaluation, oracle
+from tests.runs.conftest import predict, settings
+
+__all__ = ["predict", "settings"]
+Predict = Callable[[Mapping[str, str]], Predictions]
+
+
+@contextmanager
+def fleet_apart(folder: Path, room_bytes: int, *more: str, nodes: int = 1) -> Iterator[RunningFleet]:
+    """Yield a fleet with a node that sees nothing below *folder* and can write *room_bytes* of its own only."""
+    bwrap, programs = find_bubblewrap(), folder / "programs"
+    around = [str(bwrap), "--unshare-user", "--uid", "65534", "--gid", "65534", "--ro-bind", "/", "/"]
+    tried = subprocess.run([*around, "true"], capture_output=True, check=False) if bwrap else None
+    if tried is None or tried.returncode:
+        lack("sandbox", tried and tried.stderr)
+    around += ["--proc", "/proc", "--dev", "/dev", "--size", str(room_bytes), "--tmpfs", str(folder)]
+    around += ["--ro-bind", str(programs), str(programs)]
+    for name in ("HOME", "TMPDIR", "GROUNDUP_CACHE_DIR"):
+        around += ["--setenv", name, str(folder)]
+    arguments, environment = by_ssh(programs, shlex.join(around))
+    with fleet_of(*arguments, *more, folder=folder / "fleet", nodes=nodes, environment=environment) as fleet:
+        yield fleet
+
+
+def test_a_node_that_shares_no_file_with_the_driver_leaves_what_a_local_run_leaves(
+    settings: Settings, tmp_path: Path
+) -> None:
+    """Another user, another home, another temporary folder and cache: all it has came over the connections."""
+    configuration = oracle("tests.runs.toy:create_written")
+    here = api.run(configuration, RunOptions(use_cache=False), settings, run_id="here")
+    with fleet_apart(tmp_path, 50_000_000) as fleet:
+        there = api.run(configuration, on(fleet), settings, run_id="there")
+    assert (here.exit_code, there.exit_code) == (0, 0)
+    assert untimed(here.folder) == untimed(there.folder)
+    assert files(here.folder) == files(there.folder)
+
+
+def test_a_node_whose_disk_is_full_does_not_draw_attempts_to_itself(
+    settings: Settings, predict: Predict, tmp_path: Path
+) -> None:
+    """It fails faster than others work; they get what it cannot do, without a try of the run."""
+    predictions = predict({f"task-{number:04}": "sleep 0.2" for number in range(10)})
+    for number in range(10):
+        (Path(predictions.path) / f"task-{number:04}" / "blob").write_bytes(os.urandom(1_500_000))
+    seen: list[Event] = []
+    with fleet_apart(tmp_path, 1_000_000, "--local", "1", nodes=2) as fleet:
+        configuration = evaluation(predictions, "tests.runs.toy:create")
+        configuration = configuration.model_copy(update={"tasks": tuple(f"task-{n:04}" for n in range(10))})
+        result = api.run(configuration, on(fleet, retries=0), settings, run_id="full", progress=seen.append)
+    assert (result.exit_code, result.owed) == (0, 0)
+    assert any("it gets nothing for 60 s" in event.message for event in seen if isinstance(event, Warned))
+
+
+def test_a_node_with_another_groundup_is_refused_by_name(settings: Settings, tmp_path: Path) -> None:
+    """The run says who and why, and goes on with the others; so does `fleet doctor`."""
+    arguments, environment = by_ssh(tmp_path / "programs")
+    older = (
+        "import groundup.domain.version as v; v.__version__ = '0.0.1'; from groundup.cli.main import main; main()"
+    )
+    (tmp_path / "programs" / "groundup").write_text(f'#!/bin/sh\nexec {sys.executable} -c "{older}" "$@"\n')
+    seen: list[Event] = []
+    arguments = (*arguments, "--local", "1")
+    with fleet_of(*arguments, folder=tmp_path / "fleet", nodes=2, environment=environment) as fleet:
+        result = api.run(oracle("tests.runs.toy:create"), on(fleet), settings, run_id="old", progress=seen.append)
+        found = look(str(fleet.file), "tests.runs.toy:create_provider")
+    assert result.exit_code == 0
+    (name,) = [one.name for one in found if one.problem == f"has groundup 0.0.1, this is {__version__}"]
+    assert [one.problem for one in found if one.name != name] == [None]
+    said = [event.message for event in seen if isinstance(event, Warned)]
+    assert any(name in text and "it has groundup 0.0.1" in text for text in said)
+
+
+class Line:
+    """Stands between a node and its scheduler, until it is cut: then nothing passes, and no end is told."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._there = (host, port)
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._server.getsockname()[1]
+        self._other: dict[socket.socket, socket.socket] = {}
+        self._ready = selectors.DefaultSelector()
+        self._ready.register(self._server, selectors.EVENT_READ)
+        self.cut = threading.Event()
+        threading.Thread(target=self._pass_on, daemon=True).start()
+
+    def _pass_on(self) -> None:
+        while not self.cut.is_set():
+            for key, _ in self._ready.select(0.1):
+                if key.fileobj is self._server:
+                    near, far = self._server.accept()[0], socket.create_connection(self._there)
+                    self._other |= {near: far, far: near}
+                    self._ready.register(near, selectors.EVENT_READ)
+                    self._ready.register(far, selectors.EVENT_READ)
+                else:
+                    self._move(key.fileobj)  # type: ignore[arg-type]
+
+    def _move(self, end: socket.socket) -> None:
+        data = b""
+        with suppress(OSError):
+            data = end.recv(65536)
+            self._other[end].sendall(data)
+        if not data:
+            self._ready.unregister(end)
+            with suppress(OSError):
+                self._other[end].shutdown(socket.SHUT_WR)
+
+
+@pytest.mark.parametrize("how", ["hung", "cut off"])
+def test_a_node_that_falls_silent_is_taken_for_lost(
+    settings: Settings, predict: Predict, tmp_path: Path, how: str
+) -> None:
+    """Stopped, or behind a line on which nothing passes any more: what it had is done by the other one."""
+    behaviours = {f"task-{number:04}": "sleep 0.5" for number in range(8)}
+    configuration = evaluation(predict(behaviours), "tests.runs.toy:create")
+    configuration = configuration.model_copy(update={"tasks": tuple(behaviours)})
+    with fleet_of(
+        "--local", "1", "--slots", "1", "--lost-after", "5", folder=tmp_path / "fleet", nodes=1
+    ) as fleet:
+        address = read_address(str(fleet.file))
+        place = urlsplit(address.scheduler)
+        line = Line(str(place.hostname), int(place.port or 0))
+        by_line = address.model_copy(update={"scheduler": f"tls://127.0.0.1:{line.port}"})
+        with joined(by_line.model_dump_json(), fleet) as process:
+
+            def lose(event: Event) -> None:
+                if isinstance(event, AttemptEnded) and how == "hung":
+                    os.kill(process.pid, signal.SIGSTOP)
+                elif isinstance(event, AttemptEnded):
+                    line.cut.set()
+
+            result = api.run(configuration, on(fleet), settings, run_id="silent", progress=lose)
+    line.cut.set()
+    assert (result.exit_code, result.owed) == (0, 0)
+    settled = [one.attempt.task for one in RunFolder(result.folder).lines() if one.settles]
+    assert sorted(settled) == sorted(behaviours)
+
+
+@contextmanager
+def joined(address: str, fleet: RunningFleet) -> Iterator["subprocess.Popen[bytes]"]:
+    """Yield a further node, once the fleet's scheduler knows it; it is killed afterwards."""
+    argv = [sys.executable, "-m", "groundup", "fleet", "join", "-", "--slots", "1"]
+    with (
+        fleet.log.open("a") as log,
+        subprocess.Popen(argv, stdin=subprocess.PIPE, stderr=log, cwd=ROOT) as process,
+    ):
+        assert process.stdin
+        process.stdin.write(address.encode())
+        process.stdin.close()
+        try:
+            fleet.said(f":{process.pid} joined ")
+            yield process
+        finally:
+            process.kill()
+
+
+async def test_an_attempt_that_only_lost_nodes_may_do_is_given_back() -> None:
+    """Others refused the run; Dask would keep for ever what only nodes that are gone may do."""
+    workers = {f"tcp://{name}": {"name": name, "nthreads": 1, "resources": {}} for name in "ab"}
+
+    async def identity(n_workers: int) -> object:
+        return {"workers": dict(workers)}
+
+    def submit(*given: object, **limits: Any) -> object:
+        assert limits["workers"] == ["tcp://b"]
+        return SimpleNamespace(result=lambda: asyncio.Event().wait(), release=lambda: None)
+
+    client = SimpleNamespace(scheduler=SimpleNamespace(identity=identity), submit=submit)
+    fleet = Fleet(client, "tcp://s", print)
+    fleet.look_s = 0.01
+    await fleet.refresh()
+    await fleet._refused_by("a", "tcp://a", "it is old")
+    asked = asyncio.create_task(fleet.answer(an_order(), b"", 0))
+    await asyncio.sleep(0.1)
+    assert not asked.done()
+    del workers["tcp://b"]
+    workers["tcp://c"] = {"name": "c", "nthreads": 1, "resources": {}}
+    await fleet.refresh()
+    with pytest.raises(InfrastructureError, match="that could work on it were lost"):
+        await asyncio.wait_for(asked, patient(10))
+
+
+def test_a_node_whose_clock_is_behind_is_let_in() -> None:
+    """The fleet's certificate is good from some time ago."""
+    made = x509.load_pem_x509_certificate(str(with_new_keys("tls://a:1").certificate).encode())
+    assert made.not_valid_before_utc < datetime.now(UTC) - timedelta(days=1)
+    assert made.not_valid_after_utc > datetime.now(UTC) + timedelta(days=300)
