@@ -87,7 +87,7 @@ def processor_s(pid: int) -> tuple[float, float]:
     """Return the processor seconds of a process, and of all that it started: those alive, and those gone."""
     try:
         values = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        children = " ".join(one.read_text() for one in Path(f"/proc/{pid}/task").glob("*/children")).split()
     except OSError:
         return 0.0, 0.0
     own, gone = (sum(map(int, values[at : at + 2])) / os.sysconf("SC_CLK_TCK") for at in (11, 13))

@@ -344,9 +344,10 @@ def test_other_machines_get_the_address_on_standard_input() -> None:
     """No key stands in a command line, where every user could read it."""
     (alpha,) = ssh_nodes(["alpha"], NodeSize(4, 0), "/opt/a b/groundup")
     assert alpha.argv[-2:] == ("alpha", "'/opt/a b/groundup' fleet join - --slots 4")
-    slurm = slurm_nodes(3, NodeSize(4, 8000), "groundup", ["--partition=long"])
+    slurm, *others = slurm_nodes(3, NodeSize(4, 8000), "groundup", ["--nodelist=a,b"])
+    assert len(others) == 2
     assert slurm.argv[0] == "srun"
-    assert {"--ntasks=3", "--mem=8000M", "--partition=long"} <= set(slurm.argv)
+    assert {"--ntasks=1", "--cpus-per-task=4", "--mem=8000M", "--nodelist=a,b"} <= set(slurm.argv)
 
 
 def test_a_node_over_ssh_joins_and_works(settings: Settings, tmp_path: Path) -> None:

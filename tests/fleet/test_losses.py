@@ -54,8 +54,8 @@ def fleet_apart(folder: Path, room_bytes: int, *more: str, nodes: int = 1) -> It
         lack("sandbox", tried and tried.stderr)
     around += ["--proc", "/proc", "--dev", "/dev", "--size", str(room_bytes), "--tmpfs", str(folder)]
     around += ["--ro-bind", str(programs), str(programs)]
-    for name in ("HOME", "TMPDIR", "GROUNDUP_CACHE_DIR"):
-        around += ["--setenv", name, str(folder)]
+    for name, place in (("HOME", folder), ("TMPDIR", folder), ("GROUNDUP_CACHE_DIR", folder / "cache")):
+        around += ["--setenv", name, str(place)]
     arguments, environment = by_ssh(programs, shlex.join(around))
     with fleet_of(*arguments, *more, folder=folder / "fleet", nodes=nodes, environment=environment) as fleet:
         yield fleet

@@ -242,7 +242,7 @@ class FleetFlags(TypedDict, total=False):
 
     local: Annotated[int, FlagHelp("Nodes on this machine.", "Nodes", least=0)]
     ssh: Annotated[Names, FlagHelp("A node on each of these hosts, by `ssh`.", "Nodes", metavar="HOSTS")]
-    slurm: Annotated[int, FlagHelp("Nodes as tasks of one `srun`.", "Nodes", least=0)]
+    slurm: Annotated[int, FlagHelp("Nodes as jobs of Slurm, by `srun`.", "Nodes", least=0)]
     slurm_option: Annotated[
         Names, FlagHelp("A further word for `srun`; can be repeated.", "Nodes", metavar="WORD")
     ]

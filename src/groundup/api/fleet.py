@@ -45,7 +45,7 @@ def launches(flags: FleetFlags) -> list[Launch]:
     found: list[Launch] = local_nodes(local, here, Path(caches) if caches else None)
     found += ssh_nodes(names(flags.get("ssh"), "--ssh") or (), there, program)
     if slurm:
-        found.append(slurm_nodes(slurm, there, program, _words(flags.get("slurm_option"))))
+        found += slurm_nodes(slurm, there, program, _words(flags.get("slurm_option")))
     if pods := flags.get("kubernetes") or 0:
         if not (image := flags.get("image")):
             raise UsageError("name an image that has groundup and its extra `fleet`, with --image")

@@ -15,7 +15,7 @@ EXAMPLES: dict[str, Examples] = {
             "groundup fleet up --ssh alpha,beta --host 10.0.0.5 --address-file fleet.json",
         ),
         (
-            "Ten nodes as tasks of Slurm",
+            "Ten nodes as jobs of Slurm",
             "groundup fleet up --slurm 10 --slots 8 --memory-mb 30000 --host 10.0.0.5 --address-file fleet.json",
         ),
         (

@@ -6,7 +6,6 @@ The cluster starts again what ends there. Both objects go with the fleet.
 import asyncio
 import json
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
@@ -80,7 +79,7 @@ class ClusterNodes:
         }
         return {"apiVersion": "v1", "kind": "List", "items": [secret, deployment]}
 
-    def _pod(self) -> Mapping[str, JsonValue]:
+    def _pod(self) -> dict[str, JsonValue]:
         memory: dict[str, JsonValue] = {"memory": f"{self.size.memory_mb}Mi"} if self.size.memory_mb else {}
         requests: dict[str, JsonValue] = {"cpu": str(self.size.slots), **memory}
         container: dict[str, JsonValue] = {

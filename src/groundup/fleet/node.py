@@ -144,20 +144,20 @@ class _Node:
     async def _work(self, order: Order, archive: bytes, worker: Any) -> _Done:
         if order.groundup != __version__:
             raise _RefusedError(f"it has groundup {__version__}, the run groundup {order.groundup}")
-        tools = await self._tools(order.sandbox, order.builder)
+        try:
+            tools = await self._tools(order.sandbox, order.builder)
+            if tools.images:
+                tools = replace(tools, images=replace(tools.images, pins=dict(order.images)))
+            if order.spec.suite not in self._suites:
+                self._suites[order.spec.suite] = open_suite(order.spec.suite, self._settings)
+            suite = self._suites[order.spec.suite]
+            grading = grading_of(order.spec, suite, tools, is_read=order.play is not None)
+        except UsageError as error:  # a plugin or data that are not here
+            raise _RefusedError(str(error)) from error
         if (identity := dict(tools.provider.identity())) != order.sandbox_identity:
             raise _RefusedError(
                 f"its sandbox is {_shown(identity)}, the run's is {_shown(order.sandbox_identity)}"
             )
-        if tools.images:
-            tools = replace(tools, images=replace(tools.images, pins=dict(order.images)))
-        if order.spec.suite not in self._suites:
-            self._suites[order.spec.suite] = open_suite(order.spec.suite, self._settings)
-        try:
-            suite = self._suites[order.spec.suite]
-            grading = grading_of(order.spec, suite, tools, is_read=order.play is not None)
-        except UsageError as error:
-            raise _RefusedError(str(error)) from error
         if code_digest(type(grading.grader).__module__) != order.code:
             raise _RefusedError("its code of the grader is not the run's, though the version is the same")
         with full_disk_named():

@@ -1,7 +1,7 @@
 """Starting a fleet: a scheduler, nodes that join it, and what each of them is.
 
 A node is a Dask worker that offers slots and memory as resources. The same command joins one on this machine, over
-SSH, or as tasks of Slurm, so each gets keys and resources in one way; Dask's own deployments would give neither.
+SSH, or as jobs of Slurm, so each gets keys and resources in one way; Dask's own deployments would give neither.
 """
 
 import asyncio
@@ -142,11 +142,19 @@ def ssh_nodes(hosts: Sequence[str], size: NodeSize, program: str) -> list[NodeCo
     return [NodeCommand(name=host, argv=("ssh", "-o", "BatchMode=yes", "--", host, joining)) for host in hosts]
 
 
-def slurm_nodes(number: int, size: NodeSize, program: str, options: Sequence[str]) -> NodeCommand:
-    """Return *number* nodes as one job step of Slurm; *options* are further words for `srun`."""
-    sized = (f"--cpus-per-task={size.slots}", f"--mem={size.memory_mb}M") if size.memory_mb else ()
-    alone = (f"--ntasks={number}", "--input=all", "--kill-on-bad-exit=0", *sized, *options)
-    return NodeCommand(name="srun", argv=("srun", *alone, program, *joining_words(size)))
+def slurm_nodes(number: int, size: NodeSize, program: str, options: Sequence[str]) -> list[NodeCommand]:
+    """Return *number* nodes, each a job of Slurm that waits and begins again by itself; *options* go to `srun`."""
+    memory = (f"--mem={size.memory_mb}M",) if size.memory_mb else ()
+    argv = (
+        "srun",
+        "--ntasks=1",
+        f"--cpus-per-task={size.slots}",
+        *memory,
+        *options,
+        program,
+        *joining_words(size),
+    )
+    return [NodeCommand(name=f"Slurm's node {one}", argv=argv) for one in range(1, number + 1)]
 
 
 def joining_words(size: NodeSize, address: str = "-") -> tuple[str, ...]:
