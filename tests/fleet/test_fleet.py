@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from groundup.domain.errors import MachineError, UsageError
-from groundup.fleet.addresses import FleetAddress, read_address
+from groundup.fleet.addresses import FleetAddress, parsed, read_address
 from groundup.fleet.driver import SLOT, Fleet
 from groundup.fleet.nodes import NodeSize, slurm_nodes, ssh_nodes
 from groundup.fleet.orders import NodeAnswer, Order, pack_answer
@@ -337,6 +337,8 @@ def test_addresses_that_are_none_are_named(tmp_path: Path) -> None:
     (tmp_path / "wrong").write_text("{}")
     with pytest.raises(UsageError, match="the address file"):
         read_address(str(tmp_path / "wrong"))
+    with pytest.raises(UsageError, match="standard input holds no"):  # of a node whose `ssh` was cut off
+        parsed("", "standard input")
     assert read_address("tcp://host:1") == FleetAddress(scheduler="tcp://host:1")
 
 

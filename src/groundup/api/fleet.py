@@ -14,7 +14,7 @@ from groundup.api.requests import checked
 from groundup.domain.errors import UsageError
 from groundup.domain.names import is_loopback
 from groundup.domain.version import __version__
-from groundup.fleet.addresses import FleetAddress, read_address
+from groundup.fleet.addresses import parsed, read_address
 from groundup.fleet.kubernetes import ClusterNodes
 from groundup.fleet.node import NodeIdentity
 from groundup.fleet.nodes import (
@@ -86,7 +86,7 @@ async def _until_ended(work: Coroutine[None, None, None]) -> None:
 
 def join_fleet(address: str, slots: int | None, memory_mb: int | None, report: Report) -> None:
     """Be a node until ^C or the scheduler's end; *address* `-` reads it from standard input."""
-    found = FleetAddress.model_validate_json(sys.stdin.read()) if address == "-" else read_address(address)
+    found = parsed(sys.stdin.read(), "standard input") if address == "-" else read_address(address)
     size = NodeSize(slots or len(os.sched_getaffinity(0)), memory_mb or int(machine_memory_mb() * _SHARE))
     with suppress(KeyboardInterrupt):
         asyncio.run(join(found, size, report))

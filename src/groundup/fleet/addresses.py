@@ -46,14 +46,20 @@ def read_address(text: str) -> FleetAddress:
         return FleetAddress(scheduler=text)
     path = Path(text)
     try:
-        return FleetAddress.model_validate_json(read_regular(path, _FILE_BYTES))
+        return parsed(read_regular(path, _FILE_BYTES), f"the address file {text}")
     except OSError as error:
         raise UsageError(
             f"{text} is neither an address such as tcp://host:8786 nor a file that `groundup fleet up "
             f"--address-file` wrote: {error.strerror or error}"
         ) from error
+
+
+def parsed(content: str | bytes, where: str) -> FleetAddress:
+    """Return the address that *content* of *where* holds as JSON. Raises `UsageError`."""
+    try:
+        return FleetAddress.model_validate_json(content)
     except ValidationError as error:
-        raise UsageError(f"the address file {text} is wrong: {plainly(error.errors()[0])}") from error
+        raise UsageError(f"{where} holds no fleet's address: {plainly(error.errors()[0])}") from error
 
 
 def security(address: FleetAddress) -> Any:
