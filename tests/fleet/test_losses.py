@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ from cryptography import x509
 from groundup.api.fleet import look
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.version import __version__
-from groundup.fleet.addresses import read_address, with_new_keys
+from groundup.fleet.addresses import FleetAddress, read_address, with_new_keys
 from groundup.fleet.driver import Fleet
 from groundup.runs import api
 from groundup.runs.plan import RunOptions
@@ -120,7 +120,16 @@ class Line:
         self._ready = selectors.DefaultSelector()
         self._ready.register(self._server, selectors.EVENT_READ)
         self.cut = threading.Event()
-        threading.Thread(target=self._pass_on, daemon=True).start()
+        self._passing = threading.Thread(target=self._pass_on)
+        self._passing.start()
+
+    def close(self) -> None:
+        """End it; its sockets stay open until then."""
+        self.cut.set()
+        self._passing.join()
+        self._ready.close()
+        for one in (self._server, *self._other):
+            one.close()
 
     def _pass_on(self) -> None:
         while not self.cut.is_set():
@@ -157,9 +166,10 @@ def test_a_node_that_falls_silent_is_taken_for_lost(
     ) as fleet:
         address = read_address(str(fleet.file))
         place = urlsplit(address.scheduler)
-        line = Line(str(place.hostname), int(place.port or 0))
-        by_line = address.model_copy(update={"scheduler": f"tls://127.0.0.1:{line.port}"})
-        with joined(by_line.model_dump_json(), fleet) as process:
+        with (
+            closing(Line(str(place.hostname), int(place.port or 0))) as line,
+            joined(address.model_copy(update={"scheduler": f"tls://127.0.0.1:{line.port}"}), fleet) as process,
+        ):
 
             def lose(event: Event) -> None:
                 if isinstance(event, AttemptEnded) and how == "hung":
@@ -168,14 +178,13 @@ def test_a_node_that_falls_silent_is_taken_for_lost(
                     line.cut.set()
 
             result = api.run(configuration, on(fleet), settings, run_id="silent", progress=lose)
-    line.cut.set()
     assert (result.exit_code, result.owed) == (0, 0)
     settled = [one.attempt.task for one in RunFolder(result.folder).lines() if one.settles]
     assert sorted(settled) == sorted(behaviours)
 
 
 @contextmanager
-def joined(address: str, fleet: RunningFleet) -> Iterator["subprocess.Popen[bytes]"]:
+def joined(address: FleetAddress, fleet: RunningFleet) -> Iterator["subprocess.Popen[bytes]"]:
     """Yield a further node, once the fleet's scheduler knows it; it is killed afterwards."""
     argv = [sys.executable, "-m", "groundup", "fleet", "join", "-", "--slots", "1"]
     with (
@@ -183,7 +192,7 @@ def joined(address: str, fleet: RunningFleet) -> Iterator["subprocess.Popen[byte
         subprocess.Popen(argv, stdin=subprocess.PIPE, stderr=log, cwd=ROOT) as process,
     ):
         assert process.stdin
-        process.stdin.write(address.encode())
+        process.stdin.write(address.model_dump_json().encode())
         process.stdin.close()
         try:
             fleet.said(f":{process.pid} joined ")
