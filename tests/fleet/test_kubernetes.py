@@ -63,9 +63,7 @@ def test_pods_join_and_work_and_go_with_the_fleet(settings: Settings, tmp_path: 
     nodes = ["--kubernetes", "2", "--image", "groundup:1", "--slots", "1", "--program", str(program)]
     nodes.append("--kubectl-option=--namespace=mine")
     environment = {"PATH": f"{programs}:{os.environ['PATH']}"}
-    with fleet_of(
-        *nodes, "--kubectl-option=--namespace=mine", folder=tmp_path / "fleet", nodes=2, environment=environment
-    ) as fleet:
+    with fleet_of(*nodes, folder=tmp_path / "fleet", nodes=2, environment=environment) as fleet:
         result = api.run(oracle(), on(fleet), settings, run_id="pods")
     assert result.exit_code == 0
     applied, deleted = (json.loads((tmp_path / f"{verb}.json").read_text()) for verb in ("apply", "delete"))
