@@ -346,7 +346,7 @@ def pack(
 
 
 @dataclass(frozen=True)
-class Regrading:
+class Recheck:
     """What of a bundle is graded again, and when a score counts as the same."""
 
     sample: Annotated[int, typer.Option(min=1, help="How many tasks to grade again.")] = 10
@@ -367,7 +367,7 @@ class Regrading:
 
 def verify(
     bundle: _Bundle,
-    again: Regrading,
+    again: Recheck,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Attempts at once.")] = None,
     json: Json = False,
 ) -> int:

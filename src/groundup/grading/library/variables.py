@@ -22,7 +22,7 @@ EQUALITIES = frozenset(
 )
 
 
-class Setting(NamedTuple):
+class Stretch(NamedTuple):
     """Between which places of a source, by line and column, a variable is one of *values*; empty: unknown ones."""
 
     start: tuple[int, int]
@@ -30,7 +30,7 @@ class Setting(NamedTuple):
     values: tuple[ast.expr, ...]
 
 
-def only_expected(function: Function) -> tuple[dict[str, list[Setting]], frozenset[str]]:
+def only_expected(function: Function) -> tuple[dict[str, list[Stretch]], frozenset[str]]:
     """Return what is only compared with: variables with the literals that they are set to, and parameters."""
     nodes = list(ast.walk(function))
     compared: list[ast.expr] = []
@@ -45,7 +45,7 @@ def only_expected(function: Function) -> tuple[dict[str, list[Setting]], frozens
     stored = [node.id for node in names if not isinstance(node.ctx, ast.Load)]
     # A function inside may be called after the variable has another value.
     most = 1 if any(isinstance(one, Function | ast.Lambda) for one in nodes[1:]) else len(stored)
-    set_to: dict[str, list[Setting]] = {}
+    set_to: dict[str, list[Stretch]] = {}
     for name, setting in _settings(function.body):
         set_to.setdefault(name, []).append(setting)
     values = {
@@ -57,19 +57,19 @@ def only_expected(function: Function) -> tuple[dict[str, list[Setting]], frozens
     return values, frozenset(given - used - set(stored))
 
 
-def _settings(body: Sequence[ast.stmt]) -> Iterator[tuple[str, Setting]]:
+def _settings(body: Sequence[ast.stmt]) -> Iterator[tuple[str, Stretch]]:
     """Yield each variable that a statement sets, or a loop over a table, with the literals that it then is."""
     for statement in body:
         start, stop = (statement.lineno, statement.col_offset), (statement.end_lineno or 0, sys.maxsize)
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                yield name, Setting(start, (sys.maxsize, 0), _falsifiable([value]))
+                yield name, Stretch(start, (sys.maxsize, 0), _falsifiable([value]))
             case ast.For(target=ast.Tuple(elts=targets), iter=ast.List(elts=rows) | ast.Tuple(elts=rows)):
                 for at, target in enumerate(targets):
                     cells = [row.elts[at] for row in rows if _is_row(row, len(targets))]
                     if isinstance(target, ast.Name):
                         known = _falsifiable(cells) if len(cells) == len(rows) else ()
-                        yield target.id, Setting(start, stop, known)
+                        yield target.id, Stretch(start, stop, known)
 
 
 def _is_row(node: ast.expr, width: int) -> TypeGuard[ast.Tuple | ast.List]:
