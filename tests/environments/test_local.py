@@ -175,9 +175,7 @@ async def test_modules_that_no_name_leads_to_get_no_bytecode(
     for name in ("shared", "demo", "unnamed"):
         index.add(make_wheel(name, "1.0"))
     wanted = ("demo", "shared", "unnamed")
-    asked = ResolvedRequest(
-        python=MINOR, requirements=wanted, with_pip=True, begins_with=("shared",), names=("demo",)
-    )
+    asked = ResolvedRequest(python=MINOR, requirements=wanted, begins_with=("shared",), names=("demo",))
     environment = await builder.submission_environment(asked)
     code = (
         "import demo, shared, unnamed, os\nprint([os.path.exists(m.__cached__) for m in (demo, shared, unnamed)])"
