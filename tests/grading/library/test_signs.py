@@ -1,6 +1,8 @@
 """Signs of tampering in a run's report: each has its phrase, and an honest run has none."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,7 +54,7 @@ def test_processes_of_a_grader_beside_are_not_left_over(tmp_path: Path) -> None:
         (tmp_path / name / "status").write_text(f"Name:\tsh\nUid:\t{user}\t{user}\t{user}\t{user}\n")
     (tmp_path / "43").mkdir()  # has ended meanwhile
     (tmp_path / "self").mkdir()
-    assert processes_beside(tmp_path) == 2
+    assert processes_beside(proc=tmp_path) == 2
 
 
 def test_an_ended_process_that_was_not_waited_for_is_not_left_over(tmp_path: Path) -> None:
@@ -60,16 +62,28 @@ def test_an_ended_process_that_was_not_waited_for_is_not_left_over(tmp_path: Pat
     for name, state in {"40": "Z (zombie)", "41": "X (dead)", "42": "S (sleeping)"}.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "status").write_text(f"Name:\tsh\nState:\t{state}\nUid:\t{os.getuid()}\n")
-    assert processes_beside(tmp_path) == 1
+    assert processes_beside(proc=tmp_path) == 1
+
+
+def test_what_multiprocessing_keeps_is_not_left_over() -> None:
+    """A suite that makes a lock of it has such a process until the end."""
+    code = (
+        "import multiprocessing, pathlib; lock = multiprocessing.get_context('spawn').Lock()\n"
+        "from groundup.grading.library.runner import helpers\n"
+        "threads = pathlib.Path('/proc/self/task').glob('*/children')\n"
+        "children = {number for one in threads for number in one.read_text().split()}\n"
+        "print(len(children), children <= helpers())"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "1 True\n"
 
 
 def test_a_process_that_is_about_to_end_is_not_left_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine a child of the last test may need a moment; one that stays is counted."""
     counts = [2, 1, 0]
-    monkeypatch.setattr(runner, "processes_beside", lambda: counts.pop(0))
+    monkeypatch.setattr(runner, "processes_beside", lambda _: counts.pop(0))
     assert Watch([], []).signs()["processes"] == 0
     assert not counts
-    monkeypatch.setattr(runner, "processes_beside", lambda: 1)
+    monkeypatch.setattr(runner, "processes_beside", lambda _: 1)
     monkeypatch.setattr("time.sleep", lambda _: None)
     assert Watch([], []).signs()["processes"] == 1
 
