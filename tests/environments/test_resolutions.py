@@ -114,16 +114,23 @@ async def test_an_answer_from_outdated_pages_is_not_kept(
     assert list((tmp_path / "cache/resolutions").iterdir()) == []
 
 
+DEMO = ResolvedRequest(python=MINOR, requirements=("demo",))
+
+
+def keeping_nothing(index: FakeIndex, provider: SandboxProvider, folder: Path) -> LocalBuilder:
+    """Return a builder without a registry cache, whose index has `demo`."""
+    index.add(make_wheel("demo", "1.0"))
+    return LocalBuilder(
+        Settings(cache_dir=folder / "cache", registry_cache=False), provider, index.configuration()
+    )
+
+
 @pytest.mark.end_to_end
 async def test_who_wants_nothing_kept_finds_no_resolutions(
     index: FakeIndex, provider: SandboxProvider, tmp_path: Path
 ) -> None:
     """Without a registry cache there is none of them either."""
-    index.add(make_wheel("demo", "1.0"))
-    settings = Settings(cache_dir=tmp_path / "cache", registry_cache=False)
-    await LocalBuilder(settings, provider, index.configuration()).resolve(
-        ResolvedRequest(python=MINOR, requirements=("demo",))
-    )
+    await keeping_nothing(index, provider, tmp_path).resolve(DEMO)
     assert not (tmp_path / "cache/resolutions").exists()
 
 
@@ -132,11 +139,7 @@ async def test_a_page_that_was_read_to_resolve_is_at_hand_to_install(
     index: FakeIndex, provider: SandboxProvider, tmp_path: Path
 ) -> None:
     """The index is asked for it once, even where nothing fetched is kept."""
-    index.add(make_wheel("demo", "1.0"))
-    settings = Settings(cache_dir=tmp_path / "cache", registry_cache=False)
-    await LocalBuilder(settings, provider, index.configuration()).submission_environment(
-        ResolvedRequest(python=MINOR, requirements=("demo",))
-    )
+    await keeping_nothing(index, provider, tmp_path).submission_environment(DEMO)
     assert [path for path in index.asked if path.endswith("/demo/")] == ["/simple/demo/"]
 
 

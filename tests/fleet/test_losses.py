@@ -110,7 +110,7 @@ def test_a_node_with_another_groundup_is_refused_by_name(settings: Settings, tmp
 
 
 class Line:
-    """Stands between a node and its scheduler, until it is cut: then nothing passes, and no end is told."""
+    """Stands between a node and its scheduler until it is cut; then nothing passes, and neither sees an end."""
 
     def __init__(self, host: str, port: int) -> None:
         self._there = (host, port)

@@ -18,8 +18,6 @@ from groundup.trees.scratch import async_scratch_folder
 UNTRUSTING = "none"
 """The sandbox that is none."""
 _WITHOUT_IMAGES = ("bubblewrap", "none", "fake")
-
-
 _OF_TASK = re.compile(r"\{([^{}]*)\}")
 _FIELDS = ("task", "published")
 
