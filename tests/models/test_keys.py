@@ -10,7 +10,7 @@ import pytest
 
 from groundup.models.gateway import ModelGateway
 from groundup.models.opening import open_model
-from groundup.models.settings import ModelSettings
+from groundup.models.settings import ModelSettings, usual_address
 from groundup.sandbox.protocol import Command, SandboxProvider, SandboxSpec
 from tests.cli.conftest import Groundup, groundup
 from tests.environments.conftest import provider
@@ -66,6 +66,51 @@ def test_no_file_of_a_run_holds_the_key(
     assert files_with(key, tmp_path) == []
     if code:
         assert "GROUNDUP_MODEL_KEY" in ran.out + ran.err + (tmp_path / "log.txt").read_text()
+
+
+def test_a_key_goes_where_the_usual_variable_says(
+    groundup: Groundup, endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A provider's own variable names the endpoint, and a run keeps it when it is resumed in another shell."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", endpoint + "/")
+    ran = groundup("run", WRITTEN, "-a", "oneshot", "-m", "openai/one", "--run-id", "one")
+    assert ran.code == 0, ran.err
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/elsewhere")
+    again = groundup("resume", "one", "--dry-run", "--json")
+    assert again.code == 0, again.err
+    assert json.loads((tmp_path / "runs/one/config.json").read_text())["configuration"]["submissions"][
+        "model_settings"
+    ] == {"base_url": endpoint}
+
+
+@pytest.mark.parametrize(
+    ("provider", "variable", "given", "means"),
+    [
+        ("openai", "OPENAI_BASE_URL", "http://127.0.0.1:1/v1/", "http://127.0.0.1:1/v1"),
+        ("anthropic", "ANTHROPIC_BASE_URL", "http://127.0.0.1:1", "http://127.0.0.1:1/v1"),
+        ("anthropic", "ANTHROPIC_BASE_URL", "http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1"),
+        ("openai", "OPENAI_BASE_URL", " ", None),
+        ("mistral", "OPENAI_BASE_URL", "http://127.0.0.1:1/v1", None),
+    ],
+)
+def test_variables_mean_what_their_sdks_read(
+    monkeypatch: pytest.MonkeyPatch, provider: str, variable: str, given: str, means: str | None
+) -> None:
+    """Anthropic's variable lacks the version that OpenAI's has; another provider's variable says nothing."""
+    monkeypatch.setenv(variable, given)
+    assert usual_address(f"{provider}/one") == means
+
+
+def test_credentials_in_a_variable_s_address_are_refused(
+    groundup: Groundup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would be kept in the run's folder."""
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://me:secret@127.0.0.1:1/v1")
+    ended = groundup("run", WRITTEN, "-a", "oneshot", "-m", "openai/one")
+    assert ended.code == 2
+    assert "credentials" in ended.err
+    assert "secret" not in ended.err
 
 
 @pytest.mark.end_to_end

@@ -18,7 +18,7 @@ from groundup.judging.work import judge as ask
 from groundup.models.opening import open_model
 from groundup.models.prices import CostLedger, estimated_tokens
 from groundup.models.protocol import ChatModel
-from groundup.models.settings import ModelSettings
+from groundup.models.settings import ModelSettings, usual_address
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.judgements import Judgement, read_judgements
@@ -120,7 +120,9 @@ def _opened(given: JudgeFlags, *, asked: bool) -> list[ChatModel]:
     ledger = CostLedger(settings.max_cost_usd)
     addresses = urls if len(urls) > 1 else [urls[0] if urls else None] * len(models)
     return [
-        open_model(name, settings.model_copy(update={"base_url": url}), ledger=ledger, asked=asked)
+        open_model(
+            name, settings.model_copy(update={"base_url": url or usual_address(name)}), ledger=ledger, asked=asked
+        )
         for name, url in zip(models, addresses, strict=True)
     ]
 

@@ -18,7 +18,7 @@ from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
 from groundup.models.opening import open_model
 from groundup.models.protocol import ChatModel
-from groundup.models.settings import ModelSettings
+from groundup.models.settings import ModelSettings, usual_address
 from groundup.workflows.jobs import JobReader, Look
 from groundup.workflows.matrix import Leg, flat, legs, plainness, system_rating, version_rating, versions_in
 from groundup.workflows.runners import Meaning
@@ -297,7 +297,7 @@ async def located(tree: RepositoryTree, model: str | None = None, base_url: str 
     found = locate(tree)
     if model is None:
         return found
-    async with open_model(model, ModelSettings(base_url=base_url)) as opened:
+    async with open_model(model, ModelSettings(base_url=base_url or usual_address(model))) as opened:
         return await ask_model(tree, found, opened)
 
 

@@ -64,6 +64,8 @@ class ModelProvider(Record):
     """One table of providers.toml; the keys are explained there."""
 
     base_url: str | None = None
+    address: str | None = None
+    address_path: str = ""
     key: str
     key_optional: bool = False
     key_header: str | None = None
@@ -101,6 +103,19 @@ def parse_name(text: str) -> ModelName:
             f"{unknown('provider of models', provider, known)} (any other endpoint: compatible/{text})"
         )
     return ModelName(provider=provider, model=model)
+
+
+def usual_address(name: str) -> str | None:
+    """Return where *name*'s provider is by the variable that its own SDK reads; None: at its own address.
+
+    Whoever begins something asks this once and keeps the answer, so that a run which goes on in another shell asks
+    the same endpoint. Raises `UsageError` for a name that is none.
+    """
+    provider = providers().get(parse_name(name).provider)
+    if provider is None or provider.address is None:
+        return None
+    given = environment().get(provider.address, "").strip().rstrip("/")
+    return given.removesuffix(provider.address_path) + provider.address_path if given else None
 
 
 def provider_of(name: ModelName, settings: ModelSettings) -> ModelProvider:

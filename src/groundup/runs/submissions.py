@@ -216,18 +216,24 @@ def submissions_of(suite_name: str, named: Named, settings: Settings) -> Referen
     agents = catalog.names("agent")
     if ":" not in named.agent and named.agent not in agents:
         raise UsageError(unknown("agent", named.agent, [*references, *agents]))
-    if named.model is not None:
-        from groundup.models.settings import parse_name
-
-        parse_name(named.model)
     return Generated(
         agent=named.agent,
         options=named.agent_options,
         model=named.model,
-        model_settings=_checked(named.model_settings),
+        model_settings=_checked(_usual(named.model) | named.model_settings),
         limits=named.limits,
         feedback=named.feedback,
     )
+
+
+def _usual(model: str | None) -> dict[str, JsonValue]:
+    """Return the address that the environment gives *model*; the run keeps it, whatever its next shell says."""
+    if model is None:
+        return {}
+    from groundup.models.settings import usual_address
+
+    address = usual_address(model)
+    return {"base_url": address} if address else {}
 
 
 def read_assignments(texts: Iterable[str], flag: str) -> dict[str, JsonValue]:
@@ -262,5 +268,7 @@ def _checked(settings: dict[str, JsonValue]) -> dict[str, JsonValue]:
         raise UsageError(f"model setting {'.'.join(map(str, first['loc']))}: {plainly(first)}") from error
     address = settings.get("base_url")
     if isinstance(address, str) and "@" in urlsplit(address).netloc:
-        raise UsageError("--base-url holds credentials, which runs never store; put the key into the environment")
+        raise UsageError(
+            "the model's address holds credentials, which runs never store; put the key into its own variable"
+        )
     return checked
