@@ -1,13 +1,16 @@
 """What the falsified twin takes from a decision, and what it accuses of."""
 
+import asyncio
+import gc
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
 from groundup.domain.errors import MachineError, SandboxError
 from groundup.domain.verdicts import Stage, Status
-from groundup.grading.bench import Bench
+from groundup.grading.bench import Bench, Turns
 from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import FatalTest, decide
 from groundup.grading.library.execution import Execution, Rounds
@@ -281,6 +284,23 @@ async def test_a_source_that_cannot_be_read_is_no_evidence() -> None:
 
     with pytest.raises(MachineError, match="repeat the attempt"):
         await run_passes(library, bench, suite=suite, record=RECORD)
+
+
+async def test_a_run_that_is_stopped_while_it_waits_leaves_no_warning(tmp_path: Path) -> None:
+    """^C before a turn was free ends what never began, and Python warns of nothing."""
+    (tmp_path / "test_it.py").write_text("def test_a():\n    assert len('ab') == 2\n")
+    suite = suite_of_layer(tmp_path, ("test_it.py",), frozenset({NumberedTest("test_it.py::test_a")}))
+    turns = Turns(1)
+    library = cast(LibraryUnderTest, SimpleNamespace(hidden=HIDDEN))
+    bench = cast(Bench, SimpleNamespace(turns=turns))
+
+    async with turns.alone():
+        grading = asyncio.create_task(run_passes(library, bench, suite=suite, record=RECORD))
+        await asyncio.sleep(0.2)
+        grading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await grading
+    gc.collect()
 
 
 @pytest.mark.parametrize(

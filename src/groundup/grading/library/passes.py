@@ -10,8 +10,8 @@ judges the traced form.
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Collection, Coroutine, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -155,11 +155,11 @@ async def _run_once(
         telling, unsure = await asyncio.to_thread(suite.telling, seed), suite.unsure() - set(record.tailed)
     traced = {} if trace is None else await asyncio.to_thread(trace.suite.sources, seed)
     waiting = {
-        name: (run_twin if swapped or name == "twin" else run_to_the_end)(library, bench, overlay)
+        name: partial(run_twin if swapped or name == "twin" else run_to_the_end, library, bench, overlay)
         for name, overlay in overlays.items()
     }
     if trace is not None:
-        waiting["trace"] = run_traced(library, bench, traced)
+        waiting["trace"] = partial(run_traced, library, bench, traced)
     done = await _beside(waiting, bench, Turns(1 if apart else len(waiting)))
     leaning = 1.0
     if swapped and suite is not None:
@@ -252,13 +252,13 @@ def _with_true_names(rounds: Rounds, names: Mapping[NumberedTest, NumberedTest])
 
 
 async def _beside(
-    passes: Mapping[str, Coroutine[None, None, Rounds]], bench: Bench, own_turns: Turns
+    passes: Mapping[str, Callable[[], Awaitable[Rounds]]], bench: Bench, own_turns: Turns
 ) -> dict[str, Rounds]:
     """Return what all *passes* give, begun in a random order; when one fails, the others end and tidy up first."""
 
-    async def in_turn(one: Coroutine[None, None, Rounds]) -> Rounds:
+    async def in_turn(one: Callable[[], Awaitable[Rounds]]) -> Rounds:
         async with own_turns.taken(), bench.turns.taken():
-            return await one
+            return await one()
 
     # A fixed order would tell a submission that leaves traces on the machine which pass it is in.
     names = secrets.SystemRandom().sample(list(passes), len(passes))
