@@ -1,4 +1,4 @@
-"""`groundup recipe`: make the recipes of tasks, make them again, and show them all."""
+"""`groundup recipe build|check|table`: make the recipes of tasks, make them again, and show them all."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from groundup.cli.options import Examples
+from groundup.cli.recipe_files import named_recipe, write_fingerprint, written
 
 if TYPE_CHECKING:
     from groundup.settings import Settings
@@ -35,16 +36,6 @@ EXAMPLES: dict[str, Examples] = {
         ("The third of 16 parts of all, as CI does", "groundup recipe check --all --shard 3/16"),
         ("Is a published image as the recipe says?", "groundup recipe check sqlparse --image my/sqlparse:1"),
         ("Record what a recipe lacks, such as its twin", "groundup recipe check pss pylama -o made/"),
-    ),
-    "recipe freshen": (
-        ("Other inputs for the tests, on this machine alone", "groundup recipe freshen jsonlines sqlparse"),
-        ("The same that somebody else made", "groundup recipe freshen jsonlines --seed 7 -o fresh"),
-    ),
-    "recipe fingerprint": (
-        ("Fingerprints of two recipes", "groundup recipe fingerprint six tenacity -o fingerprints"),
-    ),
-    "recipe trace": (
-        ("What does an original compare in its tests?", "groundup recipe trace six tenacity -o traces"),
     ),
 }
 NOT_AS_IT_WAS = 4
@@ -147,7 +138,6 @@ async def _build_one(task: str, target: Path, order: _Order, prefix: str) -> int
     from groundup.cli.console import say
     from groundup.suites.nl2repobench.maker import build as making
     from groundup.suites.nl2repobench.recipe import recipe_text
-    from groundup.trees.writer import disk_errors
 
     code = 0
     try:
@@ -155,10 +145,9 @@ async def _build_one(task: str, target: Path, order: _Order, prefix: str) -> int
     except making.UnfinishedError as error:
         say(f"groundup: {prefix}{error}")
         recipe, code = error.draft, 2
-    with disk_errors(target):
-        target.write_text(recipe_text(recipe), encoding="utf-8")
+    written(target, recipe_text(recipe))
     if code == 0:
-        await _write_fingerprint(recipe, target.parent, order.settings)
+        await write_fingerprint(recipe, target.parent, order.settings)
     how = "the recipe lies" if code == 0 else "the draft lies"
     more = "; review it" if code == 0 else f"; edit it and `groundup recipe build {task} --draft {target}`"
     say(f"groundup: {prefix}{how} in {target}{more}")
@@ -222,7 +211,7 @@ def check(
     names = [*(recipes or ()), *(_shard(part) if every else ())]
     if not names and not every:
         raise UsageError("name a recipe, or check them --all")
-    wanted = [_recipe(name) for name in dict.fromkeys(names)]
+    wanted = [named_recipe(name) for name in dict.fromkeys(names)]
     settings = load()
     if image is not None:
         if len(wanted) > 1 and "{task}" not in image:
@@ -283,72 +272,11 @@ async def _has_changed(recipe: "Recipe", settings: "Settings", output: Path | No
                 tell("recording the trace: four runs of the original")
                 changes += trace_changes(known, await made_trace(again, bench))
             if output is not None:
-                _written(output / f"{recipe.task}.toml", recipe_text(renewed(recipe, again)))
+                written(output / f"{recipe.task}.toml", recipe_text(renewed(recipe, again)))
         except GroundupError as error:
             changes = [str(error)]
     typer.echo("\n".join(f"{recipe.task}: {line}" for line in changes or ["as it was"]))
     return bool(changes)
-
-
-def fingerprint(
-    recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Tasks with recipes, or files.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the files.")] = Path(),
-) -> int:
-    """Write the fingerprints of originals, by which copies are recognised: hashes, one file for each recipe.
-
-    Registries and sandboxes use the files beside the shipped recipes.
-    """
-    import asyncio
-
-    from groundup.settings import load
-
-    for name in recipes:
-        asyncio.run(_write_fingerprint(_recipe(name), output, load()))
-    return 0
-
-
-def freshen(
-    recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Tasks with recipes, or files.")],
-    seed: Annotated[str | None, typer.Option(help="Of what is drawn (default: a secret one).")] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The folder for the files (default: where strict grading looks)."),
-    ] = None,
-) -> int:
-    """Give hidden tests fresh inputs, with the values that the original returns for them.
-
-    Strict grading then says how many tests a submission passes with inputs that the public suite does not have.
-    Those made here come before those that groundup brings.
-    """
-    import asyncio
-    import secrets
-
-    from groundup.cli.console import say
-    from groundup.domain.errors import GroundupError
-    from groundup.settings import load
-
-    settings = load()
-    folder = output or settings.cache_dir / "fresh"
-    failed = 0
-    for name in recipes:
-        try:
-            asyncio.run(_write_fresh(_recipe(name), folder, settings, seed or secrets.token_hex(8)))
-        except GroundupError as error:
-            if len(recipes) == 1:
-                raise
-            say(f"groundup: {name}: {error}")
-            failed = 2
-    return failed
-
-
-def _written(target: Path, text: str) -> Path:
-    """Write the file *target*, making its folder, and return it."""
-    from groundup.trees.writer import disk_errors
-
-    with disk_errors(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
-    return target
 
 
 def _require_writable(folder: Path) -> None:
@@ -360,57 +288,6 @@ def _require_writable(folder: Path) -> None:
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
-
-
-async def _write_fresh(recipe: "Recipe", folder: Path, settings: "Settings", seed: str) -> None:
-    from groundup.cli.console import say
-    from groundup.episodes.equipment import opened_bench
-    from groundup.suites.nl2repobench.freshening import SUFFIX, fresh_text, made_fresh
-
-    async with opened_bench(settings) as bench:
-        made = await made_fresh(recipe, bench, seed)
-    target = _written(folder / f"{recipe.task}{SUFFIX}", fresh_text(made))
-    functions, tests = len(made.functions()), len(made.tests)
-    say(f"groundup: {recipe.task}: {functions} test functions ({tests} tests) with fresh inputs in {target}")
-
-
-async def _write_fingerprint(recipe: "Recipe", folder: Path, settings: "Settings") -> None:
-    from groundup.cli.console import say
-    from groundup.episodes.equipment import opened_bench
-    from groundup.suites.nl2repobench.shipped import FINGERPRINT_SUFFIX, fingerprint_text, made_fingerprint
-
-    async with opened_bench(settings) as bench:
-        made = await made_fingerprint(recipe, bench)
-    target = _written(folder / f"{recipe.task}{FINGERPRINT_SUFFIX}", fingerprint_text(made))
-    say(f"groundup: {recipe.task}: {len(made.all_prints)} prints of {len(made.files)} files in {target}")
-
-
-def trace(
-    recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Tasks with recipes, or files.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the files.")] = Path(),
-) -> int:
-    """Record what originals' tests compare, a file for each recipe, for `--integrity trace`.
-
-    The original runs four times. What lies beside the shipped recipes is used (docs/grading.md).
-    """
-    import asyncio
-
-    from groundup.settings import load
-
-    for name in recipes:
-        asyncio.run(_write_trace(_recipe(name), output, load()))
-    return 0
-
-
-async def _write_trace(recipe: "Recipe", folder: Path, settings: "Settings") -> None:
-    from groundup.cli.console import say
-    from groundup.episodes.equipment import opened_bench
-    from groundup.suites.nl2repobench.shipped import TRACE_SUFFIX, made_trace
-
-    async with opened_bench(settings) as bench:
-        made = await made_trace(recipe, bench)
-    target = _written(folder / f"{recipe.task}{TRACE_SUFFIX}", made.text())
-    say(f"groundup: {recipe.task}: {len(made.tests)} of {len(recipe.expected)} tests are traced in {target}")
 
 
 def table(
@@ -478,19 +355,6 @@ def _published(from_data: Path | None, settings: "Settings") -> "PublishedData":
             "folder with --from-data"
         )
     return data
-
-
-def _recipe(name: str) -> "Recipe":
-    from groundup.domain.errors import UsageError
-    from groundup.domain.names import unknown
-    from groundup.suites.nl2repobench.recipe import read_recipe, shipped_recipes
-
-    if name.endswith(".toml"):
-        return read_recipe(Path(name))
-    shipped = shipped_recipes()
-    if name not in shipped:
-        raise UsageError(unknown("recipe", name, shipped))
-    return shipped[name]
 
 
 def _shard(text: str | None) -> list[str]:

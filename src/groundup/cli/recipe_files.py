@@ -1,0 +1,152 @@
+"""`groundup recipe fingerprint|freshen|trace`: files that lie beside a recipe, made from its original."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from groundup.cli.options import Examples
+
+if TYPE_CHECKING:
+    from groundup.settings import Settings
+    from groundup.suites.nl2repobench.recipe import Recipe
+
+EXAMPLES: dict[str, Examples] = {
+    "recipe freshen": (
+        ("Other inputs for the tests, on this machine alone", "groundup recipe freshen jsonlines sqlparse"),
+        ("The same that somebody else made", "groundup recipe freshen jsonlines --seed 7 -o fresh"),
+    ),
+    "recipe fingerprint": (
+        ("Fingerprints of two recipes", "groundup recipe fingerprint six tenacity -o fingerprints"),
+    ),
+    "recipe trace": (
+        ("What does an original compare in its tests?", "groundup recipe trace six tenacity -o traces"),
+    ),
+}
+
+
+def fingerprint(
+    recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Tasks with recipes, or files.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the files.")] = Path(),
+) -> int:
+    """Write the fingerprints of originals, by which copies are recognised: hashes, one file for each recipe.
+
+    Registries and sandboxes use the files beside the shipped recipes.
+    """
+    import asyncio
+
+    from groundup.settings import load
+
+    for name in recipes:
+        asyncio.run(write_fingerprint(named_recipe(name), output, load()))
+    return 0
+
+
+def freshen(
+    recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Tasks with recipes, or files.")],
+    seed: Annotated[str | None, typer.Option(help="Of what is drawn (default: a secret one).")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The folder for the files (default: where strict grading looks)."),
+    ] = None,
+) -> int:
+    """Give hidden tests fresh inputs, with the values that the original returns for them.
+
+    Strict grading then says how many tests a submission passes with inputs that the public suite does not have.
+    Those made here come before those that groundup brings.
+    """
+    import asyncio
+    import secrets
+
+    from groundup.cli.console import say
+    from groundup.domain.errors import GroundupError
+    from groundup.settings import load
+
+    settings = load()
+    folder = output or settings.cache_dir / "fresh"
+    failed = 0
+    for name in recipes:
+        try:
+            asyncio.run(_write_fresh(named_recipe(name), folder, settings, seed or secrets.token_hex(8)))
+        except GroundupError as error:
+            if len(recipes) == 1:
+                raise
+            say(f"groundup: {name}: {error}")
+            failed = 2
+    return failed
+
+
+def trace(
+    recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Tasks with recipes, or files.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the files.")] = Path(),
+) -> int:
+    """Record what originals' tests compare, a file for each recipe, for `--integrity trace`.
+
+    The original runs four times. What lies beside the shipped recipes is used (docs/grading.md).
+    """
+    import asyncio
+
+    from groundup.settings import load
+
+    for name in recipes:
+        asyncio.run(_write_trace(named_recipe(name), output, load()))
+    return 0
+
+
+async def write_fingerprint(recipe: "Recipe", folder: Path, settings: "Settings") -> None:
+    """Write by which copies of *recipe*'s original are recognised, and say so."""
+    from groundup.cli.console import say
+    from groundup.episodes.equipment import opened_bench
+    from groundup.suites.nl2repobench.shipped import FINGERPRINT_SUFFIX, fingerprint_text, made_fingerprint
+
+    async with opened_bench(settings) as bench:
+        made = await made_fingerprint(recipe, bench)
+    target = written(folder / f"{recipe.task}{FINGERPRINT_SUFFIX}", fingerprint_text(made))
+    say(f"groundup: {recipe.task}: {len(made.all_prints)} prints of {len(made.files)} files in {target}")
+
+
+async def _write_fresh(recipe: "Recipe", folder: Path, settings: "Settings", seed: str) -> None:
+    from groundup.cli.console import say
+    from groundup.episodes.equipment import opened_bench
+    from groundup.suites.nl2repobench.freshening import SUFFIX, fresh_text, made_fresh
+
+    async with opened_bench(settings) as bench:
+        made = await made_fresh(recipe, bench, seed)
+    target = written(folder / f"{recipe.task}{SUFFIX}", fresh_text(made))
+    functions, tests = len(made.functions()), len(made.tests)
+    say(f"groundup: {recipe.task}: {functions} test functions ({tests} tests) with fresh inputs in {target}")
+
+
+async def _write_trace(recipe: "Recipe", folder: Path, settings: "Settings") -> None:
+    from groundup.cli.console import say
+    from groundup.episodes.equipment import opened_bench
+    from groundup.suites.nl2repobench.shipped import TRACE_SUFFIX, made_trace
+
+    async with opened_bench(settings) as bench:
+        made = await made_trace(recipe, bench)
+    target = written(folder / f"{recipe.task}{TRACE_SUFFIX}", made.text())
+    say(f"groundup: {recipe.task}: {len(made.tests)} of {len(recipe.expected)} tests are traced in {target}")
+
+
+def written(target: Path, text: str) -> Path:
+    """Write the file *target*, making its folder, and return it. Raises `InfrastructureError`."""
+    from groundup.trees.writer import disk_errors
+
+    with disk_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    return target
+
+
+def named_recipe(name: str) -> "Recipe":
+    """Return the shipped recipe of a task, or the one in a file. Raises `UsageError`."""
+    from groundup.domain.errors import UsageError
+    from groundup.domain.names import unknown
+    from groundup.suites.nl2repobench.recipe import read_recipe, shipped_recipes
+
+    if name.endswith(".toml"):
+        return read_recipe(Path(name))
+    shipped = shipped_recipes()
+    if name not in shipped:
+        raise UsageError(unknown("recipe", name, shipped))
+    return shipped[name]
