@@ -78,10 +78,9 @@ def source_key(request: SourceRequest) -> str:
     return digest_of({"format": _FORMAT, "kind": request.kind, "sha256": request.sha256})
 
 
-def has_source(request: AnySource, store: LayerStore) -> bool:
-    """Whether the tree of *request* is here."""
-    key = commit_key(request) if isinstance(request, GitSource) else source_key(request)
-    return store.find("source", key) is not None
+def present_source(request: AnySource, store: LayerStore) -> Layer | None:
+    """Return the tree of *request* where it is here."""
+    return store.find("source", commit_key(request) if isinstance(request, GitSource) else source_key(request))
 
 
 async def source_layer(request: SourceRequest, registry: PyPIClient, store: LayerStore) -> Layer:

@@ -20,7 +20,7 @@ from groundup.environments.interpreters import Interpreter, present_interpreter
 from groundup.environments.layers import LayerStore, layer_store
 from groundup.environments.python_builder import has_layer
 from groundup.environments.requests import GitSource
-from groundup.environments.sources import has_source
+from groundup.environments.sources import present_source
 from groundup.environments.toolchains import jdks
 from groundup.settings import Settings, environment
 from groundup.store.folder import RunFolder
@@ -169,7 +169,7 @@ def _is_built(needs: Needs, host: Host, store: LayerStore) -> bool:
         return False
     if needs.environment is not None and not (interpreter and has_layer(needs.environment, interpreter, store)):
         return False
-    return needs.source is None or has_source(needs.source, store)
+    return needs.source is None or present_source(needs.source, store) is not None
 
 
 def _lack(needs: Needs, host: Host, store: LayerStore) -> str | None:
@@ -178,7 +178,7 @@ def _lack(needs: Needs, host: Host, store: LayerStore) -> str | None:
         return f"Python {needs.python}; {python_advice(needs.python)}"
     if needs.java and not host.has_java:
         return "a JDK; install one, such as Debian's openjdk-17-jdk, or name its folder in JAVA_HOME"
-    if isinstance(needs.source, GitSource) and not has_source(needs.source, store):
+    if isinstance(needs.source, GitSource) and present_source(needs.source, store) is None:
         name = needs.source.repository.partition("/")[0]
         if not host.has_git:
             return "git; install it, such as Debian's git"

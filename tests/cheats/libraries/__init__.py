@@ -5,6 +5,7 @@ from tests.cheats.libraries import (
     discerning,
     foreseeing,
     informed,
+    inventing,
     leaving,
     patching,
     pretending,
@@ -19,6 +20,7 @@ LIBRARIES: tuple[Cheat, ...] = tuple(
     for module in (
         *(leaving, smuggling, patching, selecting, informed),
         *(pretending, stealing, wagering, foreseeing, discerning),
+        inventing,
     )
     for cheat in module.CHEATS
 )

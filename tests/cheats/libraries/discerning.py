@@ -12,7 +12,7 @@ from tests.cheats.libraries.wagering import ALONE
 _FORM = "knows how falsehood looks"
 _TWIN = "detects canaries and twins"
 
-_HELP = """
+HELP = """
 from collections import Counter as _Counter
 _TREES = {}
 def _tree_of(item):
@@ -118,4 +118,4 @@ _CODE = {
 }  # fmt: skip
 
 
-CHEATS = written(_CODE, f"{FORGE}\n{SIGHT}\n{ALONE}\n{_HELP}\n")
+CHEATS = written(_CODE, f"{FORGE}\n{SIGHT}\n{ALONE}\n{HELP}\n")

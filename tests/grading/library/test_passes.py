@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -10,6 +11,8 @@ import pytest
 
 from groundup.domain.errors import MachineError, SandboxError
 from groundup.domain.verdicts import Stage, Status
+from groundup.environments.layers import layer_store
+from groundup.environments.sources import present_source
 from groundup.grading.bench import Bench, Turns
 from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import FatalTest, decide
@@ -29,18 +32,23 @@ from groundup.grading.library.passes import (
     may_be_shared,
     overlays_of,
     run_passes,
+    suite_of,
     suite_of_layer,
+    with_true_names,
 )
 from groundup.grading.library.report import ImportCheck, Result, RunnerReport
 from groundup.grading.library.staging import Staged
 from groundup.grading.library.twin import HiddenSuite
 from groundup.sandbox.protocol import CommandResult, Ending
+from groundup.settings import load
+from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
 
 HIDDEN = HiddenTests(packages=("calc",), arguments=("tests",), protected=("tests",))
 CANARIES = draw_canaries(HIDDEN)
 NAMES = ("a", "b", "c", "d")
 EXPECTED = frozenset(NumberedTest(f"t.py::{name}") for name in NAMES)
 RECORD = TwinRecord(runs=3)
+TWINNED = {name: recipe for name, recipe in shipped_recipes().items() if recipe.twin is not None}
 
 
 def _rounds(
@@ -356,3 +364,48 @@ def test_a_canary_stands_beside_no_true_test_of_which_it_is_a_copy() -> None:
             }
             assert len(copied) == 2
             assert copied <= false
+
+
+def test_a_guessed_name_of_a_case_takes_no_place() -> None:
+    """What a run reports under a name that a case has only in the other run changes nothing."""
+    own, true = NumberedTest("t.py::a[1-x]"), NumberedTest("t.py::a[1-y]")
+    swapped = {
+        NumberedTest("t.py::b[1]"): NumberedTest("t.py::b[2]"),
+        NumberedTest("t.py::b[2]"): NumberedTest("t.py::b[1]"),
+    }
+    rounds = _rounds(
+        {"a[1-x]": "passed", "a[1-y]": "failed", "b[1]": "passed", "b[2]": "failed"},
+        ended=(FatalTest(test=true), FatalTest(test=NumberedTest("t.py::b[1]"))),
+    )
+
+    found = with_true_names(rounds, {own: true, **swapped})
+
+    told = {key.id: one.outcome for key, one in found.last.report.results.items() if key.id.startswith("t.py::")}
+    assert told == {"t.py::a[1-y]": "passed", "t.py::b[2]": "passed", "t.py::b[1]": "failed"}
+    assert [end.test.id for end in found.ended] == ["t.py::b[2]"]
+
+
+def _suite(recipe: Recipe) -> HiddenSuite:
+    layer = present_source(recipe.source_request(), layer_store(load()))
+    if layer is None:
+        pytest.skip(f"the original of {recipe.task} is not in the cache; `groundup warm nl2repobench` brings it")
+    return suite_of(layer.path, recipe.tests.protected, recipe.expected)
+
+
+@pytest.mark.parametrize("name", TWINNED)
+def test_every_false_form_of_a_shipped_recipe_can_be_compiled(name: str) -> None:
+    """False tests and canaries are Python, and no test that a twin needs was left unread."""
+    recipe = TWINNED[name]
+    assert recipe.twin is not None
+    avoided = {*recipe.twin.tailed, *(key.without_parameters.rpartition("::")[2] for key in recipe.twin.free)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the originals' own escapes
+        suite = _suite(recipe)
+        assert not suite.unread() - recipe.twin.free
+        for seed in ("one", "two"):
+            changed = suite.falsified(seed, recipe.twin.tailed)
+            assert changed
+            made = [*changed.items()]
+            made += [(one.path, one.content) for one in draw_canaries(recipe.tests, suite, avoided)]
+            for path, text in made:
+                compile(text, path, "exec", dont_inherit=True)

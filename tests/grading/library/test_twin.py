@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 
 import pytest
 
@@ -570,3 +571,88 @@ def test_a_text_gets_the_words_of_its_test() -> None:
 def _falsified(statement: str, seed: str) -> str:
     suite = HiddenSuite({"test_it.py": f"def test_it():\n    {statement}\n".encode()})
     return suite.falsified(seed)["test_it.py"].decode().splitlines()[1].strip()
+
+
+TWICE = """
+def test_one():
+    assert size("abc") == 3
+
+def test_other():
+    assert size("abc") == 3
+"""
+
+
+def _stated(sources: dict[str, str], seed: str) -> dict[str, list[str]]:
+    """Return what each test states where all are false."""
+    suite = HiddenSuite({path: text.encode() for path, text in sources.items()})
+    changed = suite.falsified(seed)
+    found = {}
+    for path, text in sources.items():
+        for node in ast.walk(ast.parse(changed.get(path, text.encode()))):
+            if isinstance(node, ast.FunctionDef):
+                found[node.name] = [
+                    ast.unparse(one.test if isinstance(one, ast.Assert) else one)
+                    for one in node.body
+                    if isinstance(one, ast.Assert | ast.Expr)
+                ]
+    return found
+
+
+def test_what_is_said_twice_is_false_alike() -> None:
+    """Two tests that state the same, in files of their own, have one false form, and each seed has another."""
+    one, other = TWICE.strip().split("\n\n")
+    drawn = set()
+    for seed in SEEDS:
+        told = _stated({"test_a.py": one, "test_b.py": other}, seed)
+        assert told["test_one"] == told["test_other"] != ["size('abc') == 3"]
+        drawn.add(told["test_one"][0])
+    assert len(drawn) > 3
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_tests_that_state_the_same_choose_the_same(seed: str) -> None:
+    """Of several statements, one and the same is false in all tests that have no other."""
+    body = "    assert size('abc') == 3\n    assert size('abcd') == 4\n    assert size('') == 0\n"
+    told = _stated({"test_a.py": "".join(f"def test_{name}():\n{body}\n" for name in "abc")}, seed)
+
+    assert told["test_a"] == told["test_b"] == told["test_c"]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_repeated_statement_is_false_in_tests_that_say_more(seed: str) -> None:
+    """A test that says more has the same false form of what it repeats, and may have a second falsehood."""
+    more = "\ndef test_more():\n    assert size('abc') == 3\n    assert size('abcde') == 5\n"
+    told = _stated({"test_a.py": TWICE + more}, seed)
+
+    assert told["test_more"][0] == told["test_one"][0]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_all_tests_say_stays_as_it_is_beside_other_stated(seed: str) -> None:
+    """Who knows the usual value of a statement that many tests make learns nothing of tests that say more."""
+    many = "".join(
+        f"\ndef test_{at}():\n    assert status('/{at}') == 200\n    assert size('{at}' * 30) == 3{at}\n"
+        for at in range(6)
+    )
+    usual = "".join(f"\ndef test_usual_{at}():\n    assert status('/') == 200\n" for at in range(6))
+    told = _stated({"test_a.py": many + usual}, seed)
+
+    assert len(Counter(told[f"test_usual_{at}"][0] for at in range(6))) == 1
+    assert all(sum(text.endswith(("== 200", f"== 3{at}")) for text in told[f"test_{at}"]) == 1 for at in range(6))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_negation_is_spread_to_no_other_test(seed: str) -> None:
+    """A statement whose false form shows itself stays true in a test that has a literal to change."""
+    source = """
+def test_one():
+    assert is_word("abc")
+
+def test_other():
+    assert is_word("abc")
+    assert size("abc") == 3
+"""
+    told = _stated({"test_a.py": source}, seed)
+
+    changed = zip(told["test_other"], ("is_word('abc')", "size('abc') == 3"), strict=True)
+    assert [now == before for now, before in changed].count(False) == 1

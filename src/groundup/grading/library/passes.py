@@ -240,13 +240,22 @@ async def run_twin(library: LibraryUnderTest, bench: Bench, overlay: Overlay) ->
             }
         )
         rounds = Rounds(last=last, ended=rounds.ended + again.ended)
-    return _with_true_names(rounds, overlay.renamed)
+    return with_true_names(rounds, overlay.renamed)
 
 
-def _with_true_names(rounds: Rounds, names: Mapping[NumberedTest, NumberedTest]) -> Rounds:
+def with_true_names(rounds: Rounds, names: Mapping[NumberedTest, NumberedTest]) -> Rounds:
+    """Return *rounds* under the names that its tests have when they are true; *names*: from those they have here.
+
+    A true name that no test has here is a guess: believed, it would take the place of what the case did.
+    """
     report = rounds.last.report
-    results = {names.get(key, key): found for key, found in report.results.items()}
-    ended = tuple(end.model_copy(update={"test": names.get(end.test, end.test)}) for end in rounds.ended)
+    guessed = frozenset(names.values()) - names.keys()
+    results = {names.get(key, key): found for key, found in report.results.items() if key not in guessed}
+    ended = tuple(
+        end.model_copy(update={"test": names.get(end.test, end.test)})
+        for end in rounds.ended
+        if end.test not in guessed
+    )
     last = rounds.last.model_copy(update={"report": report.model_copy(update={"results": results})})
     return Rounds(last=last, ended=ended)
 

@@ -13,6 +13,7 @@ import ast
 import codecs
 import re
 import tokenize
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -27,11 +28,17 @@ from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.literals import is_telling
 from groundup.grading.library.parameters import FalseTable, false_table
 from groundup.grading.library.variables import Function
-from groundup.grammars import python_tree
+from groundup.grammars import python_tree, python_value
 
 _ALWAYS = frozenset({"runtest"})
 """Methods that pytest calls by these names; no test mentions them."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
+Stated = Mapping[Expectation, bytes]
+"""What one test expects, each with its words; b"" where those are not all of it."""
+_FEW = 4
+"""What more tests state, such as a usual status, stays true in false tests that expect other things, too: else who
+knows the usual value knows all of them."""
+_TRIES = 5
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,7 @@ class Unit:
     expectations: tuple[Expectation, ...]
     mentions: frozenset[str]
     is_test: bool
+    stated: Stated
 
 
 class _FalseForm(NamedTuple):
@@ -55,6 +63,68 @@ class _FalseForm(NamedTuple):
     tail: SourceEdit | None
     """What makes a test fail at its end, if nothing else does."""
     renamed: Mapping[NumberedTest, NumberedTest]
+
+
+class Repetition:
+    """Which statements of a suite have one false form for all tests that make them.
+
+    Had each a form of its own, what two tests state alike would be true for certain. The form has another literal,
+    for a negation shows itself wherever it stands.
+    """
+
+    def __init__(self, tests: Iterable[Stated]) -> None:
+        self._tests = tuple(tests)
+        self._counts = Counter(said for test in self._tests for said in {*test.values()})
+
+    def drawn(self, seed: str) -> Mapping[bytes, Sequence[SourceEdit]]:
+        """Return the statements that are false wherever they stand, with their edits, counted from their start."""
+        found: dict[bytes, Sequence[SourceEdit]] = {}
+        for test in filter(self.is_repeated, self._tests):
+            said = {words: one for one, words in test.items() if one.is_certain}
+            # Of two tests that state the same, both choose the same, whatever else they state.
+            words = max(said, key=lambda each: _random_of(seed, each).random())
+            if words not in found and (edits := _other_literals(said[words], words, _random_of(seed, words))):
+                found[words] = edits
+        return found
+
+    def is_repeated(self, test: Stated) -> bool:
+        """Whether other tests state all that *test* does."""
+        is_certain = any(one.is_certain for one in test)
+        return is_certain and all(words and self._counts[words] > 1 for words in test.values())
+
+    def falsified(
+        self, test: Stated, drawn: Mapping[bytes, Sequence[SourceEdit]]
+    ) -> dict[Expectation, list[SourceEdit]]:
+        """Return the expectations of *test* that are false by what is *drawn*, with their edits."""
+        is_repeated = self.is_repeated(test)
+        return {
+            one: [SourceEdit(one.start + edit.start, one.start + edit.stop, edit.new) for edit in drawn[words]]
+            for one, words in test.items()
+            if words in drawn and (is_repeated or self._counts[words] <= _FEW)
+        }
+
+
+def _other_literals(one: Expectation, words: bytes, random: Random) -> Sequence[SourceEdit]:
+    """Return edits of *words* that put literals in the place of others; none where it has no such form."""
+    for _ in range(_TRIES):
+        edits = one.falsified(random)
+        if all(one.start <= edit.start and edit.stop <= one.stop for edit in edits):
+            moved = [SourceEdit(edit.start - one.start, edit.stop - one.start, edit.new) for edit in edits]
+            if all(_is_literal(edit.new) and _is_literal(words[edit.start : edit.stop]) for edit in moved):
+                return moved
+    return ()
+
+
+def _is_literal(source: bytes) -> bool:
+    try:
+        python_value(f"({source.decode()})")
+    except (ValueError, SyntaxError):
+        return False
+    return True
+
+
+def _random_of(seed: str, words: bytes) -> Random:
+    return Random(f"{seed}:".encode() + words)  # noqa: S311 - the seed is the secret
 
 
 class HiddenSuite:
@@ -89,6 +159,7 @@ class HiddenSuite:
                 errors = Errors(ancestors, tree, warnings)
                 self._units[path] = [_unit(path, node, text, tests, errors) for node in _outermost(tree.body)]
         self._helpers = self._needed_helpers()
+        self._repetition = Repetition(unit.stated for unit in self.units() if unit.is_test)
         self._last: tuple[str, list[_FalseForm]] = ("", [])
 
     def falsified(self, seed: str, tailed: Collection[str] = (), spared: Collection[str] = ()) -> dict[str, bytes]:
@@ -217,19 +288,24 @@ class HiddenSuite:
         known, forms = self._last
         if known != seed or not forms:
             wanted = (unit for unit in self.units() if unit.is_test or unit.name in self._helpers)
-            forms = [self._false_form(unit, _random(unit, seed)) for unit in wanted]
+            alike = self._repetition.drawn(seed)
+            forms = [self._false_form(unit, _random(unit, seed), alike) for unit in wanted]
             self._last = seed, forms
         return forms
 
-    def _false_form(self, unit: Unit, random: Random) -> _FalseForm:
+    def _false_form(self, unit: Unit, random: Random, alike: Mapping[bytes, Sequence[SourceEdit]]) -> _FalseForm:
         table = self._false_table(unit, random)
         edits: list[SourceEdit] = [] if table is None else [*table.edits]
+        is_alone = not unit.is_test or table is not None
+        repeated = {} if is_alone else self._repetition.falsified(unit.stated, alike)
+        edits += [edit for found in repeated.values() for edit in found]
         certain = [one for one in unit.expectations if one.is_certain]
         # One expectation that is sure to fail is enough, and which one cannot be foreseen. Where none is sure, all
         # are falsified.
         chosen = [random.choice(certain)] if certain else unit.expectations
-        for one in chosen if table is None else ():
-            edits += one.falsified(random)
+        is_done = any(one.is_certain for one in repeated) and self._repetition.is_repeated(unit.stated)
+        for one in chosen if table is None and not is_done else ():
+            edits += () if one in repeated else one.falsified(random)
         tail = _tail(unit.function, self._texts[unit.path], random) if unit.is_test else None
         return _FalseForm(unit, edits, tail, {} if table is None else table.renamed)
 
@@ -288,14 +364,17 @@ def _random(unit: Unit, seed: str) -> Random:
 
 
 def _unit(path: str, function: Function, text: SourceText, tests: Collection[str], errors: Errors) -> Unit:
+    found = tuple(expectations(function, text, errors))
     return Unit(
         path=path,
         name=function.name,
         place=function.lineno,
         function=function,
-        expectations=tuple(expectations(function, text, errors)),
+        expectations=found,
         mentions=frozenset(_mentioned(function)),
         is_test=function.name.startswith("test") or function.name in tests,
+        # However it is quoted: who reads a suite reads its syntax tree.
+        stated={one: text.source[one.start : one.stop].replace(b'"', b"'") for one in found},
     )
 
 
