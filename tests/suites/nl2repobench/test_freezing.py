@@ -7,7 +7,8 @@ import pytest
 from groundup.domain.errors import TaskError
 from groundup.grading.bench import Bench
 from groundup.grading.library.hidden import TwinRecord
-from groundup.suites.nl2repobench.freezing import count_lines, freeze
+from groundup.sandbox.protocol import CommandResult, Ending
+from groundup.suites.nl2repobench.freezing import count_lines, freeze, quiet_s
 from groundup.suites.nl2repobench.recipe import Recipe, Why
 from tests.grading.library.laboratory import ORIGINAL, HostBuilder, write_tree
 from tests.suites.nl2repobench.trials import EXPECTED, RECIPE, Trial
@@ -36,6 +37,22 @@ def _bench(trial: Trial, files: dict[str, str]) -> Bench:
     scratch = trial.folder / "scratch"
     scratch.mkdir()
     return Bench(provider=trial.provider, builder=HostBuilder(trial.folder), scratch=scratch)
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "starved_s", "quiet"),
+    [(100.0, 0.0, 100.0), (900.0, 850.0, 100.0), (120.0, 30.0, 120.0)],
+    ids=["quiet", "one thread among many", "hardly busy"],
+)
+def test_neighbours_do_not_lengthen_the_limits_of_a_recipe(
+    duration_s: float, starved_s: float, quiet: float
+) -> None:
+    """What a run is said to take is at most what it took, without what neighbours took of two processors."""
+    result = CommandResult(
+        exit_code=0, ending=Ending.EXITED, stdout=b"", stderr=b"", duration_s=duration_s, starved_s=starved_s
+    )
+
+    assert quiet_s(result, 2) == quiet
 
 
 async def test_what_passes_every_time_is_expected(trial: Trial) -> None:

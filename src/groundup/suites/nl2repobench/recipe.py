@@ -164,7 +164,7 @@ class Frozen(Record):
 
     pytest: str
     runs: int = Field(ge=1)
-    duration_s: float = Field(ge=0, description="of the slowest run")
+    duration_s: float = Field(ge=0, description="of the slowest run, without what neighbours took of it")
     peak_memory_mb: float | None = Field(default=None, description="None where the machine could not say")
     original_lines: int = Field(ge=0, description="lines of Python in the original's packages, tests left out")
     collected: int | None = Field(default=None, description="tests that pytest collected, ids that repeat counted")
