@@ -30,6 +30,9 @@ def graded(passed: int, *, by_time: bool = False, message: str = "assert 1 == 2"
     )
 
 
+LATE = graded(1, name="test_timeout", message="AttributeError: 'NoneType' object has no attribute 'result'")
+
+
 class Gradings:
     """Gradings to come, each with the share of its time that others took."""
 
@@ -109,6 +112,30 @@ async def test_a_test_named_for_time_that_fails_alike_on_a_busy_machine_is_grade
     assert said.verdict.score == Score(numerator=1, denominator=2)
 
 
+@pytest.mark.parametrize(
+    ("outcome", "message"),
+    [
+        ("missing", ""),
+        ("failed", "NotImplementedError"),
+        ("error", "ModuleNotFoundError: No module named 'timeouts'"),
+        ("failed", "AttributeError: module 'calc' has no attribute 'Deadline'"),
+        ("failed", "TypeError: wait() got an unexpected keyword argument 'timeout'"),
+        ("failed", "TypeError: 'NoneType' object is not callable"),
+    ],
+)
+async def test_what_lacks_the_code_was_not_late(outcome: str, message: str) -> None:
+    """A test that is named for time, but never ran or found nothing to call, is lost on every machine."""
+    name = "tests/test_it.py::test_wait_for_timeout"
+    reason = f"1 of 2 expected tests did not pass, first {name}: {message}"
+    lost = graded(1, name=name, message=message)
+    tests = (lost.tests[0], lost.tests[1].model_copy(update={"outcome": outcome}))
+    verdict = lost.verdict.model_copy(update={"reasons": (Reason(stage=Stage.TEST, message=reason),)})
+    lost = lost.model_copy(update={"tests": tests, "verdict": verdict})
+
+    said = await fairly_graded(Gradings((lost, 0.9), (lost, 0.9)).grade)
+    assert said.verdict.score == Score(numerator=1, denominator=2)
+
+
 async def test_what_hangs_twice_is_graded() -> None:
     """Our limits leave starvation out, so who passes them twice hangs; the verdict says that time decided."""
     hung = graded(1, by_time=True, message="the tests were stopped after 60 s")
@@ -121,9 +148,17 @@ async def test_what_hangs_twice_is_graded() -> None:
     [
         (graded(0), graded(1)),
         (graded(1, message="ReadTimeout: timed out"), graded(1, message="ReadTimeout: timed out")),
+        (graded(1, name="test_timeout"), graded(1, name="test_timeout")),
+        (LATE, LATE),
         (graded(1, by_time=True), graded(0)),
     ],
-    ids=["two stories", "a test's own time limit", "once a limit"],
+    ids=[
+        "two stories",
+        "a test's own time limit",
+        "a test named for time",
+        "an answer that did not come",
+        "once a limit",
+    ],
 )
 async def test_what_load_decides_twice_is_no_one_s_zero(first: Graded, again: Graded) -> None:
     """Two stories, or two of time, on a starved machine are a failure of infrastructure, and owed again."""

@@ -30,7 +30,7 @@ from groundup.episodes.equipment import Equipment
 from groundup.episodes.records import EpisodeResult, EpisodeSink
 from groundup.grading.bench import Bench
 from groundup.grading.deciding import code_digest
-from groundup.grading.last_words import speaks_of_time
+from groundup.grading.last_words import speaks_of_code, speaks_of_time
 from groundup.models.protocol import BudgetSpentError, RequestRejectedError, UnusableModelError
 from groundup.sandbox.deadlines import starvation_noted
 from groundup.store.verdict_cache import VerdictCache
@@ -105,10 +105,15 @@ def _lost(graded: Graded) -> Mapping[str, object]:
 
 
 def _mentions_time(graded: Graded) -> bool:
+    """Whether what went wrong speaks of time, but for tests that were not late: they never ran, or lack a name."""
     missed = [test for test in graded.tests if test.expected and test.outcome != "passed"]
-    messages = [f"{test.id} {test.message}" for test in missed]
-    messages += [reason.message for reason in graded.verdict.reasons]
-    return any(map(speaks_of_time, messages))
+    words = [reason.message for reason in graded.verdict.reasons]
+    for test in missed:
+        if test.outcome == "missing" or speaks_of_code(test.message):
+            words = [word.replace(test.id, "").replace(test.message or test.id, "") for word in words]
+        elif speaks_of_time(f"{test.id} {test.message}"):
+            return True
+    return any(map(speaks_of_time, words))
 
 
 def _in_figures(verdict: Verdict) -> str:
