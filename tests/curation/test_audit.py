@@ -74,6 +74,9 @@ def test_what_the_machine_failed_at_is_not_audited() -> None:
     """A failure of the infrastructure says nothing of a task."""
     assert audited(graded({}, status=Status.INFRASTRUCTURE)).standing == "not audited"
     assert audited().standing == "not audited"
+    without = audited(ALL, nop=graded({}, status=Status.INFRASTRUCTURE), stub=HALF)
+    assert (without.standing, without.why) == ("not audited", ("nop has no verdict", "stub scores 1 of 2"))
+    assert audited(ALL, HALF, stub=graded({}, status=Status.INFRASTRUCTURE)).standing == "invalid"
 
 
 def test_the_page_has_a_row_for_each_task_and_names_what_was_found() -> None:

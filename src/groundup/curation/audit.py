@@ -237,12 +237,14 @@ def judged(
         (invalid if name in set(worthless) else doubts).append(what)
     if facts.answers:
         doubts.append(f"the answer is within reach: {_few(facts.answers)}")
-    standing: Standing = "invalid" if invalid else "doubtful" if doubts else "valid"
+    ungraded = [
+        f"{name} has no verdict" for name, floor in floors.items() if floor.status == Status.INFRASTRUCTURE
+    ]
+    standing: Standing = "invalid" if invalid else "not audited" if ungraded else "doubtful" if doubts else "valid"
     if not _settled(reference):
         standing = "not audited"
-    return TaskAudit(
-        task=facts.task, standing=standing, why=(*invalid, *doubts), oracle=reference, floors=floors, facts=facts
-    )
+    why = (*invalid, *ungraded, *doubts)
+    return TaskAudit(task=facts.task, standing=standing, why=why, oracle=reference, floors=floors, facts=facts)
 
 
 def _settled(reference: Reference) -> bool:
