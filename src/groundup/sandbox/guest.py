@@ -74,6 +74,13 @@ class SupervisedSandbox(Closing):
         """Whether nothing is left of it."""
         return self._closed.done()
 
+    @property
+    def ended(self) -> bool:
+        """Whether nothing can run in it any more. Raises `SandboxError` where its guest had no part in that."""
+        if self._infrastructure():
+            raise SandboxError(f"sandbox {self.label} was lost{self._because()}")
+        return self._ended.done()
+
     def abandon(self) -> None:
         """Undo the making of a sandbox that the launcher was never asked for."""
         self._hear(Event(event="failed", key=self._key, message="it was never started"))
@@ -381,7 +388,9 @@ class SupervisedSandbox(Closing):
             if self._life:
                 self._life.cancel()
             if event.event == "ended" and event.cause != "launcher":
-                self._peak_bytes, self._cpu_s = event.peak_bytes, event.cpu_s
+                # An engine may have removed its groups before the launcher could read them.
+                self._peak_bytes = max(event.peak_bytes, self._peak_bytes or 0)
+                self._cpu_s = max(event.cpu_s, self._cpu_s or 0.0)
             cause = event.cause if event.event == "ended" else "failed"
             self._ended.set_result(event.model_copy(update={"cause": cause}))
             self._supervisor.disconnect()
