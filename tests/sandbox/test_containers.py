@@ -123,6 +123,27 @@ async def test_a_root_that_is_thrown_away(provider: ContainerProvider, workspace
     assert (done.exit_code, done.stdout) == (0, b"root\n/etc/services\n"), done
 
 
+@pytest.mark.parametrize("in_image", [False, True])
+async def test_root_changes_no_names_for_its_pod(
+    engine: str, image: str, in_image: bool, workspace: Path, tmp_path: Path
+) -> None:
+    """What a service that is root writes into an engine's files in /etc, the tests beside it do not see."""
+    (tmp_path / "other").mkdir()
+    mine = SandboxSpec(workspace=workspace, user="root", throw_away_root=True)
+    files = "/etc/hosts /etc/hostname /etc/resolv.conf"
+    async with (
+        ContainerProvider(KINDS[engine], image if in_image else None) as provider,
+        await provider.pod() as pod,
+        await pod.open(mine) as first,
+    ):
+        second = await pod.open(SandboxSpec(workspace=tmp_path / "other"))
+        written = await first.run(sh(f"for f in {files}; do echo '127.0.0.9 mine' >> $f; done; cat {files}"))
+        seen = await second.run(sh(f"cat {files}"))
+    assert b"mine" in written.stdout
+    assert b"localhost" in seen.stdout
+    assert b"mine" not in seen.stdout
+
+
 async def test_a_ci_job(engine: str, tmp_path: Path) -> None:
     """act runs in one container and a job's steps in another, which keep their files from step to step."""
     workflow = steps("uses: actions/checkout@v4", "run: 'echo A=1 >> $GITHUB_ENV; touch /tmp/b'", JOB)

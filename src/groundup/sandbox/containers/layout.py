@@ -57,7 +57,7 @@ _MASKED = (
 )  # fmt: skip
 """What engines hide of /proc by themselves, and /sys, which shows the machine."""
 _ENGINE_FILES = ("hostname", "hosts", "resolv.conf")
-"""Those in /etc that engines write."""
+"""Those in /etc that engines write once for all containers of a network, one of which may change them."""
 _ACCOUNTS = ("passwd", "group")
 """Those in /etc that are mounted, even where the rest is copied."""
 _LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
@@ -172,6 +172,9 @@ def compose(
     layout = MountLayout(state)
     if base.is_ours:
         _machine(layout, spec, system)
+    if not spec.throw_away_root:
+        for name in _ENGINE_FILES:
+            layout.show(state / "etc" / name, f"/etc/{name}")
     _accounts(layout, spec, base, guest, state)
     _supervisor(layout, control)
     layout.show(spec.workspace, WORKSPACE, writable=True)
@@ -269,8 +272,6 @@ def _machine(layout: MountLayout, spec: SandboxSpec, system: GuestSystem | None)
         layout.show(layout.state / "etc-to-copy", ETC)
         return
     layout.show(etc, "/etc")
-    for name in _ENGINE_FILES:
-        layout.show(etc / name, f"/etc/{name}")
 
 
 def _accounts(layout: MountLayout, spec: SandboxSpec, base: Base, guest: Guest, state: Path) -> None:
