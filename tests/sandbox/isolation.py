@@ -287,6 +287,33 @@ print("nothing")
             await one.close()
             assert (await two.run(sh("true"))).ok
 
+    async def test_a_pod_outlives_its_first(self, provider: SandboxProvider, tmp_path: Path) -> None:
+        """When a guest had its own sandbox ended, the network stays: who comes later is in it, too.
+
+        What the dead one served is refused, which is an answer and no failure of the machine.
+        """
+        for name in ("one", "two", "three", "four", "none"):
+            (tmp_path / name).mkdir()
+        async with await provider.pod() as pod:
+            one = await pod.open(SandboxSpec(workspace=tmp_path / "one", limits=little()))
+            two = await pod.open(SandboxSpec(workspace=tmp_path / "two"))
+            observer = await pod.observer(SandboxSpec(workspace=tmp_path / "none"))
+            script = "i=0; while true; do head -c 1000000 /dev/zero > f$i || exit 9; i=$((i+1)); done"
+            assert (await one.run(sh(script, timeout_s=120))).ending is Ending.DISK
+            three = await pod.open(SandboxSpec(workspace=tmp_path / "three"))
+            with await two.listen(9000) as listener:
+                for asking in (three, observer):
+                    serving = asyncio.ensure_future(answer_on(listener, b"shared"))
+                    assert await received(await asking.connect(9000)) == b"shared"
+                    await serving
+            for last in (two, three):
+                await last.close()
+            for port in (8080, 9000):
+                with pytest.raises(ConnectionError):
+                    await observer.connect(port)
+            four = await pod.open(SandboxSpec(workspace=tmp_path / "four"))
+            assert (await four.run(sh("true"))).ok
+
     async def test_timeout_ends_the_tree(self, sandbox: Sandbox) -> None:
         """At its deadline, everything that a command started is ended; what others started lives on."""
         service = await sandbox.start(sh("echo up; sleep 300"))

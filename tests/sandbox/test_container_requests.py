@@ -3,10 +3,11 @@
 import asyncio
 import io
 import json
+import os
+import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import docker
@@ -14,11 +15,13 @@ import pytest
 
 from groundup.domain.errors import NoSandboxesError, SandboxError, UsageError
 from groundup.episodes.equipment import check_trust, equipment
-from groundup.sandbox.containers.engine import DOCKER, PODMAN, Engine
+from groundup.sandbox.containers.engine import DOCKER, PODMAN, Engine, EngineKind
 from groundup.sandbox.containers.layout import Base, Guest, accounts, compose, own_image
 from groundup.sandbox.containers.provider import ContainerProvider
 from groundup.sandbox.protocol import Mount, SandboxSpec
 from groundup.settings import Settings
+from tests.patience import patient
+from tests.sandbox.ordinary import run_as_ordinary
 
 
 class FakeClient:
@@ -107,7 +110,9 @@ async def test_images_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> No
     """A refused pull and an image for another machine are one sentence each, with what to do."""
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     engine = Engine(DOCKER, "unix:///x", FakeClient([{"error": "denied"}]))
-    with pytest.raises(SandboxError, match=r"base is not here and cannot be pulled \(denied\); check its name"):
+    with pytest.raises(
+        SandboxError, match=r"base is not here and cannot be pulled \(denied\); .*`docker load -i FILE`"
+    ):
         await engine.image("base", print)
     client = FakeClient([])
     client.architecture = "s390x"
@@ -122,6 +127,36 @@ def test_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         NoSandboxesError, match=r"Docker does not answer at unix://.*systemctl start docker.*bubblewrap"
     ):
         Engine.reach(DOCKER)
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice"), [(DOCKER, "become a member of its group"), (PODMAN, "start one of your own")]
+)
+def test_no_permission(kind: EngineKind, advice: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A socket of another user's engine is one sentence with what helps with that engine, and what needs none."""
+
+    def refused(**_: object) -> None:
+        raise docker.errors.DockerException("Error while fetching ... PermissionError(13, 'Permission denied')")
+
+    (tmp_path / "socket").touch()
+    monkeypatch.setenv(kind.variable, f"unix://{tmp_path}/socket")
+    monkeypatch.setattr("docker.APIClient", refused)
+    with pytest.raises(NoSandboxesError, match=f"does not let you in: {advice}.*bubblewrap"):
+        Engine.reach(kind)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes a folder that another user cannot look into")
+def test_folders_of_others_are_passed_over(tmp_path: Path) -> None:
+    """After `su`, XDG_RUNTIME_DIR is still that of another user; engines are found where all see them."""
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    code = (
+        "from groundup.sandbox.containers.engine import DOCKER, PODMAN\nprint(DOCKER.address(), PODMAN.address())"
+    )
+    command = [sys.executable, "-c", code]
+    done = run_as_ordinary(command, {"XDG_RUNTIME_DIR": str(closed)}, patient(60))
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode().split()[0] == "unix:///var/run/docker.sock"
 
 
 async def test_images_belong_to_containers() -> None:
@@ -188,30 +223,73 @@ def test_own_images_hold_no_file() -> None:
             assert {"usr", "var"} <= set(archive.getnames())
 
 
-class ReadyPods(ContainerProvider):
-    """Counts the containers that hold networks instead of asking an engine for them."""
+class Members(ContainerProvider):
+    """Opens sandboxes without an engine, and notes whose network each one joined."""
 
-    held = 0
+    def __init__(self) -> None:
+        super().__init__(DOCKER)
+        self.joined: list[str | None] = []
+        self.gone: set[str] = set()
 
-    async def _hold(self) -> Any:
-        self.held += 1
-        return SimpleNamespace(number=self.held, closed=False, close=self._nothing), f"container {self.held}"
+    async def open_in(self, spec: SandboxSpec, holder: str | None, image: Any) -> Any:
+        """Open the next one, which takes a moment."""
+        number = len(self.joined)
+        self.joined.append(holder)
+        await asyncio.sleep(0)
+        if holder in self.gone:
+            raise SandboxError("cannot join the network of a container that does not run")
+        return Member(f"container {number}"), f"container {number}"
 
-    async def _nothing(self) -> None:
-        """Close one."""
+    async def is_running(self, container: str) -> bool:
+        """Whether it was not said to be gone."""
+        return container not in self.gone
 
 
-async def test_the_network_of_the_next_pod_is_ready() -> None:
-    """From the second pod on, one is made while another closes, and used; the last one is not left over."""
-    provider = ReadyPods(DOCKER)
-    async with await provider.pod():
-        pass
-    assert provider.held == 1
-    async with await provider.pod():
-        pass
-    await asyncio.sleep(0)
-    assert provider.held == 3
-    async with await provider.pod():
-        assert provider.held == 3
-    await provider.close()
-    assert provider.held == 4
+class Member:
+    """A sandbox of no use, but that it can end."""
+
+    ended = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def close(self) -> None:
+        """End."""
+        self.ended = True
+
+
+async def test_the_first_of_a_pod_makes_its_network() -> None:
+    """The others join it, also those that come while it opens: a pod costs no container of its own."""
+    provider, spec = Members(), SandboxSpec(workspace=Path())
+    async with await provider.pod() as pod:
+        await asyncio.gather(*(pod.open(spec) for _ in range(3)))
+    assert provider.joined == [None, "container 0", "container 0"]
+    with pytest.raises(SandboxError, match="the pod is closed"):
+        await pod.open(spec)
+
+
+async def test_who_comes_late_joins_who_runs() -> None:
+    """A pod whose first has ended goes on in the network of another, even if that is known to the engine only."""
+    provider, spec = Members(), SandboxSpec(workspace=Path())
+    async with await provider.pod() as pod:
+        first = await pod.open(spec)
+        second = await pod.open(spec)
+        provider.gone.add("container 0")
+        await pod.open(spec)
+        assert provider.joined == [None, "container 0", "container 0", "container 1"]
+        await asyncio.gather(first.close(), second.close())
+        await pod.open(spec)
+        assert provider.joined[4:] == ["container 3"]
+
+
+async def test_a_pod_in_which_nothing_runs() -> None:
+    """Its next sandbox has a network of its own, for nobody is left to share one."""
+    provider, spec = Members(), SandboxSpec(workspace=Path())
+    async with await provider.pod() as pod:
+        first = await pod.open(spec)
+        await first.close()
+        observer = await pod.observer(spec)
+        with pytest.raises(ConnectionRefusedError, match="port 80"):
+            await observer.connect(80)
+        await pod.open(spec)
+    assert provider.joined == [None, None]

@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -103,7 +104,7 @@ async def test_an_observer_asks_and_runs_nothing(pod: Pod, tmp_path: Path) -> No
     """It reaches what listens on loopback, and a service's end is seen, left children included."""
     observer = await pod.observer(a_spec(tmp_path, "observer"))
     with pytest.raises(SandboxError, match="observer"):
-        await told(observer, "true")
+        await told(cast("Sandbox", observer), "true")
     service = await pod.open(a_spec(tmp_path, "service"))
     listener = await service.listen(0)
     (await observer.connect(listener.getsockname()[1])).close()

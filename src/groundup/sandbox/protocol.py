@@ -154,7 +154,19 @@ class Service(Protocol):
         ...
 
 
-class Sandbox(Protocol):
+class Connecting(Protocol):
+    """Where connections to ports inside begin."""
+
+    async def connect(self, port: int) -> socket.socket:
+        """Return a TCP socket connected to 127.0.0.1:*port* inside; raises `ConnectionError`."""
+        ...
+
+    def stopwatch(self) -> Stopwatch:
+        """Return a stopwatch that starts now and is slow while others keep the guest from the processors."""
+        ...
+
+
+class Sandbox(Connecting, Protocol):
     """A place where commands run; processes that a command leaves behind live until it is closed."""
 
     spec: SandboxSpec
@@ -171,10 +183,6 @@ class Sandbox(Protocol):
         """Return a listening TCP socket on the guest's 127.0.0.1:*port*, served by the host (port 0: any)."""
         ...
 
-    async def connect(self, port: int) -> socket.socket:
-        """Return a TCP socket connected to 127.0.0.1:*port* inside; raises `ConnectionError`."""
-        ...
-
     async def read_file(self, path: str, max_bytes: int = 16 * 1024 * 1024) -> bytes:
         """Read a regular file as the guest; raises `FileNotFoundError` or `ValueError` when too large."""
         ...
@@ -189,10 +197,6 @@ class Sandbox(Protocol):
 
     def usage(self) -> Usage:
         """Return what it has used so far."""
-        ...
-
-    def stopwatch(self) -> Stopwatch:
-        """Return a stopwatch that starts now and is slow while others keep the guest from the processors."""
         ...
 
     def excuse(self, owed_s: Callable[[], float]) -> None:
@@ -215,8 +219,8 @@ class Pod(Protocol):
         """Open a sandbox inside the pod."""
         ...
 
-    async def observer(self, spec: SandboxSpec) -> Sandbox:
-        """Return a sandbox in which nothing will ever run, to ask the others through: *spec*'s, or one at hand."""
+    async def observer(self, spec: SandboxSpec) -> Connecting:
+        """Return what asks the others' ports: a sandbox of *spec*, in which nothing will ever run, unless dear."""
         return await self.open(spec)
 
     async def close(self) -> None:

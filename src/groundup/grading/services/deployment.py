@@ -1,8 +1,9 @@
 """A submitted service, running in a pod: what a grader may ask of it, and what it printed.
 
-Three sandboxes share the pod's private network and nothing else: the service's; the tests', opened for each run of
-them (`testing`); and an observer's, in which nothing ever runs and through whose sockets groundup asks. So the
-service can neither see nor end who judges it, and its death is not theirs.
+Sandboxes share the pod's private network and nothing else: the service's; the tests', opened for each run of
+them (`testing`); and an observer's, in which nothing ever runs and through whose sockets groundup asks, or in
+containers the supervisors of the others. So the service can neither see nor end who judges it, and its death is
+not theirs.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from groundup.grading.services.probing import Caller, HttpReply
 from groundup.grading.services.records import Lifecycle, Readiness
 from groundup.registries.pypi.poetry import lay_poetry_plugin
 from groundup.sandbox.deadlines import note
-from groundup.sandbox.protocol import Command, Mount, Pod, Sandbox, SandboxSpec, Service
+from groundup.sandbox.protocol import Command, Connecting, Mount, Pod, Sandbox, SandboxSpec, Service
 from groundup.trees.writer import copy_tree, share_tree
 
 _POLL_S = 0.1
@@ -43,7 +44,7 @@ class ServicePod:
     def __init__(
         self,
         pod: Pod,
-        observer: Awaitable[Sandbox],
+        observer: Awaitable[Connecting],
         launch: Launch | None,
         bench: Bench,
         lifecycle: Lifecycle,
@@ -67,14 +68,14 @@ class ServicePod:
 
         The clock runs from the start, or from the last package that a script which installs asked for, and stands
         while the machine is kept busy by others or owes an answer. The turn ends when it cannot be in time any
-        more, and when it merely waits: others can start meanwhile. *beside* is called when the turn has come.
+        more, and when it merely waits: others can start meanwhile. *beside* is called when it has been started.
         """
         if self._launch is None:
             return Readiness(answered_s=None, in_time=False, message=_NOTHING)
         ready_s = self._lifecycle.ready_s
         async with self._bench.turns.taken():
-            beside()
             self._sandbox, self._service = await self._launch()
+            beside()
             self.caller = Caller(await self._observer, self._port, self._lifecycle.answer_s)
             self._clock = self._sandbox.stopwatch()
             readiness = await self._answering_within(ready_s, while_busy=True)

@@ -25,7 +25,7 @@ from pydantic import Field, JsonValue
 
 from groundup.domain.records import Record
 from groundup.sandbox.deadlines import limited
-from groundup.sandbox.protocol import Sandbox
+from groundup.sandbox.protocol import Connecting
 from groundup.sandbox.stopwatch import Stopwatch
 
 MAX_HEAD_BYTES = 32 * 1024
@@ -76,7 +76,7 @@ class HttpRequest(Record):
 class Caller:
     """Asks the service behind one port of a sandbox's network."""
 
-    def __init__(self, sandbox: Sandbox, port: int, timeout_s: float) -> None:
+    def __init__(self, sandbox: Connecting, port: int, timeout_s: float) -> None:
         self.port = port
         self.is_endless = False
         """Whether an answer's head went beyond its bound: what answers so is no HTTP, and never will be."""

@@ -45,15 +45,20 @@ class EngineKind:
     variable: str
     sockets: tuple[str, ...]
     start: str
+    admission: str
+    """How its socket's owner lets one in."""
+    load: str
+    """Brings an image from a file."""
 
     def address(self) -> str:
         """Return where the engine answers: as the environment says, else the first usual socket that is there."""
         given = environment().get(self.variable)
         if given:
             return given
-        own = environment().get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}"
+        user = os.geteuid()
+        own = (environment().get("XDG_RUNTIME_DIR") or f"/run/user/{user}") if user else "/run"
         places = [place.replace("{own}", own) for place in self.sockets]
-        return f"unix://{next((place for place in places if Path(place).exists()), places[0])}"
+        return f"unix://{next((place for place in places if _is_there(place)), places[0])}"
 
 
 DOCKER = EngineKind(
@@ -62,13 +67,19 @@ DOCKER = EngineKind(
     "DOCKER_HOST",
     ("/var/run/docker.sock", "{own}/docker.sock"),
     "start it (`systemctl start docker`)",
+    "become a member of its group, which is as good as being root (`sudo usermod -aG docker $USER`, then log in "
+    "again), or run it rootless",
+    "docker load -i FILE",
 )
 PODMAN = EngineKind(
     "podman",
     "Podman",
     "CONTAINER_HOST",
     ("{own}/podman/podman.sock", "/run/podman/podman.sock"),
-    "start its service (`systemctl --user start podman.socket`, or `podman system service --time=0 &`)",
+    "start its service (`systemctl --user start podman.socket`, as root without `--user`; or "
+    "`podman system service --time=0 &`)",
+    "start one of your own (`systemctl --user start podman.socket`)",
+    "podman load -i FILE",
 )
 
 
@@ -115,15 +126,17 @@ class Engine:
             f"{kind.title} does not answer at {address}: {kind.start}, name its address in {kind.variable}, "
             "or use `--sandbox bubblewrap`, which needs no engine"
         )
-        if address.startswith("unix://") and not Path(address.removeprefix("unix://")).exists():
+        if address.startswith("unix://") and not _is_there(address.removeprefix("unix://")):
             raise NoSandboxesError(absent)
         try:
             return cls(kind, address, docker.APIClient(base_url=address, version="auto", timeout=_CALL_S))
         except docker.errors.DockerException as error:
             reason = str(error)
             if "Permission denied" in reason or "PermissionError" in reason:
-                what = "does not let you in: become a member of its group, or run it rootless"
-                raise NoSandboxesError(f"{kind.title} at {address} {what}") from error
+                raise NoSandboxesError(
+                    f"{kind.title} at {address} does not let you in: {kind.admission}, "
+                    "or use `--sandbox bubblewrap`, which needs no engine"
+                ) from error
             raise NoSandboxesError(absent) from error
 
     async def ask(self, what: Callable[[Any], _T]) -> _T:
@@ -205,7 +218,7 @@ class Engine:
     def here(cls) -> "Iterator[Engine]":
         """Yield the engines that answer on this machine."""
         for kind in (DOCKER, PODMAN):
-            if Path(kind.address().removeprefix("unix://")).exists():
+            if _is_there(kind.address().removeprefix("unix://")):
                 with contextlib.suppress(NoSandboxesError):
                     yield cls.reach(kind)
 
@@ -283,7 +296,7 @@ class Engine:
                 if self._closed:  # by ^C: the program would wait for this thread
                     return
                 if "error" in event:
-                    raise SandboxError(_not_there(name, event["error"]))
+                    raise SandboxError(self._not_there(name, event["error"]))
                 detail = event.get("progressDetail") or {}
                 if detail.get("total"):
                     layers[event.get("id", "")] = (detail["current"], detail["total"])
@@ -292,7 +305,12 @@ class Engine:
                         told = step
                         progress(f"pulling {name}: {done >> 20} of {total >> 20} MB")
         except docker.errors.APIError as error:
-            raise SandboxError(_not_there(name, str(error.explanation or error))) from error
+            raise SandboxError(self._not_there(name, str(error.explanation or error))) from error
+
+    def _not_there(self, name: str, reason: object) -> str:
+        text = " ".join(str(reason).split())
+        advice = f"check its name, or load it from a file (`{self.kind.load}`)"
+        return f"the image {name} is not here and cannot be pulled ({text}); {advice}"
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -313,9 +331,12 @@ def _remove(client: Any, container: str) -> None:
             raise
 
 
-def _not_there(name: str, reason: object) -> str:
-    text = " ".join(str(reason).split())
-    return f"the image {name} is not here and cannot be pulled ({text}); check its name, or load it from a file"
+def _is_there(place: str) -> bool:
+    """Whether there is a socket as far as one can see: the folders of other users are closed."""
+    try:
+        return Path(place).exists()
+    except PermissionError:
+        return False
 
 
 def stale_containers(*, remove: bool = False) -> list[str]:

@@ -8,15 +8,16 @@ is removed by the engine itself.
 
 import asyncio
 import contextlib
+import errno
 import functools
 import itertools
 import os
+import socket
 import sys
 from collections.abc import Mapping
 from typing import Any, Self
 
 from groundup.domain.errors import SandboxError
-from groundup.domain.limits import Limits
 from groundup.sandbox.bubblewrap import found_bubblewrap, memory_file, open_folder
 from groundup.sandbox.composition import INSIDE, PYTHON, write_etc
 from groundup.sandbox.containers.engine import DOCKER, LABEL, PODMAN, Engine, EngineImage, EngineKind
@@ -31,20 +32,27 @@ from groundup.sandbox.containers.layout import (
     prepare,
 )
 from groundup.sandbox.containers.starting import peer, started
+from groundup.sandbox.deadlines import Meter
 from groundup.sandbox.guest import SupervisedSandbox
 from groundup.sandbox.host_state import systems
 from groundup.sandbox.launcher_link import LauncherLink, running_link
-from groundup.sandbox.protocol import Closing, Command, Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
+from groundup.sandbox.protocol import (
+    Closing,
+    Command,
+    Connecting,
+    Enforcement,
+    Pod,
+    Sandbox,
+    SandboxProvider,
+    SandboxSpec,
+)
+from groundup.sandbox.stopwatch import Stopwatch
 from groundup.sandbox.system import LIST_VERSION, GuestSystem, guest_system, missing_programs
 from groundup.settings import Settings
 
-_READY = 4
-"""Networks of pods that wait to be used, at most."""
 _HOSTNAME = "groundup"
 _WORDS = 200
 """Of what an image prints that cannot be used, at most."""
-_HOLDER = Limits(memory_mb=16, processes=8, disk_mb=1, wall_clock_s=1e9)
-"""Of the container that holds a pod's network."""
 
 
 def create_docker(settings: Settings) -> SandboxProvider:
@@ -73,11 +81,8 @@ class ContainerProvider:
         self._starting = asyncio.Lock()
         self._numbers = itertools.count(1)
         self._open: set[SupervisedSandbox] = set()
-        self._pods = 0
         self._others: dict[str, ImageProvider] = {}
         self._pulling: dict[str, asyncio.Lock] = {}
-        self._holders: list[asyncio.Task[tuple[SupervisedSandbox, str]]] = []
-        """Of networks of pods to come: an engine takes longer to start one than anybody wants to wait."""
 
     @property
     def guests_are_others(self) -> bool:
@@ -90,18 +95,8 @@ class ContainerProvider:
         return sandbox
 
     async def pod(self) -> Pod:
-        """Open an empty pod: a container that does nothing but hold the network, one that is ready if there is."""
-        return await self.pod_in(self._image)
-
-    async def pod_in(self, image: EngineImage | None) -> Pod:
-        """Open an empty pod whose sandboxes are made from *image*; None: from this machine's programs."""
-        self._pods += 1
-        while self._holders:
-            with contextlib.suppress(SandboxError):
-                holder = await self._holders.pop(0)
-                if not holder[0].closed:
-                    return ContainerPod(self, image, *holder)
-        return ContainerPod(self, image, *await self._hold())
+        """Open an empty pod."""
+        return ContainerPod(self, self._image)
 
     async def in_image(self, name: str) -> "SandboxProvider":
         """Return a provider that opens its sandboxes in another image; this one closes them.
@@ -133,17 +128,10 @@ class ContainerProvider:
                 "needs sh and a C library that is not older than this machine's"
             )
 
-    def make_ready(self) -> None:
-        """Have a network ready for the next pod, where more than one is opened."""
-        if self._pods > 1 and len(self._holders) < _READY:
-            self._holders.append(asyncio.create_task(self._hold()))
-
-    async def _hold(self) -> tuple[SupervisedSandbox, str]:
-        _, link = await self._ready()
-        folder = link.state.path / f"pod-{next(self._numbers)}"
-        folder.mkdir(mode=0o755)
-        spec = SandboxSpec(workspace=folder, limits=_HOLDER, label="network of a pod")
-        return await self.open_in(spec, None, self._image)
+    async def is_running(self, container: str) -> bool:
+        """Whether a container has not ended."""
+        engine = await self._reach()
+        return await engine.is_running(container)
 
     async def open_in(
         self, spec: SandboxSpec, holder: str | None, image: EngineImage | None
@@ -213,8 +201,6 @@ class ContainerProvider:
 
     async def close(self) -> None:
         """Close every sandbox that is still open, and wait until the engine has removed what is ours."""
-        await asyncio.gather(*self._holders, return_exceptions=True)
-        self._holders.clear()
         await asyncio.gather(*(sandbox.close() for sandbox in self._open))
         self._open.clear()
         link, self._link = self._link, None
@@ -292,7 +278,7 @@ class ImageProvider(Closing, SandboxProvider):
 
     async def pod(self) -> Pod:
         """Open an empty pod."""
-        return await self._whole.pod_in(self._image)
+        return ContainerPod(self._whole, self._image)
 
     def enforcement(self) -> Enforcement:
         """As of the whole."""
@@ -307,36 +293,75 @@ class ImageProvider(Closing, SandboxProvider):
 
 
 class ContainerPod(Closing, Pod):
-    """Containers that share the network of one that holds it."""
+    """Containers that share a network, which the first of them makes: one that holds it for them would be dear.
 
-    def __init__(
-        self, provider: ContainerProvider, image: EngineImage | None, holder: SupervisedSandbox, container: str
-    ) -> None:
+    Who comes later joins any that runs. Where none does, nothing can answer, and a new network is as good.
+    """
+
+    def __init__(self, provider: ContainerProvider, image: EngineImage | None) -> None:
         self._provider = provider
         self._image = image
-        self._holder = holder
-        self._container = container
         self._members: list[SupervisedSandbox] = []
+        self._containers: dict[SupervisedSandbox, str] = {}
+        """Of members that can be joined."""
+        self._first = asyncio.Lock()
+        self._closed = False
 
     async def open(self, spec: SandboxSpec) -> Sandbox:
         """Open a sandbox inside the pod."""
-        if self._holder.closed:
-            raise SandboxError("the pod is closed; open another one")
-        member, _ = await self._provider.open_in(spec, self._container, self._image)
+        while not self._closed:
+            async with self._first:  # that makes the network, for those as well that come meanwhile
+                host = next((one for one in self._containers if not one.ended), None)
+                if host is None:
+                    return await self._open(spec, None)
+            container = self._containers[host]
+            try:
+                return await self._open(spec, container)
+            except SandboxError:
+                if await self._provider.is_running(container):
+                    raise
+                self._containers.pop(host, None)
+        raise SandboxError("the pod is closed; open another one")
+
+    async def _open(self, spec: SandboxSpec, host: str | None) -> Sandbox:
+        member, container = await self._provider.open_in(spec, host, self._image)
         self._members.append(member)
+        self._containers[member] = container
         member.neighbours = self._members
         return member
 
-    async def observer(self, spec: SandboxSpec) -> Sandbox:
-        """Return the sandbox that holds the network: nothing else runs in it, and a container is dear."""
-        return self._holder
+    async def observer(self, spec: SandboxSpec) -> Connecting:
+        """Return what asks through the supervisors of the others, which their guests cannot reach."""
+        return PodObserver(self._members)
 
     async def close(self) -> None:
-        """Close all its sandboxes and the network."""
-        if not self._holder.closed:
-            self._provider.make_ready()
-        await asyncio.gather(*(member.close() for member in self._members))
-        await self._holder.close()
+        """Close all its sandboxes, last the one that made the network."""
+        self._closed = True
+        await asyncio.gather(*(member.close() for member in self._members[1:]))
+        for member in self._members[:1]:
+            await member.close()
+
+
+class PodObserver(Connecting):
+    """Asks ports of a pod through any of its sandboxes that runs."""
+
+    def __init__(self, members: list[SupervisedSandbox]) -> None:
+        self._members = members
+
+    async def connect(self, port: int) -> socket.socket:
+        """Return a connected socket; where nothing runs any more, nothing listens."""
+        for member in self._members:
+            if not member.ended:
+                try:
+                    return await member.connect(port)
+                except SandboxError:
+                    if not member.ended:
+                        raise
+        raise ConnectionRefusedError(errno.ECONNREFUSED, f"port {port}: nothing runs in the pod")
+
+    def stopwatch(self) -> Stopwatch:
+        """Return a stopwatch of the whole pod."""
+        return self._members[0].stopwatch() if self._members else Meter().stopwatch()
 
 
 def _guest(engine: Engine, spec: SandboxSpec) -> Guest:
