@@ -109,6 +109,23 @@ def test_a_node_with_another_groundup_is_refused_by_name(settings: Settings, tmp
     assert any(name in text and "it has groundup 0.0.1" in text for text in said)
 
 
+def test_a_node_without_sandboxes_is_refused_by_name(settings: Settings, tmp_path: Path) -> None:
+    """It fails faster than others work; they get all attempts, without a try of the run."""
+    arguments, environment = by_ssh(tmp_path / "programs", "env TOY_WITHOUT_SANDBOXES=1")
+    seen: list[Event] = []
+    sandbox = "tests.runs.toy:create_broken_provider"
+    configuration = oracle("tests.runs.toy:create").model_copy(update={"sandbox": sandbox})
+    with fleet_of(
+        *arguments, "--local", "1", folder=tmp_path / "fleet", nodes=2, environment=environment
+    ) as fleet:
+        result = api.run(configuration, on(fleet, retries=0), settings, run_id="bad", progress=seen.append)
+        problems = [one.problem for one in look(str(fleet.file), sandbox)]
+    assert (result.exit_code, result.owed) == (0, 0)
+    assert sorted(problems, key=bool) == [None, "the toy engine does not answer"]
+    said = [event.message for event in seen if isinstance(event, Warned)]
+    assert any("cannot work on this run: the toy engine does not answer" in text for text in said)
+
+
 class Line:
     """Stands between a node and its scheduler until it is cut; then nothing passes, and neither sees an end."""
 

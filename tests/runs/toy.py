@@ -1,6 +1,7 @@
 """A benchmark whose submissions say themselves how grading them shall go; reached by dotted path."""
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
@@ -8,7 +9,14 @@ from typing import Self
 from typing_extensions import override
 
 from groundup.domain.digests import digest_bytes
-from groundup.domain.errors import InfrastructureError, MachineError, SandboxError, SubmissionError, TaskError
+from groundup.domain.errors import (
+    InfrastructureError,
+    MachineError,
+    NoSandboxesError,
+    SandboxError,
+    SubmissionError,
+    TaskError,
+)
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
 from groundup.environments.builder import EnvironmentBuilder
@@ -371,6 +379,13 @@ class ToyProvider:
 
 def create_provider(settings: Settings) -> ToyProvider:
     """Return a provider."""
+    return ToyProvider()
+
+
+def create_broken_provider(settings: Settings) -> ToyProvider:
+    """Return a provider, but on a machine whose variable says that no sandbox can be opened."""
+    if "TOY_WITHOUT_SANDBOXES" in os.environ:
+        raise NoSandboxesError("the toy engine does not answer")
     return ToyProvider()
 
 

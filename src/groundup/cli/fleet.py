@@ -83,9 +83,9 @@ def doctor(
         print_document({"nodes": [one.model_dump(mode="json") for one in nodes]})
     else:
         for one in nodes:
-            tools = ", ".join(f"{name} {version}" for name, version in sorted(one.sandbox.items()))
-            about = f"; groundup {one.groundup}, {one.processors} processors, {tools}" if one.groundup else ""
-            say(f"{one.name}: {one.problem or 'good'}{about}")
+            about = [f"groundup {one.groundup}", f"{one.processors} processors"] if one.groundup else []
+            about += [f"{name} {version}" for name, version in sorted(one.sandbox.items())]
+            say("; ".join(filter(None, (f"{one.name}: {one.problem or 'good'}", ", ".join(about)))))
     said = f"{len(nodes) - len(troubled)} of {len(nodes)} nodes can work"
     say(f"groundup: {said if nodes else 'no node is there; add one with `groundup fleet join`'}")
     return 3 if troubled or not nodes else 0

@@ -19,7 +19,13 @@ from typing import Any
 
 from pydantic import Field
 
-from groundup.domain.errors import DiskFullError, GroundupError, InfrastructureError, UsageError
+from groundup.domain.errors import (
+    DiskFullError,
+    GroundupError,
+    InfrastructureError,
+    NoSandboxesError,
+    UsageError,
+)
 from groundup.domain.records import Record
 from groundup.domain.version import __version__
 from groundup.environments.layers import NEIGHBOURS
@@ -59,7 +65,7 @@ class NodeIdentity(Record):
 
 
 class _RefusedError(GroundupError):
-    """This node and the run have not the same groundup, sandbox or data."""
+    """This node and the run do not have the same groundup, sandbox or data."""
 
 
 class _Node:
@@ -244,7 +250,8 @@ def grade(order: bytes, archive: bytes) -> bytes:
         done, logs = _awaited(begun, is_wanted)
         layers = node.shelf.contents(others.layers)
         answer = answer.model_copy(update={**done, "layers": layers, "fetched": others.fetched})
-    except _RefusedError as error:
+    except (_RefusedError, NoSandboxesError) as error:
+        # A machine that can open no sandbox fails at once: it would draw all attempts to itself.
         answer = answer.model_copy(update={"refused": str(error)})
     except DiskFullError as error:  # of one node: the others go on
         failed = {"error": InfrastructureError.__name__, "message": str(error), "full": True}

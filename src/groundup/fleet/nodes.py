@@ -1,7 +1,8 @@
 """Starting a fleet: a scheduler, nodes that join it, and what each of them is.
 
 A node is a Dask worker that offers slots and memory as resources. The same command joins one on this machine, over
-SSH, or as jobs of Slurm, so each gets keys and resources in one way; Dask's own deployments would give neither.
+SSH, or as jobs of Slurm, so each gets keys and resources in one way. Dask's own launchers would show the keys: on
+command lines (`SSHCluster`) or in a folder that machines share (dask-jobqueue).
 """
 
 import asyncio
