@@ -195,6 +195,20 @@ async def test_a_client_leaves_others_room_to_wait(tmp_path: Path) -> None:
         assert first == second == [200, 200, 503, 503]
 
 
+async def test_few_places_to_wait_are_not_rounded_away(tmp_path: Path) -> None:
+    """One place and two clients: who comes first has it."""
+    async with (
+        opened(job_in(tmp_path, token="secret-one,secret-two", slots=1, waiting=1)) as house,
+        Client(house.address, "secret-one") as one,
+        Client(house.address, "secret-two") as two,
+    ):
+        await one.get("/prompt", await one.create())
+        body = {"split": "test", "index": 0}
+        asked = [await client.post("/create", body, f"{number}") for number in range(2) for client in (two, one)]
+        assert [answer.status_code for answer in asked] == [200, 503, 503, 503]
+        assert asked[1].headers["X-Backend-State"] == "starting"
+
+
 async def test_only_the_latest_calls_are_kept(tmp_path: Path) -> None:
     """A client cannot fill the server's memory with answers; the latest can be asked for again."""
     async with opened(job_in(tmp_path)) as house, Client(house.address) as client:

@@ -92,9 +92,10 @@ class Sessions:
         # A session waits for a moment even where slots are free, so these count as room.
         if len(waiting) >= self.room.waiting + free:
             raise FullError(f"{self.room.slots} sessions are open and {len(waiting)} wait")
-        own, share = sum(session.client == client for session in waiting), self.room.waiting // self._clients
+        # Rounded up: with fewer places than clients, each may still have one that is free.
+        own, share = sum(session.client == client for session in waiting), -(-self.room.waiting // self._clients)
         if own >= share + free:
-            raise FullError(f"{own} sessions of yours wait; more than {share} may not, as others wait, too")
+            raise FullError(f"{own} of your sessions wait; the other places are for other clients")
         session = self._all[client, name] = Session(name, client, task, self._rules, self._watch)
         session.begin(lambda: self._slot(client), self._opening)
         return session
