@@ -3,6 +3,11 @@
 import gzip
 import hashlib
 import json
+import os
+import py_compile
+import struct
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -72,6 +77,34 @@ def test_a_layer_holds_what_was_added_and_nothing_hidden(tmp_path: Path) -> None
         "opt/tree/link": (0o777, 0, "bin/run"),
         "tmp": (0o1777, 0, ""),
     }
+
+
+def test_bytecode_that_fits_its_source_does_so_in_the_layer(tmp_path: Path) -> None:
+    """Programs start without compiling anything; what is out of date, hidden or without a source stays away."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for name in ("fits", "old", "hidden", "gone"):
+        (tree / f"{name}.py").write_text("FOUND = 'bytecode'")
+        py_compile.compile(str(tree / f"{name}.py"))
+        (tree / f"{name}.py").write_text("FOUND = 'the text'")
+    for name in ("fits", "hidden", "gone"):
+        compiled = tree / "__pycache__" / f"{name}.{sys.implementation.cache_tag}.pyc"
+        status, content = (tree / f"{name}.py").stat(), compiled.read_bytes()
+        compiled.write_bytes(content[:8] + struct.pack("<II", int(status.st_mtime), status.st_size) + content[16:])
+    (tree / "gone.py").unlink()
+    os.utime(tree / "old.py", (1, 1))
+    files = LayerFiles()
+    files.tree(tree, "/opt/tree", ["/opt/tree/hidden.py"], bytecode=True)
+    with ImageStore(tmp_path / "store") as store:
+        store.write(Image([store.layer(files)]), "groundup/test", tmp_path / "layout")
+    (old,) = json.loads((tmp_path / "layout" / "manifest.json").read_text())
+    with tarfile.open(tmp_path / "layout" / old["Layers"][0]) as tar:
+        tar.extractall(tmp_path / "root", filter="fully_trusted")
+    place = tmp_path / "root" / "opt" / "tree"
+    assert [path.name.partition(".")[0] for path in (place / "__pycache__").iterdir()] == ["fits"]
+    program = "import sys; sys.path[:0] = sys.argv[1:]; import fits, old; print(fits.FOUND, old.FOUND)"
+    told = subprocess.run([sys.executable, "-I", "-B", "-c", program, place], capture_output=True, check=True)
+    assert told.stdout == b"bytecode the text\n"
 
 
 def test_the_same_files_make_the_same_bytes(tmp_path: Path) -> None:

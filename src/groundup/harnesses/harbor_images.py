@@ -94,7 +94,7 @@ class TaskImages:
         key = (str(source), target, *hidden)
         if key not in self._shared:
             files = LayerFiles()
-            files.tree(source, target, hidden)
+            files.tree(source, target, hidden, bytecode=True)
             self._shared[key] = self.store.layer(files)
         return self._shared[key]
 

@@ -10,8 +10,10 @@ import io
 import json
 import os
 import platform
+import re
 import shutil
 import stat
+import struct
 import tarfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +34,10 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _LEVEL = 5
 """Of compression: further ones take much longer and save little."""
 _CHUNK = 1024 * 1024
+_MODULE = re.compile(r"([^.]+)\.cpython-\d+\.pyc")
+_HEADER = struct.Struct("<4sIII")
+"""Of bytecode: its version, how it is checked (0: by the next two), its source's time and size."""
+_WORD = 0xFFFFFFFF
 
 
 class LayerFile(NamedTuple):
@@ -41,6 +47,7 @@ class LayerFile(NamedTuple):
     source: Path | None = None
     content: bytes | None = None
     target: str | None = None
+    is_bytecode: bool = False
 
 
 class LayerFiles:
@@ -64,22 +71,44 @@ class LayerFiles:
         """Add a symbolic link."""
         self._files[_plain(path)] = LayerFile(0o777, target=target)
 
-    def tree(self, source: Path, target: str, without: Collection[str] = ()) -> None:
-        """Add what lies at *source*, but what would come to a path in *without* or below one."""
-        hidden = {_plain(path) for path in without}
+    def tree(self, source: Path, target: str, without: Collection[str] = (), *, bytecode: bool = False) -> None:
+        """Add what lies at *source*, but what would come to a path in *without* or below one.
+
+        *bytecode*: also that of the modules that were added.
+        """
+        hidden, compiled = {_plain(path) for path in without}, list[tuple[Path, str]]()
         waiting = [(source, _plain(target))]
         while waiting:
             path, place = waiting.pop()
-            if place in hidden or path.name == "__pycache__":
+            if place in hidden:
                 continue
             status = path.lstat()
-            if stat.S_ISLNK(status.st_mode):
+            if path.name == "__pycache__":
+                inner = path.iterdir() if bytecode and stat.S_ISDIR(status.st_mode) else ()
+                compiled += [(one, f"{place}/{one.name}") for one in inner]
+            elif stat.S_ISLNK(status.st_mode):
                 self._files[place] = LayerFile(0o777, target=str(path.readlink()))
             elif stat.S_ISDIR(status.st_mode):
                 self._files[place] = LayerFile(0o755)
                 waiting += [(inner, f"{place}/{inner.name}") for inner in path.iterdir()]
             elif stat.S_ISREG(status.st_mode):
                 self._files[place] = LayerFile(0o755 if status.st_mode & stat.S_IXUSR else 0o644, source=path)
+        for one, place in compiled:
+            self.bytecode(one, place)
+
+    def bytecode(self, compiled: Path, target: str) -> None:
+        """Add bytecode where the layer has the module that it fits. There it fits a source without a time."""
+        place, module = _plain(target), _MODULE.fullmatch(compiled.name)
+        if module is None or not compiled.is_file():
+            return
+        added = self._files.get(str(PurePosixPath(place).parents[1] / f"{module[1]}.py"))
+        with compiled.open("rb") as file:
+            header = file.read(_HEADER.size)
+        if added is None or added.source is None or len(header) < _HEADER.size:
+            return
+        status = added.source.stat()
+        if _HEADER.unpack(header)[1:] == (0, int(status.st_mtime) & _WORD, status.st_size & _WORD):
+            self._files[place] = LayerFile(0o644, source=compiled, is_bytecode=True)
 
 
 def _plain(path: str) -> str:
@@ -276,6 +305,11 @@ def _add(tar: tarfile.TarFile, path: str, file: LayerFile) -> None:
     if file.target is not None:
         member.type, member.linkname = tarfile.SYMTYPE, file.target
         tar.addfile(member)
+    elif file.source is not None and file.is_bytecode:
+        code = file.source.read_bytes()
+        version, flags, _, size = _HEADER.unpack_from(code)
+        member.size = len(code)
+        tar.addfile(member, io.BytesIO(_HEADER.pack(version, flags, 0, size) + code[_HEADER.size :]))
     elif file.source is not None:
         with file.source.open("rb") as content:
             member.size = os.fstat(content.fileno()).st_size

@@ -71,9 +71,10 @@ def add_groundup(files: LayerFiles) -> None:
     """Add this interpreter, and groundup with the packages that it needs."""
     files.folder(PLACE)
     for source, name in interpreter_parts():
-        files.tree(source.resolve(), f"{PYTHON}/{name}", list(_needless(source, f"{PYTHON}/{name}")))
+        needless = list(_needless(source, f"{PYTHON}/{name}"))
+        files.tree(source.resolve(), f"{PYTHON}/{name}", needless, bytecode=True)
     files.folder(LIBRARY, 0o700)
-    files.tree(Path(__file__).parents[1], f"{LIBRARY}/groundup")
+    files.tree(Path(__file__).parents[1], f"{LIBRARY}/groundup", bytecode=True)
     for found in _needed("groundup"):
         _add_distribution(files, found)
 
@@ -87,9 +88,11 @@ def add_installer(files: LayerFiles) -> None:
 
 
 def _add_distribution(files: LayerFiles, found: Distribution) -> None:
-    for path in found.files or ():
+    for path in sorted(found.files or (), key=lambda one: one.suffix == ".pyc"):  # modules first
         place = Path(str(found.locate_file(path)))
-        if ".." not in path.parts and place.is_file():
+        if place.suffix == ".pyc":
+            files.bytecode(place, f"{LIBRARY}/{path}")
+        elif ".." not in path.parts and place.is_file():
             files.tree(place, f"{LIBRARY}/{path}")
 
 
