@@ -59,8 +59,23 @@ async def test_rows_are_conversations_with_rewards(run: RunFolder, tmp_path: Pat
     assert json.loads(call["function"]["arguments"]) == {"command": "behave half"}
     assert (first[2]["tool_call_id"], first[2]["content"]) == (call["id"], "done\n[exit code 0]")
     assert first[4]["content"].startswith("Submitted. Score 0.5000")
-    assert [tool["function"]["name"] for tool in json.loads(rows[0]["tools"])] == ["bash", "submit"]
     assert len({tuple(row) for row in rows}) == 1
+
+
+async def test_rows_have_the_tools_that_were_offered(tmp_path: Path) -> None:
+    """Not only those that were called, and as the model saw them: a template writes them into its prompt."""
+    from groundup.settings import Settings
+
+    async with opened(job_in(tmp_path)) as house, Client(house.address) as client:
+        sid = await client.create()
+        await client.call(sid, "submit")
+        told = (await client.get("/tools")).json()["tools"]
+    export(RunFolder(house.job.path), tmp_path / "rows", "messages", Settings())
+    (row,) = [json.loads(line) for line in (tmp_path / "rows" / "served.jsonl").read_text().splitlines()]
+    offered = [tool["function"] for tool in json.loads(row["tools"])]
+    assert [(tool["name"], tool["description"], tool["parameters"]) for tool in offered] == [
+        (tool["name"], tool["description"], tool["input_schema"]) for tool in told
+    ]
 
 
 async def test_other_forms_hold_the_same(run: RunFolder, tmp_path: Path) -> None:

@@ -146,8 +146,10 @@ class Rollout:
     async def play(self) -> tuple[Outcome, str]:
         """Return how it ended, with a sentence."""
         if not self.replay.resumed:
-            for message in self._talk.messages:
-                self._at.trajectory.append("message", role=message.role, content=message.content)
+            rules, task = self._talk.messages
+            self._at.trajectory.append("message", role=rules.role, content=rules.content)
+            offered: list[JsonValue] = [tool.model_dump(mode="json") for tool in self._request().tools]
+            self._at.trajectory.append("message", role=task.role, content=task.content, tools=offered)
         while True:
             if spent := spent_limit(self._at.limits, self.replay, self._options.turns):
                 return spent

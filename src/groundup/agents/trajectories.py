@@ -1,8 +1,9 @@
 """The steps of a trajectory, which every agent records alike, and their export as ATIF (schema version 1.4).
 
-`began` (by the run): agent, version, model; `message`: role, content; `reply`: turn, message, finish, usage,
-cost_usd, model, latency_s, cached; `result`: turn, call, name, content, exit_code, seconds; `diverged`: turn,
-call, was, now; `condensed`: turn, what; `ended` (by the run): outcome, detail. An agent may add kinds and fields.
+`began` (by the run): agent, version, model; `message`: role, content, and tools where it is known what a model is
+offered; `reply`: turn, message, finish, usage, cost_usd, model, latency_s, cached; `result`: turn, call, name,
+content, exit_code, seconds; `diverged`: turn, call, was, now; `condensed`: turn, what; `ended` (by the run):
+outcome, detail. An agent may add kinds and fields.
 """
 
 import json

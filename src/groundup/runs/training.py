@@ -102,7 +102,7 @@ def _row(key: AttemptKey, steps: Sequence[Step], config: ConfigFile, line: Verdi
     tokens: list[JsonValue] = [reply.tokens.model_dump(mode="json") for reply in replies]
     return {
         "messages": list(_messages(steps)),
-        "tools": json.dumps(_tools(replies)),
+        "tools": json.dumps(_tools(steps, replies)),
         **scored(line),
         "rewards": [step["score"] for step in steps if "score" in step],
         "task": key.task,
@@ -150,24 +150,20 @@ def _message(role: str, content: str, **fields: JsonValue) -> JsonValue:
     return {"role": role, "content": content, **absent, **fields}
 
 
-def _tools(replies: Iterable[ChatReply]) -> list[JsonValue]:
-    """Return the tools that were called, as requests name them."""
+def _tools(steps: Iterable[Step], replies: Iterable[ChatReply]) -> list[JsonValue]:
+    """Return the tools that the model was offered, as requests have them; else those that it called."""
+    for step in steps:
+        if isinstance(offered := step.get("tools"), list):
+            return [{"type": "function", "function": tool} for tool in offered]
     called = {call.name for reply in replies for call in reply.message.tool_calls}
-    return [
-        {
-            "type": "function",
-            "function": {
-                "name": name,
-                "description": "",
-                "parameters": {
-                    "type": "object",
-                    "properties": {key: {"type": kind} for key, kind in _TOOLS[name].items()},
-                    "required": list(_NEEDED.get(name, [])),
-                },
-            },
-        }
-        for name in sorted(called & _TOOLS.keys())
-    ]
+    return [_function(name) for name in sorted(called & _TOOLS.keys())]
+
+
+def _function(name: str) -> JsonValue:
+    properties: Row = {key: {"type": kind} for key, kind in _TOOLS[name].items()}
+    required: list[JsonValue] = [*_NEEDED.get(name, ())]
+    parameters: Row = {"type": "object", "properties": properties, "required": required}
+    return {"type": "function", "function": {"name": name, "description": "", "parameters": parameters}}
 
 
 _FROM = {"system": "system", "user": "human", "assistant": "gpt", "tool": "observation"}

@@ -31,6 +31,7 @@ from groundup.serving.http import Direct, Gate, ServedTasks, refused
 from groundup.serving.metrics import Log, Metrics, Watching
 from groundup.serving.nemo_gym import NemoGym
 from groundup.serving.offers import TYPES, Offer, Split, prompt_of, shuffled
+from groundup.serving.offers import tools as tools_of
 from groundup.serving.openenv import OpenEnv
 from groundup.serving.ors import Ors
 from groundup.serving.session import Rules
@@ -103,6 +104,7 @@ async def _open(
         equipment=tools,
         start=start,
         prompt=lambda episode: prompt_of(episode.task, job.rules, episode.tools),
+        tools=tools_of(job.rules),
         room=grading_rooms(job.plan, fleet, settings),
         fleet=fleet,
         builder=settings.builder,

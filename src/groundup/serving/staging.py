@@ -5,13 +5,14 @@ episode that ended without one has a line, too: nothing handed in, or interrupte
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
+from groundup.domain.conversations import Tool
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.tasks import Task
@@ -42,6 +43,8 @@ class EpisodeStage:
     """The number of this process among those that worked on the run."""
     prompt: Callable[[DrivenEpisode], str]
     """Returns the prompt that a model gets at the beginning."""
+    tools: Sequence[Tool]
+    """What a model is offered."""
     room: Callable[[Task], Room] = lambda task: nullcontext
     """Where gradings wait for their turn."""
 
@@ -91,7 +94,8 @@ class Episodes:
         try:
             async with open_episode(stage.plan.episode(key), stage.grading(key), scratch, sink) as episode:
                 prompt = stage.prompt(episode)
-                episode.note("message", role="user", content=prompt)
+                offered: list[JsonValue] = [tool.model_dump(mode="json") for tool in stage.tools]
+                episode.note("message", role="user", content=prompt, tools=offered)
                 yield OpenedEpisode(episode, record, prompt)
         except InfrastructureError as error:
             if not record.tries:
