@@ -202,6 +202,19 @@ def test_a_check_tells_what_changed() -> None:
     assert "no reason is known for +1 tests" in ended
 
 
+@pytest.mark.parametrize("mixed", [True, False])
+def test_a_check_says_whether_the_tests_can_be_mixed(*, mixed: bool) -> None:
+    """Who checks a recipe that is not `mixed` is told that it can be, and the other way round."""
+    before, after = (
+        RECIPE.model_copy(update={"twin": TwinRecord(runs=3, mixed=is_mixed)}) for is_mixed in (not mixed, mixed)
+    )
+
+    told = [line for line in changes(before, after) if "`mixed`" in line]
+
+    assert len(told) == 1
+    assert told[0].startswith("it passes" if mixed else "it does not pass")
+
+
 def test_a_recipe_made_again_keeps_its_times_and_gains_its_twin() -> None:
     """Another machine's times are no change; where other tests pass, everything is as it was measured now."""
     assert RECIPE.frozen is not None

@@ -221,10 +221,7 @@ def changes(before: Recipe, after: Recipe) -> Iterator[str]:
     yield from _sets("expected test", set(map(str, before.expected)), set(map(str, after.expected)))
     was, now = ({one.id: one.why.value for one in recipe.excluded} for recipe in (before, after))
     yield from _sets("excluded test", set(was), set(now))
-    if before.twin is None and after.twin is not None:
-        yield f"it had no twin; {len(after.twin.free)} tests are free in it"
-    elif before.twin is not None and after.twin is not None:
-        yield from _sets("free test", set(map(str, before.twin.free)), set(map(str, after.twin.free)))
+    yield from _twin_changes(before, after)
     for name in sorted(was.keys() & now.keys()):
         if was[name] != now[name]:
             yield f"{name} is excluded for {now[name]}, was for {was[name]}"
@@ -236,6 +233,17 @@ def changes(before: Recipe, after: Recipe) -> Iterator[str]:
             yield f"the original had {before.frozen.original_lines} lines and has {after.frozen.original_lines}"
     for version, tests in unexplained(after).items():
         yield f"no reason is known for {tests:+d} tests of the count of {version}"
+
+
+def _twin_changes(before: Recipe, after: Recipe) -> Iterator[str]:
+    old, new = before.twin, after.twin
+    if old is None and new is not None:
+        yield f"it had no twin; {len(new.free)} tests are free in it"
+    elif old is not None and new is not None:
+        yield from _sets("free test", set(map(str, old.free)), set(map(str, new.free)))
+        if new.mixed != old.mixed:
+            does, did = ("passes", "did not") if new.mixed else ("does not pass", "did")
+            yield f"it {does} where half of the tests are false (`mixed`), which it {did}"
 
 
 def _sets(what: str, before: set[str], after: set[str]) -> Iterator[str]:
