@@ -11,6 +11,7 @@ from groundup.api.harbor import import_jobs
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
+from groundup.runs.api import regrading
 from groundup.runs.training import reward_of
 from groundup.settings import Settings
 from groundup.store.attempts import read_trajectory
@@ -76,6 +77,14 @@ def test_a_trial_becomes_an_attempt(tmp_path: Path) -> None:
     assert kinds == ["began", "message", "reply", "result", "ended"]
     assert run.config().configuration.subject.model == "openai/small"
     assert groundup.report(run.path).headlines()
+
+
+def test_what_a_container_graded_is_graded_again_in_a_sandbox(tmp_path: Path) -> None:
+    """Those of this machine's settings: a verifier's own place is not here."""
+    a_trial(tmp_path / "jobs", "one", {"reward": 0.5, "passed": 1, "total": 2})
+    folder = imported(tmp_path).path
+    assert regrading(folder, Settings(sandbox="fake")).sandbox == "fake"
+    assert regrading(folder, Settings(sandbox="fake"), {"sandbox": "docker"}).sandbox == "docker"
 
 
 def test_what_has_no_reward_has_no_score(tmp_path: Path) -> None:

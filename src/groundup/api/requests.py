@@ -115,7 +115,7 @@ class Regrading:
 
     def plan(self) -> RunPlan:
         """Decide what the run would do. Raises `UsageError`."""
-        return api.plan(api.regrading(self.folder, self.changes), self.settings)
+        return api.plan(api.regrading(self.folder, self.settings, self.changes), self.settings)
 
     def work(self, progress: Progress, stop: StopSignal | None = None) -> RunResult:
         """Make the new run's folder and work on it until nothing is owed."""

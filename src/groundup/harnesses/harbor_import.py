@@ -22,6 +22,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.limits import Effort
 from groundup.domain.subjects import AttemptKey, Outcome, Provenance, Subject, Submission
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
+from groundup.sandbox.inplace import InPlaceProvider
 from groundup.store.attempts import AttemptWriter
 from groundup.store.folder import RunWriter
 from groundup.store.records import ConfigFile, Planned, RunConfiguration, Served, VerdictLine
@@ -118,7 +119,7 @@ def write_run(path: Path, suite: str, subject: Subject, trials: Sequence[Trial])
         suite=suite,
         submissions=Served(agent=subject.agent, model=subject.model),
         tasks=tuple(counts),
-        sandbox="in place",
+        sandbox=InPlaceProvider.name,
     )
     planned = Planned(tasks=tuple(counts), attempts=max(counts.values()))
     graders = {f"{verdict.grader.name} {verdict.grader.version}" for verdict in verdicts if verdict.settles}

@@ -22,6 +22,7 @@ from groundup.runs.interrupts import EXIT_CODE, StopSignal
 from groundup.runs.plan import RunOptions, RunPlan, changed_fields, left_out_notice, make_plan
 from groundup.runs.progress import Progress, Standing, Warned, silent
 from groundup.runs.submissions import GeneratedSource
+from groundup.sandbox.inplace import InPlaceProvider
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import EarlierRun, RunConfiguration, Served
@@ -118,15 +119,17 @@ def regrade(
     earlier = RunFolder(folder).config().run_id
     name = run_id or _free_name(settings.output, f"{earlier}-regrade", numbered=True)
     fresh = options.model_copy(update={"use_cache": False})
-    configuration = regrading(folder, changes)
+    configuration = regrading(folder, settings, changes)
     return run(configuration, fresh, settings, run_id=name, progress=progress, stop=stop)
 
 
-def regrading(folder: Path, changes: Mapping[str, object] | None = None) -> RunConfiguration:
+def regrading(folder: Path, settings: Settings, changes: Mapping[str, object] | None = None) -> RunConfiguration:
     """Return the configuration of the run that `regrade` would make."""
     earlier = RunFolder(folder).config().configuration
-    again = earlier.model_copy(update={"submissions": EarlierRun(path=str(folder.resolve()))})
-    return _with(again, changes)
+    again = {"submissions": EarlierRun(path=str(folder.resolve()))}
+    # What verifiers' containers graded has to have a sandbox here.
+    here = {"sandbox": settings.sandbox} if earlier.sandbox == InPlaceProvider.name else {}
+    return _with(earlier.model_copy(update={**again, **here}), changes)
 
 
 def _as_begun(options: RunOptions, run: RunFolder) -> RunOptions:
