@@ -94,8 +94,16 @@ async def test_other_forms_hold_the_same(run: RunFolder, tmp_path: Path) -> None
         export(run, tmp_path / "parquet", "parquet", Settings(), ChosenEpisodes(min_score=0))
     except MachineError as error:
         pytest.skip(str(error))
-    table = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "parquet" / "served.parquet")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = parquet.read_table(tmp_path / "parquet" / "served.parquet")
     assert table["reward"].to_pylist() == [0.5, 1.0]
+    # Another run's file has the same types, though nothing in it has a reward.
+    async with opened(job_in(tmp_path / "other")) as house, Client(house.address) as client:
+        await client.bash(await client.create(), "ls")
+    export(RunFolder(house.job.path), tmp_path / "other-rows", "parquet", Settings())
+    other = parquet.read_table(tmp_path / "other-rows" / "served.parquet")
+    assert (other.schema, other["reward"].to_pylist()) == (table.schema, [None])
+    assert set(table.column_names) == set(row) - {"conversations"} | {"messages"}
 
 
 def test_tokens_come_with_a_reply() -> None:

@@ -8,7 +8,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, JsonValue
 
@@ -191,4 +191,29 @@ def _write_parquet(rows: Sequence[Row], path: Path) -> None:
         raise MachineError("Parquet needs pyarrow; install it with pip install 'groundup[parquet]'") from error
     if not rows:
         raise UsageError("no attempt has a conversation that fits; nothing was written")
-    pq.write_table(pa.Table.from_pylist(list(rows)), path)
+    pq.write_table(pa.Table.from_pylist(list(rows), _parquet_schema(pa)), path)
+
+
+def _parquet_schema(pa: Any) -> Any:
+    """Return the columns of every file: guessed, those without a value in one run would fit no other run's."""
+    text, whole, real = pa.string(), pa.int64(), pa.float64()
+    function = pa.struct([("name", text), ("arguments", text)])
+    call = pa.struct([("id", text), ("type", text), ("function", function)])
+    message = [("role", text), ("content", text), ("tool_calls", pa.list_(call))]
+    message += [(name, text) for name in ("tool_call_id", "reasoning_content")]
+    tokens = [(name, pa.list_(whole)) for name in ("prompt_ids", "ids")] + [("logprobs", pa.list_(real))]
+    return pa.schema(
+        [
+            ("messages", pa.list_(pa.struct(message))),
+            ("tools", text),
+            *((name, real) for name in ("reward", "passed", "total")),
+            ("status", text),
+            ("rewards", pa.list_(real)),
+            ("task", text),
+            ("index", whole),
+            *((name, text) for name in ("run", "suite", "grader", "agent", "model", "outcome")),
+            *((name, whole) for name in ("turns", "input_tokens", "output_tokens")),
+            ("cost_usd", real),
+            ("tokens", pa.list_(pa.struct(tokens))),
+        ]
+    )
