@@ -28,9 +28,10 @@ EXCEPTIONS: Mapping[str, str] = {
     ),
     "reads for misspelt words": _FORM,
     **dict.fromkeys(
-        ("a timid coin", "one ticket", "one table by lot", "what may come to nothing", "the token, by a coin"),
+        ("a timid coin", "one ticket", "one table by lot", "one table in one run", "what may come to nothing"),
         _LOTTERY,
     ),
+    "the token, by a coin": _LOTTERY,
     "how many fail": _LOTTERY,
     "texts without letters": _LOTTERY,
     **dict.fromkeys(("the runs share the work", "the runs share the work, without words"), _LOTTERY),
