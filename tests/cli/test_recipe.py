@@ -98,3 +98,11 @@ def test_a_part_that_is_none_is_explained(groundup: Groundup) -> None:
         assert ended.code == 2
         assert "K/N" in ended.err
     assert "--all" in groundup("recipe", "check", "six", "--shard", "1/4").err
+
+
+def test_a_table_of_a_run_that_is_not_there_is_refused(groundup: Groundup) -> None:
+    """A misspelt run is no run without results: its column would be empty, and nothing would say why."""
+    ended = groundup("recipe", "table", "runs/official-oracel")
+
+    assert ended.code == 2
+    assert "is not a run folder" in ended.err

@@ -296,11 +296,15 @@ def table(
     ] = None,
 ) -> int:
     """Print all recipes in Markdown: counts, reasons, oracle scores, and what is missing."""
+    from groundup.domain.errors import UsageError
     from groundup.store.folder import RunFolder
     from groundup.suites.nl2repobench.maker.decisions import decisions
     from groundup.suites.nl2repobench.recipe import shipped_recipes
     from groundup.suites.nl2repobench.table import COLUMNS, markdown, not_whole, rows, seen, standing
 
+    for run in runs or ():
+        if not RunFolder(run).is_run():
+            raise UsageError(f"{run} is not a run folder: it has no config.json")
     recipes, decided = shipped_recipes(), decisions()
     verdicts = [
         (key.task, line.verdict)
