@@ -30,6 +30,13 @@ def test_a_row_says_what_the_oracles_got() -> None:
     assert "not measured" in table.rows({task: RECIPE}, {})[0]
 
 
+def test_the_published_evaluator_may_count_more_than_was_declared() -> None:
+    """Its score ends at the declared count; the table has the count itself."""
+    capped = verdict("official", 9).model_copy(update={"facts": {"declared": 9, "passed": 12}})
+
+    assert table.seen([(RECIPE.task, capped)])[RECIPE.task].official == "12"
+
+
 def test_what_is_not_whole_is_named_with_its_reason() -> None:
     """A task without a recipe, and one that expects too little, are listed; others are not."""
     few = TaskDecision(declared={"781a1da": len(RECIPE.expected) * 2})

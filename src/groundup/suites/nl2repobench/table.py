@@ -50,7 +50,9 @@ def seen(verdicts: Iterable[tuple[str, Verdict]]) -> dict[str, SeenResults]:
         shown = f"{counts[0]} x{len(counts)}" if len(set(counts)) == 1 else " ".join(map(str, counts))
         known = found.get(task, SeenResults())
         if grader == "official":
-            found[task] = known.model_copy(update={"official": str(max(counts))})
+            # The score goes no higher than the declared count; the fact says what was counted.
+            counted = [int(one.facts.get("passed") or count) for one, count in zip(several, counts, strict=True)]
+            found[task] = known.model_copy(update={"official": str(max(counted))})
         else:
             times = [one.timings_s["tests"] for one in several if "tests" in one.timings_s]
             seconds = statistics.median(times) if times else None
