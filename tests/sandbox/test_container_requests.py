@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +104,38 @@ async def test_a_runtime_that_starts_nothing_here() -> None:
 
     with pytest.raises(NoSandboxesError, match=r"crun starts nothing .* `podman --runtime runc system service"):
         await Engine(PODMAN, "unix:///x", FakeClient([])).ask(started)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "invalid mount config for type 'bind': bind source path does not exist: {}",
+        "statfs {}: no such file or directory",
+    ],
+)
+async def test_an_engine_that_sees_other_files(words: str, tmp_path: Path) -> None:
+    """Docker Desktop's engine is in a virtual machine: a folder that is here, it does not find. One that is not
+    here is another fault.
+    """
+
+    def started(path: Path) -> Callable[[object], None]:
+        def fail(client: object) -> None:
+            raise docker.errors.APIError("400", explanation=words.format(path))
+
+        return fail
+
+    engine = Engine(DOCKER, "unix:///x", FakeClient([]))
+    with pytest.raises(NoSandboxesError, match="Docker Desktop's; run groundup beside it"):
+        await engine.ask(started(tmp_path))
+    with pytest.raises(SandboxError, match=r"Docker refused: .*no-such"):
+        await engine.ask(started(tmp_path / "no-such"))
+
+
+def test_an_engine_by_ssh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine of another machine is refused with the reason, not as one that does not answer."""
+    monkeypatch.setenv("DOCKER_HOST", "ssh://user@host")
+    with pytest.raises(NoSandboxesError, match=r"on another machine, ssh://user@host, .*run groundup there"):
+        Engine.reach(DOCKER)
 
 
 async def test_images_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:

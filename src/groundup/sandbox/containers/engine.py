@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import platform
+import re
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ _STEPS = 20
 """In which a pull says how far it is."""
 _MIXED = "cgroups in hybrid mode not supported"
 """What crun says of such a machine, whatever is asked of it."""
+_UNSEEN = re.compile(r"bind source path does not exist: (/\S+)|statfs (/\S+): no such file")
+"""What engines say of a mount whose source they do not find."""
 LABEL = "groundup.state"
 """Of every container of ours: the state folder of the program that made it."""
 
@@ -126,6 +129,11 @@ class Engine:
             f"{kind.title} does not answer at {address}: {kind.start}, name its address in {kind.variable}, "
             "or use `--sandbox bubblewrap`, which needs no engine"
         )
+        if address.startswith("ssh://"):
+            raise NoSandboxesError(
+                f"{kind.variable} names {kind.title} on another machine, {address}, which cannot see this one's "
+                "files; run groundup there, or unset the variable"
+            )
         if address.startswith("unix://") and not _is_there(address.removeprefix("unix://")):
             raise NoSandboxesError(absent)
         try:
@@ -153,6 +161,12 @@ class Engine:
                     f"{self.kind.title}'s runtime crun starts nothing where both versions of control groups "
                     "are in use, as here; install runc and start the service with "
                     "`podman --runtime runc system service --time=0 &`"
+                ) from error
+            if (unseen := _UNSEEN.search(reason)) and _is_there(unseen[1] or unseen[2]):
+                raise NoSandboxesError(
+                    f"{self.kind.title} at {self.address} does not see this machine's files: it is on another "
+                    "one, or in a virtual one such as Docker Desktop's; run groundup beside it, or use "
+                    "`--sandbox bubblewrap`"
                 ) from error
             raise SandboxError(f"{self.kind.title} refused: {reason}") from error
         except (docker.errors.DockerException, requests.RequestException) as error:
@@ -332,7 +346,7 @@ def _remove(client: Any, container: str) -> None:
 
 
 def _is_there(place: str) -> bool:
-    """Whether there is a socket as far as one can see: the folders of other users are closed."""
+    """Whether *place* is there as far as one can see: the folders of other users are closed."""
     try:
         return Path(place).exists()
     except PermissionError:
