@@ -138,8 +138,9 @@ async def test_root_changes_no_names_for_its_pod(
     ):
         second = await pod.open(SandboxSpec(workspace=tmp_path / "other"))
         written = await first.run(sh(f"for f in {files}; do echo '127.0.0.9 mine' >> $f; done; cat {files}"))
-        seen = await second.run(sh(f"cat {files}"))
+        seen = await second.run(sh(f"cat {files}; hostname"))
     assert b"mine" in written.stdout
+    assert seen.stdout.endswith(b"\ngroundup\n")
     assert b"localhost" in seen.stdout
     assert b"mine" not in seen.stdout
 

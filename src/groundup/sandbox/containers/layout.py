@@ -57,7 +57,7 @@ _MASKED = (
 )  # fmt: skip
 """What engines hide of /proc by themselves, and /sys, which shows the machine."""
 _ENGINE_FILES = ("hostname", "hosts", "resolv.conf")
-"""Those in /etc that engines write once for all containers of a network, one of which may change them."""
+"""Those in /etc that engines write, if at all, once for all containers of a network."""
 _ACCOUNTS = ("passwd", "group")
 """Those in /etc that are mounted, even where the rest is copied."""
 _LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
@@ -172,9 +172,7 @@ def compose(
     layout = MountLayout(state)
     if base.is_ours:
         _machine(layout, spec, system)
-    if not spec.throw_away_root:
-        for name in _ENGINE_FILES:
-            layout.show(state / "etc" / name, f"/etc/{name}")
+    _names(layout, spec, control)
     _accounts(layout, spec, base, guest, state)
     _supervisor(layout, control)
     layout.show(spec.workspace, WORKSPACE, writable=True)
@@ -272,6 +270,19 @@ def _machine(layout: MountLayout, spec: SandboxSpec, system: GuestSystem | None)
         layout.show(layout.state / "etc-to-copy", ETC)
         return
     layout.show(etc, "/etc")
+
+
+def _names(layout: MountLayout, spec: SandboxSpec, control: Path) -> None:
+    """Show who the machine is; a guest that may write beside its mounts gets files of its own."""
+    folder = layout.state / "etc"
+    if spec.throw_away_root:
+        folder = control.with_name(f"{control.name}-etc")
+        folder.mkdir(mode=0o755)
+        for name in _ENGINE_FILES:
+            shutil.copyfile(layout.state / "etc" / name, folder / name)
+            (folder / name).chmod(0o666)  # the guest's number may be another one than ours
+    for name in _ENGINE_FILES:
+        layout.show(folder / name, f"/etc/{name}", writable=spec.throw_away_root)
 
 
 def _accounts(layout: MountLayout, spec: SandboxSpec, base: Base, guest: Guest, state: Path) -> None:

@@ -144,11 +144,12 @@ class ContainerProvider:
         system = await self._listed_system() if spec.system == "listed" and not image else None
         request = compose(spec, self._base(spec, image), guest, link.state.path, system, place)
         request["Labels"] = {LABEL: str(link.state.path), "groundup.sandbox": spec.label}
-        if holder:
-            request["HostConfig"]["NetworkMode"] = f"container:{holder}"
-        else:
+        request["HostConfig"]["NetworkMode"] = f"container:{holder}" if holder else "none"
+        if not holder or engine.kind is PODMAN:  # Docker takes it from the other one, and refuses to be told
             request["Hostname"] = _HOSTNAME
-            request["HostConfig"] |= {"NetworkMode": "none", "ExtraHosts": [f"{_HOSTNAME}:127.0.0.1"]}
+        if not holder:
+            # Docker then does not start itself once more, which costs as much as the rest of a container.
+            request["NetworkDisabled"] = engine.kind is DOCKER
         with contextlib.ExitStack() as stack:
             descriptors = [_kept(stack, open_folder(spec.workspace))]
             descriptors += [_kept(stack, open_folder(mount.source)) for mount in spec.mounts if mount.writable]
