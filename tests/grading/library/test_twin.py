@@ -57,6 +57,16 @@ BODIES = {
     "a frozen set": "assert frozenset('ab') == frozenset(('a', 'b'))",
     "a value of calls": "assert [str(1)] == [str(1)]",
     "a call": "assert 'a' == chr(97).lower()",
+    "a number that is compared with each of a list, as NumPy's are": (
+        "class Each(float):\n"
+        "        def __eq__(self, other):\n"
+        "            each = other if isinstance(other, (list, tuple)) else [other]\n"
+        "            same = [float(self) == one for one in each]\n"
+        "            if len(same) > 1:\n"
+        "                raise ValueError('ambiguous')\n"
+        "            return same[0]\n"
+        "    assert Each(1.5) == abs(-1.5)"
+    ),
     "a sum": "name = 'x'\n    assert 'a' + name == 'a' + name.lower()",
     "a power": "assert 10 ** 2 * 1 == 10 ** 2",
     "an f-string": "assert 'a1' == f'a{1}'",

@@ -69,7 +69,8 @@ _NEARLY = frozenset({"assertAlmostEqual", "assertAlmostEquals"})
 _CALLED_WITH = frozenset({"assert_called_with", "assert_called_once_with", "assert_any_call"})
 _RAISING = frozenset({"raises", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp"})
 _WARNING = frozenset({"warns", "assertWarns", "assertWarnsRegex"})
-_HOLDERS = ((b"[", b"]"), (b"(", b",)"), (b"{0: ", b"}"), (b"[", b", None]"))
+_HOLDERS = ((b"[", b", 0]"), (b"(", b", 0)"), (b"{0: ", b"}"), (b"[", b", None]"))
+"""Never one element alone: a number of NumPy's equals the list that holds just it."""
 _OTHER_LENGTH = 0.4
 """How often a list that is expected loses or gets an element, where it has several."""
 _SWALLOWING = frozenset({*_RAISING, "suppress", "subTest"})

@@ -13,7 +13,7 @@ from groundup.grammars import python_value
 
 _TRIES = 40
 _RARE_HOLDERS = (b"[", b", None]", b"{0: ", b"}")
-"""What is put around a value where it is then beside None, or in a dictionary; a list alone ends with another."""
+"""What is put around a value where it is then beside None, or in a dictionary; a list with 0 ends otherwise."""
 _LEAST: dict[str, object] = {"0": 0, "None": None, '""': "", "[]": [], "{}": {}}
 _WORD = re.compile(rb"[A-Za-z]{3,}")
 _ESCAPED = re.compile(r"\\(?:[0-7]{1,3}|.)", re.DOTALL)
@@ -82,8 +82,8 @@ def is_telling(old: bytes, new: bytes, words: Sequence[bytes]) -> bool:
     """Say whether a value that equals the literal *new*, in place of *old*, is no likely mistake.
 
     A text is, when it has a word that is none of the file's *words*: a library may give another test's answer.
-    Numbers never are: a library that counts one too many meets many of those that are one higher. Nor is one value
-    in a list or tuple of its own, which a library may return by mistake throughout.
+    Numbers never are: a library that counts one too many meets many of those that are one higher. Nor is a
+    value before a 0 in a list or tuple, which a library may return by mistake throughout.
     """
     if not old:
         return new in _RARE_HOLDERS
