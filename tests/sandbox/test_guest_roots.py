@@ -117,5 +117,5 @@ async def test_an_observer_asks_and_runs_nothing(pod: Pod, tmp_path: Path) -> No
     assert not await service.is_deserted()
     await told(service, "kill -9 -1")
     async with asyncio.timeout(patient(5)):  # who is killed is gone a moment later
-        while not await service.is_deserted():
+        while not await service.is_deserted():  # noqa: ASYNC110 - the kernel tells no one
             await asyncio.sleep(0.02)
