@@ -321,7 +321,7 @@ async def killed(folder: Path, arguments: argparse.Namespace) -> None:
 
 
 WHAT = {"sessions": (sessions, 300), "open": (all_open, 200), "killed": (killed, 1000), "latency": (latency, 5)}
-"""With how many sessions or clients, where nothing is said."""
+"""What each measures, and with how many sessions or clients unless `--number` says."""
 
 
 def main() -> None:

@@ -8,7 +8,16 @@ import pytest
 
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
-from groundup.sandbox.protocol import Command, Ending, Mount, Sandbox, SandboxProvider, SandboxSpec, Service
+from groundup.sandbox.protocol import (
+    Command,
+    Connecting,
+    Ending,
+    Mount,
+    Sandbox,
+    SandboxProvider,
+    SandboxSpec,
+    Service,
+)
 from tests.patience import patient
 
 
@@ -23,6 +32,14 @@ async def answer_on(listener: socket.socket, data: bytes) -> None:
     connection, _ = await loop.sock_accept(listener)
     await loop.sock_sendall(connection, data)
     connection.close()
+
+
+async def asked(asking: Connecting, port: int, listener: socket.socket) -> bytes:
+    """Return what comes when *asking* connects to *port*, where *listener* serves one connection."""
+    serving = asyncio.ensure_future(answer_on(listener, b"from the host"))
+    got = await received(await asking.connect(port))
+    await serving
+    return got
 
 
 async def received(connection: socket.socket) -> bytes:
@@ -185,10 +202,7 @@ class SandboxContract:
         """A socket that the host listens on is reached by connecting to the sandbox's port."""
         listener = await sandbox.listen(0)
         with listener:
-            serving = asyncio.ensure_future(answer_on(listener, b"from the host"))
-            connection = await sandbox.connect(listener.getsockname()[1])
-            assert await received(connection) == b"from the host"
-            await serving
+            assert await asked(sandbox, listener.getsockname()[1], listener) == b"from the host"
 
     async def test_cancelled(self, sandbox: Sandbox, workspace: Path) -> None:
         """Cancelling the caller ends the command; the sandbox goes on."""

@@ -1,6 +1,5 @@
 """What a provider that confines promises: a hostile guest learns nothing, reaches nothing, and cannot stay."""
 
-import asyncio
 import ctypes
 import os
 from pathlib import Path
@@ -12,7 +11,7 @@ from groundup.domain.limits import Limits
 from groundup.sandbox.composition import interpreter_parts
 from groundup.sandbox.protocol import Command, Ending, Mount, Sandbox, SandboxProvider, SandboxSpec
 from groundup.sandbox.seccomp import guest_filter
-from tests.sandbox.contract import answer_on, received, settled, sh
+from tests.sandbox.contract import asked, received, settled, sh
 
 SECRET = "s3cr3t-of-the-host"
 
@@ -276,9 +275,7 @@ print("nothing")
             observer = await pod.observer(SandboxSpec(workspace=tmp_path / "none"))
             with await one.listen(9000) as listener:
                 for asking in (two, observer):
-                    serving = asyncio.ensure_future(answer_on(listener, b"shared"))
-                    assert await received(await asking.connect(9000)) == b"shared"
-                    await serving
+                    assert await asked(asking, 9000, listener) == b"from the host"
                 with pytest.raises(ConnectionError):
                     await far.connect(9000)
             seen = await two.run(sh("ls -A /tmp /workspace; cat /proc/*/cmdline | tr '\\0' ' '"))
@@ -303,9 +300,7 @@ print("nothing")
             three = await pod.open(SandboxSpec(workspace=tmp_path / "three"))
             with await two.listen(9000) as listener:
                 for asking in (three, observer):
-                    serving = asyncio.ensure_future(answer_on(listener, b"shared"))
-                    assert await received(await asking.connect(9000)) == b"shared"
-                    await serving
+                    assert await asked(asking, 9000, listener) == b"from the host"
             for last in (two, three):
                 await last.close()
             for port in (8080, 9000):

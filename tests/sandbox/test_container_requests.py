@@ -315,7 +315,7 @@ async def test_who_comes_late_joins_who_runs() -> None:
 
 
 async def test_a_pod_in_which_nothing_runs() -> None:
-    """Its next sandbox has a network of its own, for nobody is left to share one."""
+    """Its next sandbox has a network of its own, as none is left to share one with."""
     provider, spec = Members(), SandboxSpec(workspace=Path())
     async with await provider.pod() as pod:
         first = await pod.open(spec)

@@ -58,7 +58,7 @@ async def test_an_end_by_the_guest(cause: str | None, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cause", ["launcher", "host_disk"])
 async def test_an_end_that_was_no_fault_of_the_guest(cause: str, tmp_path: Path) -> None:
-    """A sandbox that was lost is never taken for one that ended: nobody may be graded by that."""
+    """A sandbox that was lost is never taken for one that ended: no submission may be graded by that."""
     sandbox, launching = await a_sandbox(tmp_path)
     launching.tell(Event(event="ended", key="1", cause=cause))
     with pytest.raises(SandboxError, match="was lost"):

@@ -47,7 +47,7 @@ def _bench(trial: Trial, files: dict[str, str]) -> Bench:
 def test_neighbours_do_not_lengthen_the_limits_of_a_recipe(
     duration_s: float, starved_s: float, quiet: float
 ) -> None:
-    """What a run is said to take is at most what it took, without what neighbours took of two processors."""
+    """The time recorded of a run is at most what it took, without what neighbours took of two processors."""
     result = CommandResult(
         exit_code=0, ending=Ending.EXITED, stdout=b"", stderr=b"", duration_s=duration_s, starved_s=starved_s
     )

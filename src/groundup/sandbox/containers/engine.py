@@ -34,7 +34,7 @@ _STEPS = 20
 _MIXED = "cgroups in hybrid mode not supported"
 """What crun says of such a machine, whatever is asked of it."""
 _UNSEEN = re.compile(r"bind source path does not exist: (/\S+)|statfs (/\S+): no such file")
-"""What engines say of a mount whose source they do not find."""
+"""The errors of engines that do not find the source of a mount."""
 LABEL = "groundup.state"
 """Of every container of ours: the state folder of the program that made it."""
 

@@ -145,7 +145,7 @@ class ContainerProvider:
         request = compose(spec, self._base(spec, image), guest, link.state.path, system, place)
         request["Labels"] = {LABEL: str(link.state.path), "groundup.sandbox": spec.label}
         request["HostConfig"]["NetworkMode"] = f"container:{holder}" if holder else "none"
-        if not holder or engine.kind is PODMAN:  # Docker takes it from the other one, and refuses to be told
+        if not holder or engine.kind is PODMAN:  # Docker takes it from the other one, and rejects a name
             request["Hostname"] = _HOSTNAME
         if not holder:
             # Docker then does not start itself once more, which costs as much as the rest of a container.

@@ -204,7 +204,7 @@ def test_a_check_tells_what_changed() -> None:
 
 @pytest.mark.parametrize("mixed", [True, False])
 def test_a_check_says_whether_the_tests_can_be_mixed(*, mixed: bool) -> None:
-    """Who checks a recipe that is not `mixed` is told that it can be, and the other way round."""
+    """A check of a recipe that is not `mixed` reports that it can be, and the other way round."""
     before, after = (
         RECIPE.model_copy(update={"twin": TwinRecord(runs=3, mixed=is_mixed)}) for is_mixed in (not mixed, mixed)
     )
