@@ -84,5 +84,10 @@ async def test_an_honest_service_gets_all_and_others_what_they_deserve(bench: Be
         "it passes with false expectations, too: something else than the test decided"
     }
 
+    hiding = {**FORGER, "src/main/java/tests/java.java": "package tests;\npublic class java { }\n"}
+    unconfirmed = await graded(hiding, bench, tmp_path)
+    assert shares(unconfirmed)["score"] == 0.0
+    assert {test.message.partition(", ")[0] for test in unconfirmed.tests} == {"with false expectations"}
+
     empty = await graded({"README.md": "nothing"}, bench, tmp_path)
     assert set(shares(empty).values()) == {0.0}

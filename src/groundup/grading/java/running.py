@@ -31,6 +31,7 @@ _NOWHERE = "http://127.0.0.1:9/maven"
 _COMPILE = Limits(cpus=2.0, memory_mb=1024, disk_mb=1024, command_s=120.0, wall_clock_s=300.0)
 _MAX_EVENTS = 100_000
 _OUTCOMES = frozenset({"passed", "failed", "error", "skipped"})
+_PLACE = re.compile(r"^(?:plain|plain-twin|twin|tests)/")
 _COMPLAINT = re.compile(r"^(\S+\.java):(\d+): error: (.+)$", re.MULTILINE)
 
 
@@ -41,7 +42,7 @@ class CompiledTests(Record):
     repository: MavenRepository
     runner: Path
     tests: Path
-    twin: Path | None = Field(default=None, description="None: the falsified tests do not compile")
+    twin: Path
     classpath: str = Field(description="as seen inside: the tests' own classes come before it")
     canaries: tuple[str, ...] = Field(default=(), description="tests of ours in both that cannot pass")
 
@@ -105,6 +106,10 @@ async def compile_tests(
         return Compiled(message=_complaint(results[tests]), log=log)
     if not results["runner"].ok:
         return Compiled(message="JUnit 5 is not among the dependencies of the submission's pom.xml", log=log)
+    if not results[twin].ok:
+        # A class of the submission can see to that: one called `java` hides the packages of that name. Without a
+        # twin nothing would confirm what the tests say.
+        return Compiled(message=f"with false expectations, {_complaint(results[twin])}", log=log)
     out = room / "out"
     await asyncio.to_thread(_copy_resources, resources, [out / tests, out / twin])
     prepared = CompiledTests(
@@ -112,7 +117,7 @@ async def compile_tests(
         repository=repository,
         runner=out / "runner",
         tests=out / tests,
-        twin=out / twin if results[twin].ok else None,
+        twin=out / twin,
         classpath=classpath,
         canaries=canaries if has_canaries else (),
     )
@@ -300,5 +305,5 @@ def _complaint(result: CommandResult) -> str:
         return f"the hidden tests could not be compiled: {result.ending}"
     text = (result.stdout + result.stderr).decode(errors="replace")
     found = _COMPLAINT.search(text)
-    words = f"{found[1].removeprefix('plain/')}:{found[2]}: {found[3]}" if found else text.strip()[:200]
+    words = f"{_PLACE.sub('', found[1])}:{found[2]}: {found[3]}" if found else text.strip()[:200]
     return f"the hidden tests do not compile with the submission: {words}"
