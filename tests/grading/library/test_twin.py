@@ -515,6 +515,23 @@ def test_tests_that_may_come_to_no_expectation_are_known(body: str, is_unsure: b
     assert suite.unsure() == ({"test_one"} if is_unsure else set())
 
 
+@pytest.mark.parametrize(
+    ("body", "may"),
+    [
+        ("try:\n        parse('')\n    except ValueError:\n        return\n    assert False", True),
+        ("if parse('a'):\n        return\n    assert 0", True),
+        ("if parse('a'):\n        return", True),
+        ("yield parse('a')", True),
+        ("assert parse('a')\n    return None", False),
+        ("def inner():\n        return 1\n    assert inner() == 1", False),
+    ],
+)
+def test_tests_that_may_come_back_before_their_end_are_known(body: str, may: bool) -> None:
+    """All others fail where they must fail at their end, whatever the library does."""
+    suite = HiddenSuite({"t.py": f"def test_one():\n    {body}\n".encode()})
+    assert suite.returning() == ({"test_one"} if may else set())
+
+
 def test_more_and_less_stand_in_false_tests_as_in_true_ones() -> None:
     """A forger who spares only what `<` never becomes would gain all tests that say it."""
     said = {_falsified(f"assert {one}", seed) for one in ("1 < 2", "2 > 1") for seed in SEEDS}

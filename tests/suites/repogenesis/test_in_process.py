@@ -90,34 +90,43 @@ async def test_a_submission_that_makes_all_tests_pass_gets_nothing(trial: Trial)
     assert (await graded(trial, {**SHOP, "shop/prices.py": forger}))[0] == 0
 
 
-MANY = "from shop.prices import price\n\n" + "".join(
-    f"def test_{number}():\n    assert price('tea') == {number}\n\n" for number in range(4)
+SIX = "from shop.prices import price\n\n" + "".join(
+    f"def test_{number}():\n    assert price({number}) == {number % 3}\n\n" for number in range(6)
 )
+NAMES = tuple(f"test_{number}" for number in range(6))
+
+
+def forger(*forged: str) -> dict[str, str]:
+    """Return a library of which tests 0, 1 and 2 pass honestly; those *forged* pass whatever they expect."""
+    code = (
+        "import _pytest.python\n_honest = _pytest.python.Function.runtest\n"
+        f"def _run(self):\n    if self.name not in {forged!r}: _honest(self)\n"
+        "_pytest.python.Function.runtest = _run\ndef price(number): return number\n"
+    )
+    return {**SHOP, "shop/prices.py": code}
 
 
 @pytest.mark.end_to_end
-async def test_forging_known_names_only_gains_nothing(trial: Trial) -> None:
-    """A forger that spares the canaries makes most tests pass with false expectations, too, and none counts."""
-    forger = (
-        "import _pytest.python\n_honest = _pytest.python.Function.runtest\n"
-        "def _run(self):\n    if self.name not in ('test_0', 'test_1', 'test_2', 'test_3'): _honest(self)\n"
-        "_pytest.python.Function.runtest = _run\ndef price(name): return 0\n"
-    )
+@pytest.mark.parametrize(
+    ("forged", "points"), [((), 3), (NAMES[3:4], 3), (NAMES[3:5], 0), (NAMES[3:], 0), (NAMES, 0)]
+)
+async def test_forging_known_names_only_gains_nothing(trial: Trial, forged: tuple[str, ...], points: int) -> None:
+    """A forger that spares the canaries makes tests pass with false expectations, too: from two on none counts."""
     files = {
         "README.md": "# Shop\n",
-        "task.toml": RECORD.replace("count = 2", "count = 4"),
-        "tests/test_prices.py": MANY,
+        "task.toml": RECORD.replace("count = 2", "count = 6"),
+        "tests/test_prices.py": SIX,
     }
     write_tree(trial.folder / "data/notes", files)
-    submission = write_tree(trial.folder / "submission", {**SHOP, "shop/prices.py": forger})
+    submission = write_tree(trial.folder / "submission", forger(*forged))
     scratch = trial.folder / "scratch"
     scratch.mkdir()
     bench = Bench(provider=trial.provider, builder=ServiceBuilder(trial.folder), scratch=scratch)
     problem = read_dataset(trial.folder / "data").problems[0]
     found = await RepoGenesisStrictGrader({"notes": problem}, LIFECYCLE).grade(TASK, submission, bench)
     assert found.verdict.score is not None
-    assert found.verdict.score.numerator == 0
-    assert "false expectations" in str(found.verdict.facts["signs"])
+    assert found.verdict.score.numerator == points
+    assert ("false expectations" in str(found.verdict.facts["signs"])) is bool(forged)
 
 
 @pytest.mark.end_to_end

@@ -159,6 +159,10 @@ class HiddenSuite:
             if unit.is_test and unit.expectations and not any(one.is_certain for one in unit.expectations)
         )
 
+    def returning(self) -> frozenset[str]:
+        """Return the names of tests that may come back before their end, or never begin."""
+        return frozenset(unit.name for unit in self.units() if unit.is_test and _may_return(unit.function))
+
     def bundles(self) -> dict[str, str]:
         """Return the bundle of each function, all by name: functions that fall only together share one."""
         by_name = self._mentions()
@@ -351,6 +355,20 @@ def _tail(function: Function, text: SourceText, random: Random) -> SourceEdit:
     gap = b"; " if is_beside else b"\n" + text.indentation(function.body[0])
     stop = text.stop(last)
     return SourceEdit(stop, stop, gap + statement)
+
+
+def _may_return(function: Function) -> bool:
+    """Whether *function* may come back before its last statement; a coroutine may not begin at all."""
+    waiting: list[ast.AST] = [node for node in function.body if node is not function.body[-1]]
+    last = function.body[-1]
+    waiting += [] if isinstance(last, ast.Return) else [last]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            waiting += ast.iter_child_nodes(node)
+    return isinstance(function, ast.AsyncFunctionDef)
 
 
 def _follows_on_its_line(last: ast.stmt, function: Function) -> bool:

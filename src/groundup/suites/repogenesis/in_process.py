@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from groundup.domain.errors import TaskError
-from groundup.domain.verdicts import Reason, Stage, Status
+from groundup.domain.verdicts import Status
 from groundup.grading.bench import Bench
 from groundup.grading.java.installing import JavaInstalled
 from groundup.grading.java.testing import run_java_tests
 from groundup.grading.library.decision import Decision, as_fact, decide, signs_of
 from groundup.grading.library.execution import Execution, logs_of
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest, TwinRecord
-from groundup.grading.library.passes import confirmed, run_passes, suite_of
+from groundup.grading.library.passes import TwinOutcome, confirmed, run_passes, suite_of
 from groundup.grading.library.report import Result
 from groundup.grading.library.twin import function_of
 from groundup.grading.services.install import InstalledService, install_declared
@@ -24,8 +24,6 @@ from groundup.grammars import python_tree
 from groundup.suites.repogenesis.data import ServiceProblem
 
 _RUNNERS = ("pytest",)
-_LEAST_FORGED = 3
-"""So many tests, and more than half, must pass with false expectations. No original says which do so honestly."""
 
 
 async def run_beside_no_service(
@@ -65,17 +63,17 @@ async def run_in_process(problem: ServiceProblem, submission: Path, lifecycle: L
     )
     suite = await asyncio.to_thread(suite_of, folder.parent, hidden.protected, expected)
     # There is no original from which it could be recorded how the twin's tests fail, so each fails at its end,
-    # too.
-    record = TwinRecord(runs=1, tailed=tuple(sorted({function_of(key) for key in expected})))
+    # too, and only those that may not come to it pass both ways honestly.
+    functions = frozenset(map(function_of, expected))
+    early = suite.returning()
+    free = frozenset(key for key in expected if function_of(key) in early)
+    record = TwinRecord(runs=1, tailed=tuple(sorted(functions)), free=free)
     library = LibraryUnderTest(submission, folder.parent, hidden, installed.environment)
     passes = await run_passes(library, bench, suite=suite, record=record)
     execution = passes.true.last
-    decision = decide(expected, hidden, execution.canaries, execution.report, execution.result, passes.true.ended)
-    forged = len(confirmed(decision, passes, record).forged)
-    if forged >= _LEAST_FORGED and 2 * forged > decision.passed:
-        decision = decision.model_copy(
-            update={"status": Status.TAMPERED, "reasons": (_forged(forged), *decision.reasons)}
-        )
+    decided = decide(expected, hidden, execution.canaries, execution.report, execution.result, passes.true.ended)
+    outcome = confirmed(decided, passes, record)
+    decision = outcome.decision
     return TestRun(
         results=_results(decision),
         collected=execution.report.collected or 0,
@@ -83,20 +81,16 @@ async def run_in_process(problem: ServiceProblem, submission: Path, lifecycle: L
         stopped="; ".join(reason.message for reason in decision.reasons[:1]) or None,
         timed_out=decision.timed_out,
         seconds=execution.result.duration_s,
-        signs=_signs(decision, execution, forged),
+        signs=_signs(outcome, execution),
         log=b"".join(logs_of(execution).values())[: lifecycle.log_bytes],
     )
 
 
-def _forged(count: int) -> Reason:
-    return Reason(stage=Stage.TEST, message=f"{count} tests pass with false expectations, too: results are forged")
-
-
-def _signs(decision: Decision, execution: Execution, forged: int) -> str:
+def _signs(outcome: TwinOutcome, execution: Execution) -> str:
     """Return the signs of tampering, first of all that results were forged: then no test counts."""
-    messages = [reason.message for reason in decision.reasons[:1]] if decision.status is Status.TAMPERED else []
-    if forged and not messages:
-        messages = [f"tests that pass with false expectations, too: {forged}"]
+    decision = outcome.decision
+    is_tampered = decision.status is Status.TAMPERED
+    messages = [reason.message for reason in decision.reasons[:1]] if is_tampered else outcome.signs
     return as_fact([*messages, *signs_of(execution.report, execution.result)])
 
 
