@@ -5,7 +5,7 @@ import re
 import pytest
 
 from groundup.domain.errors import TaskError
-from groundup.grading.java.hidden import falsified, named_tests, outer_classes, paired
+from groundup.grading.java.hidden import ending_tests, falsified, named_tests, outer_classes, paired
 
 SUITE = b"""
 package demo;
@@ -36,6 +36,15 @@ def test_tests_are_named_by_class_and_method() -> None:
     named = named_tests({"java/NotesTest.java": SUITE})
     assert named == ("demo.NotesTest#adds", "demo.NotesTest#says", "demo.NotesTest$Inner#holds")
     assert outer_classes(named) == ("demo.NotesTest",)
+
+
+def test_tests_that_can_only_pass_at_their_end_are_known() -> None:
+    """One that returns, at its end or before, need not come to what makes it fail in the twin."""
+    early = b"class Early { @Test void comes() { if (late()) { return; } ask(); } "
+    early += b"@Test void asks() { run(() -> { return 1; }); } }"
+
+    assert ending_tests({"t": SUITE}) == {"demo.NotesTest#adds", "demo.NotesTest#says"}
+    assert ending_tests({"t": early}) == {"Early#asks"}
 
 
 def test_a_source_that_is_no_java_is_the_tasks_fault() -> None:

@@ -3,7 +3,7 @@
 import base64
 
 from groundup.grading.java.running import JavaReport, parse_report
-from groundup.grading.java.testing import FORGED, LYING, WITHHELD, decided
+from groundup.grading.java.testing import FORGED, LYING, MANY_FORGED, WITHHELD, decided
 from groundup.grading.library.hidden import NumberedTest
 from groundup.sandbox.protocol import CommandResult, Ending
 
@@ -102,3 +102,16 @@ def test_nothing_counts_when_a_report_lies_about_canaries() -> None:
     assert LYING not in messages(elsewhere) | messages(unfinished)
     assert WITHHELD not in messages(elsewhere) | messages(unfinished)
     assert WITHHELD in str(decided(NAMED, spared, None, ended(), (canary,)).signs)
+
+
+def test_two_tests_that_pass_where_they_must_fail_cost_all() -> None:
+    """A coin for each test wins some of them, but is seen; a single one merely does not count."""
+    report, twin = passed(*NAMED), passed(*NAMED[:2])
+
+    assert outcomes(report, twin) == ["error", "error", "passed"]  # none of them is known to fail at its end
+    run = decided(NAMED, report, twin, ended(), (), NAMED)
+    assert {one.outcome for one in run.results.values()} == {"error"}
+    assert run.results[NumberedTest.of(NAMED[2])].message == MANY_FORGED
+    assert MANY_FORGED in str(run.signs)
+    one = decided(NAMED, report, passed(*NAMED[:1]), ended(), (), NAMED)
+    assert [one.results[NumberedTest.of(test)].outcome for test in NAMED] == ["error", "passed", "passed"]

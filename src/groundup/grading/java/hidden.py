@@ -63,7 +63,16 @@ def sources(folder: Path) -> dict[str, bytes]:
 
 def named_tests(texts: dict[str, bytes]) -> tuple[str, ...]:
     """Return `package.Class#method` of each test that the sources declare, in their order."""
-    found: dict[str, None] = {}
+    return tuple(dict.fromkeys(name for name, _ in _named(texts)))
+
+
+def ending_tests(texts: dict[str, bytes]) -> frozenset[str]:
+    """Return the names of tests that pass only by coming to their end, at which all fail in the twin."""
+    named = list(_named(texts))
+    return frozenset(name for name, _ in named) - {name for name, method in named if _may_return(method)}
+
+
+def _named(texts: dict[str, bytes]) -> Iterator[tuple[str, Node]]:
     for place, text in texts.items():
         tree = parse("java", text)
         if tree.root_node.has_error:
@@ -72,8 +81,22 @@ def named_tests(texts: dict[str, bytes]) -> tuple[str, ...]:
         for method in _test_methods(tree.root_node):
             name = method.child_by_field_name("name")
             if name is not None and not _annotations(method) & _OFF:
-                found[f"{package}{_class(method)}#{text_of(name)}"] = None
-    return tuple(found)
+                yield f"{package}{_class(method)}#{text_of(name)}", method
+
+
+def _may_return(method: Node) -> bool:
+    """Whether a test may come back before its end; what lambdas and classes in it return is theirs."""
+    body = method.child_by_field_name("body")
+    if body is None or _cannot_end(body):
+        return True
+    waiting = list(body.named_children)
+    while waiting:
+        node = waiting.pop()
+        if node.type == "return_statement":
+            return True
+        if node.type not in _TYPES | {"lambda_expression", "class_body"}:
+            waiting += node.named_children
+    return False
 
 
 def outer_classes(tests: tuple[str, ...]) -> tuple[str, ...]:

@@ -4,7 +4,8 @@ Its classes are loaded into the process of the tests. So nothing of it may stand
 package of any jar on the tests' class path is left out, and so is what would make JUnit load further code.
 
 The submission's code lives in the process of its tests, so what comes out of that process is a claim. It counts
-for a test only when the same test, falsified, does not pass: then it was the test that decided.
+for a test only when the same test, falsified, does not pass: then it was the test that decided. Who is seen to
+forge two gets nothing, or a coin tossed for each test would win a quarter of what is forged.
 """
 
 import asyncio
@@ -12,14 +13,14 @@ import functools
 import shutil
 import time
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import TaskError, reading_submission
 from groundup.environments.requests import MavenRepository
 from groundup.grading.bench import Bench
-from groundup.grading.java.hidden import named_tests, sources
+from groundup.grading.java.hidden import ending_tests, named_tests, sources
 from groundup.grading.java.installing import JavaInstalled
 from groundup.grading.java.running import JavaReport, compile_tests, run_compiled, runner_source
 from groundup.grading.last_words import middle_cut
@@ -75,6 +76,10 @@ def packages_of(jars: tuple[Path, ...]) -> frozenset[str]:
 
 
 FORGED = "it passes with false expectations, too: something else than the test decided"
+_LEAST_FORGED = 2
+MANY_FORGED = (
+    "tests that fail at their end, whatever they expect, were reported as passed: results are being forged"
+)
 LYING = "a test that cannot pass was reported as passed: results are being forged"
 WITHHELD = "a test that must fail was not reported: results are being withheld"
 _BEFORE = "the tests did not come to their end"
@@ -122,7 +127,7 @@ async def _run(
     if any(one[0] == "passed" for one in report.outcomes.values()):
         twin, other = await run_compiled(prepared, prepared.twin, named, lifecycle, bench, allowed_s)
         log += b"\n--- with false expectations\n" + other.stdout + other.stderr
-    run = decided(named, report, twin, result, prepared.canaries)
+    run = decided(named, report, twin, result, prepared.canaries, await asyncio.to_thread(ending_tests, texts))
     log = note + compiled.log + log
     return run.model_copy(
         update={"seconds": time.monotonic() - began, "log": middle_cut(log, lifecycle.log_bytes)}
@@ -135,10 +140,14 @@ def decided(
     twin: JavaReport | None,
     result: CommandResult,
     canaries: tuple[str, ...] = (),
+    ending: Collection[str] = (),
 ) -> TestRun:
-    """Return what each of the tests *named* is worth: nothing where a report lies about *canaries*."""
+    """Return what each of the tests *named* is worth.
+
+    Nothing where a report lies about *canaries*, or the twin's about several tests that are *ending* by failing.
+    """
     lies = [_lie_about(canaries, one) for one in (report, twin) if one is not None]
-    lie = next(filter(None, lies), None)
+    lie = next(filter(None, [*lies, _lie_of(twin, ending)]), None)
     timed_out = result.ending.is_out_of_time
     ended = report.complete or timed_out
     results = {}
@@ -177,6 +186,13 @@ def _lie_about(canaries: tuple[str, ...], report: JavaReport) -> str | None:
     ran = {test.partition("#")[0] for test, words in report.outcomes.items() if words[0] == "passed"}
     withheld = [test for test, outcome in said.items() if not outcome and test.partition("#")[0] in ran]
     return WITHHELD if withheld and report.complete else None
+
+
+def _lie_of(twin: JavaReport | None, ending: Collection[str]) -> str | None:
+    """Say how the *twin* lies of tests that fail at their end there; a single one merely does not count."""
+    outcomes = {} if twin is None else twin.outcomes
+    passed = [test for test in ending if outcomes.get(test, ("",))[0] == "passed"]
+    return MANY_FORGED if len(passed) >= _LEAST_FORGED else None
 
 
 def _signs(
