@@ -1,11 +1,22 @@
 """The verdict of a grader on a submission."""
 
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, computed_field
+from pydantic import BeforeValidator, ConfigDict, Field, computed_field
 
 from groundup.domain.records import Record
+
+
+def _storable(said: object) -> object:
+    """Return a text as UTF-8 can hold it, no longer than it was: names of files may have other bytes."""
+    if not isinstance(said, str) or said.isascii():
+        return said
+    return said.encode("utf-8", "replace").decode()
+
+
+Said = Annotated[str, BeforeValidator(_storable)]
+"""What may quote a submission."""
 
 
 class Status(StrEnum):
@@ -35,7 +46,7 @@ class Reason(Record):
     """Why points were lost or no score exists: one sentence, at most 400 characters."""
 
     stage: Stage
-    message: str = Field(max_length=400)
+    message: Said = Field(max_length=400)
 
 
 class Score(Record):
@@ -58,11 +69,11 @@ class TestResult(Record):
 
     __test__ = False  # not a pytest class
 
-    id: str
+    id: Said
     outcome: Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed", "missing"]
     expected: bool = Field(description="whether it is in the denominator")
     duration_s: float | None = None
-    message: str = ""
+    message: Said = ""
 
 
 class GraderIdentity(Record):
@@ -80,7 +91,7 @@ class Verdict(Record):
     status: Status
     score: Score | None = Field(description="the suite's main score; None unless graded")
     scores: dict[str, Score] = Field(default={}, description="further named scores")
-    facts: dict[str, str | int | float | bool | None] = {}
+    facts: dict[str, Said | int | float | bool | None] = {}
     reasons: tuple[Reason, ...] = Field(default=(), max_length=4)
     timings_s: dict[str, float] = {}
     grader: GraderIdentity

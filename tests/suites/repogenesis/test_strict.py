@@ -66,6 +66,15 @@ async def test_a_service_may_do_what_it_does_in_the_published_container(trial: T
     assert (passed(graded), share(graded, "deployed")) == (4, 1), graded.logs
 
 
+async def test_a_script_in_a_folder_whose_name_is_no_text_has_a_verdict(trial: Trial) -> None:
+    """It is found and started; what the verdict says of it can be written."""
+    graded = await trial.strict({"app.py": HONEST, "a\udcff/start.sh": "exec python app.py\n"})
+
+    assert passed(graded) == 4
+    assert graded.verdict.facts["start"] == "a\\xff/start.sh"
+    assert graded.verdict.model_dump_json()
+
+
 async def test_nothing_gets_nothing(trial: Trial) -> None:
     """An empty submission is neither installed nor deployed, and no test counts."""
     graded = await trial.strict({})

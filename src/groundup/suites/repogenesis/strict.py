@@ -106,7 +106,7 @@ def _facts(
     tests = observed.tests or TestRun()
     facts: dict[str, str | int | float | bool | None] = {
         "install": observed.installed.outcome.value,
-        "start": observed.start.found if observed.start else None,
+        "start": printable(observed.start.found) if observed.start else None,
         "answer": observed.readiness.status,
         "health_paths": " ".join(f"{path}={status}" for path, status in observed.health.items() if status) or None,
         "tests": problem.task.tests.count,
