@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from groundup.suites.nl2repobench.maker.controls import require_worthless
 from groundup.suites.nl2repobench.maker.differences import unexplained
+from groundup.suites.nl2repobench.maker.stubs import Stub
 from groundup.suites.nl2repobench.recipe import Recipe, recipe_text, shipped_recipes
 
 RECIPES = shipped_recipes()
@@ -61,9 +61,12 @@ def test_what_is_expected_and_declared_differ_for_a_reason(recipe: Recipe) -> No
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
 def test_worthless_submissions_are_worth_nothing(recipe: Recipe) -> None:
-    """Empty work passes nothing, and no cheat more than a stub without behaviour."""
+    """Empty work passes nothing; no cheat or stub passes more than the floor, which scores nothing by itself."""
     assert recipe.frozen is not None
-    require_worthless(recipe.frozen.controls, recipe)
+    assert recipe.frozen.controls.keys() == {"nop", *Stub, "files", "leaves", "patches"}
+    assert recipe.frozen.controls["nop"] == 0
+    assert max(recipe.frozen.controls.values()) <= len(recipe.floor)
+    assert recipe.floor < recipe.expected
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())

@@ -1,5 +1,6 @@
 """Strict grading of honest, broken and dying submissions, in real sandboxes."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,9 @@ import pytest
 from groundup.domain.errors import InfrastructureError, SandboxError, TaskError
 from groundup.domain.verdicts import Reason, Stage, Status
 from groundup.grading.bench import Bench
+from groundup.grading.library.hidden import NumberedTest
 from groundup.sandbox.protocol import Pod, Sandbox, SandboxSpec
+from groundup.suites.nl2repobench.maker.stubs import stubbed
 from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
 from tests.grading.library.laboratory import EXPECTED_TESTS, LIBRARY, ORIGINAL, HostBuilder, write_tree
 from tests.suites.nl2repobench.trials import BROKEN, BROKEN_PASSES, RECIPE, TASK, Trial, passed
@@ -58,6 +61,21 @@ async def test_nothing_gets_nothing(trial: Trial) -> None:
     assert graded.verdict.status is Status.GRADED
     assert Stage.IMPORT in {reason.stage for reason in graded.verdict.reasons}
     assert {test.outcome for test in graded.tests if test.expected} == {"missing"}
+
+
+async def test_what_a_stub_passes_counts_in_proportion(trial: Trial) -> None:
+    """A package without behaviour scores 0, and the verdict says why; a whole library loses nothing."""
+    floor = frozenset({NumberedTest("tests/test_calc.py::test_data")})
+    trial = replace(trial, recipe=RECIPE.model_copy(update={"floor": floor}))
+    stub = await trial.grade({"calc/__init__.py": stubbed(LIBRARY)})
+    whole = await trial.grade(ORIGINAL)
+
+    assert (stub.verdict.status, passed(stub)) == (Status.GRADED, 0)
+    assert stub.verdict.scores["of_declared"].value == 0
+    assert stub.verdict.facts["passed_as_for_a_stub"] == 1
+    assert any("that a stub passes, too" in reason.message for reason in stub.verdict.reasons)
+    assert passed(whole) == EXPECTED_TESTS
+    assert "passed_as_for_a_stub" not in whole.verdict.facts
 
 
 async def test_a_reason_names_the_folder_that_was_left_out_for_its_name(trial: Trial) -> None:

@@ -326,7 +326,7 @@ def confirmed(decision: Decision, passes: Passes, record: TwinRecord | None) -> 
                 "status": Status.TAMPERED if is_tampered else decision.status,
                 "passed": max(0, decision.passed - lost),
                 "reasons": tuple([*reasons, *decision.reasons, *unseen_reasons][:MAX_REASONS]),
-                "results": tuple(_with_message(test, changed) for test in decision.results),
+                "results": tuple(with_message(test, changed) for test in decision.results),
                 "timed_out": decision.timed_out or bool(seen.unseen and last.result.ending.is_out_of_time),
             }
         ),
@@ -437,7 +437,8 @@ def _unseen_reason(unseen: frozenset[NumberedTest], twin: Rounds) -> Reason:
     )
 
 
-def _with_message(test: TestResult, messages: Mapping[str, str]) -> TestResult:
+def with_message(test: TestResult, messages: Mapping[str, str]) -> TestResult:
+    """Return *test* as one that does not count, where *messages* say why."""
     if test.id not in messages:
         return test
     return test.model_copy(update={"outcome": "error", "message": messages[test.id]})

@@ -169,7 +169,7 @@ class Frozen(Record):
     original_lines: int = Field(ge=0, description="lines of Python in the original's packages, tests left out")
     collected: int | None = Field(default=None, description="tests that pytest collected, ids that repeat counted")
     controls: dict[str, int] = Field(
-        default={}, description="worthless submission -> expected tests that it passes; `stub` is the floor"
+        default={}, description="worthless submission -> expected tests that it passes, before the floor's rule"
     )
 
 
@@ -194,6 +194,10 @@ class Recipe(Record):
     )
     frozen: Frozen | None = Field(default=None, description="None: a draft")
     expected: frozenset[NumberedTest] = frozenset()
+    floor: frozenset[NumberedTest] = Field(
+        default=frozenset(),
+        description="expected tests that stubs pass, too; they count in proportion to the others",
+    )
     twin: TwinRecord | None = Field(
         default=None, description="what the original does with false expectations; None: the twin is not applied"
     )
@@ -203,6 +207,8 @@ class Recipe(Record):
     def _frozen_is_whole(self) -> Self:
         if self.frozen is not None and not (self.expected and self.environment.lock):
             raise ValueError("a frozen recipe has expected ids and a lock")
+        if not self.floor <= self.expected:
+            raise ValueError(f"{min(self.floor - self.expected)} is in `floor` and is no expected test")
         strangers = {*self.tests.timed} - {test.without_parameters for test in self.expected}
         if self.frozen is not None and strangers:
             raise ValueError(f"{min(strangers)} is in `timed` and is no expected test")
@@ -259,7 +265,8 @@ def parse_recipe(text: str, origin: str) -> Recipe:
     """Return the recipe in *text*; *origin* names it in errors. Raises `TaskError`."""
     try:
         document = tomllib.loads(text)
-        document["expected"] = frozenset(_ungrouped(document.get("expected", {})))
+        for name in ("floor", "expected"):
+            document[name] = frozenset(_ungrouped(document.get(name, {})))
         if "free" in document.get("twin", {}):
             document["twin"]["free"] = frozenset(_ungrouped(document["twin"]["free"]))
         return Recipe.model_validate(document)
@@ -270,13 +277,13 @@ def parse_recipe(text: str, origin: str) -> Recipe:
         where = ".".join(str(part) for part in first["loc"] if part not in _KINDS)
         raise TaskError(f"{origin}: {where}: {plainly(first)}; see docs/recipes.md") from error
     except (TypeError, AttributeError) as error:
-        raise TaskError(f"{origin}: [expected] and [twin.free] hold one list of test names per file") from error
+        raise TaskError(f"{origin}: [expected], [floor], [twin.free]: one list of test names per file") from error
 
 
 def recipe_text(recipe: Recipe) -> str:
     """Return the file of *recipe*: the same text for the same record, one test per line."""
     fields = recipe.model_dump(
-        mode="json", exclude={"expected", "excluded", "differences", "twin"}, exclude_defaults=True
+        mode="json", exclude={"expected", "floor", "excluded", "differences", "twin"}, exclude_defaults=True
     )
     lines = [f"format = {recipe.format}", f"task = {_value(recipe.task)}"]
     if recipe.notes:
@@ -290,7 +297,8 @@ def recipe_text(recipe: Recipe) -> str:
         lines += _table(
             "twin", {"runs": recipe.twin.runs, **{name: value for name, value in given.items() if value}}
         )
-    for name, tests in (("twin.free", recipe.twin.free if recipe.twin else ()), ("expected", recipe.expected)):
+    free = recipe.twin.free if recipe.twin else ()
+    for name, tests in (("twin.free", free), ("floor", recipe.floor), ("expected", recipe.expected)):
         lines += _named_tests(name, tests)
     for name, records in (("differences", recipe.differences), ("excluded", recipe.excluded)):
         for record in records:

@@ -22,6 +22,7 @@ from groundup.grading.library import observer_source, runner_source
 from groundup.grading.library.composition import SHADOWS, Dropped
 from groundup.grading.library.decision import FACT, Decision, as_fact, decide, reason, signs_of
 from groundup.grading.library.execution import Execution, sandbox_to_look_around
+from groundup.grading.library.floor import earned
 from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
 from groundup.grading.library.layout import with_own_roots, with_version_file
 from groundup.grading.library.passes import (
@@ -117,7 +118,7 @@ class NL2RepoStrictGrader(Grader):
             outcome = confirmed(_decided(recipe, passes), passes, recipe.twin)
             return _Judged(passes, outcome, traced(outcome.decision, passes.trace, trace, passes.seed))
 
-        judged = await _again_if_timed(judged_on, recipe, bench)
+        judged = _earned(await _again_if_timed(judged_on, recipe, bench), recipe)
         verdict = self._verdict(task, recipe, judged, environment)
         fresh = self._fresh(task.id)
         # Beside the verdict, never part of it: what is tampered with already needs no further sign.
@@ -209,6 +210,8 @@ class _Judged:
     """Timed tests that failed at first, so that all ran again."""
     won: int = 0
     """Of those, tests that count now."""
+    not_earned: int = 0
+    """Tests that passed as they do for a stub."""
 
     @property
     def decision(self) -> Decision:
@@ -251,6 +254,13 @@ async def _again_if_timed(
     return replace(again if is_better else first, repeated=len(lost), won=is_better * len(lost - again.lost))
 
 
+def _earned(judged: _Judged, recipe: Recipe) -> _Judged:
+    """Return *judged* with no more of what a stub passes, too, than of other tests."""
+    decision = earned(judged.decision, recipe.floor)
+    trace = judged.trace.model_copy(update={"decision": decision})
+    return replace(judged, trace=trace, not_earned=judged.decision.passed - decision.passed)
+
+
 def _decided(recipe: Recipe, passes: Passes) -> Decision:
     last = passes.true.last
     return decide(recipe.expected, recipe.tests, last.canaries, last.report, last.result, passes.true.ended)
@@ -281,6 +291,8 @@ def _facts(
         facts["passed_with_false_expectations"] = len(outcome.forged)
     if outcome.unseen:
         facts["not_seen_to_fail"] = len(outcome.unseen)
+    if judged.not_earned:
+        facts["passed_as_for_a_stub"] = judged.not_earned
     if trace.applied:
         facts |= {"traced": trace.traced, "traced_without_expectation": trace.hidden}
     if trace.lost:

@@ -1,18 +1,20 @@
 """Making a recipe of the tiny library in real sandboxes: repairs, freezing, controls, answers at hand."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from groundup.domain.errors import TaskError
 from groundup.environments.requests import ENVIRONMENT_TARGET, Layer, PythonEnvironment
 from groundup.grading.bench import Bench
-from groundup.grading.library.hidden import HiddenTests, TwinRecord
+from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
 from groundup.sandbox.protocol import Mount
 from groundup.suites.nl2repobench.maker.absence import find_answers
 from groundup.suites.nl2repobench.maker.build import UnfinishedError, finish
-from groundup.suites.nl2repobench.maker.controls import changes, renewed, require_worthless, stubbed
+from groundup.suites.nl2repobench.maker.controls import changes, renewed, with_controls
 from groundup.suites.nl2repobench.maker.repairs import environment_plugins
+from groundup.suites.nl2repobench.maker.stubs import Stub, stubbed
 from groundup.suites.nl2repobench.recipe import Difference, Recipe, Why
 from tests.grading.library.laboratory import LIBRARY, ORIGINAL, HostBuilder, write_tree
 from tests.suites.nl2repobench.trials import EXPECTED, RECIPE, Trial
@@ -32,15 +34,16 @@ async def made(trial: Trial, files: dict[str, str], draft: Recipe = DRAFT) -> tu
 
 @pytest.mark.end_to_end
 async def test_a_draft_becomes_a_recipe_with_its_controls(trial: Trial) -> None:
-    """The expected ids are found, and nothing worthless is worth more than a stub that can be imported."""
+    """The expected ids are found, and nothing worthless passes what no stub passes."""
     recipe, said = await made(trial, ORIGINAL)
 
     assert recipe.expected == EXPECTED
     assert recipe.frozen is not None
     assert recipe.frozen.collected == len(EXPECTED)
-    assert recipe.frozen.controls.keys() == {"nop", "stub", "files", "leaves", "patches"}
+    assert recipe.frozen.controls.keys() == {"nop", "stub", "raises", "echoes", "files", "leaves", "patches"}
     assert recipe.frozen.controls["nop"] == 0
-    assert max(recipe.frozen.controls.values()) == recipe.frozen.controls["stub"]
+    assert {str(test) for test in recipe.floor} == {"tests/test_calc.py::test_data"}
+    assert max(recipe.frozen.controls.values()) == len(recipe.floor)
     assert any("control stub" in line for line in said)
 
 
@@ -125,13 +128,38 @@ def test_a_stub_has_names_and_no_behaviour() -> None:
     assert stubbed("def (") == ""
 
 
+@pytest.mark.parametrize("kind", Stub)
+def test_the_functions_of_each_stub_do_one_thing(kind: Stub) -> None:
+    """They return None, raise, or return their first argument; instances can be made where nothing raises."""
+    space: dict[str, Any] = {}
+    exec(
+        stubbed("def f(x): return x\nclass C:\n    def __init__(self, x): pass\n    def m(self, x): pass\n", kind),
+        space,
+    )
+
+    if kind is Stub.RAISE:
+        with pytest.raises(NotImplementedError):
+            space["f"](1)
+        with pytest.raises(NotImplementedError):
+            space["C"](1)
+    else:
+        expected = 1 if kind is Stub.ECHO else None
+        assert (space["f"](1), space["C"](2).m(1)) == (expected, expected)
+
+
 def test_controls_must_be_worthless() -> None:
-    """Empty work gets nothing at all, and a cheat no more than the stub it stands on."""
-    require_worthless({"nop": 0, "stub": 2, "files": 2}, RECIPE)
-    with pytest.raises(TaskError, match="'nop' passes 1"):
-        require_worthless({"nop": 1, "stub": 2}, RECIPE)
-    with pytest.raises(TaskError, match="'files' passes 3"):
-        require_worthless({"nop": 0, "stub": 2, "files": 3}, RECIPE)
+    """Empty work gets nothing at all, and a cheat no test that no stub passes; stubs together are the floor."""
+    first, second, third, *_ = sorted(EXPECTED)
+    stubs = {"stub": frozenset({first}), "raises": frozenset({second}), "echoes": frozenset[NumberedTest]()}
+    recipe = with_controls(RECIPE, {"nop": frozenset(), **stubs, "files": frozenset({first, second})})
+
+    assert recipe.floor == {first, second}
+    assert recipe.frozen is not None
+    assert recipe.frozen.controls == {"nop": 0, "stub": 1, "raises": 1, "echoes": 0, "files": 2}
+    with pytest.raises(TaskError, match="'files' passes 1 tests of calc that no stub passes"):
+        with_controls(RECIPE, {**stubs, "files": frozenset({third})})
+    with pytest.raises(TaskError, match="measure next to nothing"):
+        with_controls(RECIPE, {**stubs, "stub": EXPECTED})
 
 
 def _environment(tree: Path) -> PythonEnvironment:

@@ -1,10 +1,10 @@
 """Proving a recipe: freeze what works, show that worthless submissions score nothing, and check it again later.
 
-The stub has every name of the original and no behaviour, so what it passes is the floor of a recipe: tests that
-ask for no more than that something exists or fails. The cheats stand on the stub, and may not pass one test more.
+Stubs have every name of the original and no behaviour, so what they pass is the floor of a recipe: tests that ask
+for no more than that something exists or fails, and count in proportion only (`grading.library.floor`). The cheats
+stand on a stub, and may not pass one test more.
 """
 
-import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -14,17 +14,16 @@ from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.library.decision import decide
 from groundup.grading.library.execution import run_hidden_tests
-from groundup.grading.library.hidden import LibraryUnderTest
-from groundup.grammars import python_tree
+from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
+from groundup.grading.library.passes import passing_tests
 from groundup.suites.nl2repobench.freezing import freeze, locked
-from groundup.suites.nl2repobench.maker.absence import LeakedFile, find_answers, source_files
+from groundup.suites.nl2repobench.maker.absence import LeakedFile, find_answers
 from groundup.suites.nl2repobench.maker.differences import explained, unexplained
 from groundup.suites.nl2repobench.maker.pinning import lock_without
 from groundup.suites.nl2repobench.maker.repairs import noted
+from groundup.suites.nl2repobench.maker.stubs import Stub, stub_of
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Recipe
-
-FLOOR = "stub"
 
 _HOOK = """
 import pytest
@@ -61,75 +60,50 @@ _pytest.runner.call_and_report = _call
 """
 
 
-def stub_of(original: Path, recipe: Recipe) -> dict[str, str]:
-    """Return the files of a stub: the original's modules with their names and without their behaviour."""
-    return {
-        str(path.relative_to(original)): stubbed(path.read_text(encoding="utf-8", errors="replace"))
-        for path in source_files(original, recipe.tests)
-    }
-
-
-def stubbed(code: str) -> str:
-    """Return *code* with its names only: imports stay, functions do nothing, values are None."""
-    try:
-        tree = python_tree(code)
-    except (SyntaxError, ValueError, RecursionError):
-        return ""
-    names: dict[str, str] = {}
-    imports = []
-    for node in tree.body:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
-            text = ast.unparse(node)
-            imports.append(text if future else f"try:\n    {text}\nexcept Exception:\n    pass")
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            names[node.name] = f"def {node.name}(*args, **kwargs):\n    return None"
-        elif isinstance(node, ast.ClassDef):
-            names[node.name] = _class(node)
-        elif isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                names.update({t.id: f"{t.id} = None" for t in ast.walk(target) if isinstance(t, ast.Name)})
-    exported = names.pop("__all__", None)
-    listed = [f"__all__ = {sorted(names)!r}"] if exported and not imports else []
-    return "\n".join([*imports, *names.values(), *listed]) + "\n"
-
-
 async def run_controls(
     recipe: Recipe, original: Path, environment: PythonEnvironment, bench: Bench, say: Callable[[str], None]
-) -> dict[str, int]:
-    """Return what each worthless submission passes. Raises `TaskError` when one is worth something."""
+) -> Recipe:
+    """Return *recipe* with its floor and what each worthless submission passes.
+
+    Raises `TaskError` when one is worth something.
+    """
     stub = stub_of(original, recipe)
     heads = [name for name in stub if name.endswith("__init__.py")] or list(stub)
     submissions: dict[str, Mapping[str, str]] = {
-        FLOOR: stub,
+        **{kind.value: stub_of(original, recipe, kind) for kind in Stub},
         "files": {**stub, **_FILES, **_own_tests(recipe)},
         "leaves": {**stub, **{name: _LEAVES + stub[name] for name in heads}},
         "patches": {**stub, **{name: _PATCHES + stub[name] for name in heads}},
     }
-    passed = {"nop": 0}  # freezing ran it, and left out what it passes
+    passed = {"nop": frozenset[NumberedTest]()}  # freezing ran it, and left out what it passes
     for name, files in submissions.items():
         passed[name] = await _passed(name, files, recipe, original, environment, bench)
-        say(f"control {name}: {passed[name]} of {len(recipe.expected)}")
-    require_worthless(passed, recipe)
-    return passed
+        say(f"control {name}: {len(passed[name])} of {len(recipe.expected)}")
+    return with_controls(recipe, passed)
 
 
-def require_worthless(passed: Mapping[str, int], recipe: Recipe) -> None:
-    """Raise `TaskError` when a worthless submission is worth more than it may be."""
-    floor = passed[FLOOR]
-    for name, count in passed.items():
-        allowed = 0 if name == "nop" else floor
-        if count > allowed:
+def with_controls(recipe: Recipe, passed: Mapping[str, frozenset[NumberedTest]]) -> Recipe:
+    """Return *recipe* with what worthless submissions have *passed*, and the stubs' as its floor.
+
+    Raises `TaskError` when one is worth something all the same.
+    """
+    assert recipe.frozen is not None
+    floor = frozenset[NumberedTest]().union(*(passed[kind.value] for kind in Stub))
+    for name, tests in passed.items():
+        if tests - floor:
             raise TaskError(
-                f"the worthless submission {name!r} passes {count} tests of {recipe.task}, {allowed} at most are "
-                "free; see what gives them away, and mend the recipe"
+                f"the worthless submission {name!r} passes {len(tests - floor)} tests of {recipe.task} that no "
+                f"stub passes, first {min(tests - floor)}; see what gives them away, and mend the recipe"
             )
-    if floor * 2 > len(recipe.expected):
+    free = len(passed[Stub.NOTHING.value])
+    if free * 2 > len(recipe.expected):
         raise TaskError(
-            f"a stub without behaviour passes {floor} of {len(recipe.expected)} tests of {recipe.task}: "
+            f"a stub without behaviour passes {free} of {len(recipe.expected)} tests of {recipe.task}: "
             "they measure next to nothing; check what the recipe protects"
         )
+    counts = {name: len(tests) for name, tests in passed.items()}
+    frozen = recipe.frozen.model_copy(update={"controls": counts})
+    return recipe.model_copy(update={"frozen": frozen, "floor": floor})
 
 
 async def _passed(
@@ -139,7 +113,7 @@ async def _passed(
     original: Path,
     environment: PythonEnvironment,
     bench: Bench,
-) -> int:
+) -> frozenset[NumberedTest]:
     folder = bench.scratch / f"control-{name}"
     folder.mkdir(parents=True, exist_ok=True)
     for path, text in files.items():
@@ -147,7 +121,8 @@ async def _passed(
         (folder / path).write_text(text, encoding="utf-8")
     execution = await run_hidden_tests(LibraryUnderTest(folder, original, recipe.tests, environment), bench)
     decision = decide(recipe.expected, recipe.tests, execution.canaries, execution.report, execution.result)
-    return 0 if decision.status is Status.TAMPERED else decision.passed
+    is_worthless = decision.status is Status.TAMPERED or not decision.passed
+    return frozenset() if is_worthless else passing_tests(decision)
 
 
 def _own_tests(recipe: Recipe) -> dict[str, str]:
@@ -161,13 +136,6 @@ def _own_tests(recipe: Recipe) -> dict[str, str]:
     return files
 
 
-def _class(node: ast.ClassDef) -> str:
-    methods = [item.name for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)]
-    kind = "(Exception)" if node.name.endswith(("Error", "Exception", "Warning")) else ""
-    body = [f"    def {name}(self, *args, **kwargs):\n        return None" for name in dict.fromkeys(methods)]
-    return "\n".join([f"class {node.name}{kind}:", *(body or ["    pass"])])
-
-
 _SHOWN = 10
 
 
@@ -178,14 +146,11 @@ async def prove(recipe: Recipe, bench: Bench, say: Callable[[str], None]) -> Rec
     say(f"frozen: {len(frozen.expected)} expected, {len(frozen.excluded)} excluded, declared {frozen.declared}")
     environment = await bench.builder.python(frozen.environment.request())
     original = await original_tree(frozen, bench)
-    controls = await run_controls(frozen, original, environment, bench, say)
+    frozen = await run_controls(frozen, original, environment, bench, say)
     answers = find_answers(original, frozen.tests, environment)
     for answer in answers:
         say(f"answer within reach: {answer.place} is like {answer.source} ({answer.likeness:.0%})")
-    assert frozen.frozen is not None
-    measured = frozen.frozen.model_copy(update={"controls": controls})
-    notes = noted(frozen.notes, [_sentence(answers)] if answers else [])
-    frozen = frozen.model_copy(update={"frozen": measured, "notes": notes})
+    frozen = frozen.model_copy(update={"notes": noted(frozen.notes, [_sentence(answers)] if answers else [])})
     frozen = frozen.model_copy(update={"differences": explained(frozen)})
     for version, tests in unexplained(frozen).items():
         say(f"no reason is known for {tests:+d} tests of {version}; give one under [[differences]]")
@@ -221,6 +186,7 @@ def changes(before: Recipe, after: Recipe) -> Iterator[str]:
     yield from _sets("expected test", set(map(str, before.expected)), set(map(str, after.expected)))
     was, now = ({one.id: one.why.value for one in recipe.excluded} for recipe in (before, after))
     yield from _sets("excluded test", set(was), set(now))
+    yield from _sets("test of the floor", set(map(str, before.floor)), set(map(str, after.floor)))
     yield from _twin_changes(before, after)
     for name in sorted(was.keys() & now.keys()):
         if was[name] != now[name]:
