@@ -41,7 +41,8 @@ from groundup.suites.nl2repobench.official_rules import (
     split_command,
     success_rate,
 )
-from groundup.suites.nl2repobench.recipe import PublishedRun, shipped_recipes
+from groundup.suites.nl2repobench.recipe import PublishedRun
+from groundup.suites.nl2repobench.recipe_file import shipped_recipes
 from groundup.suites.nl2repobench.suite import create as create_suite
 from groundup.trees.digest import tree_digest
 from groundup.trees.writer import copy_tree

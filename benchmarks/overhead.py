@@ -34,7 +34,8 @@ from benchmarks import sandbox
 from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET
 from groundup.episodes.equipment import equipment
 from groundup.settings import Settings, load
-from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
+from groundup.suites.nl2repobench.recipe import Recipe
+from groundup.suites.nl2repobench.recipe_file import shipped_recipes
 from groundup.trees.writer import copy_tree
 
 TASKS = ("tenacity", "sqlparse", "python-jose")
@@ -45,7 +46,7 @@ ATTEMPTS = 8
 GROUNDUP = (sys.executable, "-m", "groundup")
 _WITHOUT_TWINS = """
 from groundup.cli.main import main
-from groundup.suites.nl2repobench.recipe import shipped_recipes
+from groundup.suites.nl2repobench.recipe_file import shipped_recipes
 recipes = shipped_recipes()
 recipes.update({name: one.model_copy(update={"twin": None}) for name, one in recipes.items()})
 main()

@@ -22,7 +22,7 @@ from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import load
 from groundup.suites.base import Grader
-from groundup.suites.nl2repobench.recipe import shipped_recipes
+from groundup.suites.nl2repobench.recipe_file import shipped_recipes
 from groundup.suites.nl2repobench.shipped import shipped_trace
 from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader, NL2RepoTraceGrader
 

@@ -26,7 +26,8 @@ from groundup.episodes.equipment import equipment
 from groundup.grading.bench import Bench
 from groundup.grammars import python_tree
 from groundup.settings import load
-from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
+from groundup.suites.nl2repobench.recipe import Recipe
+from groundup.suites.nl2repobench.recipe_file import shipped_recipes
 from groundup.suites.nl2repobench.suite import create
 from groundup.suites.repogenesis.suite import create as services
 from groundup.trees.removal import remove_tree

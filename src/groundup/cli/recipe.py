@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from groundup.cli.options import Examples
-from groundup.cli.recipe_files import named_recipe, write_fingerprint, written
+from groundup.cli.recipe_files import named_recipe, require_writable, write_fingerprint, written
 
 if TYPE_CHECKING:
     from groundup.settings import Settings
@@ -88,7 +88,7 @@ def build(
     order = _Order(load(), given, _counts(decided.declared or []), draft, from_data)
     one_file = output if len(tasks) == 1 and output is not None and not output.is_dir() else None
     folder = one_file.parent if one_file is not None else output or Path()
-    _require_writable(folder)
+    require_writable(folder)
     if len(tasks) == 1:
         return asyncio.run(_build_one(tasks[0], one_file or folder / f"{tasks[0]}.toml", order, ""))
     if draft is not None or decided.source is not None:
@@ -122,7 +122,7 @@ async def _build_of_several(task: str, target: Path, order: _Order) -> int:
     """Build one of several: what goes wrong with it ends no other."""
     from groundup.cli.console import say
     from groundup.domain.errors import GroundupError
-    from groundup.suites.nl2repobench.recipe import read_recipe
+    from groundup.suites.nl2repobench.recipe_file import read_recipe
 
     try:
         if target.is_file() and read_recipe(target).frozen is not None:
@@ -137,7 +137,7 @@ async def _build_of_several(task: str, target: Path, order: _Order) -> int:
 async def _build_one(task: str, target: Path, order: _Order, prefix: str) -> int:
     from groundup.cli.console import say
     from groundup.suites.nl2repobench.maker import build as making
-    from groundup.suites.nl2repobench.recipe import recipe_text
+    from groundup.suites.nl2repobench.recipe_file import recipe_text
 
     code = 0
     try:
@@ -158,7 +158,7 @@ async def _made(task: str, order: _Order, prefix: str) -> "Recipe":
     from groundup.episodes.equipment import opened_bench
     from groundup.suites.nl2repobench.maker import build as making
     from groundup.suites.nl2repobench.maker.decisions import TaskDecision, decisions
-    from groundup.suites.nl2repobench.recipe import read_recipe
+    from groundup.suites.nl2repobench.recipe_file import read_recipe
 
     async with opened_bench(order.settings) as bench, _reminding(prefix) as tell:
         if order.draft is not None:
@@ -262,7 +262,7 @@ async def _has_changed(recipe: "Recipe", settings: "Settings", output: Path | No
     from groundup.episodes.equipment import opened_bench
     from groundup.suites.nl2repobench.maker.controls import check as checked
     from groundup.suites.nl2repobench.maker.controls import renewed
-    from groundup.suites.nl2repobench.recipe import recipe_text
+    from groundup.suites.nl2repobench.recipe_file import recipe_text
     from groundup.suites.nl2repobench.shipped import made_trace, shipped_trace, trace_changes
 
     async with opened_bench(settings) as bench, _reminding(f"{recipe.task}: ") as tell:
@@ -279,17 +279,6 @@ async def _has_changed(recipe: "Recipe", settings: "Settings", output: Path | No
     return bool(changes)
 
 
-def _require_writable(folder: Path) -> None:
-    """Make *folder* and try it, before what takes minutes. Raises `InfrastructureError`."""
-    import tempfile
-
-    from groundup.trees.writer import disk_errors
-
-    with disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
-
-
 def table(
     runs: Annotated[
         list[Path] | None, typer.Argument(metavar="RUN...", help="Run folders of oracles, strict or official.")
@@ -299,7 +288,7 @@ def table(
     from groundup.domain.errors import UsageError
     from groundup.store.folder import RunFolder
     from groundup.suites.nl2repobench.maker.decisions import decisions
-    from groundup.suites.nl2repobench.recipe import shipped_recipes
+    from groundup.suites.nl2repobench.recipe_file import shipped_recipes
     from groundup.suites.nl2repobench.table import COLUMNS, markdown, not_whole, rows, seen, standing
 
     for run in runs or ():
@@ -366,7 +355,8 @@ def _shard(text: str | None) -> list[str]:
     import re
 
     from groundup.domain.errors import UsageError
-    from groundup.suites.nl2repobench.recipe import shard, shipped_recipes
+    from groundup.suites.nl2repobench.recipe import shard
+    from groundup.suites.nl2repobench.recipe_file import shipped_recipes
 
     found = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text or "1/1", re.ASCII)
     number, of = (int(found[1]), int(found[2])) if found else (0, 0)

@@ -138,11 +138,22 @@ def written(target: Path, text: str) -> Path:
     return target
 
 
+def require_writable(folder: Path) -> None:
+    """Make *folder* and try it, before what takes minutes. Raises `InfrastructureError`."""
+    import tempfile
+
+    from groundup.trees.writer import disk_errors
+
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+
+
 def named_recipe(name: str) -> "Recipe":
     """Return the shipped recipe of a task, or the one in a file. Raises `UsageError`."""
     from groundup.domain.errors import UsageError
     from groundup.domain.names import unknown
-    from groundup.suites.nl2repobench.recipe import read_recipe, shipped_recipes
+    from groundup.suites.nl2repobench.recipe_file import read_recipe, shipped_recipes
 
     if name.endswith(".toml"):
         return read_recipe(Path(name))

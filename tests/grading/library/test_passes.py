@@ -15,20 +15,22 @@ from groundup.environments.layers import layer_store
 from groundup.environments.sources import present_source
 from groundup.grading.bench import Bench, Turns
 from groundup.grading.library.canary import draw_canaries
+from groundup.grading.library.confirmation import (
+    FORGED,
+    LEANING,
+    LUCKY,
+    UNSEEN,
+    TwinOutcome,
+    confirmed,
+    logs_of_passes,
+)
 from groundup.grading.library.decision import FatalTest, decide
 from groundup.grading.library.execution import Execution, Rounds
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest, TwinRecord
 from groundup.grading.library.leaning import SELDOM
 from groundup.grading.library.passes import (
-    FORGED,
-    LEANING,
-    LUCKY,
-    UNSEEN,
     Passes,
-    TwinOutcome,
-    confirmed,
     exchanged,
-    logs_of_passes,
     may_be_shared,
     overlays_of,
     run_passes,
@@ -41,7 +43,8 @@ from groundup.grading.library.staging import Staged
 from groundup.grading.library.twin import HiddenSuite
 from groundup.sandbox.protocol import CommandResult, Ending
 from groundup.settings import load
-from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
+from groundup.suites.nl2repobench.recipe import Recipe
+from groundup.suites.nl2repobench.recipe_file import shipped_recipes
 
 HIDDEN = HiddenTests(packages=("calc",), arguments=("tests",), protected=("tests",))
 CANARIES = draw_canaries(HIDDEN)

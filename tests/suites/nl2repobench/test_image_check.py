@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from groundup.suites.nl2repobench.maker import image_check
-from groundup.suites.nl2repobench.recipe import shipped_recipes
+from groundup.suites.nl2repobench.recipe_file import shipped_recipes
 
 
 def test_what_differs_is_named(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from groundup.domain.errors import TaskError
 from groundup.suites.nl2repobench import listing
-from groundup.suites.nl2repobench.recipe import RecipeFolder, recipe_text, shipped_recipes
+from groundup.suites.nl2repobench.recipe_file import RecipeFolder, recipe_text, shipped_recipes
 from groundup.suites.nl2repobench.suite import Nl2RepoBench
 
 

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from groundup.domain.errors import TaskError
 from groundup.grading.library.hidden import NumberedTest
-from groundup.suites.nl2repobench.recipe import Excluded, Why, parse_recipe, recipe_text
+from groundup.suites.nl2repobench.recipe import Excluded, Why
+from groundup.suites.nl2repobench.recipe_file import parse_recipe, recipe_text
 from tests.suites.nl2repobench.trials import RECIPE
 
 _TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)

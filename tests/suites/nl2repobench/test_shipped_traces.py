@@ -8,7 +8,7 @@ from groundup.domain.digests import digest_of
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.trace import HOLDS, TracedTest
 from groundup.settings import Settings
-from groundup.suites.nl2repobench.recipe import shipped_recipes
+from groundup.suites.nl2repobench.recipe_file import shipped_recipes
 from groundup.suites.nl2repobench.shipped import shipped_trace, trace_changes
 from groundup.suites.nl2repobench.suite import create
 

@@ -7,7 +7,7 @@ Signs of tampering are evidence for a person and decide nothing. An honest submi
 clever one shows none either: code in the tests' process can hide what it did. So their absence proves nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from groundup.domain.errors import SandboxError
@@ -320,6 +320,19 @@ def _result(key: NumberedTest, report: RunnerReport, end: FatalTest | None, *, e
         duration_s=known.duration_s,
         message=known.message,
     )
+
+
+def passing_tests(decision: Decision) -> frozenset[NumberedTest]:
+    """Return the expected tests that a decision calls passed."""
+    passed = (test.id for test in decision.results if test.expected and test.outcome == "passed")
+    return frozenset(map(NumberedTest.parse, passed))
+
+
+def with_message(test: TestResult, messages: Mapping[str, str]) -> TestResult:
+    """Return *test* as one that does not count, where *messages* say why."""
+    if test.id not in messages:
+        return test
+    return test.model_copy(update={"outcome": "error", "message": messages[test.id]})
 
 
 def reason(stage: Stage, message: str) -> Reason:

@@ -8,9 +8,8 @@ brings hardly more than itself.
 from collections.abc import Collection
 
 from groundup.domain.verdicts import Stage
-from groundup.grading.library.decision import MAX_REASONS, Decision, reason
+from groundup.grading.library.decision import MAX_REASONS, Decision, passing_tests, reason, with_message
 from groundup.grading.library.hidden import NumberedTest
-from groundup.grading.library.passes import passing_tests, with_message
 
 UNEARNED = "a stub passes it, too: such tests count in the proportion in which the others pass"
 

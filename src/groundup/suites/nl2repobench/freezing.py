@@ -14,10 +14,11 @@ from groundup.domain.errors import TaskError
 from groundup.environments.locking import lock_requirements
 from groundup.grading.bench import Bench, processors
 from groundup.grading.library.canary import own_tests
+from groundup.grading.library.confirmation import failing_tests
 from groundup.grading.library.decision import decide
 from groundup.grading.library.execution import Execution, Overlay, run_hidden_tests
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest, TwinRecord
-from groundup.grading.library.passes import failing_tests, run_passes, run_twin, suite_of
+from groundup.grading.library.passes import run_passes, run_twin, suite_of
 from groundup.grading.library.report import Result
 from groundup.grading.library.twin import function_of
 from groundup.sandbox.protocol import CommandResult

@@ -12,7 +12,7 @@ from groundup.domain.errors import TaskError
 from groundup.domain.verdicts import Verdict
 from groundup.grading.bench import Bench
 from groundup.grading.library.canary import draw_canaries
-from groundup.grading.library.decision import FACT, NONE, Decision, as_fact
+from groundup.grading.library.decision import FACT, NONE, Decision, as_fact, passing_tests
 from groundup.grading.library.execution import LeftOut, Overlay, run_to_the_end
 from groundup.grading.library.expectations import SourceEdit
 from groundup.grading.library.fresh import (
@@ -27,7 +27,7 @@ from groundup.grading.library.fresh import (
     variants,
 )
 from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
-from groundup.grading.library.passes import passing_tests, suite_of
+from groundup.grading.library.passes import suite_of
 from groundup.grading.library.report import Result
 from groundup.grading.library.twin import HiddenSuite, applied
 from groundup.suites.nl2repobench.published import original_tree

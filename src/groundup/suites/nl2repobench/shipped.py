@@ -14,7 +14,8 @@ from groundup.grading.library.passes import suite_of
 from groundup.grading.library.trace import TraceRecord, record_trace
 from groundup.suites.nl2repobench.maker.absence import source_files
 from groundup.suites.nl2repobench.published import original_tree
-from groundup.suites.nl2repobench.recipe import Recipe, shipped_beside
+from groundup.suites.nl2repobench.recipe import Recipe
+from groundup.suites.nl2repobench.recipe_file import shipped_beside
 from groundup.trees.fingerprints import Fingerprint
 from groundup.trees.writer import in_thread
 

@@ -6,8 +6,7 @@ Joins a recipe, an environment and a run of the hidden tests into a verdict; wha
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from typing_extensions import override
@@ -15,30 +14,21 @@ from typing_extensions import override
 from groundup.domain.digests import digest_bytes, digest_of
 from groundup.domain.errors import TaskError
 from groundup.domain.tasks import Task
-from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
+from groundup.domain.verdicts import GraderIdentity, Reason, Score, Status, TestResult, Verdict
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.library import observer_source, runner_source
-from groundup.grading.library.composition import SHADOWS, Dropped
-from groundup.grading.library.decision import FACT, Decision, as_fact, decide, reason, signs_of
-from groundup.grading.library.execution import Execution, sandbox_to_look_around
-from groundup.grading.library.floor import earned
-from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
+from groundup.grading.library.execution import sandbox_to_look_around
+from groundup.grading.library.hidden import LibraryUnderTest
 from groundup.grading.library.layout import with_own_roots, with_version_file
-from groundup.grading.library.passes import (
-    Passes,
-    TwinOutcome,
-    confirmed,
-    logs_of_passes,
-    run_passes,
-    suite_of_layer,
-)
-from groundup.grading.library.trace import TraceOutcome, TraceRecord, trace_of, traced
+from groundup.grading.library.passes import suite_of_layer
+from groundup.grading.library.trace import TraceRecord, trace_of
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
 from groundup.suites.nl2repobench.freshening import FreshLookup, beside, shipped_fresh, with_fresh_inputs
 from groundup.suites.nl2repobench.recipe import Recipe, expected_seconds
 from groundup.suites.nl2repobench.shipped import shipped_trace
+from groundup.suites.nl2repobench.strict_run import Judged, facts_of, judge, reasons_of
 
 VERSION = "1"
 _LEAST_RESERVATION_MB = 128
@@ -112,13 +102,7 @@ class NL2RepoStrictGrader(Grader):
         record = self._trace(task)
         trace = None if record is None else await asyncio.to_thread(trace_of, suite, record)
         library = LibraryUnderTest(submission, original.path, recipe.tests, environment)
-
-        async def judged_on(bench: Bench) -> _Judged:
-            passes = await run_passes(library, bench, suite=suite, record=recipe.twin, trace=trace)
-            outcome = confirmed(_decided(recipe, passes), passes, recipe.twin)
-            return _Judged(passes, outcome, traced(outcome.decision, passes.trace, trace, passes.seed))
-
-        judged = _earned(await _again_if_timed(judged_on, recipe, bench), recipe)
+        judged = await judge(library, recipe, bench, suite=suite, trace=trace)
         verdict = self._verdict(task, recipe, judged, environment)
         fresh = self._fresh(task.id)
         # Beside the verdict, never part of it: what is tampered with already needs no further sign.
@@ -133,7 +117,7 @@ class NL2RepoStrictGrader(Grader):
         return Graded(
             verdict=verdict.model_copy(update={"timings_s": timings}),
             tests=judged.decision.results,
-            logs=logs_of_passes(judged.passes, judged.twin),
+            logs=judged.logs(),
         )
 
     @override
@@ -166,21 +150,21 @@ class NL2RepoStrictGrader(Grader):
         self,
         task: Task,
         recipe: Recipe,
-        judged: "_Judged",
+        judged: Judged,
         environment: PythonEnvironment,
     ) -> Verdict:
         decision = judged.decision
         tampered = decision.status is Status.TAMPERED
         declared = _declared(task)
         of_declared = Score(numerator=min(decision.passed, declared), denominator=declared) if declared else None
-        facts = _facts(task, recipe, judged, environment)
+        facts = facts_of(judged, recipe, environment, declared)
         is_lost_to_time = judged.repeated > judged.won
         return Verdict(
             status=decision.status,
             score=None if tampered else Score(numerator=decision.passed, denominator=decision.expected),
             scores={"of_declared": of_declared} if of_declared is not None and not tampered else {},
             facts=facts,
-            reasons=tuple(_with_left_out(why, judged.execution.staged.dropped) for why in decision.reasons),
+            reasons=reasons_of(judged),
             grader=self._identity(task),
             cacheable=not (decision.timed_out or is_lost_to_time),
             by_time=decision.timed_out,
@@ -197,120 +181,6 @@ class NL2RepoStrictGrader(Grader):
                 f"`groundup recipe build {task.id}` (see docs/recipes.md)"
             )
         return recipe
-
-
-@dataclass(frozen=True)
-class _Judged:
-    """One run of the passes, and what each kind of pass says of it."""
-
-    passes: Passes
-    twin: TwinOutcome
-    trace: TraceOutcome
-    repeated: int = 0
-    """Timed tests that failed at first, so that all ran again."""
-    won: int = 0
-    """Of those, tests that count now."""
-    not_earned: int = 0
-    """Tests that passed as they do for a stub."""
-
-    @property
-    def decision(self) -> Decision:
-        return self.trace.decision
-
-    @property
-    def execution(self) -> Execution:
-        return self.passes.true.last
-
-    @property
-    def lost(self) -> frozenset[NumberedTest]:
-        lost = (test.id for test in self.decision.results if test.expected and test.outcome != "passed")
-        return frozenset(map(NumberedTest.parse, lost))
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the run came to its end, so that each test was judged by itself."""
-        return self.decision.passed == self.decision.expected - len(self.lost)
-
-
-async def _again_if_timed(
-    judged_on: Callable[[Bench], Awaitable[_Judged]], recipe: Recipe, bench: Bench
-) -> _Judged:
-    """Return what *judged_on* says; asked twice, the second time undisturbed, where only timed tests were lost.
-
-    The second run is a whole one of the same kind: what knows that it is in it meets all that the first one met.
-    It counts when it loses nothing that the first did not lose, and when it is tampered with.
-    """
-    first = await judged_on(bench)
-    lost = first.lost
-    is_clean = first.decision.status is Status.GRADED and not (first.twin.forged or first.twin.lucky)
-    timed = {*recipe.tests.timed}
-    if not (lost and is_clean and first.is_whole and all(test.without_parameters in timed for test in lost)):
-        return first
-    async with bench.turns.alone() as turn:
-        again = await judged_on(replace(bench, turns=turn))
-    if again.decision.status is Status.TAMPERED:
-        return replace(again, repeated=len(lost))
-    is_better = again.is_whole and again.lost < lost
-    return replace(again if is_better else first, repeated=len(lost), won=is_better * len(lost - again.lost))
-
-
-def _earned(judged: _Judged, recipe: Recipe) -> _Judged:
-    """Return *judged* with no more of what a stub passes, too, than of other tests."""
-    decision = earned(judged.decision, recipe.floor)
-    trace = judged.trace.model_copy(update={"decision": decision})
-    return replace(judged, trace=trace, not_earned=judged.decision.passed - decision.passed)
-
-
-def _decided(recipe: Recipe, passes: Passes) -> Decision:
-    last = passes.true.last
-    return decide(recipe.expected, recipe.tests, last.canaries, last.report, last.result, passes.true.ended)
-
-
-def _facts(
-    task: Task,
-    recipe: Recipe,
-    judged: "_Judged",
-    environment: PythonEnvironment,
-) -> dict[str, str | int | float | bool | None]:
-    decision, execution, outcome, trace = judged.decision, judged.execution, judged.twin, judged.trace
-    facts: dict[str, str | int | float | bool | None] = {
-        "expected": decision.expected,
-        "declared": _declared(task),
-        "passed": decision.passed,
-        "extra_passed": decision.extra_passed,
-        "collected": execution.report.collected,
-        "left_out": len(execution.staged.dropped),
-        "twin": outcome.applied,
-        "python": environment.python_version,
-    }
-    if environment.python_version != recipe.environment.python_micro:
-        facts["python_of_recipe"] = recipe.environment.python_micro
-    if decision.passed_before_end != decision.passed:
-        facts["passed_before_end"] = decision.passed_before_end
-    if outcome.forged:
-        facts["passed_with_false_expectations"] = len(outcome.forged)
-    if outcome.unseen:
-        facts["not_seen_to_fail"] = len(outcome.unseen)
-    if judged.not_earned:
-        facts["passed_as_for_a_stub"] = judged.not_earned
-    if trace.applied:
-        facts |= {"traced": trace.traced, "traced_without_expectation": trace.hidden}
-    if trace.lost:
-        facts["not_confirmed_by_trace"] = len(trace.lost)
-    if judged.repeated:
-        facts |= {"repeated": judged.repeated, "passed_when_repeated": judged.won}
-    if execution.report.foreign:
-        facts["foreign_lines"] = execution.report.foreign
-    facts[FACT] = as_fact([*outcome.signs, *trace.signs, *signs_of(execution.report, execution.result)])
-    return facts
-
-
-def _with_left_out(why: Reason, dropped: Iterable[Dropped]) -> Reason:
-    """Add to a reason for a package that was not found which modules were left out for their names."""
-    shadows = [f"{one.path} was left out: it {one.why}" for one in dropped if one.why.startswith(SHADOWS)]
-    if why.stage is not Stage.IMPORT or not shadows:
-        return why
-    return reason(Stage.IMPORT, "; ".join([why.message, *shadows[:2]]))
 
 
 def _for_layout_of(submission: Path, recipe: Recipe) -> Recipe:

@@ -31,7 +31,8 @@ from groundup.suites.nl2repobench.published import (
     withheld_names,
     write_original,
 )
-from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
+from groundup.suites.nl2repobench.recipe import Recipe
+from groundup.suites.nl2repobench.recipe_file import shipped_recipes
 from groundup.suites.nl2repobench.shipped import shipped_fingerprint
 from groundup.trees.fingerprints import Fingerprint
 

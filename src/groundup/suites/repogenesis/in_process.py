@@ -11,10 +11,11 @@ from groundup.domain.verdicts import Status
 from groundup.grading.bench import Bench
 from groundup.grading.java.installing import JavaInstalled
 from groundup.grading.java.testing import run_java_tests
+from groundup.grading.library.confirmation import TwinOutcome, confirmed
 from groundup.grading.library.decision import Decision, as_fact, decide, signs_of
 from groundup.grading.library.execution import Execution, logs_of
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest, TwinRecord
-from groundup.grading.library.passes import TwinOutcome, confirmed, run_passes, suite_of
+from groundup.grading.library.passes import run_passes, suite_of
 from groundup.grading.library.report import Result
 from groundup.grading.library.twin import function_of
 from groundup.grading.services.install import InstalledService, install_declared

@@ -12,10 +12,9 @@ from groundup.domain.errors import TaskError
 from groundup.domain.verdicts import Status
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
-from groundup.grading.library.decision import decide
-from groundup.grading.library.execution import run_hidden_tests
+from groundup.grading.library.decision import decide, passing_tests
+from groundup.grading.library.execution import run_to_the_end
 from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
-from groundup.grading.library.passes import passing_tests
 from groundup.suites.nl2repobench.freezing import freeze, locked
 from groundup.suites.nl2repobench.maker.absence import LeakedFile, find_answers
 from groundup.suites.nl2repobench.maker.differences import explained, unexplained
@@ -119,8 +118,9 @@ async def _passed(
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
-    execution = await run_hidden_tests(LibraryUnderTest(folder, original, recipe.tests, environment), bench)
-    decision = decide(recipe.expected, recipe.tests, execution.canaries, execution.report, execution.result)
+    rounds = await run_to_the_end(LibraryUnderTest(folder, original, recipe.tests, environment), bench)
+    last = rounds.last
+    decision = decide(recipe.expected, recipe.tests, last.canaries, last.report, last.result, rounds.ended)
     is_worthless = decision.status is Status.TAMPERED or not decision.passed
     return frozenset() if is_worthless else passing_tests(decision)
 

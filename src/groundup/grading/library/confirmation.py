@@ -1,0 +1,200 @@
+"""What the false forms of tests say of a decision: which tests count, and which pass for another reason.
+
+A test counts when its true form passes and its false form fails. What passes in both, or in its false form only,
+was decided by something else.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from groundup.domain.errors import SandboxError
+from groundup.domain.records import Record
+from groundup.domain.verdicts import Reason, Stage, Status
+from groundup.grading.library.decision import (
+    MAX_REASONS,
+    Decision,
+    passing_tests,
+    reason,
+    why_unfinished,
+    with_message,
+)
+from groundup.grading.library.execution import Rounds, logs_of
+from groundup.grading.library.hidden import NumberedTest, TwinRecord
+from groundup.grading.library.leaning import SELDOM
+from groundup.grading.library.passes import FAILING, LEAST_EVIDENCE, PASSING, Passes, lie_of
+from groundup.grading.library.twin import function_of
+from groundup.sandbox.protocol import Ending
+
+FORGED = "it passes with false expectations, too: something else than the test decided"
+LUCKY = "fail as they are and pass with false expectations"
+UNSEEN = "it was not seen to fail with false expectations"
+DOUBTED = "other cases of the test pass with false expectations, too"
+LEANING = "in grading after grading, what is true in one run passes and in the other fails: forged in one run only"
+_HALF = b"[groundup: half of the tests are false in this run; tests.jsonl says what each did when it was true]\n"
+_MANY_CASES = 8
+"""So many cases of one test that pass both ways are more than one false form that happens to be true."""
+
+
+class TwinOutcome(Record):
+    """What the twin says of a decision."""
+
+    decision: Decision
+    applied: bool = False
+    forged: tuple[NumberedTest, ...] = ()
+    lucky: tuple[NumberedTest, ...] = ()
+    unseen: tuple[NumberedTest, ...] = ()
+
+    @property
+    def signs(self) -> tuple[str, ...]:
+        """A phrase for a person, where a test passed both ways, or the false one only."""
+        found = {"tests that pass with false expectations, too": self.forged, f"tests that {LUCKY}": self.lucky}
+        return tuple(f"{what}: {len(tests)}" for what, tests in found.items() if tests)
+
+
+def confirmed(decision: Decision, passes: Passes, record: TwinRecord | None) -> TwinOutcome:
+    """Return *decision* without the tests that the twin did not confirm, and which they were.
+
+    Raises `SandboxError` when the twin's sandbox failed.
+    """
+    twin = passes.twin
+    if twin is None or record is None:
+        return TwinOutcome(decision=decision)
+    last = twin.last
+    if last.result.ending is Ending.SANDBOX_DIED:
+        raise SandboxError("the sandbox of the twin died; repeat the attempt, and see `groundup doctor`")
+    seen = _compared(decision, passes, twin, record)
+    reasons = list(_accusations(seen, decision, passes, twin))
+    is_tampered = bool(reasons) or decision.status is Status.TAMPERED
+    unseen_reasons = [_unseen_reason(seen.unseen, twin)] if seen.unseen else []
+    if seen.forged and not is_tampered:
+        reasons.append(_forged_reason(seen.forged, decision))
+    changed = {
+        **dict.fromkeys(map(str, seen.forged), FORGED),
+        **dict.fromkeys(map(str, seen.unseen), UNSEEN),
+        **dict.fromkeys(map(str, seen.doubted), DOUBTED),
+    }
+    lost = len(seen.forged | seen.unseen | seen.doubted)
+    return TwinOutcome(
+        decision=decision.model_copy(
+            update={
+                "status": Status.TAMPERED if is_tampered else decision.status,
+                "passed": max(0, decision.passed - lost),
+                "reasons": tuple([*reasons, *decision.reasons, *unseen_reasons][:MAX_REASONS]),
+                "results": tuple(with_message(test, changed) for test in decision.results),
+                "timed_out": decision.timed_out or bool(seen.unseen and last.result.ending.is_out_of_time),
+            }
+        ),
+        applied=True,
+        forged=tuple(sorted(seen.forged)),
+        lucky=tuple(sorted(seen.lucky)),
+        unseen=tuple(sorted(seen.unseen)),
+    )
+
+
+class _Compared(NamedTuple):
+    """Which tests did what in both forms."""
+
+    forged: frozenset[NumberedTest]
+    """Passed both ways."""
+    unseen: frozenset[NumberedTest]
+    """Neither failed nor passed with false expectations: not reported at all. They do not count, but prove no
+    forgery."""
+    lucky: frozenset[NumberedTest]
+    """Passed with false expectations only."""
+    doubted: frozenset[NumberedTest]
+    """Cases of a test of which several others passed both ways."""
+    cases: Counter[str]
+    """How many cases of each function are evidence of forging."""
+
+
+def _compared(decision: Decision, passes: Passes, twin: Rounds, record: TwinRecord) -> _Compared:
+    # `free`: tests that the original itself passes both ways.
+    counted = passing_tests(decision) - record.free
+    results = twin.last.report.results
+    failed = failing_tests(twin, counted)
+    passing = (key for key in counted - failed if key in results and results[key].outcome in PASSING)
+    forged = frozenset(passing)
+    unseen = counted - failed - forged
+    # A library that raises nothing passes a test whose expectations stand in an exception's handler, both ways.
+    sure = {key for key in forged if function_of(key) not in passes.unsure}
+    cases = Counter(map(function_of, sure))
+    doubted = {key for key in counted - forged - unseen if cases[function_of(key)] >= LEAST_EVIDENCE}
+    lucky = _passed_when_false_only(decision, passes) - record.free
+    return _Compared(forged, unseen, lucky, frozenset(doubted), cases)
+
+
+def _accusations(seen: _Compared, decision: Decision, passes: Passes, twin: Rounds) -> Iterator[Reason]:
+    """Yield why results are forged, as far as the twin shows it."""
+    lying = lie_of(twin)
+    if lying is not None:
+        yield lying
+    # All cases of one test may have a false form that happens to be true, so tests are counted, not cases.
+    tests = seen.cases | Counter(map(function_of, seen.lucky))
+    if len(tests) >= LEAST_EVIDENCE or max(seen.cases.values(), default=0) >= _MANY_CASES:
+        yield _forged_reason(seen.forged, decision) if seen.cases else _lucky_reason(seen.lucky, decision)
+    if passes.leaning <= SELDOM:
+        yield reason(Stage.TEST, LEANING)
+
+
+def _passed_when_false_only(decision: Decision, passes: Passes) -> frozenset[NumberedTest]:
+    """Return expected tests that were seen to fail, and passed with an expectation that no mistake meets."""
+    assert passes.twin is not None
+    failed = (test.id for test in decision.results if test.expected and test.outcome == "failed")
+    results = passes.twin.last.report.results
+    return frozenset(
+        key
+        for key in map(NumberedTest.parse, failed)
+        if function_of(key) in passes.telling and key in results and results[key].outcome in PASSING
+    )
+
+
+def failing_tests(twin: Rounds, tests: Collection[NumberedTest]) -> frozenset[NumberedTest]:
+    """Return those of *tests* that failed in the twin, or ended its process there."""
+    results = twin.last.report.results
+    ended = {end.test for end in twin.ended}
+    files = {end.test.id.partition("::")[0] for end in twin.ended if end.whole_file}
+    return frozenset(
+        key
+        for key in tests
+        if key in ended
+        or (key in results and results[key].outcome in FAILING)
+        or (key not in results and key.id.partition("::")[0] in files)
+    )
+
+
+def _forged_reason(forged: frozenset[NumberedTest], decision: Decision) -> Reason:
+    return reason(
+        Stage.TEST,
+        f"{len(forged)} of {decision.expected} tests pass with false expectations, too, first {min(forged)}: "
+        "something else than the tests decided",
+    )
+
+
+def _lucky_reason(lucky: frozenset[NumberedTest], decision: Decision) -> Reason:
+    return reason(
+        Stage.TEST, f"{len(lucky)} of {decision.expected} tests {LUCKY}, first {min(lucky)}: forged by chance"
+    )
+
+
+def _unseen_reason(unseen: frozenset[NumberedTest], twin: Rounds) -> Reason:
+    why = why_unfinished(twin.last.report, twin.last.result)
+    told = f" ({why.message})" if why is not None else ""
+    stage = why.stage if why is not None else Stage.TEST
+    return reason(
+        stage, f"{len(unseen)} tests were not seen to fail with false expectations{told}, first {min(unseen)}"
+    )
+
+
+def logs_of_passes(passes: Passes, outcome: TwinOutcome) -> dict[str, bytes]:
+    """Return what a person needs to look at the runs again: output, the twin's seed, and what was noticed."""
+    logs = logs_of(passes.true.last)
+    if passes.twin is None:
+        return logs
+    lines = [f"seed: {passes.seed}"]
+    lines += [f"passes with false expectations, too: {key}" for key in outcome.forged]
+    lines += [f"{LUCKY}: {key}" for key in outcome.lucky]
+    lines += [f"not seen to fail with false expectations: {key}" for key in outcome.unseen]
+    if passes.mixed and "stdout.txt" in logs:
+        logs["stdout.txt"] = _HALF + logs["stdout.txt"]
+    return {**logs, "twin.txt": "\n".join([*lines, ""]).encode("utf-8", "backslashreplace")}
