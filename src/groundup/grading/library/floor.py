@@ -11,7 +11,7 @@ from groundup.domain.verdicts import Stage
 from groundup.grading.library.decision import MAX_REASONS, Decision, passing_tests, reason, with_message
 from groundup.grading.library.hidden import NumberedTest
 
-UNEARNED = "a stub passes it, too: such tests count in the proportion in which the others pass"
+UNEARNED = "a stub passes it, too: such tests count in proportion to the others that pass"
 
 
 def earned(decision: Decision, floor: frozenset[NumberedTest]) -> Decision:
@@ -24,8 +24,8 @@ def earned(decision: Decision, floor: frozenset[NumberedTest]) -> Decision:
         return decision
     why = reason(
         Stage.TEST,
-        f"{len(lost)} of {len(floor)} tests that a stub passes, too, do not count: they do so in the "
-        "proportion in which the others pass",
+        f"{len(lost)} passed tests that a stub passes, too, are not counted: they count in proportion to the "
+        "others that pass",
     )
     messages = dict.fromkeys(map(str, lost), UNEARNED)
     return decision.model_copy(
