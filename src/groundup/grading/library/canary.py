@@ -15,9 +15,9 @@ from random import Random
 from pydantic import Field
 
 from groundup.domain.records import Record
-from groundup.grading.library.expectations import SourceEdit
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import Result
+from groundup.grading.library.source_text import SourceEdit
 from groundup.grading.library.twin import HiddenSuite, Unit, applied
 
 _FEWEST_WORDS = 6

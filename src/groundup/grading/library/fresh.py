@@ -16,9 +16,9 @@ from pydantic import Field
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Score
-from groundup.grading.library.expectations import SourceEdit, SourceText
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.literals import leaves, other_literal
+from groundup.grading.library.source_text import SourceEdit, SourceText
 from groundup.grading.library.twin import HiddenSuite, Unit, applied
 from groundup.grading.library.variables import Function
 from groundup.grammars import python_value

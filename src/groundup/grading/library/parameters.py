@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from groundup.grading.library.expectations import SourceEdit, SourceText
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.literals import Vocabulary, leaves, other_literal
+from groundup.grading.library.source_text import SourceEdit, SourceText
 from groundup.grading.library.tables import is_literal, literal_value, loaded
 from groundup.grading.library.variables import Function
 from groundup.grammars import python_value

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 
-from groundup.grading.library.expectations import Expectation, SourceEdit
+from groundup.grading.library.expectations import Expectation
+from groundup.grading.library.source_text import SourceEdit
 from groundup.grammars import python_value
 
 Stated = Mapping[Expectation, bytes]

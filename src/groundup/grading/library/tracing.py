@@ -11,8 +11,8 @@ from enum import Enum
 from random import Random
 
 from groundup.domain.digests import digest_of
-from groundup.grading.library.expectations import SourceEdit, SourceText
 from groundup.grading.library.observing import PREFIX
+from groundup.grading.library.source_text import SourceEdit, SourceText
 from groundup.grading.library.tables import Column, columns, is_literal, literal_value, loaded
 from groundup.grading.library.twin import HiddenSuite, Unit, applied
 from groundup.grading.library.variables import Function

@@ -22,11 +22,12 @@ from typing import NamedTuple
 
 from groundup.domain.errors import TaskError
 from groundup.grading.library.errors import Errors, ancestors_in, unused_warnings
-from groundup.grading.library.expectations import Expectation, SourceEdit, SourceText, expectations
+from groundup.grading.library.expectations import Expectation, expectations
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.literals import is_telling
 from groundup.grading.library.parameters import FalseTable, false_table
 from groundup.grading.library.repetition import Repetition, Stated
+from groundup.grading.library.source_text import SourceEdit, SourceText
 from groundup.grading.library.variables import Function
 from groundup.grammars import python_tree
 

@@ -14,7 +14,6 @@ from groundup.grading.bench import Bench
 from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import FACT, NONE, Decision, as_fact, passing_tests
 from groundup.grading.library.execution import LeftOut, Overlay, run_to_the_end
-from groundup.grading.library.expectations import SourceEdit
 from groundup.grading.library.fresh import (
     FreshInputs,
     FreshOutcome,
@@ -29,6 +28,7 @@ from groundup.grading.library.fresh import (
 from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
 from groundup.grading.library.passes import suite_of
 from groundup.grading.library.report import Result
+from groundup.grading.library.source_text import SourceEdit
 from groundup.grading.library.twin import HiddenSuite, applied
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Recipe
