@@ -76,7 +76,14 @@ def test_no_address_is_written_down(recipe: Recipe) -> None:
     tests = recipe.tests.model_copy(update={"distribution": None})  # what the original's metadata says is content
     text = recipe_text(
         recipe.model_copy(
-            update={"expected": frozenset(), "excluded": (), "differences": (), "frozen": None, "tests": tests}
+            update={
+                "expected": frozenset(),
+                "floor": frozenset(),
+                "excluded": (),
+                "differences": (),
+                "frozen": None,
+                "tests": tests,
+            }
         )
     )
 
