@@ -1,9 +1,12 @@
 """Tests of groundup.suites.nl2repobench.table."""
 
+from pathlib import Path
+
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.suites.nl2repobench import table
 from groundup.suites.nl2repobench.maker.decisions import TaskDecision
 from groundup.suites.nl2repobench.recipe import Excluded, Why
+from groundup.suites.nl2repobench.recipe_file import shipped_recipes
 from tests.suites.nl2repobench.trials import RECIPE
 
 
@@ -27,14 +30,30 @@ def test_a_row_says_what_the_oracles_got() -> None:
     assert row["official"] == "7"
     assert row["s"] == "9.0"
     assert table.seen([(task, verdict("strict", 9)), (task, verdict("strict", 8))])[task].strict == "9 8"
-    assert "not measured" in table.rows({task: RECIPE}, {})[0]
+
+
+def test_without_runs_a_row_says_what_the_recipe_has_on_record() -> None:
+    """The published evaluator's count is measured once, and may be unknown."""
+    assert RECIPE.frozen is not None
+    known = RECIPE.model_copy(update={"frozen": RECIPE.frozen.model_copy(update={"official": 8})})
+    official = [table.rows({RECIPE.task: one}, {})[0][table.COLUMNS.index("official")] for one in (RECIPE, known)]
+
+    assert official == ["-", "8"]
+
+
+def test_the_page_holds_the_table() -> None:
+    """`groundup recipe table` prints what the documentation has."""
+    page = (Path(__file__).parents[3] / "docs" / "nl2repobench.md").read_text(encoding="utf-8").splitlines()
+    rows = table.markdown(table.COLUMNS, table.rows(shipped_recipes(), {})).splitlines()
+
+    assert [row for row in rows if row not in page] == []
 
 
 def test_the_published_evaluator_may_count_more_than_was_declared() -> None:
     """Its score ends at the declared count; the table has the count itself."""
     capped = verdict("official", 9).model_copy(update={"facts": {"declared": 9, "passed": 12}})
 
-    assert table.seen([(RECIPE.task, capped)])[RECIPE.task].official == "12"
+    assert table.seen([(RECIPE.task, capped)])[RECIPE.task].official == 12
 
 
 def test_what_is_not_whole_is_named_with_its_reason() -> None:

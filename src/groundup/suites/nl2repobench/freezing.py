@@ -67,6 +67,7 @@ async def freeze(draft: Recipe, bench: Bench, *, runs: int = RUNS, relock: bool 
                 peak_memory_mb=math.ceil(max(peaks)) if peaks else None,
                 original_lines=count_lines(original, recipe.tests),
                 collected=_collected(executions[0]),
+                official=None if draft.frozen is None else draft.frozen.official,
             ),
             "expected": expected,
             "twin": twin,

@@ -157,6 +157,9 @@ class Frozen(Record):
     peak_memory_mb: float | None = Field(default=None, description="None where the machine could not say")
     original_lines: int = Field(ge=0, description="lines of Python in the original's packages, tests left out")
     collected: int | None = Field(default=None, description="tests that pytest collected, ids that repeat counted")
+    official: int | None = Field(
+        default=None, description="tests that the published evaluator counts for the original; None: not known"
+    )
     controls: dict[str, int] = Field(
         default={}, description="worthless submission -> expected tests that it passes, before the floor's rule"
     )

@@ -35,7 +35,7 @@ class SeenResults(Record):
 
     strict: str = "-"
     """Passed tests, as often as it was tried."""
-    official: str = "not measured"
+    official: int | None = None
     seconds: float | None = None
 
 
@@ -52,7 +52,7 @@ def seen(verdicts: Iterable[tuple[str, Verdict]]) -> dict[str, SeenResults]:
         if grader == "official":
             # The score goes no higher than the declared count; the fact says what was counted.
             counted = [int(one.facts.get("passed") or count) for one, count in zip(several, counts, strict=True)]
-            found[task] = known.model_copy(update={"official": str(max(counted))})
+            found[task] = known.model_copy(update={"official": max(counted)})
         else:
             times = [one.timings_s["tests"] for one in several if "tests" in one.timings_s]
             seconds = statistics.median(times) if times else None
@@ -67,6 +67,7 @@ def rows(recipes: Mapping[str, Recipe], runs: Mapping[str, SeenResults]) -> list
 
 def _row(recipe: Recipe, run: SeenResults) -> tuple[str, ...]:
     frozen = recipe.frozen
+    official = run.official if run.official is not None or frozen is None else frozen.official
     seconds = run.seconds if run.seconds is not None else frozen.duration_s if frozen else None
     return (
         recipe.task,
@@ -79,7 +80,7 @@ def _row(recipe: Recipe, run: SeenResults) -> tuple[str, ...]:
         str(len(recipe.expected)),
         run.strict if run.strict != "-" or frozen is None else f"{len(recipe.expected)} x{frozen.runs}",
         str(len(recipe.floor)),
-        run.official,
+        "-" if official is None else str(official),
         "-" if seconds is None else f"{seconds:.1f}",
         str(int(frozen.peak_memory_mb) if frozen and frozen.peak_memory_mb else "-"),
         differences(recipe),
