@@ -116,7 +116,7 @@ def python_tree(source: str | bytes) -> ast.Module:
         try:
             with _alone():
                 return ast.parse(source)
-        except (SystemError, RecursionError):
+        except (SystemError, RecursionError, MemoryError):  # the last one for 50,000 signs in a row
             time.sleep(0.01)
     raise RecursionError("Python's reader finds the source too deep")
 

@@ -59,6 +59,15 @@ async def ask(live: Live, ecosystem: Ecosystem, name: str) -> Listing | None:
         return await asking.look_up(ecosystem, name)
 
 
+async def test_half_a_pair_of_surrogates_is_the_name_of_nothing(tmp_path: Path) -> None:
+    """JSON and TOML can hold such a name; no address can, so nobody is asked."""
+    live = Live(FetchCache(tmp_path / "cache"), {})
+
+    found = [await ask(live, ecosystem, "\ud800x") for ecosystem in ("pypi", "npm", "crates", "nuget")]
+
+    assert [(one.exists, one.name) for one in found if one is not None] == [(False, "?x")] * 4
+
+
 async def test_npm_says_where_its_registry_is(site: tuple[Path, str], tmp_path: Path) -> None:
     """Names, scoped names at their scope's own registry, and names that do not exist."""
     root, address = site

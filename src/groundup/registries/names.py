@@ -185,6 +185,9 @@ class _Sitting:
                 await way.close()
 
     async def look_up(self, ecosystem: Ecosystem, name: str) -> Listing | None:
+        # Nothing is called by half a pair of surrogates, and no address can hold it.
+        if (text := name.encode(errors="replace").decode()) != name:
+            return Listing(ecosystem=ecosystem, name=text, exists=False, fetched_at=datetime.now(UTC))
         kept = self._live.kept(ecosystem, name)
         if kept is not None and (datetime.now(UTC) - kept.fetched_at).total_seconds() < _FRESH_S:
             return kept

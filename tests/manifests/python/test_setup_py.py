@@ -195,3 +195,11 @@ def test_direct_references() -> None:
         "https://example.org/a",
         {"rev": "v1"},
     )
+
+
+@pytest.mark.parametrize("value", ["x + x", "[x, x]", "x.replace('a', 'aa')", "('a' if x else x)"])
+def test_names_bound_to_each_other_are_not_followed_for_ever(value: str) -> None:
+    """Sixteen lines took twenty seconds, and each more a multiple of that."""
+    text = f"from setuptools import setup\nx = 'a'\n{f'x = {value}{chr(10)}' * 500}setup(install_requires=[x])\n"
+    with pytest.raises(ManifestError, match="in too many ways"):
+        FORMAT.read(text.encode(), PATH)

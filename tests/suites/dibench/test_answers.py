@@ -1,10 +1,11 @@
 """What a submission makes build files declare, file by file."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from groundup.suites.dibench.answers import answer, submitted
+from groundup.suites.dibench.answers import USUAL, answer, submitted
 from groundup.suites.dibench.dataset import Instance, InstanceProblem, InstanceSet, read_dataset
 from groundup.suites.dibench.metrics import MatchCounts, score_instance
 from tests.suites.dibench.made import PYTHON_ORIGINAL, diff, instance, write_tree
@@ -96,6 +97,19 @@ def test_a_build_file_that_is_a_link_is_not_read(dataset: InstanceSet, tmp_path:
     (tmp_path / "s/pyproject.toml").symlink_to("/etc/hostname")
     counts, _ = names(found, tmp_path / "s")
     assert counts == MatchCounts(false_negatives=2)
+
+
+def test_a_file_with_far_too_many_declarations_says_nothing(tmp_path: Path) -> None:
+    """Registries would be asked for each of them, for hours."""
+    masked, full = {"package.json": '{"dependencies": {}}'}, {"package.json": '{"dependencies": {"x": "1"}}'}
+    found = problem(tmp_path, masked, full, "javascript")
+    many = {"x": "1", **{f"p{number}": "1" for number in range(USUAL)}}
+    submission = write_tree(tmp_path / "s", {"package.json": json.dumps({"dependencies": many})})
+
+    counts, broken = names(found, submission)
+
+    assert counts == MatchCounts(false_negatives=1)
+    assert "declares 1001 dependencies, more than 1000" in broken["package.json"]
 
 
 def test_dataset_is_lazy(tmp_path: Path) -> None:

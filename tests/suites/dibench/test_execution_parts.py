@@ -71,6 +71,16 @@ def test_originals_are_executed_as_they_are(dataset: InstanceSet, name: str) -> 
     assert not executed_files(one, Edited(one.read)).taken_back
 
 
+def test_hundreds_of_groups_are_refused_before_they_are_written(dataset: InstanceSet, tmp_path: Path) -> None:
+    """Each new group has the file read again: 250 of them took a minute, a file of 2 MiB would take days."""
+    one = problem(dataset, "one_alpha")
+    extras = "".join(f'e{number} = ["a"]\n' for number in range(100))
+    text = (original(one)("pyproject.toml") or b"").decode() + f"\n[project.optional-dependencies]\n{extras}"
+    write_tree(tmp_path / "s", {"pyproject.toml": text})
+    with pytest.raises(SubmissionError, match=r"10\d groups of dependencies, more than 64"):
+        executed_files(one, submitted(one, tmp_path / "s"))
+
+
 def test_layout_is_free(dataset: InstanceSet, tmp_path: Path) -> None:
     """A file may declare in another layout: its values are executed, in the masked file's layout."""
     text = json.dumps({"devDependencies": {"jest": "^29.0.0"}, "name": "gamma", "dependencies": {"x": "1"}})

@@ -132,6 +132,34 @@ def files_in(node: cst.CSTNode) -> list[str]:
     return files
 
 
+class Mentions:
+    """What expressions of one file mention, each looked through once: many ways may lead to one."""
+
+    def __init__(self) -> None:
+        self._files: dict[cst.CSTNode, list[str]] = {}
+        self._names: dict[cst.CSTNode, list[str]] = {}
+        self._literals: dict[cst.CSTNode, bool] = {}
+
+    def files(self, node: cst.CSTNode) -> list[str]:
+        """Return `files_in` it."""
+        if node not in self._files:
+            self._files[node] = files_in(node)
+        return self._files[node]
+
+    def names(self, node: cst.CSTNode) -> list[str]:
+        """Return the names in it, each once."""
+        if node not in self._names:
+            found = (one.value for one in m.findall(node, m.Name()) if isinstance(one, cst.Name))
+            self._names[node] = list(dict.fromkeys(found))
+        return self._names[node]
+
+    def has_literals(self, node: cst.CSTNode) -> bool:
+        """Whether there is a string in it."""
+        if node not in self._literals:
+            self._literals[node] = bool(m.findall(node, m.SimpleString()))
+        return self._literals[node]
+
+
 def formatted(node: cst.BaseExpression) -> str | None:
     """Return the text of a string with `{…}` for what it computes; None for what is no string."""
     if isinstance(node, cst.FormattedString):

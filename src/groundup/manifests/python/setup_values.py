@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 import libcst as cst
-from libcst import matchers as m
 from libcst.metadata import ByteSpanPositionProvider, CodeSpan, MetadataWrapper
 
 from groundup import grammars
 from groundup.manifests.editing import Span, Text
 from groundup.manifests.python.requirement import normalised
-from groundup.manifests.python.setup_bindings import alternatives, bind, called, files_in, formatted, literal
+from groundup.manifests.python.setup_bindings import Mentions, alternatives, bind, called, formatted, literal
 
 _WRAPPERS = frozenset({"list", "sorted", "set", "tuple", "frozenset", "map", "filter", "dedent", "deepcopy"})
 _SPLITTERS = frozenset({"split", "splitlines", "strip", "rstrip", "lstrip", "format", "copy", "keys", "values"})
 _DICTIONARIES = frozenset({"dict", "defaultdict", "deepcopy"})
 _DEEPEST = 12
+_MOST_STEPS = 100_000
 _DEEPEST_CODE = 200
 """Nodes within nodes. libcst follows them on the machine's stack, and a deep file would end this process."""
 _DOTS = re.compile(r"(?:\.\s*+\w++\s*+){200}")
@@ -86,6 +86,8 @@ class SetupModule:
         self._spans: Mapping[cst.CSTNode, CodeSpan] | None = None
         self._offsets = None if text.isascii() else _character_offsets(text)
         self._bindings = bind(self._module)
+        self._mentions = Mentions()
+        self._steps = 0
 
     def span(self, node: cst.CSTNode) -> Span:
         """Return where *node* stands, parentheses around it not included."""
@@ -94,6 +96,12 @@ class SetupModule:
         where = self._spans[node]
         start, end = where.start, where.start + where.length
         return Span(start, end) if self._offsets is None else Span(self._offsets[start], self._offsets[end])
+
+    def _step(self) -> None:
+        """Count a step from a name to a value; names that are bound to each other have paths without end."""
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            raise self.source.error("binds names to each other in too many ways to be read; declare plain lists")
 
     def arguments(self) -> Iterator[Member]:
         """Yield the keyword arguments of every `setup(...)` call, those of `**spread` dictionaries among them."""
@@ -129,6 +137,7 @@ class SetupModule:
 
     def members(self, node: cst.BaseExpression, depth: int = 0) -> Iterator[Member]:
         """Yield the keys and values of a dictionary, as far as keys are literal."""
+        self._step()
         if depth > _DEEPEST:
             return
         if isinstance(node, cst.Dict):
@@ -172,6 +181,7 @@ class SetupModule:
         return list(found.values())
 
     def _follow(self, node: cst.BaseExpression, seen: frozenset[str], depth: int) -> Iterator[FoundPlace]:
+        self._step()
         if depth > _DEEPEST:
             yield self._opaque(node)
         elif isinstance(node, cst.List | cst.Tuple | cst.Set):
@@ -240,7 +250,7 @@ class SetupModule:
 
     def _call(self, node: cst.Call, seen: frozenset[str], depth: int) -> Iterator[FoundPlace]:
         name = called(node)
-        if files_in(node):
+        if self._mentions.files(node):
             yield self._opaque(node)
         elif name in _WRAPPERS and node.args:
             yield from self._follow(node.args[-1].value, seen, depth + 1)
@@ -256,7 +266,7 @@ class SetupModule:
         arguments = [literal(argument.value) for argument in node.args]
         texts = [text for text in arguments if text is not None]
         body = self._bindings.bodies[name]
-        files = [file.replace("{…}", texts[0]) for file in files_in(body)] if len(texts) == 1 else []
+        files = [file.replace("{…}", texts[0]) for file in self._mentions.files(body)] if len(texts) == 1 else []
         if files:
             yield FoundPlace("file", self.span(node), files=tuple(files))
         elif texts and len(texts) == len(arguments):
@@ -280,8 +290,9 @@ class SetupModule:
 
     def _pool_lists(self, node: cst.CSTNode, depth: int = 0) -> Iterator[cst.List | cst.Tuple]:
         """Yield the lists of nothing but strings that the names in *node* lead to."""
-        for found in m.findall(node, m.Name()):
-            for value in self._bindings.values.get(found.value if isinstance(found, cst.Name) else "", ()):
+        for name in self._mentions.names(node):
+            for value in self._bindings.values.get(name, ()):
+                self._step()
                 if isinstance(value, cst.List | cst.Tuple):
                     if value.elements and all(literal(item.value) is not None for item in value.elements):
                         yield value
@@ -316,6 +327,7 @@ class SetupModule:
         text = literal(node)
         if text is not None:
             return text
+        self._step()
         if depth > _DEEPEST:
             return None
         if isinstance(node, cst.FormattedString):
@@ -338,14 +350,15 @@ class SetupModule:
         span = self.span(node)
         if files:
             return FoundPlace("file", span, files=files)
-        return FoundPlace("opaque", span, literals=bool(m.findall(node, m.SimpleString())))
+        return FoundPlace("opaque", span, literals=self._mentions.has_literals(node))
 
     def _files_behind(self, node: cst.CSTNode, depth: int = 0) -> list[str]:
         """Return the files that an expression, or the function or the names it uses, reads."""
-        files = files_in(node)
+        files = [*self._mentions.files(node)]
         if not files and depth < 4:
-            for name in m.findall(node, m.Name()):
-                for value in self._bindings.values.get(name.value if isinstance(name, cst.Name) else "", ()):
+            for name in self._mentions.names(node):
+                for value in self._bindings.values.get(name, ()):
+                    self._step()
                     if value is not node:
                         files += self._files_behind(value, depth + 1)
         return list(dict.fromkeys(files))

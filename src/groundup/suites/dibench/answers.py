@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from groundup.domain.errors import TaskError
+from groundup.domain.errors import SubmissionError, TaskError
 from groundup.manifests.formats import FORMATS, files_of, format_of
 from groundup.manifests.records import Dependency, Manifest, ManifestError, Note
 from groundup.manifests.sections import ManifestFormat
@@ -24,6 +24,8 @@ Read = Callable[[str], bytes | None]
 _LARGEST = 2 * 1024 * 1024
 _TOO_LARGE = "is larger than any manifest (2 MiB)"
 _REQUIREMENTS = "requirements.txt"
+USUAL = 1000
+"""Declarations of one file, more than any has that people wrote."""
 
 
 @dataclass
@@ -112,8 +114,9 @@ def answer(problem: InstanceProblem, edited: Edited | None) -> tuple[InstanceAns
         if edited is not None and path not in broken:
             try:
                 predicted = declared(path, edited.read, problem)
-            except ManifestError as error:
-                broken[path] = str(error)
+                refuse_excess(path, "dependencies", len(predicted), USUAL, len(expected))
+            except (ManifestError, SubmissionError) as error:
+                predicted, broken[path] = None, str(error)
         files.append(
             FileAnswer(
                 path=path,
@@ -124,6 +127,16 @@ def answer(problem: InstanceProblem, edited: Edited | None) -> tuple[InstanceAns
     instance = problem.instance
     found = InstanceAnswer(id=problem.id, language=instance.language, subset=problem.subset, files=tuple(files))
     return found, broken
+
+
+def refuse_excess(path: str, what: str, count: int, usual: int, original: int) -> None:
+    """Raise `SubmissionError` for more of something than is *usual*, and than twice what the *original* has.
+
+    Registries are asked for each name, and writing takes longer with each group: hours, for a file of 2 MiB.
+    """
+    most = max(usual, 2 * original)
+    if count > most:
+        raise SubmissionError(f"{path} declares {count} {what}, more than {most}; declare what the code needs")
 
 
 def manifest_format(path: str) -> ManifestFormat | None:

@@ -16,12 +16,14 @@ from groundup.domain.errors import SubmissionError, TaskError, reading_submissio
 from groundup.domain.records import Record
 from groundup.manifests.records import Dependency, DependencyKind, Manifest, ManifestError
 from groundup.manifests.sections import ManifestFormat
-from groundup.suites.dibench.answers import Edited, manifest_format, original
+from groundup.suites.dibench.answers import USUAL, Edited, manifest_format, original, refuse_excess
 from groundup.suites.dibench.dataset import Instance, InstanceProblem
 
 _EMPTY_ARGUMENT = re.compile(
     r"(?:install_requires|extras_require|tests_require|setup_requires)=(?:\[\]|\{\}|\(\)|None|\"\"|'')"
 )
+_USUAL_GROUPS = 64
+"""Extras, groups and targets of one file, more than almost any has."""
 _CODE = (re.compile(r"\{…\}"), re.compile(r"\$\((?!\w+\))|[@%]\("))
 """What is no literal: what a formatted string computes, and, in C#, functions and lists of MSBuild."""
 _EMPTY_GROUP = re.compile(r"<ItemGroup[^>]*/>|<ItemGroup[^>]*></ItemGroup>")
@@ -67,6 +69,7 @@ def _declarations_only(
             raise SubmissionError(f"{error}; it is not executed") from error
         ours = {text: manifest for text in (masked, whole) if (manifest := _readable(known, text, path))}
         _refuse_code(path, present, tuple(ours.values()))
+        _refuse_many(path, present, tuple(ours.values()))
         if masked not in ours:  # masking left no manifest, so the original's declarations are replaced
             complete = whole is not None and whole in ours and ours[whole].complete
             return (known.write(whole, present.dependencies, path) if whole and complete else masked), True
@@ -101,6 +104,18 @@ def _refuse_code(path: str, present: Manifest, ours: Sequence[Manifest]) -> None
                 raise SubmissionError(f"{path}: {text[:80]!r} is computed; only literal values are executed")
             if not text.isprintable():
                 raise SubmissionError(f"{path}: {text[:80]!r} has a control character; write it plainly")
+
+
+def _refuse_many(path: str, present: Manifest, ours: Sequence[Manifest]) -> None:
+    """Raise `SubmissionError` for more than can be written soon."""
+    groups, known = _groups(present), max(map(_groups, ours), default=0)
+    refuse_excess(path, "groups of dependencies", groups, _USUAL_GROUPS, known)
+    most = max((len(one.dependencies) for one in ours), default=0)
+    refuse_excess(path, "dependencies", len(present.dependencies), USUAL, most)
+
+
+def _groups(manifest: Manifest) -> int:
+    return len({(item.kind, item.group, item.marker) for item in manifest.dependencies})
 
 
 def _texts(item: Dependency) -> tuple[str, ...]:
