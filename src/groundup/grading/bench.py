@@ -6,6 +6,7 @@ its clock begins when it has got one. So what time decides does not depend on ho
 
 import asyncio
 import os
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
@@ -15,7 +16,8 @@ from pathlib import Path
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.registries.gateway import RegistryGateway
 from groundup.registries.ledger import Trouble
-from groundup.sandbox.protocol import SandboxProvider
+from groundup.sandbox.protocol import Mount, SandboxProvider
+from groundup.trees.writer import share_tree
 
 
 class Turns:
@@ -74,6 +76,19 @@ class Bench:
     """For heavy work and what is timed; all benches of a run share them."""
     lent: list[RegistryGateway] = field(default_factory=list)
     """Gateways that a submission's own commands were given; none of what they could not fetch is forgotten."""
+
+    def writable(self, mount: Mount) -> Mount:
+        """Return *mount* as a folder of its own below `scratch`, into which an installer can write.
+
+        Where guests are other users than groundup, the files are those of the layer, which a guest can replace but
+        not write.
+        """
+        copy = self.scratch / "environment"
+        if self.provider.guests_are_others:
+            share_tree(mount.source, copy)
+        else:
+            shutil.copytree(mount.source, copy, symlinks=True)
+        return Mount(source=copy, target=mount.target, writable=True)
 
     def unreached(self) -> Trouble | None:
         """Return what a submission's commands wanted and no registry could give, by the gateways' record."""

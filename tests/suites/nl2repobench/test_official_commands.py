@@ -9,7 +9,9 @@ from groundup.domain.errors import InfrastructureError
 from groundup.domain.verdicts import Stage
 from groundup.grading.library.hidden import HiddenTests
 from groundup.sandbox.protocol import CommandResult, Ending
+from groundup.suites.nl2repobench.official_environment import environment_request, published_spec
 from groundup.suites.nl2repobench.official_rules import said_of
+from groundup.trees.digest import entry_digests
 from tests.needs import lack
 from tests.suites.nl2repobench.images import Laboratory, Published, bundled_pip, rate
 
@@ -194,14 +196,34 @@ async def test_a_command_that_does_not_end_is_ended(laboratory: Laboratory) -> N
 
 @pytest.mark.end_to_end
 async def test_grading_changes_neither_the_submission_nor_the_layer(laboratory: Laboratory) -> None:
-    """pip and the tests write into copies."""
-    wicked = "import pathlib\nfor path in pathlib.Path('/opt/env/bin').iterdir(): path.unlink()\n"
+    """pip and the tests write into a workspace and an environment of their own, whatever they try."""
+    wicked = (
+        "import contextlib, pathlib\n"
+        "for path in pathlib.Path('/opt/env/lib').rglob('*.py'):\n"
+        "    with contextlib.suppress(OSError): path.chmod(0o777)\n"
+        "    with contextlib.suppress(OSError): path.write_text('')\n"
+        "for path in pathlib.Path('/opt/env/bin').iterdir(): path.unlink()\n"
+    )
+    before = entry_digests(laboratory.environment)
     submission = laboratory.submission({"calc/__init__.py": wicked + "VALUE = 1\n", "setup.py": ""})
     task = Shelled(commands=(PYTEST,), exit_codes="1", passed=1, said={})
     await laboratory.official(_published(task), submission)
 
     assert (submission / "setup.py").exists()
-    assert (laboratory.environment / "bin/pytest").exists()
+    assert entry_digests(laboratory.environment) == before
+
+
+@pytest.mark.end_to_end
+async def test_the_environment_is_not_copied_where_guests_cannot_write_it(laboratory: Laboratory) -> None:
+    """A submit does not wait until thousands of files are copied, only until they have a second name."""
+    published = _published(Shelled(commands=(PIP, PYTEST), exit_codes="", passed=0, said={}))
+    bench = laboratory.bench(published)
+    environment = await bench.builder.python(environment_request(published.recipe))
+    spec = published_spec(bench.scratch, published.recipe, 2, environment, bench)
+
+    (writable,) = (mount.source for mount in spec.mounts if mount.writable)
+    shared = (writable / "bin/pip").samefile(laboratory.environment / "bin/pip")
+    assert shared == laboratory.provider.guests_are_others
 
 
 @pytest.mark.end_to_end

@@ -7,7 +7,6 @@ not theirs.
 """
 
 import asyncio
-import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -24,7 +23,7 @@ from groundup.grading.services.records import Lifecycle, Readiness
 from groundup.registries.pypi.poetry import lay_poetry_plugin
 from groundup.sandbox.deadlines import note
 from groundup.sandbox.protocol import Command, Connecting, Mount, Pod, Sandbox, SandboxSpec, Service
-from groundup.trees.writer import copy_tree, share_tree
+from groundup.trees.writer import copy_tree
 
 _POLL_S = 0.1
 _FIRST_ANSWER_S = 2.0
@@ -225,25 +224,17 @@ def service_spec(
 
 
 def writable_environment(environment: PythonEnvironment | JavaToolchain, bench: Bench) -> tuple[Mount, ...]:
-    """Return the mounts of *environment*, its packages in folders into which an installer can write.
-
-    Where guests are other users than groundup, the files are those of the layer, which a guest can replace but not
-    write.
-    """
+    """Return the mounts of *environment*, its packages in folders into which an installer can write."""
     return tuple(_writable(mount, bench) for mount in environment.mounts)
 
 
 def _writable(mount: Mount, bench: Bench) -> Mount:
     if mount.target not in (ENVIRONMENT_TARGET, REPOSITORY_TARGET):
         return mount
-    copy = bench.scratch / "environment"
-    if bench.provider.guests_are_others:
-        share_tree(mount.source, copy)
-    else:
-        shutil.copytree(mount.source, copy, symlinks=True)
-    for packages in copy.glob("lib/python3*/site-packages"):
+    writable = bench.writable(mount)
+    for packages in writable.source.glob("lib/python3*/site-packages"):
         lay_poetry_plugin(packages)
-    return Mount(source=copy, target=mount.target, writable=True)
+    return writable
 
 
 async def lend_index(stack: AsyncExitStack, sandbox: Sandbox, bench: Bench) -> dict[str, str]:

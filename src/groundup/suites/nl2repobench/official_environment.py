@@ -20,7 +20,7 @@ from groundup.domain.records import Record
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment, PythonRequest
 from groundup.grading.bench import Bench
 from groundup.grading.library.hidden import HiddenTests
-from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxSpec
+from groundup.sandbox.protocol import WORKSPACE, SandboxSpec
 from groundup.suites.nl2repobench.official_rules import (
     PACKAGE_FILES,
     Ran,
@@ -59,12 +59,14 @@ def command_seconds(recipe: Recipe, bench: Bench) -> float:
 def published_spec(
     workspace: Path, recipe: Recipe, commands: int, environment: PythonEnvironment, bench: Bench
 ) -> SandboxSpec:
-    """Return the sandbox around *workspace*; its environment is a copy, for pip writes into it."""
+    """Return the sandbox around *workspace*; its environment is one of its own, for pip writes into it."""
     allowed_s = command_seconds(recipe, bench)
     hidden = recipe.tests
     return SandboxSpec(
         workspace=workspace,
-        mounts=tuple(_writable(mount, bench.scratch) for mount in environment.mounts),
+        mounts=tuple(
+            bench.writable(mount) if mount.target == ENVIRONMENT_TARGET else mount for mount in environment.mounts
+        ),
         environment={
             "LANG": hidden.locale,
             "LC_ALL": hidden.locale,
@@ -134,14 +136,6 @@ def own_names(recipe: Recipe) -> tuple[str, ...]:
 def _pip_settings(index: str | None) -> Mapping[str, str]:
     where = {"PIP_NO_INDEX": "1"} if index is None else {"PIP_INDEX_URL": index}
     return {**where, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "PIP_NO_CACHE_DIR": "1"}
-
-
-def _writable(mount: Mount, scratch: Path) -> Mount:
-    if mount.target != ENVIRONMENT_TARGET:
-        return mount
-    copy = scratch / "environment"
-    shutil.copytree(mount.source, copy, symlinks=True)
-    return Mount(source=copy, target=mount.target, writable=True)
 
 
 class LaidOut(Record):
