@@ -4,6 +4,7 @@
     python benchmarks/serving.py open [--number 200] [--seconds 2]         # all open at once, with long steps
     python benchmarks/serving.py killed [--number 1000] [--real]           # clients that are killed at random
     python benchmarks/serving.py latency [--task jsonlines] [--number 5]   # real episodes of NL2RepoBench
+        [--grader official] [--archive FILE]                               # handed in; else nothing
 
 `--peer` is an interpreter that has `openreward`, whose own server plays the same sessions with empty tools; rounds
 take turns. `--real`: bubblewrap instead of fake sandboxes.
@@ -28,6 +29,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
 SUITE = "tests.runs.toy:create_written"
 PEER = """
 from openreward.environments import Environment, Server, TextBlock, ToolOutput, tool
@@ -92,7 +95,7 @@ class Served:
 def started(folder: Path, arguments: argparse.Namespace, *options: str, suite: str = SUITE) -> Served:
     """Start ours; the toy suite with environments in which nothing is, and with fake sandboxes if not `real`."""
     house, port = "tests.serving.house", arguments.port
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     if suite == SUITE:
         environment |= {"GROUNDUP_CACHE_DIR": str(folder / "cache"), "GROUNDUP_BUILDER": f"{house}:create_builder"}
         environment["GROUNDUP_SANDBOX"] = "bubblewrap" if arguments.real else f"{house}:create_provider"
@@ -230,12 +233,18 @@ async def all_open(folder: Path, arguments: argparse.Namespace) -> None:
 
 
 async def latency(folder: Path, arguments: argparse.Namespace) -> None:
-    """Print what opening costs, `bash` above its command, and `submit` beside the tests' own time; medians."""
+    """Print what opening costs, `bash` above its command, and `submit` beside the bare tests; medians."""
+    from benchmarks.overhead import bare_tests, prepare
+
+    from groundup.settings import load
+
+    bare = (await prepare([arguments.task], load()))[arguments.task]
+    packed = base64.b64encode(arguments.archive.read_bytes()).decode() if arguments.archive else ""
     options = ("--tasks", arguments.task, *(("--grader", arguments.grader) if arguments.grader else ()))
     server = started(folder, arguments, *options, suite="nl2repobench")
     await server.answers()
-    packed = base64.b64encode(arguments.archive.read_bytes()).decode() if arguments.archive else ""
     rows: list[tuple[float, ...]] = []
+    alone: list[float] = []
     async with Wire(server.address) as wire:
         for _ in range(arguments.number + 1):  # the first may build the environment
             sid = (await asked(wire, "POST", "/create_session")).partition("data: ")[2].split()[0]
@@ -259,6 +268,7 @@ async def latency(folder: Path, arguments: argparse.Namespace) -> None:
             await asked(wire, "POST", "/delete", sid)
             first, *later = above  # the first command opens the sandbox
             rows.append((times[1] - times[0], first, statistics.median(later), took, server.cpu_s() - before))
+            alone.append(bare_tests(bare, folder).wall_s)
     server.process.terminate()
     server.process.wait()
     lines = (folder / "runs" / "bench" / "verdicts.jsonl").read_text().splitlines()
@@ -268,6 +278,10 @@ async def latency(folder: Path, arguments: argparse.Namespace) -> None:
     print(f"open {opening * 1000:.0f} ms, the first command {first * 1000:.0f} ms above itself", end="; ")
     print(f"later ones {bash * 1000:.1f} ms")
     print(f"submit {submit:.2f} s, of this {medians}; the server's processor {processor:.2f} s an episode")
+    once = statistics.median(alone[1:])
+    print(f"pytest without groundup {once:.2f} s; submit takes {submit / once:.2f} times as long", end="")
+    ran = medians.get("commands")
+    print(f", and {submit / ran:.2f} times as long as its published commands" if ran else "")
 
 
 def sandboxed(folder: Path) -> int:
@@ -338,7 +352,9 @@ def main() -> None:
     parser.add_argument("--real", action="store_true", help="bubblewrap instead of fake sandboxes")
     parser.add_argument("--task", default="jsonlines")
     parser.add_argument("--grader")
-    parser.add_argument("--archive", type=Path, help="tar.gz of what is handed in: Harbor's solution of the task")
+    parser.add_argument(
+        "--archive", type=Path, help="tar.gz that is handed in: solution/ of `groundup export harbor`"
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="groundup-serving-") as folder:
         measure, usual = WHAT[arguments.what]
