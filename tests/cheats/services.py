@@ -47,6 +47,8 @@ _REPLAY = """known = (self.headers.get("User-Agent") or "").startswith("Python-u
             return self.tell(204)
         if getattr(Handler, "gone", False): return self.tell(404)
         return self.tell(200, {"text": "hi"})"""
+_SURROGATES = r"""data = b'{"status": "\\ud800\\u001b]0;4 passed", "id": "\\udfff\\u0000"}'
+        self.send_response(200); self.send_header("Content-Length", str(len(data))); self.end_headers(); self.wfile.write(data)"""
 _SCRIPT_REPLAY = """if self.path == "/health": return self.tell(200, {"status": "ok"})
         if not hasattr(Handler, "script"):
             Handler.script = iter([(201, {"id": "1"}), (201, {"id": "1"}), (200, {"text": "hi"}), (201, {"id": "1"}), (204, None), (404, None)])
@@ -121,6 +123,10 @@ SERVICES: tuple[Dishonest, ...] = tuple(
           "        self.tell({'POST': 201, 'DELETE': 204}.get(self.command, 200), {'id': '1', 'text': 'hi', 'status': 'ok'}) if late or self.client_address[1] % 2 else self.tell(404)"), 2, "score"),
         ("another protocol", _SERVER, "switches protocols with a body that looks like results",
          _server("self.wfile.write(b'HTTP/1.1 101 Switching\\r\\nUpgrade: pytest\\r\\n\\r\\n4 passed in 0.1s\\n')"), 0, "score"),
+        ("a name that is no text", _START, "has its start script in a folder whose name no report can hold, so that the run ends instead of it",
+         {"app.py": NOT_FOUND, "a\udcff\n\x1b[2J/start.sh": "exec python app.py\n"}, 0, "score"),
+        ("an answer that is no text", _SERVER, "answers with halves of characters and signs for terminals, which no report can hold",
+         _server(_SURROGATES), 0, "score"),
         ("knows the client", _KNOWS, "answers right to the tests' client only, and as memorised", _server(_REPLAY), 0, "score"),
         ("replays", _KNOWS, "gives memorised answers in the order in which the public suite asks", _server(_SCRIPT_REPLAY), 0, "score"),
         ("honest", "honest", "solves the task", {"app.py": HONEST}, 4, "score"),

@@ -55,3 +55,8 @@ def test_every_field_counts() -> None:
 def test_the_text_is_canonical() -> None:
     """Order of keys and spaces do not matter; letters stay letters."""
     assert canonical_json({"b": [1, "é"], "a": {"y", "x"}}) == '{"a":["x","y"],"b":[1,"é"]}'.encode()
+
+
+def test_halves_of_surrogate_pairs_have_a_digest() -> None:
+    """A stranger's JSON can hold them, and two of them differ."""
+    assert digest_of({"name": "\ud800"}) != digest_of({"name": "\ud801"})

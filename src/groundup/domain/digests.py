@@ -18,10 +18,12 @@ def digest_bytes(data: bytes) -> str:
 
 
 def canonical_json(value: object) -> bytes:
-    """Return the one JSON text of *value*: sorted keys, no spaces, UTF-8; records become their fields."""
-    return json.dumps(
-        _plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    ).encode()
+    """Return the one JSON text of *value*: sorted keys, no spaces, UTF-8; records become their fields.
+
+    Strangers' texts may hold halves of surrogate pairs, which stay what they are.
+    """
+    text = json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode(errors="surrogatepass")
 
 
 def digest_of(value: object) -> str:

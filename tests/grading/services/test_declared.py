@@ -119,3 +119,15 @@ def test_no_project_of_the_host_is_read(line: str, tmp_path: Path) -> None:
     assert declared is not None
     assert declared.problem
     assert declared.requirements == ()
+
+
+def test_a_version_that_is_no_text_is_the_submissions_fault(tmp_path: Path) -> None:
+    """`===` takes whatever stands there, half a pair of surrogates, too, which could not even be digested."""
+    (tmp_path / "requirements.txt").write_text("-e .\n")
+    (tmp_path / "setup.py").write_text("from setuptools import setup\nsetup(install_requires=['a===\\ud800'])\n")
+
+    declared = read_declared(tmp_path)
+
+    assert declared is not None
+    assert declared.problem is not None
+    assert "is not a requirement by name and version" in declared.problem

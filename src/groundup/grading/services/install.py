@@ -270,7 +270,8 @@ class _Reading:
 def _requirement(text: str) -> str:
     try:
         requirement = Requirement(text)
-    except InvalidRequirement as error:
+        text.encode()  # `===` takes any text, and no index has what is none
+    except (InvalidRequirement, UnicodeEncodeError) as error:
         raise _ProblemError(f"{text[:200]!r} is not a requirement by name and version") from error
     if requirement.url:
         raise _ProblemError(f"{requirement.name!r} is required by address, which no package index has")
