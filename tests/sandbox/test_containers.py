@@ -123,6 +123,21 @@ async def test_a_root_that_is_thrown_away(provider: ContainerProvider, workspace
     assert (done.exit_code, done.stdout) == (0, b"root\n/etc/services\n"), done
 
 
+async def test_a_root_that_is_thrown_away_has_no_more_than_others(
+    provider: ContainerProvider, workspace: Path, tmp_path: Path
+) -> None:
+    """Its /etc is that of the listed programs, not this machine's: a service sees the same everywhere."""
+    (tmp_path / "other").mkdir()
+    look = sh("cd /etc; find . | grep -v mtab | sort")
+    async with (
+        await provider.open(SandboxSpec(workspace=workspace, user="root", throw_away_root=True)) as one,
+        await provider.open(SandboxSpec(workspace=tmp_path / "other", user="root")) as other,
+    ):
+        seen, usual = await one.run(look), await other.run(look)
+    assert b"./services" in seen.stdout
+    assert seen.stdout == usual.stdout
+
+
 @pytest.mark.parametrize("in_image", [False, True])
 async def test_root_changes_no_names_for_its_pod(
     engine: str, image: str, in_image: bool, workspace: Path, tmp_path: Path

@@ -407,13 +407,16 @@ def _filter_calls(path: str) -> None:
 
 
 def _copy_folder(source: str, target: str) -> None:
-    """Copy a small folder of ours, so that the guest may change it."""
+    """Copy a small folder of ours, so that the guest may change it; what is there, such as a mount, stays."""
     os.makedirs(target, exist_ok=True)
+    there = set(os.listdir(target))
     for name in os.listdir(source):
         path, place = f"{source}/{name}", f"{target}/{name}"
         kind = os.lstat(path).st_mode
         if stat.S_ISDIR(kind):
             _copy_folder(path, place)
+        elif name in there:
+            continue
         elif stat.S_ISLNK(kind):
             os.symlink(os.readlink(path), place)
         else:

@@ -147,12 +147,6 @@ def prepare(state: Path) -> None:
         shutil.copyfile(library, folder / library.name)
         (folder / library.name).chmod(0o755)
     (state / "filter").write_bytes(guest_filter())
-    shutil.copytree(
-        state / "etc",
-        state / "etc-to-copy",
-        symlinks=True,
-        ignore=shutil.ignore_patterns(*_ENGINE_FILES, *_ACCOUNTS),
-    )
 
 
 def loader() -> str:
@@ -266,10 +260,7 @@ def _machine(layout: MountLayout, spec: SandboxSpec, system: GuestSystem | None)
     for source, target in system.data if system else ():
         layout.show(source, target)
     etc = layout.state / "etc" if system is None else system.path / "etc"
-    if spec.throw_away_root:
-        layout.show(layout.state / "etc-to-copy", ETC)
-        return
-    layout.show(etc, "/etc")
+    layout.show(etc, ETC if spec.throw_away_root else "/etc")  # from where the supervisor copies it
 
 
 def _names(layout: MountLayout, spec: SandboxSpec, control: Path) -> None:
