@@ -1,6 +1,6 @@
 """Honest but faulty submissions under strict grading: mutants of originals, of which none may be called tampered.
 
-    python benchmarks/twin_mutants.py TASK... [--each 40] [--jobs 2] [--seed 1] [--grader trace]
+    python benchmarks/twin_mutants.py TASK... [--each 40] [--jobs 2] [--seed 1] [--grader trace] [--timeout 30]
     python benchmarks/twin_mutants.py --services eve javalin-task-manager --each 3
 
 A mutant is an original with one to three faults: a function that returns a constant, a branch that is never or
@@ -144,7 +144,9 @@ async def grade_services(names: list[str], each: int, seed: int) -> Counter[str]
     return counts
 
 
-async def grade_mutants(names: list[str], each: int, jobs: int, seed: int, judge: str) -> Counter[str]:
+async def grade_mutants(
+    names: list[str], each: int, jobs: int, seed: int, judge: str, timeout_s: float | None
+) -> Counter[str]:
     """Grade *each* mutants of each task, *jobs* at once, and return how often each status came."""
     settings = load()
     suite, recipes = create(settings), shipped_recipes()
@@ -160,7 +162,7 @@ async def grade_mutants(names: list[str], each: int, jobs: int, seed: int, judge
                     (room / "scratch").mkdir(parents=True)
                     task = next(task for task in suite.tasks() if task.id == name)
                     recipe = recipes[name]
-                    bench: Bench = tools.bench(room / "scratch", None)
+                    bench: Bench = tools.bench(room / "scratch", timeout_s)
                     original = (await bench.builder.source(recipe.source_request())).path
                     chance = random.Random(f"{seed}:{name}:{number}")
                     faults = write_mutant(original, recipe, room / "tree", chance)
@@ -196,12 +198,16 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--services", action="store_true", help="the tasks are RepoGenesis'")
     parser.add_argument("--grader", choices=("strict", "trace"), default="strict")
+    parser.add_argument("--timeout", type=float, help="seconds for all tests, so that endless loops end sooner")
     asked = parser.parse_args()
     began = time.monotonic()
     if asked.services:
         counts = asyncio.run(grade_services(asked.tasks, asked.each, asked.seed))
     else:
-        counts = asyncio.run(grade_mutants(asked.tasks, asked.each, asked.jobs, asked.seed, asked.grader))
+        mutants = grade_mutants(
+            asked.tasks, asked.each, asked.jobs, asked.seed, asked.grader, timeout_s=asked.timeout
+        )
+        counts = asyncio.run(mutants)
     print(dict(counts), f"in {time.monotonic() - began:.0f} s")
     return 1 if counts["tampered"] or counts["called memorised"] else 0
 
