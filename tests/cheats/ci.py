@@ -116,6 +116,8 @@ CI: tuple[Dishonest, ...] = tuple(
          _setup(" + ".join(["['app']"] * 1500))),
         ("5,000 brackets", _SIZE, "tiny-setup", "nests brackets deeper than any parser goes",
          _setup("[" * 5000 + "]" * 5000)),
+        ("a plugin that passes all", _STEPS, "tiny-python", "names a package of the index that makes failing tests pass wherever CI is set",
+         {"pyproject.toml": '[project]\nname = "app"\nversion = "1"\ndependencies = ["pytest-vw"]\n'}),
         ("names bound to each other", _SIZE, "tiny-setup", "binds a name to itself 500 times, which has more ways through than a reader can go",
          _setup("[names]", before="names = 'app'\n" + f"names = names + names  # {MARK}\n" * 500)),
         ("a thousand extras", _SIZE, "tiny-setup", "declares a thousand extras, for each of which the file is read and written again",

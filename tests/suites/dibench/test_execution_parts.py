@@ -71,6 +71,25 @@ def test_originals_are_executed_as_they_are(dataset: InstanceSet, name: str) -> 
     assert not executed_files(one, Edited(one.read)).taken_back
 
 
+def test_plugins_of_test_runners_that_the_original_lacks_are_left_out(
+    dataset: InstanceSet, tmp_path: Path
+) -> None:
+    """There is one that makes failing tests pass in CI; what the original declares anywhere stays."""
+    one = problem(dataset, "one_alpha")
+    text = (original(one)("pyproject.toml") or b"").decode()
+    write_tree(
+        tmp_path / "s",
+        {"pyproject.toml": text.replace("dependencies = [", 'dependencies = ["Pytest_VW", "pytest", ')},
+    )
+
+    files = executed_files(one, submitted(one, tmp_path / "s"))
+
+    executed = (files.contents["pyproject.toml"] or b"").decode()
+    assert "pytest_vw" not in executed.lower()
+    assert executed.count('"pytest"') == text.count('"pytest"') + 1
+    assert files.taken_back == ("pyproject.toml",)
+
+
 def test_hundreds_of_groups_are_refused_before_they_are_written(dataset: InstanceSet, tmp_path: Path) -> None:
     """Each new group has the file read again: 250 of them took a minute, a file of 2 MiB would take days."""
     one = problem(dataset, "one_alpha")

@@ -10,13 +10,13 @@ import json
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from groundup.domain.errors import SubmissionError, TaskError, reading_submission
 from groundup.domain.records import Record
 from groundup.manifests.records import Dependency, DependencyKind, Manifest, ManifestError
 from groundup.manifests.sections import ManifestFormat
-from groundup.suites.dibench.answers import USUAL, Edited, manifest_format, original, refuse_excess
+from groundup.suites.dibench.answers import USUAL, Edited, Read, manifest_format, original, refuse_excess
 from groundup.suites.dibench.dataset import Instance, InstanceProblem
 
 _EMPTY_ARGUMENT = re.compile(
@@ -24,6 +24,8 @@ _EMPTY_ARGUMENT = re.compile(
 )
 _USUAL_GROUPS = 64
 """Extras, groups and targets of one file, more than almost any has."""
+_RUNNERS = re.compile(r"(?:pytest|nose2?|tox|coverage)(?:-.*)?")
+"""Names of distributions in Python that change how tests run wherever they are installed."""
 _CODE = (re.compile(r"\{…\}"), re.compile(r"\$\((?!\w+\))|[@%]\("))
 """What is no literal: what a formatted string computes, and, in C#, functions and lists of MSBuild."""
 _EMPTY_GROUP = re.compile(r"<ItemGroup[^>]*/>|<ItemGroup[^>]*></ItemGroup>")
@@ -42,6 +44,7 @@ def executed_files(problem: InstanceProblem, edited: Edited) -> ExecutedFiles:
     contents: dict[str, bytes | None] = {}
     taken_back = []
     wanted = original(problem)
+    known = _names(problem, wanted)
     for path in problem.instance.build_files:
         masked, data, whole = problem.read(path), edited.read(path), wanted(path)
         if data == whole:
@@ -49,14 +52,34 @@ def executed_files(problem: InstanceProblem, edited: Edited) -> ExecutedFiles:
         elif data == masked or path in edited.broken:
             contents[path] = masked
         else:
-            contents[path], changed = _declarations_only(path, masked, data, whole)
+            contents[path], changed = _declarations_only(path, masked, data, whole, known)
             if changed:
                 taken_back.append(path)
     return ExecutedFiles(contents=contents, taken_back=tuple(taken_back))
 
 
+def _names(problem: InstanceProblem, wanted: Read) -> frozenset[str]:
+    """Return what the original and the masked repository declare in any of their build files."""
+    found: set[str] = set()
+    for path in problem.instance.build_files:
+        known = manifest_format(path)
+        for text in (wanted(path), problem.read(path)) if known else ():
+            manifest = _readable(known, text, path) if known else None
+            found.update(item.normalised for item in (manifest.dependencies if manifest else ()))
+    return frozenset(found)
+
+
+def _is_intruding(item: Dependency, ours: Collection[str]) -> bool:
+    """Whether a declaration adds to how tests run what the repository does without.
+
+    `pytest-vw` makes failing tests pass wherever the variable CI is set, and nothing but installing it is needed.
+    """
+    is_runner = item.language == "python" and _RUNNERS.fullmatch(item.normalised) is not None
+    return is_runner and item.normalised not in ours
+
+
 def _declarations_only(
-    path: str, masked: bytes | None, data: bytes | None, whole: bytes | None
+    path: str, masked: bytes | None, data: bytes | None, whole: bytes | None, names: Collection[str]
 ) -> tuple[bytes | None, bool]:
     """Return the masked file with what *data* declares, and whether that is less than all that *data* says."""
     known = manifest_format(path)
@@ -70,12 +93,14 @@ def _declarations_only(
         ours = {text: manifest for text in (masked, whole) if (manifest := _readable(known, text, path))}
         _refuse_code(path, present, tuple(ours.values()))
         _refuse_many(path, present, tuple(ours.values()))
+        declared = [item for item in present.dependencies if not _is_intruding(item, names)]
         if masked not in ours:  # masking left no manifest, so the original's declarations are replaced
             complete = whole is not None and whole in ours and ours[whole].complete
-            return (known.write(whole, present.dependencies, path) if whole and complete else masked), True
+            return (known.write(whole, declared, path) if whole and complete else masked), True
         # What is left of both files without declarations is compared: where it differs, the submission changed
         # more.
-        written, complete = _written(known, masked, present.dependencies, path)
+        written, complete = _written(known, masked, declared, path)
+        complete = complete and len(declared) == len(present.dependencies)
         return written, not complete or _skeleton(known, masked, path) != _skeleton(known, data, path)
 
 
