@@ -49,6 +49,7 @@ def groundup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
         "JOBS": "2",
     }.items():
         monkeypatch.setenv(f"GROUNDUP_{name}", value)
+    monkeypatch.delenv("GROUNDUP_DATA_DIR", raising=False)  # of whoever runs the tests
     monkeypatch.chdir(tmp_path)
     source = write_dataset(tmp_path / "source", large=("four_delta",))
     take_folder("dibench", source, Settings(cache_dir=tmp_path / "cache"), unpack=True)
