@@ -3,8 +3,8 @@
 Follows each attempt from the driver's processor (one after the other) over the scheduler's to a slot. Where the
 node lacks the task's layers, they come from a node that has them, whose line its takers share; where none has
 them yet, they are built. Prints how long the run takes and what limits it, the traffic of layers, and the bytes
-that the driver writes. The defaults were measured on the machine of docs/fleet.md; the model's side is
-arithmetic.
+that the driver writes. Of the defaults, those of `MEASURED` are from the machine of docs/fleet.md; the others are
+assumptions, and the model's side is arithmetic.
 """
 
 import argparse
@@ -13,6 +13,16 @@ import random
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
+
+# By benchmarks/fleet.py --attempts 1000 --kill-every 0, and by benchmarks/fleet_layers.py for every fifth recipe.
+MEASURED = {
+    "driver-ms": 8.7, "scheduler-ms": 3.8, "node-ms": 15.0, "tasks": 104,
+    "layer-mb": 20.8, "layer-unpacked-mb": 68.0, "unpack-mbs": 30.0, "kept-kb": 499.0,
+}  # fmt: skip
+ASSUMED = {
+    "attempts": 100_000, "nodes": 1000, "slots": 8, "grading-s": 20.0, "spread": 1.0, "build-s": 30.0,
+    "line-mbit": 1000.0, "asked": 3, "tokens": 500_000.0, "tokens-per-minute": 30_000_000.0,
+}  # fmt: skip
 
 
 @dataclass
@@ -43,6 +53,7 @@ class Fleet:
             done = begins + self.given.layer_mb * 1e6 / (self.given.line_mbit * 1e6 / 8)
             self.line_free[holder], self.uploads[holder] = done, self.uploads[holder] + 1
             self.fetched += 1
+            done += self.given.layer_unpacked_mb / self.given.unpack_mbs
         else:
             done = now + float(self.given.build_s)
             self.built += 1
@@ -70,12 +81,7 @@ class Fleet:
 def main() -> int:
     """Simulate and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    numbers = {
-        "attempts": 100_000, "nodes": 1000, "slots": 8, "tasks": 104, "driver-ms": 10.0, "scheduler-ms": 4.2,
-        "node-ms": 16.0, "grading-s": 20.0, "spread": 1.0, "layer-mb": 17.6, "build-s": 30.0, "line-mbit": 1000.0,
-        "asked": 3, "kept-kb": 240.0, "tokens": 500_000.0, "tokens-per-minute": 30_000_000.0,
-    }  # fmt: skip
-    for name, value in numbers.items():
+    for name, value in {**MEASURED, **ASSUMED}.items():
         parser.add_argument(f"--{name}", type=type(value), default=value)
     parser.add_argument("--grouped", action="store_true", help="task by task, not all tasks in turn")
     given = parser.parse_args()
