@@ -95,6 +95,35 @@ def test_a_suite_without_tests_to_copy_has_made_up_ones() -> None:
         assert all(_function(canary).name in canary.key.id for canary in canaries)
 
 
+def test_copies_that_no_mistake_passes_are_preferred() -> None:
+    """They have a word that is nowhere else; where there are not two of them, none accuses."""
+    first = b'def test_text_split(): assert "some words".title() == "Some Words"\n'
+    second = b'def test_text_join(): assert "other letters".title() == "Other Letters"\n'
+    negated = b"def test_truth_every(x=1): assert x\ndef test_simple_letter(x=2): assert x\n"
+    few = HiddenSuite({"tests/test_a.py": first + negated})
+    enough = HiddenSuite({"tests/test_a.py": first + negated, "tests/test_b.py": second})
+
+    assert sum(all(canary.is_telling for canary in draw_canaries(FOLDER, enough)) for _ in range(20)) > 15
+    assert not any(canary.is_telling for _ in range(20) for canary in draw_canaries(FOLDER, few))
+
+
+def test_what_restores_something_at_its_end_is_not_copied() -> None:
+    """A copy fails before it comes to that, and the tests after it would find what it left."""
+    tidy = "".join(f"def test_case_{word}(): assert {word!r}.upper() == {word.upper()!r}\n" for word in WORDS)
+    untidy = (
+        "def test_variable():\n    os.environ['user'] = 'someone'\n    assert os.environ['user'] == 'someone'\n"
+        "    del os.environ['user']\n"
+        "def test_folder():\n    os.chdir('/')\n    assert os.getcwd() == '/'\n    os.chdir('/tmp')\n"
+        "def test_flag():\n    sys.flag = 1\n    assert sys.flag == 1\n    sys.flag = 0\n"
+    )
+    suite = HiddenSuite({"tests/test_case.py": f"import os, sys\n{tidy}{untidy}".encode()})
+
+    for _ in range(40):
+        for canary in draw_canaries(FOLDER, suite):
+            assert canary.is_copy
+            assert b".upper()" in canary.content
+
+
 def test_avoided_tests_are_not_copied() -> None:
     """What may pass with false expectations would accuse an honest submission."""
     for _ in range(10):

@@ -274,6 +274,18 @@ def test_one_copy_that_passes_may_be_the_librarys_fault() -> None:
         assert (canary_that_lied(copies, told, (), complete=True) is not None) is lies
 
 
+def test_copies_that_a_mistake_may_pass_accuse_nobody() -> None:
+    """What is only negated passes with a library that returns None: a stub is worthless, and forges nothing."""
+    copies = tuple(canary.model_copy(update={"is_copy": True, "is_telling": False}) for canary in CANARIES)
+    report = _report(ALL_PASSED)
+    forged = {canary.key: Result(outcome="passed") for canary in copies}
+    told = report.model_copy(update={"results": {**report.results, **forged}})
+
+    assert canary_that_lied(copies, told, (), complete=True) is None
+    withheld = report.model_copy(update={"results": {}})
+    assert canary_that_lied(copies, withheld, (), complete=True) is not None
+
+
 def test_a_canary_that_ends_the_process_is_not_withheld() -> None:
     """A copy of a test that crashes an honest library crashes it as well, and is left out."""
     copies = tuple(canary.model_copy(update={"is_copy": True}) for canary in CANARIES)

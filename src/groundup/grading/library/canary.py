@@ -22,6 +22,10 @@ from groundup.grading.library.twin import HiddenSuite, Unit, applied
 
 _FEWEST_WORDS = 6
 """In the names of a suite's tests; fewer give names that can be told."""
+_FEWEST_TIDY = 6
+"""Tests that leave nothing undone; where there are fewer, a copy would always be of the same ones."""
+_DRAWS = 4
+"""Of each expectation: some false forms are other words, some the same ones in another order."""
 _HARMLESS = (
     ast.Import,
     ast.ImportFrom,
@@ -45,6 +49,7 @@ class Canary(Record):
     content: bytes
     key: NumberedTest
     is_copy: bool = Field(default=False, description="of a test that asks something of the library")
+    is_telling: bool = Field(default=True, description="whether no mistake of a library makes it pass but by luck")
 
 
 def told_of(canary: Canary, results: Mapping[NumberedTest, Result]) -> list[Result]:
@@ -113,18 +118,38 @@ def _made_up(argument: str, names: _Names) -> Canary:
 def _copies(hidden: HiddenTests, suite: HiddenSuite, avoided: Collection[str], names: _Names) -> list[Canary]:
     """Return copies of two tests; none where fewer can be copied."""
     units = [unit for unit in suite.units() if _can_be_copied(unit, suite) and unit.name not in avoided]
-    placed = [(unit, place) for unit in units if (place := _place(unit.path, hidden))]
+    # What a failing test leaves undone would break the tests after it.
+    tidy = [unit for unit in units if _leaves_nothing_undone(unit.function)]
+    chosen = tidy if len(tidy) >= _FEWEST_TIDY else units
+    placed = [(unit, place) for unit in chosen if (place := _place(unit.path, hidden))]
     # One copy alone may pass by an honest fault of the library, and is no evidence: see `canary_that_lied`.
     if len(placed) < 2:
         return []
-    found = []
-    for unit, place in names.random.sample(placed, 2):
-        name = names.function()
-        path = str(PurePosixPath(unit.path).with_name(names.file()))
-        content = _copied(unit, suite, name, names.random)
-        key = NumberedTest.of(f"{path}::{name}")
-        found.append(Canary(path=path, named=place == "file", content=content, key=key, is_copy=True))
-    return found
+    others: list[Canary] = []
+    telling: list[Canary] = []
+    for unit, place in names.random.sample(placed, len(placed)):
+        canary = _copy(unit, place, suite, names)
+        (telling if canary.is_telling else others).append(canary)
+        if len(telling) == 2:
+            return telling
+    # A stub that returns None passes what is negated: two such copies may both pass without any forging.
+    return [one.model_copy(update={"is_telling": False}) for one in (*telling, *others)[:2]]
+
+
+def _copy(unit: Unit, place: str, suite: HiddenSuite, names: _Names) -> Canary:
+    text, name = suite.text(unit.path), names.function()
+    path = str(PurePosixPath(unit.path).with_name(names.file()))
+    certain = [one for one in unit.expectations if one.is_certain]
+    drawn = [one.falsified(names.random) for one in names.random.sample(certain, len(certain)) * _DRAWS]
+    edits = next((edits for edits in drawn if text.is_telling(edits)), drawn[0])
+    return Canary(
+        path=path,
+        named=place == "file",
+        content=_copied(unit, suite, name, edits),
+        key=NumberedTest.of(f"{path}::{name}"),
+        is_copy=True,
+        is_telling=text.is_telling(edits),
+    )
 
 
 def _place(path: str, hidden: HiddenTests) -> str | None:
@@ -148,12 +173,33 @@ def _can_be_copied(unit: Unit, suite: HiddenSuite) -> bool:
     )
 
 
+def _leaves_nothing_undone(function: ast.AST) -> bool:
+    """Whether a test, after its first expectation, only binds names and expects more: it restores nothing."""
+    statements = [node for node in ast.walk(function) if isinstance(node, ast.stmt)]
+    lines = [node.lineno for node in statements if _expects(node)]
+    later = [node for node in statements if lines and node.lineno > min(lines) and not _expects(node)]
+    return all(isinstance(node, ast.Assign) and all(map(_is_local, node.targets)) for node in later)
+
+
+def _expects(node: ast.stmt) -> bool:
+    match node:
+        case ast.Assert():
+            return True
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))) if name.startswith("assert"):
+            return True
+    return False
+
+
+def _is_local(target: ast.expr) -> bool:
+    return all(isinstance(node, ast.Name | ast.Tuple | ast.List | ast.expr_context) for node in ast.walk(target))
+
+
 def _is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def _copied(unit: Unit, suite: HiddenSuite, name: str, random: Random) -> bytes:
-    """Return the module of *unit* with this test only, under another name and with a false expectation."""
+def _copied(unit: Unit, suite: HiddenSuite, name: str, falsified: Sequence[SourceEdit]) -> bytes:
+    """Return the module of *unit* with this test only, under another name and with what is *falsified*."""
     text = suite.text(unit.path)
     edits: list[SourceEdit] = []
     for node in _unneeded(unit, suite.body(unit.path)):
@@ -162,8 +208,7 @@ def _copied(unit: Unit, suite: HiddenSuite, name: str, random: Random) -> bytes:
     start = text.start(unit.function)
     at = text.source.index(unit.name.encode(), start)
     edits.append(SourceEdit(at, at + len(unit.name.encode()), name.encode()))
-    chosen = random.choice([one for one in unit.expectations if one.is_certain])
-    copied = applied(text.source, [*edits, *chosen.falsified(random)])
+    copied = applied(text.source, [*edits, *falsified])
     return re.sub(rb"\n{4,}", b"\n\n\n", copied).strip() + b"\n"
 
 

@@ -227,7 +227,8 @@ def canary_that_lied(
 ) -> Reason | None:
     """Say which lie a report tells of our own tests; None when it tells none.
 
-    A copy of a test may pass by a fault of the library that makes two values equal: it takes all copies.
+    A copy of a test may pass by a fault of the library that makes two values equal: it takes all copies, and those
+    only that no other fault meets.
     """
     passing: list[bool] = []
     for canary in canaries:
@@ -236,7 +237,7 @@ def canary_that_lied(
             passed = any(one.outcome in ("passed", "xpassed") for one in known)
             if passed and not canary.is_copy:
                 return _FORGING
-            passing.append(passed)
+            passing += [passed] if canary.is_telling else []
         elif complete and not _is_excused(canary, report, ended):
             return reason(Stage.TEST, "a test that must fail was not reported: results are being withheld")
     return _FORGING if passing and all(passing) else None

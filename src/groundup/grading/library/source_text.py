@@ -1,11 +1,11 @@
 """The text of a source with the places of its syntax tree, and changes of it, in bytes."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from groundup.grading.library.literals import Vocabulary, words_in
+from groundup.grading.library.literals import Vocabulary, is_telling, words_in
 from groundup.grading.library.variables import Function
 
 
@@ -72,3 +72,9 @@ class SourceText:
     def of_keyword(self, keyword: ast.keyword) -> bytes:
         """Return the source of an argument that is given by its name."""
         return f"{keyword.arg}=".encode() + self.of(keyword.value)
+
+    def is_telling(self, edits: Sequence[SourceEdit]) -> bool:
+        """Whether only what is false after *edits*, and no likely mistake of a library, meets all of them."""
+        return bool(edits) and all(
+            is_telling(self.source[edit.start : edit.stop], edit.new, self.words) for edit in edits
+        )

@@ -24,7 +24,6 @@ from groundup.domain.errors import TaskError
 from groundup.grading.library.errors import Errors, ancestors_in, unused_warnings
 from groundup.grading.library.expectations import Expectation, expectations
 from groundup.grading.library.hidden import NumberedTest
-from groundup.grading.library.literals import is_telling
 from groundup.grading.library.parameters import FalseTable, false_table
 from groundup.grading.library.repetition import Repetition, Stated
 from groundup.grading.library.source_text import SourceEdit, SourceText
@@ -142,13 +141,7 @@ class HiddenSuite:
             if unit.is_test:
                 text = self._texts[unit.path]
                 is_certain = any(one.is_certain for one in unit.expectations)
-                is_told = (
-                    is_certain
-                    and bool(edits)
-                    and all(
-                        is_telling(text.source[edit.start : edit.stop], edit.new, text.words) for edit in edits
-                    )
-                )
+                is_told = is_certain and text.is_telling(edits)
                 told[unit.name] = told.get(unit.name, True) and is_told
         return frozenset(name for name, is_told in told.items() if is_told)
 
