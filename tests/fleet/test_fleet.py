@@ -340,6 +340,9 @@ def test_addresses_that_are_none_are_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="standard input holds no"):  # of a node whose `ssh` was cut off
         parsed("", "standard input")
     assert read_address("tcp://host:1") == FleetAddress(scheduler="tcp://host:1")
+    with pytest.raises(UsageError, match="give the name of the file") as raised:
+        read_address('{"scheduler": "tls://host:1", "key": "secret"}\n')
+    assert "secret" not in str(raised.value)
 
 
 def test_other_machines_get_the_address_on_standard_input() -> None:

@@ -42,6 +42,8 @@ class FleetAddress(Record):
 
 def read_address(text: str) -> FleetAddress:
     """Return the address that *text* is, or that the file of this name holds. Raises `UsageError`."""
+    if "\n" in text or "{" in text:  # never shown, for it may hold the fleet's key
+        raise UsageError("that is what an address file holds; give the name of the file")
     if "://" in text:
         return FleetAddress(scheduler=text)
     path = Path(text)
