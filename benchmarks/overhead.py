@@ -46,9 +46,9 @@ ATTEMPTS = 8
 GROUNDUP = (sys.executable, "-m", "groundup")
 _WITHOUT_TWINS = """
 from groundup.cli.main import main
-from groundup.suites.nl2repobench.recipe_file import shipped_recipes
-recipes = shipped_recipes()
-recipes.update({name: one.model_copy(update={"twin": None}) for name, one in recipes.items()})
+from groundup.suites.nl2repobench.recipe_file import RecipeFolder
+read = RecipeFolder.__getitem__
+RecipeFolder.__getitem__ = lambda recipes, task: read(recipes, task).model_copy(update={"twin": None})
 main()
 """
 PLAIN = (sys.executable, "-c", _WITHOUT_TWINS)
