@@ -60,7 +60,7 @@ async def ask(live: Live, ecosystem: Ecosystem, name: str) -> Listing | None:
 
 
 async def test_half_a_pair_of_surrogates_is_the_name_of_nothing(tmp_path: Path) -> None:
-    """JSON and TOML can hold such a name; no address can, so nobody is asked."""
+    """JSON and TOML can hold such a name; no address can, so no registry is asked."""
     live = Live(FetchCache(tmp_path / "cache"), {})
 
     found = [await ask(live, ecosystem, "\ud800x") for ecosystem in ("pypi", "npm", "crates", "nuget")]

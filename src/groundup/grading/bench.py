@@ -1,6 +1,6 @@
 """The tools that a grader gets from a run, and turns: how much heavy work goes on at once in this process.
 
-Owns the queue only. A service that starts, or a build that keeps a processor busy, waits here for its turn, and
+A service that starts, or a build that keeps a processor busy, waits here for its turn, and
 its clock begins when it has got one. So what time decides does not depend on how many attempts run at once.
 """
 

@@ -125,30 +125,42 @@ def _copies(hidden: HiddenTests, suite: HiddenSuite, avoided: Collection[str], n
     # One copy alone may pass by an honest fault of the library, and is no evidence: see `canary_that_lied`.
     if len(placed) < 2:
         return []
-    others: list[Canary] = []
-    telling: list[Canary] = []
+    others: list[tuple[Unit, str, Sequence[SourceEdit]]] = []
+    telling: list[tuple[Unit, str, Sequence[SourceEdit]]] = []
     for unit, place in names.random.sample(placed, len(placed)):
-        canary = _copy(unit, place, suite, names)
-        (telling if canary.is_telling else others).append(canary)
+        edits, is_telling = _falsified(unit, suite, names.random)
+        (telling if is_telling else others).append((unit, place, edits))
         if len(telling) == 2:
-            return telling
+            break
     # A stub that returns None passes what is negated: two such copies may both pass without any forging.
-    return [one.model_copy(update={"is_telling": False}) for one in (*telling, *others)[:2]]
+    is_telling = len(telling) == 2
+    drawn = [*telling, *others][:2]
+    return [_copy(unit, place, edits, suite, names, is_telling=is_telling) for unit, place, edits in drawn]
 
 
-def _copy(unit: Unit, place: str, suite: HiddenSuite, names: _Names) -> Canary:
-    text, name = suite.text(unit.path), names.function()
-    path = str(PurePosixPath(unit.path).with_name(names.file()))
+def _falsified(unit: Unit, suite: HiddenSuite, random: Random) -> tuple[Sequence[SourceEdit], bool]:
+    """Return a false form of one expectation, a telling one if a few draws give any, and whether it is."""
     certain = [one for one in unit.expectations if one.is_certain]
-    drawn = [one.falsified(names.random) for one in names.random.sample(certain, len(certain)) * _DRAWS]
-    edits = next((edits for edits in drawn if text.is_telling(edits)), drawn[0])
+    edits: Sequence[SourceEdit] = ()
+    for one in random.sample(certain, len(certain)) * _DRAWS:
+        edits = one.falsified(random)
+        if suite.text(unit.path).is_telling(edits):
+            return edits, True
+    return edits, False
+
+
+def _copy(
+    unit: Unit, place: str, falsified: Sequence[SourceEdit], suite: HiddenSuite, names: _Names, *, is_telling: bool
+) -> Canary:
+    name = names.function()
+    path = str(PurePosixPath(unit.path).with_name(names.file()))
     return Canary(
         path=path,
         named=place == "file",
-        content=_copied(unit, suite, name, edits),
+        content=_copied(unit, suite, name, falsified),
         key=NumberedTest.of(f"{path}::{name}"),
         is_copy=True,
-        is_telling=text.is_telling(edits),
+        is_telling=is_telling,
     )
 
 

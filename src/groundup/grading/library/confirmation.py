@@ -1,4 +1,4 @@
-"""What the false forms of tests say of a decision: which tests count, and which pass for another reason.
+"""Comparing a decision with the false forms of its tests: which tests count, and which pass for another reason.
 
 A test counts when its true form passes and its false form fails. What passes in both, or in its false form only,
 was decided by something else.
@@ -12,12 +12,10 @@ from groundup.domain.errors import SandboxError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason, Stage, Status
 from groundup.grading.library.decision import (
-    MAX_REASONS,
     Decision,
     passing_tests,
     reason,
     why_unfinished,
-    with_message,
 )
 from groundup.grading.library.execution import Rounds, logs_of
 from groundup.grading.library.hidden import NumberedTest, TwinRecord
@@ -69,19 +67,15 @@ def confirmed(decision: Decision, passes: Passes, record: TwinRecord | None) -> 
     unseen_reasons = [_unseen_reason(seen.unseen, twin)] if seen.unseen else []
     if seen.forged and not is_tampered:
         reasons.append(_forged_reason(seen.forged, decision))
-    changed = {
-        **dict.fromkeys(map(str, seen.forged), FORGED),
-        **dict.fromkeys(map(str, seen.unseen), UNSEEN),
-        **dict.fromkeys(map(str, seen.doubted), DOUBTED),
+    lost = {
+        **dict.fromkeys(seen.forged, FORGED),
+        **dict.fromkeys(seen.unseen, UNSEEN),
+        **dict.fromkeys(seen.doubted, DOUBTED),
     }
-    lost = len(seen.forged | seen.unseen | seen.doubted)
     return TwinOutcome(
-        decision=decision.model_copy(
+        decision=decision.without(lost, reasons, unseen_reasons).model_copy(
             update={
                 "status": Status.TAMPERED if is_tampered else decision.status,
-                "passed": max(0, decision.passed - lost),
-                "reasons": tuple([*reasons, *decision.reasons, *unseen_reasons][:MAX_REASONS]),
-                "results": tuple(with_message(test, changed) for test in decision.results),
                 "timed_out": decision.timed_out or bool(seen.unseen and last.result.ending.is_out_of_time),
             }
         ),

@@ -7,8 +7,9 @@ Signs of tampering are evidence for a person and decide nothing. An honest submi
 clever one shows none either: code in the tests' process can hide what it did. So their absence proves nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import Self
 
 from groundup.domain.errors import SandboxError
 from groundup.domain.names import printable
@@ -107,6 +108,24 @@ class Decision(Record):
     reasons: tuple[Reason, ...] = ()
     results: tuple[TestResult, ...] = ()
     timed_out: bool = False
+
+    def without(
+        self, lost: Mapping[NumberedTest, str], first: Iterable[Reason] = (), last: Iterable[Reason] = ()
+    ) -> Self:
+        """Return it without *lost*: tests, each with why it does not count. *first*, *last*: more reasons."""
+        messages = {str(test): why for test, why in lost.items()}
+        return self.model_copy(
+            update={
+                "passed": max(0, self.passed - len(lost)),
+                "reasons": (*first, *self.reasons, *last)[:MAX_REASONS],
+                "results": tuple(
+                    test.model_copy(update={"outcome": "error", "message": messages[test.id]})
+                    if test.id in messages
+                    else test
+                    for test in self.results
+                ),
+            }
+        )
 
 
 def decide(
@@ -327,13 +346,6 @@ def passing_tests(decision: Decision) -> frozenset[NumberedTest]:
     """Return the expected tests that a decision calls passed."""
     passed = (test.id for test in decision.results if test.expected and test.outcome == "passed")
     return frozenset(map(NumberedTest.parse, passed))
-
-
-def with_message(test: TestResult, messages: Mapping[str, str]) -> TestResult:
-    """Return *test* as one that does not count, where *messages* say why."""
-    if test.id not in messages:
-        return test
-    return test.model_copy(update={"outcome": "error", "message": messages[test.id]})
 
 
 def reason(stage: Stage, message: str) -> Reason:

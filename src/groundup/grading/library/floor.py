@@ -8,7 +8,7 @@ brings hardly more than itself.
 from collections.abc import Collection
 
 from groundup.domain.verdicts import Stage
-from groundup.grading.library.decision import MAX_REASONS, Decision, passing_tests, reason, with_message
+from groundup.grading.library.decision import Decision, passing_tests, reason
 from groundup.grading.library.hidden import NumberedTest
 
 UNEARNED = "a stub passes it, too: such tests count in proportion to the others that pass"
@@ -27,14 +27,7 @@ def earned(decision: Decision, floor: frozenset[NumberedTest]) -> Decision:
         f"{len(lost)} passed tests that a stub passes, too, are not counted: they count in proportion to the "
         "others that pass",
     )
-    messages = dict.fromkeys(map(str, lost), UNEARNED)
-    return decision.model_copy(
-        update={
-            "passed": max(0, decision.passed - len(lost)),
-            "reasons": (*decision.reasons, why)[:MAX_REASONS],
-            "results": tuple(with_message(test, messages) for test in decision.results),
-        }
-    )
+    return decision.without(dict.fromkeys(lost, UNEARNED), last=[why])
 
 
 def not_earned(

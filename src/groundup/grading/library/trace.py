@@ -16,7 +16,7 @@ from groundup.domain.errors import SandboxError, TaskError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason, Stage
 from groundup.grading.bench import Bench
-from groundup.grading.library.decision import MAX_REASONS, Decision, reason, why_unfinished
+from groundup.grading.library.decision import Decision, reason, why_unfinished
 from groundup.grading.library.execution import Overlay, Rounds, run_to_the_end
 from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
 from groundup.grading.library.observing import OPAQUE, Encoder
@@ -263,18 +263,8 @@ def traced(decision: Decision, rounds: Rounds | None, trace: Trace | None, seed:
     reasons = [_lost_reason(lost, rounds)] if lost else []
     expected = {test.id for test in decision.results if test.expected} & record.tests.keys()
     return TraceOutcome(
-        decision=decision.model_copy(
-            update={
-                "passed": max(0, decision.passed - len(lost)),
-                "reasons": tuple([*decision.reasons, *reasons][:MAX_REASONS]),
-                "results": tuple(
-                    test.model_copy(update={"outcome": "error", "message": lost[key]})
-                    if (key := NumberedTest.parse(test.id)) in lost
-                    else test
-                    for test in decision.results
-                ),
-                "timed_out": decision.timed_out or bool(lost and last.result.ending.is_out_of_time),
-            }
+        decision=decision.without(lost, last=reasons).model_copy(
+            update={"timed_out": decision.timed_out or bool(lost and last.result.ending.is_out_of_time)}
         ),
         applied=True,
         traced=len(expected),

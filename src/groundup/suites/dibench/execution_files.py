@@ -63,9 +63,9 @@ def _names(problem: InstanceProblem, wanted: Read) -> frozenset[str]:
     found: set[str] = set()
     for path in problem.instance.build_files:
         known = manifest_format(path)
-        for text in (wanted(path), problem.read(path)) if known else ():
-            manifest = _readable(known, text, path) if known else None
-            found.update(item.normalised for item in (manifest.dependencies if manifest else ()))
+        texts = (wanted(path), problem.read(path))
+        manifests = [_readable(known, text, path) for text in texts] if known else []
+        found.update(item.normalised for manifest in manifests if manifest for item in manifest.dependencies)
     return frozenset(found)
 
 

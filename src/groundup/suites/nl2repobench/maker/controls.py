@@ -66,10 +66,11 @@ async def run_controls(
 
     Raises `TaskError` when one is worth something.
     """
-    stub = stub_of(original, recipe)
+    stubs = {kind.value: stub_of(original, recipe, kind) for kind in Stub}
+    stub = stubs[Stub.NOTHING.value]
     heads = [name for name in stub if name.endswith("__init__.py")] or list(stub)
     submissions: dict[str, Mapping[str, str]] = {
-        **{kind.value: stub_of(original, recipe, kind) for kind in Stub},
+        **stubs,
         "files": {**stub, **_FILES, **_own_tests(recipe)},
         "leaves": {**stub, **{name: _LEAVES + stub[name] for name in heads}},
         "patches": {**stub, **{name: _PATCHES + stub[name] for name in heads}},
