@@ -11,6 +11,7 @@ from typing_extensions import override
 from groundup.agents import stand_in_pip
 from groundup.agents.base import EpisodeLimits
 from groundup.agents.loop import create
+from groundup.agents.tools import run_bash
 from groundup.agents.workspace import PREFIX, Furnishing, make_prefix, open_workspace, task_python, tools_lock
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
@@ -82,6 +83,31 @@ async def test_a_sandbox_that_dies_is_opened_again_but_not_for_ever(tmp_path: Pa
             await place.run(Command(argv=("x",)))
     assert len(provider.sandboxes) == 20
     assert all(sandbox.closed for sandbox in provider.sandboxes)
+
+
+async def test_who_ends_the_sandbox_by_its_limits_is_no_failure_of_the_machine(tmp_path: Path) -> None:
+    """A model that bombs its sandbox again and again can hand in, and nothing else: it cannot void its attempt."""
+    provider = FakeProvider(lambda spec, command: answer(None, ending=Ending.PROCESSES))
+    async with open_workspace(assignment(tmp_path, FakeModel(), provider=provider)) as place:
+        seen = [await run_bash(place, "bomb", 5, 1000) for _ in range(25)]
+    assert [one.content for one in seen[:20]] == ["[ended: too many processes]"] * 20
+    assert all(one.content.startswith("[not run: ") for one in seen[20:])
+    assert len(provider.sandboxes) == 20
+
+
+async def test_a_long_command_whose_file_cannot_be_written_is_not_run(tmp_path: Path) -> None:
+    """The guest may have made a folder of it, or closed the one above: that fails its command alone."""
+    provider = FakeProvider()
+    async with open_workspace(assignment(tmp_path, FakeModel(), provider=provider)) as place:
+        await place.sandbox()
+        provider.sandboxes[0].write_file = _refusing  # type: ignore[method-assign]
+        seen = await run_bash(place, "true #" + "x" * 200_000, 5, 1000)
+        assert (await run_bash(place, "true", 5, 1000)).exit_code == 0
+    assert (seen.content[:10], seen.exit_code) == ("[not run: ", None)
+
+
+async def _refusing(path: str, content: bytes, mode: int = 0o644) -> None:
+    raise IsADirectoryError(21, "Is a directory", path)
 
 
 async def test_the_sandbox_has_the_tasks_limits_and_the_attempts_time(tmp_path: Path) -> None:

@@ -44,3 +44,16 @@ async def test_a_driven_episode_in_a_real_sandbox(tmp_path: Path, provider: Sand
     assert result.submission is not None
     assert [dropped.partition(":")[0] for dropped in result.submission.dropped] == ["way-out"]
     assert not any(scratch.iterdir())
+
+
+@pytest.mark.end_to_end
+async def test_a_workspace_that_is_closed_can_be_handed_in(tmp_path: Path, provider: SandboxProvider) -> None:
+    """Also where groundup is an ordinary user, and the guest is the same one: else it could void its attempt."""
+    spec, settings = an_episode(), Settings(cache_dir=tmp_path / "cache")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    grading = load_grading(spec, Equipment(provider, HostBuilder(tmp_path / "layers")), settings)
+    async with open_episode(spec, grading, scratch) as episode:
+        await episode.run("echo half > behaviour; chmod 000 /workspace")
+        result = await episode.hand_in()
+    assert result.settled().score == Score(numerator=1, denominator=2)

@@ -4,6 +4,8 @@ import asyncio
 import os
 import resource
 import signal
+import subprocess
+import sys
 import sysconfig
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,7 +18,7 @@ from groundup.sandbox.composition import INSIDE, PYTHON
 from groundup.sandbox.launcher.spawning import changes_users
 from groundup.sandbox.protocol import Mount, SandboxSpec
 from groundup.trees.writer import share_tree
-from tests.sandbox.contract import SandboxContract, sh
+from tests.sandbox.contract import SandboxContract, appeared, sh
 from tests.sandbox.isolation import IsolationContract
 
 pytestmark = [
@@ -96,6 +98,29 @@ async def test_a_guest_may_open_more_files_than_groundup(provider: BubblewrapPro
         resource.setrlimit(kind, before)
     assert done.ok, done.stderr
     assert set(map(int, done.stdout.split())) == {wanted - 1}
+
+
+async def test_a_guest_cannot_use_up_the_files_of_groundup(
+    provider: BubblewrapProvider, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It keeps the output of ended commands open; the oldest are closed, and the last command's is not."""
+    monkeypatch.setattr("groundup.sandbox.guest._LEFT_OPEN", 3)
+    async with await provider.open(SandboxSpec(workspace=workspace)) as sandbox:
+        before = len(list(Path("/proc/self/fd").iterdir()))
+        for _ in range(10):
+            assert (await sandbox.run(sh("sleep 500 &"))).ok
+        assert len(list(Path("/proc/self/fd").iterdir())) <= before + 3
+        assert (await sandbox.run(sh("(sleep 0.3; echo late && echo more > late) & echo on"))).stdout == b"on\n"
+        await appeared(workspace / "late")
+
+
+def test_groundup_may_have_many_files_open() -> None:
+    """Guests' connections are many, and the usual limit of 1024 is one that can be raised."""
+    code = "import resource as r, asyncio; from groundup.sandbox.launcher_link import _allow_open_files as allow; "
+    code += "hard = r.getrlimit(r.RLIMIT_NOFILE)[1]; r.setrlimit(r.RLIMIT_NOFILE, (100, hard)); allow(); "
+    code += "print(r.getrlimit(r.RLIMIT_NOFILE)[0] == (65536 if hard < 0 else min(hard, 65536)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout == b"True\n"
 
 
 async def test_pod_that_is_gone(provider: BubblewrapProvider, workspace: Path) -> None:

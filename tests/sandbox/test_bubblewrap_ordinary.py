@@ -23,6 +23,7 @@ def test_contracts_as_an_ordinary_user() -> None:
     modules = [
         "tests/sandbox/test_bubblewrap.py",
         "tests/sandbox/test_system.py",
+        "tests/episodes/test_real.py",
         f"{kills}[0]",
         f"{kills}[1]",
         f"{kills}_and_launcher",

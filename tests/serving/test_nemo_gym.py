@@ -48,6 +48,21 @@ async def test_a_submitted_row_is_not_graded_again(house: House) -> None:
     assert house.scores() == [1.0]
 
 
+async def test_a_row_may_hold_what_is_no_strict_json(house: House) -> None:
+    """Log-probabilities of -Infinity and half a pair of surrogates come back, and the reward with them."""
+    async with httpx.AsyncClient(base_url=house.address, trust_env=False) as http:
+        await http.post("/seed_session", json={"task": "task-0001"})
+        await http.post("/bash", json={"command": "behave pass"})
+        answer = await http.post("/verify", content=b'{"logprob": -Infinity, "said": "\\ud83d"}')
+        assert json.loads(answer.text) == {
+            "logprob": float("-inf"),
+            "said": "\ud83d",
+            "reward": 1.0,
+            "passed": 2.0,
+            "total": 2.0,
+        }
+
+
 async def test_a_failed_grading_has_no_reward(house: House) -> None:
     """The caller gets an error."""
     async with httpx.AsyncClient(base_url=house.address, trust_env=False) as http:

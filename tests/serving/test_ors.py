@@ -126,6 +126,13 @@ async def test_a_wrong_call_is_answered(client: Client, name: str, given: dict[s
     assert await client.bash(sid, "ls") == "done\n[exit code 0]"
 
 
+async def test_no_length_of_time_is_too_large(client: Client) -> None:
+    """A number that no float holds is the longest time; as a failure it would let a model void its episode."""
+    sid = await client.create()
+    answer = await client.call(sid, "bash", None, command="ls", timeout_s=10**400)
+    assert answer["output"]["blocks"][0]["text"] == "done\n[exit code 0]"
+
+
 @pytest.mark.parametrize("fault", ["infrastructure", "crash", "task"])
 async def test_a_failed_grading_is_no_reward(client: Client, house: House, fault: str) -> None:
     """The call ends with an error event, and the record has no score."""

@@ -141,8 +141,8 @@ PREFIX = "/opt/venv"
 DEFAULT_PYTHON = "3.12"
 _VENDORING = ("setuptools", "wheel")
 """Tools that bring copies of other libraries."""
-_OPENINGS = 20
-"""How often a sandbox that died is opened again for one attempt."""
+_ENDS = 20
+"""How often a sandbox of one attempt may die, and how often the guest's own limits may end it."""
 _DAY_S = 24 * 3600.0
 
 Attach = Callable[[Sandbox], Awaitable[Mapping[str, str]]]
@@ -168,8 +168,8 @@ class AgentSandbox:
         self.spec = spec
         self.tools = tools
         """What there is for the task's language."""
-        self.openings = 0
-        """How many sandboxes there were so far."""
+        self._died = 0
+        self._limited = 0
         self._provider = assignment.provider
         self._attach = attach
         self._sandbox: Sandbox | None = None
@@ -178,13 +178,17 @@ class AgentSandbox:
     async def sandbox(self) -> Sandbox:
         """Return the sandbox, opened anew when the last one died. Raises `SandboxError`."""
         if self._sandbox is None:
-            if self.openings >= _OPENINGS:
-                raise SandboxError(f"the sandbox died {self.openings} times; look at the attempt's trajectory")
-            self.openings += 1
+            if self._died >= _ENDS:
+                raise SandboxError(f"the sandbox died {self._died} times; look at the attempt's trajectory")
             self._sandbox = await self._provider.open(self.spec)
             for attach in self._attach:
                 self._variables.update(await attach(self._sandbox))
         return self._sandbox
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether commands have ended too many sandboxes by their limits: no fault of the machine, so no error."""
+        return self._sandbox is None and self._limited >= _ENDS
 
     async def run(self, command: Command) -> CommandResult:
         """Run *command* to its end or its limits. One that ended the sandbox says so by its ending."""
@@ -192,6 +196,8 @@ class AgentSandbox:
         result = await sandbox.run(self._furnished(command))
         # Its limits ended the sandbox; the next command gets a fresh one, as after a restart of the machine.
         if result.exit_code is None and result.ending is not Ending.TIMEOUT:
+            has_died = result.ending is Ending.SANDBOX_DIED
+            self._died, self._limited = self._died + has_died, self._limited + (not has_died)
             await self.close()
         return result
 

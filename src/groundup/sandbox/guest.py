@@ -27,6 +27,8 @@ _ALONE = 2
 """The sandbox's supervisor and the shell that counts."""
 _END_S = 4.0
 """A command that is not gone this long after it was ended takes its sandbox with it."""
+_LEFT_OPEN = 128
+"""How many streams of commands that have ended may be open still; each is a descriptor of groundup's."""
 _CAUSES = {
     "memory": Ending.MEMORY,
     "processes": Ending.PROCESSES,
@@ -52,6 +54,7 @@ class SupervisedSandbox(Closing):
         self._link = link
         self._key = key
         self._drains: set[Drain] = set()
+        self._left: list[Drain] = []
         self._placed: asyncio.Future[None] = loop.create_future()
         self._ended: asyncio.Future[Event] = loop.create_future()
         self._closed: asyncio.Future[None] = loop.create_future()
@@ -155,6 +158,9 @@ class SupervisedSandbox(Closing):
         captures = [drain.capture for drain, _ in drains]
         for drain, _ in drains:
             drain.discard()
+        self._left = [drain for drain in (*self._left, *(drain for drain, _ in drains)) if drain.open]
+        for drain in self._left[:-_LEFT_OPEN]:
+            drain.close()
         self._drains = {drain for drain in self._drains if drain.open}
         return CommandResult(
             exit_code=code if isinstance(code, int) else None,

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from groundup.sandbox.launcher import wire
 from groundup.sandbox.pipes import close_all
 
 _START_S = 30.0
+_OPEN_FILES = 65536
+"""Each pipe to a guest and each of its connections to a gateway is one of ours; many systems begin with 1024."""
 
 
 class Event(Record):
@@ -69,6 +72,7 @@ class LauncherLink:
 
     async def start(self) -> Event:
         """Start the launcher and return its first words. Raises `SandboxError`."""
+        _allow_open_files()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         source = str(Path(__file__).parents[2])
         code = "import sys; sys.path.insert(0, sys.argv[1]); from groundup.sandbox.launcher.main import main; "
@@ -184,3 +188,11 @@ class LauncherLink:
         except OSError:
             lines = []
         return lines[-1] if lines else "it was killed"
+
+
+def _allow_open_files() -> None:
+    """Let this process have more files open, as far as it may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
+    if resource.RLIM_INFINITY != soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -96,10 +96,12 @@ class NemoGym:
         answer = session.graded if session.finished else await _made(request, session, FINISH, {})
         if answer is None or answer.reward is None:
             raise UsageError("this episode has no reward")
+        counts = {key: value for key, value in answer.counts.items() if key in ("passed", "total")}
+        # A row may have what `JSONResponse` refuses: log-probabilities of -Infinity, half a pair of surrogates.
+        rewarded = json.dumps({**row, "reward": answer.reward, **counts})
+        response = Response(rewarded, media_type="application/json")
         if not await request.is_disconnected():  # else it asks again
             await self._service.sessions.end(session.name, client_of(request))
-        counts = {key: value for key, value in answer.counts.items() if key in ("passed", "total")}
-        response = JSONResponse({**row, "reward": answer.reward, **counts})
         response.delete_cookie(COOKIE)
         return response
 

@@ -264,7 +264,7 @@ class Session:
             return Answer(text=f"[not run: the episode's time is over; call {SUBMIT}]")
         episode = await self.ready(0)
         try:
-            seen = await episode.driven.run(command, min(float(seconds), self.rules.longest_command_s))
+            seen = await episode.driven.run(command, float(min(seconds, self.rules.longest_command_s)))
         except UsageError as error:
             return Answer(text=f"[not run: {error}]")
         return Answer(text=seen.output, counts={"exit_code": seen.exit_code, "seconds": round(seen.seconds, 3)})
