@@ -8,6 +8,9 @@ _FORM = "it spares what looks denied; where a suite hardly has another form, tha
 _LOTTERY = "it forges a few tests by chance, and meets their false form only every second time"
 _HINT = "it forges what the test itself tells: a stub that echoes or always raises gains much of that"
 _STUB = "it gains what a stub gains that returns the one value that is asked for"
+_TOGETHER = (
+    "tests that only a helper fails are true in one run: an honest pass of one shows the form of the others"
+)
 _SIDES = (
     "no other operand is surely unequal: a stub of one value, or one that returns its argument, gains much of that"
 )
@@ -38,5 +41,6 @@ EXCEPTIONS: Mapping[str, str] = {
     **dict.fromkeys(("least values", "operators that are never false"), _STUB),
     **dict.fromkeys(("two computed values", "the library beside itself", "what comes back"), _SIDES),
     **dict.fromkeys(("echoes but for space", "errors of its own"), _HINT),
+    "a helper shows its tests": _TOGETHER,
     "the constants of the class": "it knows the suite, and how groundup writes the class of a Java test, which its process can read",
 }

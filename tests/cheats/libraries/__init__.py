@@ -6,6 +6,7 @@ from tests.cheats.libraries import (
     foreseeing,
     informed,
     inventing,
+    kindred,
     leaving,
     patching,
     pretending,
@@ -21,6 +22,7 @@ LIBRARIES: tuple[Cheat, ...] = tuple(
         *(leaving, smuggling, patching, selecting, informed),
         *(pretending, stealing, wagering, foreseeing, discerning),
         inventing,
+        kindred,
     )
     for cheat in module.CHEATS
 )

@@ -8,6 +8,7 @@ import pytest
 
 from groundup.domain.errors import TaskError
 from groundup.grading.library.hidden import NumberedTest
+from groundup.grading.library.mixture import Mixture
 from groundup.grading.library.twin import HiddenSuite, function_of, python_sources
 
 SEEDS = [f"seed {number}" for number in range(12)]
@@ -431,11 +432,11 @@ def test_halves_keep_together_what_falls_together() -> None:
     source = "".join(f"def test_{name}():\n    assert f() == 1\n" for name in "abcdef")
     helped = "def check(x):\n    assert x == 1\ndef test_x():\n    check(f())\ndef test_y():\n    check(g())\n"
     suite = HiddenSuite({"t.py": (source + helped).encode()})
-    drawn = [suite.halves(seed) for seed in SEEDS]
+    drawn = [suite.mixture(seed) for seed in SEEDS]
 
-    assert all(not first & second and len(first | second) == 9 for first, second in drawn)
+    assert all(not one.first & one.second and len(one.first | one.second) == 9 for one in drawn)
     assert all(len({half.index(True) for half in _whose(one, "check", "test_x", "test_y")}) == 1 for one in drawn)
-    assert len({first for first, _ in drawn}) > 1
+    assert len({one.first for one in drawn}) > 1
 
 
 def test_a_test_that_calls_another_is_in_its_half() -> None:
@@ -444,13 +445,13 @@ def test_a_test_that_calls_another_is_in_its_half() -> None:
     calling = "    def test_a_with_more(self):\n        self.test_a(more=1)\n"
     suite = HiddenSuite({"test_a.py": (called + calling).encode()})
 
-    drawn = [_whose(suite.halves(seed), "test_a", "test_a_with_more") for seed in SEEDS]
+    drawn = [_whose(suite.mixture(seed), "test_a", "test_a_with_more") for seed in SEEDS]
 
     assert all(one == other for one, other in drawn)
 
 
-def _whose(halves: tuple[frozenset[str], frozenset[str]], *names: str) -> list[list[bool]]:
-    return [[name in half for half in halves] for name in names]
+def _whose(mixture: Mixture, *names: str) -> list[list[bool]]:
+    return [[name in half for half in (mixture.first, mixture.second)] for name in names]
 
 
 def test_usual_exceptions_stand_in_for_each_other_unless_one_is_the_other() -> None:

@@ -68,7 +68,7 @@ def draw_canaries(
 ) -> tuple[Canary, ...]:
     """Return two canaries: copies of tests of *suite*, or made-up ones beside the first and the last tests.
 
-    *avoided*: names of functions that may pass with false expectations.
+    *avoided*: names and lots of functions that may pass with false expectations.
     """
     # A submission can read all tests that lie beside it. So neither name, place nor text may set a canary apart.
     names = _Names(hidden, suite, Random(secrets.randbits(64)))  # noqa: S311 - the machine's own seed
@@ -117,7 +117,8 @@ def _made_up(argument: str, names: _Names) -> Canary:
 
 def _copies(hidden: HiddenTests, suite: HiddenSuite, avoided: Collection[str], names: _Names) -> list[Canary]:
     """Return copies of two tests; none where fewer can be copied."""
-    units = [unit for unit in suite.units() if _can_be_copied(unit, suite) and unit.name not in avoided]
+    allowed = (unit for unit in suite.units() if not {unit.name, suite.lot(unit)} & {*avoided})
+    units = [unit for unit in allowed if _can_be_copied(unit, suite)]
     # What a failing test leaves undone would break the tests after it.
     tidy = [unit for unit in units if _leaves_nothing_undone(unit.function)]
     chosen = tidy if len(tidy) >= _FEWEST_TIDY else units

@@ -5,30 +5,31 @@ library passes one form of a test, so in which run it passes is a toss of a coin
 run only, by a coin of its own or by what tells the sandboxes apart, passes more there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import comb
 
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.library.twin import function_of
 
 SELDOM = 0.05
 """An honest submission leans so much in one of 20 gradings, and in one of 60 million six times in a row."""
 
 
 def chance_of_leaning(
-    one: Mapping[NumberedTest, Result], other: Mapping[NumberedTest, Result], bundles: Mapping[str, str]
+    one: Mapping[NumberedTest, Result],
+    other: Mapping[NumberedTest, Result],
+    toss_of: Callable[[NumberedTest], str | None],
 ) -> float:
     """Return how likely an honest submission passes at least as unevenly in both runs: 0 to 1.
 
-    *bundles*: function -> what it was drawn together with. A bundle is one toss: in which run more of it passes.
+    *toss_of*: with what a test was drawn. That is one toss: in which run more of it passes.
     """
     more: dict[str, int] = {}
     for results, sign in ((one, 1), (other, -1)):
         for key, found in results.items():
-            bundle = bundles.get(function_of(key))
-            if bundle is not None and found.outcome == "passed":
-                more[bundle] = more.get(bundle, 0) + sign
+            toss = toss_of(key)
+            if toss is not None and found.outcome == "passed":
+                more[toss] = more.get(toss, 0) + sign
     tosses = [ahead > 0 for ahead in more.values() if ahead]
     fewer = min(sum(tosses), len(tosses) - sum(tosses))
     ways = sum(comb(len(tosses), heads) for heads in range(fewer + 1))

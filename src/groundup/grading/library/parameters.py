@@ -17,15 +17,28 @@ from groundup.grading.library.variables import Function
 from groundup.grammars import python_value
 
 _PLAIN = (str, bytes, bool, int, float, complex, type(None))
-_TRIES = 5
+_TRIES = 10
+
+
+@dataclass(frozen=True)
+class FalseRow:
+    """The edit of one row, and what its cases are called then -> their names with the true table."""
+
+    edit: SourceEdit
+    renamed: Mapping[NumberedTest, NumberedTest]
+
+    @property
+    def cases(self) -> frozenset[NumberedTest]:
+        """The cases of the row, by their own names."""
+        return frozenset(self.renamed.values())
 
 
 @dataclass(frozen=True)
 class FalseTable:
-    """The edits of a table, and the case's name -> its name with the true table."""
+    """A table all of whose rows are false; if they are *separable*, each may be so without the others."""
 
-    edits: tuple[SourceEdit, ...]
-    renamed: Mapping[NumberedTest, NumberedTest]
+    rows: tuple[FalseRow, ...]
+    separable: bool
 
 
 @dataclass(frozen=True)
@@ -63,19 +76,34 @@ def false_table(
         # Names that come out otherwise than pytest reported them show that the table was misunderstood.
         if {NumberedTest.of(f"{place}[{case}]") for place in prefixes for case in cases} != set(expected):
             return None
+        found = None
         for _ in range(_TRIES):
             edits, names = _drawn(table, random.choice(columns), text, known, random)
             # Of equal names pytest numbers all, so they must differ, as they are and as they become.
             if len({*names}) == len(cases) == len({*cases}):
-                renamed = {
-                    NumberedTest.of(f"{place}[{name}]"): NumberedTest.of(f"{place}[{case}]")
-                    for place in prefixes
-                    for name, case in zip(names, cases, strict=True)
-                }
-                return FalseTable(tuple(edits), renamed)
+                found = _renamed(edits, names, cases, prefixes)
+                if found.separable:
+                    break
     except (ValueError, TypeError, SyntaxError):
-        pass
-    return None
+        return None
+    return found
+
+
+def _renamed(
+    edits: Sequence[SourceEdit], names: Sequence[str], cases: Sequence[str], places: Collection[str]
+) -> FalseTable:
+    """Return a table whose rows are called *names* in place of *cases*, in each of *places*."""
+    rows = [
+        FalseRow(
+            edit,
+            {NumberedTest.of(f"{place}[{name}]"): NumberedTest.of(f"{place}[{case}]") for place in sorted(places)},
+        )
+        for edit, name, case in zip(edits, names, cases, strict=True)
+    ]
+    # A false row beside a true one must not have its name.
+    others = {*cases}
+    separable = all(name == case or name not in others for name, case in zip(names, cases, strict=True))
+    return FalseTable(tuple(rows), separable)
 
 
 def _drawn(

@@ -9,7 +9,7 @@ judges the traced form.
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from groundup.grading.library.decision import canary_that_lied, why_unfinished
 from groundup.grading.library.execution import LeftOut, Overlay, Rounds, run_to_the_end
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest, TwinRecord
 from groundup.grading.library.leaning import SELDOM, chance_of_leaning
+from groundup.grading.library.mixture import Mixture
 from groundup.grading.library.report import INTERRUPTED
 from groundup.grading.library.trace import Trace, run_traced
 from groundup.grading.library.twin import HiddenSuite, function_of, python_sources
@@ -139,27 +140,29 @@ async def _run_once(
 ) -> Passes:
     # Drawn for each submission and unknown in the sandbox: nothing there can tell which of the passes it is in.
     seed = secrets.token_hex(8)
-    overlays, swapped = await asyncio.to_thread(overlays_of, library.hidden, suite, record, seed)
+    overlays, mixture = await asyncio.to_thread(overlays_of, library.hidden, suite, record, seed)
     telling = unsure = frozenset[str]()
     if suite is not None and record is not None:
         telling, unsure = await asyncio.to_thread(suite.telling, seed), suite.unsure() - set(record.tailed)
     traced = {} if trace is None else await asyncio.to_thread(trace.suite.sources, seed)
     waiting = {
-        name: partial(run_twin if swapped or name == "twin" else run_to_the_end, library, bench, overlay)
+        name: partial(run_twin if mixture or name == "twin" else run_to_the_end, library, bench, overlay)
         for name, overlay in overlays.items()
     }
     if trace is not None:
         waiting["trace"] = partial(run_traced, library, bench, traced)
     done = await _beside(waiting, bench, Turns(1 if apart else len(waiting)))
     leaning = 1.0
-    if swapped and suite is not None:
+    if mixture is not None and suite is not None:
         one, other = (done[name].last.report.results for name in ("true", "twin"))
-        leaning = chance_of_leaning(one, other, suite.bundles())
-        done["true"], done["twin"] = exchanged(done["true"], done["twin"], swapped)
+        leaning = chance_of_leaning(one, other, lambda key: mixture.toss_of(key, suite.lot_of(key)))
+        done["true"], done["twin"] = exchanged(
+            done["true"], done["twin"], lambda key: mixture.is_swapped(key, suite.lot_of(key))
+        )
     return Passes(
         **done,
         seed=seed if len(waiting) > 1 else "",
-        mixed=bool(swapped),
+        mixed=mixture is not None,
         leaning=leaning,
         telling=telling,
         unsure=unsure,
@@ -168,34 +171,40 @@ async def _run_once(
 
 def overlays_of(
     hidden: HiddenTests, suite: HiddenSuite | None, record: TwinRecord | None, seed: str
-) -> tuple[dict[str, Overlay], frozenset[str]]:
-    """Return what differs in each pass by its name, and which functions are false in the true one."""
+) -> tuple[dict[str, Overlay], Mixture | None]:
+    """Return what differs in each pass by its name, and how tests are mixed, where they are."""
     avoided = set() if record is None else {*record.tailed, *map(function_of, record.free)}
     if suite is None or record is None:
-        return {"true": Overlay(canaries=draw_canaries(hidden, suite, avoided))}, frozenset()
-    first, swapped = suite.halves(seed)
-    if not record.mixed:
-        first, swapped = first | swapped, frozenset()
+        return {"true": Overlay(canaries=draw_canaries(hidden, suite, avoided))}, None
+    mixture = suite.mixture(seed, record.tailed) if record.mixed else None
+    if mixture is None or not mixture.second:
+        renamed = suite.renamed(seed)
+        twin = Overlay(
+            changed=suite.falsified(seed, record.tailed),
+            renamed=renamed,
+            canaries=draw_canaries(hidden, suite, avoided),
+        )
+        return {"true": Overlay(canaries=draw_canaries(hidden, suite, avoided)), "twin": twin}, None
     return {
         name: Overlay(
-            changed=suite.falsified(seed, record.tailed, spared),
-            renamed=suite.renamed(seed, spared),
+            changed=suite.falsified(seed, record.tailed, spared, mixture.crossed),
+            renamed=suite.renamed(seed, spared, mixture.crossed),
             # Beside a neighbour that is true, a copy would show it: of two that differ, the copy is false.
-            canaries=draw_canaries(hidden, suite, avoided | spared if swapped else avoided),
+            canaries=draw_canaries(hidden, suite, avoided | spared),
         )
-        for name, spared in (("true", first), ("twin", swapped))
-    }, swapped
+        for name, spared in (("true", mixture.first), ("twin", mixture.second))
+    }, mixture
 
 
-def exchanged(one: Rounds, other: Rounds, functions: Collection[str]) -> tuple[Rounds, Rounds]:
-    """Return two runs that have each other's results of the tests of *functions*."""
+def exchanged(one: Rounds, other: Rounds, is_swapped: Callable[[NumberedTest], bool]) -> tuple[Rounds, Rounds]:
+    """Return two runs that have each other's results of the tests that are swapped."""
 
     def with_results_of(own: Rounds, foreign: Rounds) -> Rounds:
         report, taken = own.last.report, foreign.last.report.results
-        results = {key: found for key, found in report.results.items() if function_of(key) not in functions}
-        results |= {key: found for key, found in taken.items() if function_of(key) in functions}
-        ended = [end for end in own.ended if function_of(end.test) not in functions]
-        ended += [end for end in foreign.ended if function_of(end.test) in functions]
+        results = {key: found for key, found in report.results.items() if not is_swapped(key)}
+        results |= {key: found for key, found in taken.items() if is_swapped(key)}
+        ended = [end for end in own.ended if not is_swapped(end.test)]
+        ended += [end for end in foreign.ended if is_swapped(end.test)]
         # What is missing is looked for in the run as it was.
         collected = report.collected and report.collected - len(report.results) + len(results)
         seen, seen_there = report.observed, foreign.last.report.observed

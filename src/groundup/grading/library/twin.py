@@ -24,7 +24,8 @@ from groundup.domain.errors import TaskError
 from groundup.grading.library.errors import Errors, ancestors_in, unused_warnings
 from groundup.grading.library.expectations import Expectation, expectations
 from groundup.grading.library.hidden import NumberedTest
-from groundup.grading.library.parameters import FalseTable, false_table
+from groundup.grading.library.mixture import Lots, Mixture, drawn_mixture, reachable
+from groundup.grading.library.parameters import FalseRow, FalseTable, false_table
 from groundup.grading.library.repetition import Repetition, Stated
 from groundup.grading.library.source_text import SourceEdit, SourceText
 from groundup.grading.library.variables import Function
@@ -41,6 +42,8 @@ class Unit:
 
     path: str
     name: str
+    id: str
+    """What pytest calls it, without parameters."""
     place: int
     function: Function
     expectations: tuple[Expectation, ...]
@@ -53,10 +56,20 @@ class _FalseForm(NamedTuple):
     """What one seed changes in one function."""
 
     unit: Unit
-    edits: Sequence[SourceEdit]
+    table: FalseTable | None
+    body: Sequence[SourceEdit]
     tail: SourceEdit | None
     """What makes a test fail at its end, if nothing else does."""
-    renamed: Mapping[NumberedTest, NumberedTest]
+
+    @property
+    def edits(self) -> Sequence[SourceEdit]:
+        """All that can be false."""
+        return [*self.body, *(row.edit for row in (self.table.rows if self.table is not None else ()))]
+
+    def rows(self, crossed: Collection[NumberedTest], *, spared: bool) -> list[FalseRow]:
+        """Return the rows that are false: all or none of the table, and of *crossed* cases just the others."""
+        rows = self.table.rows if self.table is not None else ()
+        return [row for row in rows if (row.cases <= {*crossed}) == spared]
 
 
 class HiddenSuite:
@@ -72,9 +85,6 @@ class HiddenSuite:
         library: Collection[bytes] = (),
     ) -> None:
         tests = {function_of(key) for key in expected}
-        self._cases: dict[str, set[NumberedTest]] = {}
-        for key in expected:
-            self._cases.setdefault(function_of(key), set()).add(key)
         self._texts: dict[str, SourceText] = {}
         self._units: dict[str, list[Unit]] = {}
         self._bodies: dict[str, list[ast.stmt]] = {}
@@ -89,24 +99,38 @@ class HiddenSuite:
                 text = self._texts[path] = SourceText(source, tree)
                 self._bodies[path] = tree.body
                 errors = Errors(ancestors, tree, warnings)
-                self._units[path] = [_unit(path, node, text, tests, errors) for node in _outermost(tree.body)]
+                self._units[path] = [
+                    _unit(path, place, node, text, tests, errors) for place, node in _outermost(tree.body, path)
+                ]
+        self._lots = Lots(((unit.name, unit.id) for unit in self.units()), expected)
+        self._cases: dict[str, set[NumberedTest]] = {}
+        for key in expected:
+            self._cases.setdefault(self.lot_of(key), set()).add(key)
         self._helpers = self._needed_helpers()
         self._repetition = Repetition(unit.stated for unit in self.units() if unit.is_test)
         self._last: tuple[str, list[_FalseForm]] = ("", [])
 
-    def falsified(self, seed: str, tailed: Collection[str] = (), spared: Collection[str] = ()) -> dict[str, bytes]:
+    def falsified(
+        self,
+        seed: str,
+        tailed: Collection[str] = (),
+        spared: Collection[str] = (),
+        crossed: Collection[NumberedTest] = (),
+    ) -> dict[str, bytes]:
         """Return the sources that differ in the twin.
 
-        *tailed*: names of tests that must fail at their end. *spared*: names of functions that stay true. Raises
-        `TaskError` where the edits break a file.
+        *tailed*: names of tests that must fail at their end. *spared*: lots of functions that stay true, but for
+        their *crossed* cases; those of others stay true. Raises `TaskError` where the edits break a file.
         """
         edits: dict[str, list[SourceEdit]] = {}
         for form in self._false_forms(seed):
             unit = form.unit
-            if unit.name in spared:
-                continue
             own = edits.setdefault(unit.path, [])
-            own += form.edits
+            is_spared = self.lot(unit) in spared
+            own += [row.edit for row in form.rows(crossed, spared=is_spared)]
+            if is_spared:
+                continue
+            own += form.body
             is_silent = not (unit.expectations or unit.mentions & self._helpers)
             if form.tail is not None and (is_silent or unit.name in tailed):
                 own.append(form.tail)
@@ -123,11 +147,14 @@ class HiddenSuite:
                 changed[path] = new
         return changed
 
-    def renamed(self, seed: str, spared: Collection[str] = ()) -> dict[NumberedTest, NumberedTest]:
+    def renamed(
+        self, seed: str, spared: Collection[str] = (), crossed: Collection[NumberedTest] = ()
+    ) -> dict[NumberedTest, NumberedTest]:
         """Return what cases of parametrised tests are called where they are false -> their own names."""
         found: dict[NumberedTest, NumberedTest] = {}
         for form in self._false_forms(seed):
-            found |= form.renamed if form.unit.name not in spared else {}
+            for row in form.rows(crossed, spared=self.lot(form.unit) in spared):
+                found |= row.renamed
         return found
 
     def telling(self, seed: str) -> frozenset[str]:
@@ -157,35 +184,22 @@ class HiddenSuite:
         """Return the names of tests that may come back before their end, or never begin."""
         return frozenset(unit.name for unit in self.units() if unit.is_test and _may_return(unit.function))
 
-    def bundles(self) -> dict[str, str]:
-        """Return the bundle of each function, all by name: functions that fall only together share one."""
+    def mixture(self, seed: str, tailed: Collection[str] = ()) -> Mixture:
+        """Return by chance which tests are false in which of two runs; bundles, and no more, stay together."""
         by_name = self._mentions()
         # A test may call another one, and fails where that one is false.
         falling = self._helpers | self.names()
-        linked = {name: _reachable([name], by_name) & falling for name in by_name}
-        leader: dict[str, str] = {}
-
-        def leader_of(name: str) -> str:
-            while (above := leader.get(name, name)) != name:
-                name = above
-            return name
-
-        for name, helpers in sorted(linked.items()):
-            for helper in sorted(helpers):
-                leader[leader_of(name)] = leader_of(helper)
-        return {name: leader_of(name) for name in by_name}
-
-    def halves(self, seed: str) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the names of all functions in two parts by chance, each bundle in one of them.
-
-        The first part holds what pytest calls by itself.
-        """
-        bundles = self.bundles()
-        pinned = {bundles[name] for name in _ALWAYS & bundles.keys()}
-        leaders = sorted({*bundles.values()} - pinned)
-        drawn = set(Random(seed).sample(leaders, len(leaders) // 2))  # noqa: S311 - the seed is the secret
-        second = frozenset(name for name, leader in bundles.items() if leader in drawn)
-        return frozenset(bundles.keys() - second), second
+        reached: dict[str, set[str]] = {}
+        for unit in self.units():
+            reached.setdefault(self.lot(unit), set()).update(reachable(unit.mentions, by_name) & falling)
+        # A tail makes all cases of a test fail.
+        rows = [
+            (self.lot(form.unit), row.cases)
+            for form in self._false_forms(seed)
+            if form.table is not None and form.table.separable and form.unit.name not in tailed
+            for row in form.table.rows
+        ]
+        return drawn_mixture(self._lots, reached, _ALWAYS, rows, seed)
 
     def names(self) -> frozenset[str]:
         """Return the names of the tests that have a falsified form, or call one."""
@@ -212,6 +226,14 @@ class HiddenSuite:
         """Return the statements of a source."""
         return self._bodies[path]
 
+    def lot_of(self, key: NumberedTest) -> str:
+        """Return with what a test is drawn into a run: its function, or all functions of that name."""
+        return self._lots.of(key.without_parameters, function_of(key))
+
+    def lot(self, unit: Unit) -> str:
+        """Return with what a function is drawn into a run."""
+        return self._lots.of(unit.id, unit.name)
+
     def _false_forms(self, seed: str) -> list[_FalseForm]:
         """Return the false forms of *seed*; those of the last seed are kept, for a grading asks several times."""
         # Gradings in other threads share a suite and have seeds of their own, so what is kept is read once.
@@ -225,7 +247,7 @@ class HiddenSuite:
 
     def _false_form(self, unit: Unit, random: Random, alike: Mapping[bytes, Sequence[SourceEdit]]) -> _FalseForm:
         table = self._false_table(unit, random)
-        edits: list[SourceEdit] = [] if table is None else [*table.edits]
+        edits: list[SourceEdit] = []
         is_alone = not unit.is_test or table is not None
         repeated = {} if is_alone else self._repetition.falsified(unit.stated, alike)
         edits += [edit for found in repeated.values() for edit in found]
@@ -237,10 +259,10 @@ class HiddenSuite:
         for one in chosen if table is None and not is_done else ():
             edits += () if one in repeated else one.falsified(random)
         tail = _tail(unit.function, self._texts[unit.path], random) if unit.is_test else None
-        return _FalseForm(unit, edits, tail, {} if table is None else table.renamed)
+        return _FalseForm(unit, table, edits, tail)
 
     def _false_table(self, unit: Unit, random: Random) -> FalseTable | None:
-        cases = self._cases.get(unit.name, set())
+        cases = self._cases.get(self.lot(unit), set())
         is_alone = cases and all(key.id.startswith(f"{unit.path}::") for key in cases)
         if not is_alone or not unit.function.decorator_list:
             return None
@@ -254,7 +276,7 @@ class HiddenSuite:
         needed = set(_ALWAYS & expecting)
         for unit in units:
             if unit.is_test and not unit.expectations:
-                needed |= expecting & _reachable(unit.mentions, by_name)
+                needed |= expecting & reachable(unit.mentions, by_name)
         return frozenset(needed)
 
     def _mentions(self) -> dict[str, set[str]]:
@@ -293,11 +315,14 @@ def _random(unit: Unit, seed: str) -> Random:
     return Random(f"{seed}:{unit.path}:{unit.place}")  # noqa: S311 - the seed is the secret
 
 
-def _unit(path: str, function: Function, text: SourceText, tests: Collection[str], errors: Errors) -> Unit:
+def _unit(
+    path: str, place: str, function: Function, text: SourceText, tests: Collection[str], errors: Errors
+) -> Unit:
     found = tuple(expectations(function, text, errors))
     return Unit(
         path=path,
         name=function.name,
+        id=f"{place}::{function.name}",
         place=function.lineno,
         function=function,
         expectations=found,
@@ -308,14 +333,18 @@ def _unit(path: str, function: Function, text: SourceText, tests: Collection[str
     )
 
 
-def _outermost(body: Iterable[ast.stmt]) -> Iterator[Function]:
+def _outermost(body: Iterable[ast.stmt], place: str) -> Iterator[tuple[str, Function]]:
+    """Yield the functions of a module with what their ids begin with, that of the module or the class."""
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
-        elif isinstance(node, ast.ClassDef | ast.If | ast.Try | ast.With):
-            yield from _outermost(node.body)
-            for block in (getattr(node, "orelse", ()), *(one.body for one in getattr(node, "handlers", ()))):
-                yield from _outermost(block)
+            yield place, node
+        elif isinstance(node, ast.ClassDef):
+            yield from _outermost(node.body, f"{place}::{node.name}")
+        elif isinstance(node, ast.If | ast.Try | ast.With):
+            for block in (node.body, getattr(node, "orelse", ())):
+                yield from _outermost(block, place)
+            for handler in getattr(node, "handlers", ()):
+                yield from _outermost(handler.body, place)
 
 
 def _mentioned(function: Function) -> Iterator[str]:
@@ -325,17 +354,6 @@ def _mentioned(function: Function) -> Iterator[str]:
                 yield name
             case ast.Constant(value=str() as text) if _WORD.fullmatch(text):
                 yield text  # usefixtures, getattr
-
-
-def _reachable(names: Iterable[str], by_name: Mapping[str, Collection[str]]) -> set[str]:
-    found: set[str] = set()
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += by_name.get(name, ())
-    return found
 
 
 def _tail(function: Function, text: SourceText, random: Random) -> SourceEdit:
