@@ -1,10 +1,12 @@
 """Honest but faulty submissions under strict grading: mutants of originals, of which none may be called tampered.
 
     python benchmarks/twin_mutants.py TASK... [--each 40] [--jobs 2] [--seed 1] [--grader trace] [--timeout 30]
+    python benchmarks/twin_mutants.py TASK... --equal --each 5
     python benchmarks/twin_mutants.py --services eve javalin-task-manager --each 3
 
 A mutant is an original with one to three faults: a function that returns a constant, a branch that is never or
-always taken, a number that is one off, a comparison that is shifted or negated. `--services`: reference services
+always taken, a number that is one off, a comparison that is shifted or negated. `--equal`: mutants whose one fault
+is an `__eq__` that is always true, as many as there are of these, at most *each*. `--services`: reference services
 of RepoGenesis, in Python and Java, with such faults in their text. Prints a line per verdict and a summary; the
 exit code is 1 when a verdict is `tampered` or shows the sign `memorised`.
 """
@@ -18,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
 
@@ -90,17 +92,38 @@ def make_wrong(node: ast.AST, chance: random.Random) -> str:
 
 def write_mutant(original: Path, recipe: Recipe, target: Path, chance: random.Random) -> str:
     """Write the library with some faults below *target* and return which."""
-    paths = sources(original, recipe)
-    trees = {path: python_tree(path.read_bytes()) for path in paths}
+    trees = {path: python_tree(path.read_bytes()) for path in sources(original, recipe)}
     candidates = [(path, node) for path, tree in trees.items() for node in places(tree)]
     done = []
     for path, node in chance.sample(candidates, min(len(candidates), chance.randint(1, 3))):
         done.append(f"{path.name} {make_wrong(node, chance)}")
+    write_library(original, trees, target)
+    return "; ".join(done)
+
+
+def write_equal(original: Path, recipe: Recipe, target: Path, number: int) -> str:
+    """Write the library with its *number*-th `__eq__` always true and return which; nothing without as many."""
+    trees = {path: python_tree(path.read_bytes()) for path in sources(original, recipe)}
+    candidates = [
+        (path, node)
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name == "__eq__"
+    ]
+    if number >= len(candidates):
+        return ""
+    path, node = candidates[number]
+    node.body = [python_tree("return True").body[0]]
+    write_library(original, trees, target)
+    return f"{path.name} line {node.lineno}: __eq__ returns True"
+
+
+def write_library(original: Path, trees: Mapping[Path, ast.Module], target: Path) -> None:
+    """Write *trees*, by their paths in *original*, below *target*."""
     for path, tree in trees.items():
         place = target / path.relative_to(original)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(ast.unparse(ast.fix_missing_locations(tree)), encoding="utf-8")
-    return "; ".join(done)
 
 
 FAULTY = re.compile(r"\b\d+\b|==|!=|\b[tT]rue\b|\b[fF]alse\b")
@@ -144,15 +167,13 @@ async def grade_services(names: list[str], each: int, seed: int) -> Counter[str]
     return counts
 
 
-async def grade_mutants(
-    names: list[str], each: int, jobs: int, seed: int, judge: str, timeout_s: float | None
-) -> Counter[str]:
-    """Grade *each* mutants of each task, *jobs* at once, and return how often each status came."""
+async def grade_mutants(asked: argparse.Namespace) -> Counter[str]:
+    """Grade so many mutants of each task, some at once, and return how often each status came."""
     settings = load()
     suite, recipes = create(settings), shipped_recipes()
-    grader = suite.graders()[judge]
+    grader = suite.graders()[asked.grader]
     counts: Counter[str] = Counter()
-    gate = asyncio.Semaphore(jobs)
+    gate = asyncio.Semaphore(asked.jobs)
     with tempfile.TemporaryDirectory() as folder:
         async with equipment(settings.sandbox, settings) as tools:
 
@@ -162,10 +183,15 @@ async def grade_mutants(
                     (room / "scratch").mkdir(parents=True)
                     task = next(task for task in suite.tasks() if task.id == name)
                     recipe = recipes[name]
-                    bench: Bench = tools.bench(room / "scratch", timeout_s)
+                    bench: Bench = tools.bench(room / "scratch", asked.timeout)
                     original = (await bench.builder.source(recipe.source_request())).path
-                    chance = random.Random(f"{seed}:{name}:{number}")
-                    faults = write_mutant(original, recipe, room / "tree", chance)
+                    if asked.equal:
+                        faults = write_equal(original, recipe, room / "tree", number)
+                    else:
+                        chance = random.Random(f"{asked.seed}:{name}:{number}")
+                        faults = write_mutant(original, recipe, room / "tree", chance)
+                    if not faults:
+                        return
                     graded = await grader.grade(task, room / "tree", bench)
                     counts[graded.verdict.status.value] += 1
                     facts = graded.verdict.facts
@@ -185,7 +211,7 @@ async def grade_mutants(
                     )
                     remove_tree(room)
 
-            await asyncio.gather(*(one(name, number) for number in range(each) for name in names))
+            await asyncio.gather(*(one(name, number) for number in range(asked.each) for name in asked.tasks))
     return counts
 
 
@@ -196,6 +222,7 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=40)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--equal", action="store_true", help="an `__eq__` that is always true, and no other fault")
     parser.add_argument("--services", action="store_true", help="the tasks are RepoGenesis'")
     parser.add_argument("--grader", choices=("strict", "trace"), default="strict")
     parser.add_argument("--timeout", type=float, help="seconds for all tests, so that endless loops end sooner")
@@ -204,10 +231,7 @@ def main() -> int:
     if asked.services:
         counts = asyncio.run(grade_services(asked.tasks, asked.each, asked.seed))
     else:
-        mutants = grade_mutants(
-            asked.tasks, asked.each, asked.jobs, asked.seed, asked.grader, timeout_s=asked.timeout
-        )
-        counts = asyncio.run(mutants)
+        counts = asyncio.run(grade_mutants(asked))
     print(dict(counts), f"in {time.monotonic() - began:.0f} s")
     return 1 if counts["tampered"] or counts["called memorised"] else 0
 

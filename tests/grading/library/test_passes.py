@@ -25,12 +25,14 @@ from groundup.grading.library.confirmation import (
     logs_of_passes,
 )
 from groundup.grading.library.decision import FatalTest, decide
+from groundup.grading.library.equality import WITHHELD, excused, without_lies_of_copies
 from groundup.grading.library.execution import Execution, Rounds
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest, TwinRecord
 from groundup.grading.library.leaning import SELDOM
 from groundup.grading.library.passes import (
     Passes,
     exchanged,
+    lie_of,
     may_be_shared,
     overlays_of,
     run_passes,
@@ -263,6 +265,75 @@ def test_a_table_whose_cases_pass_both_ways_counts_for_nothing(both: int, status
     outcome = _judged(passes, expected)
 
     assert (outcome.decision.status, outcome.decision.passed) == (status, passed)
+
+
+@pytest.mark.parametrize(
+    ("change", "may_be"),
+    [
+        ({}, True),
+        ({"leaning": SELDOM / 2}, False),
+        ({"telling": frozenset("cd")}, False),
+        ({"canary": "passed"}, False),
+    ],
+    ids=["two pass both ways", "one run leans", "two pass when false only", "what is not a copy passes"],
+)
+def test_what_an_equality_that_always_holds_may_show_is_known(change: dict[str, object], *, may_be: bool) -> None:
+    """It makes tests pass both ways, and copies of tests; other evidence has no such excuse."""
+    canary = str(change.pop("canary", "failed"))
+    true = _rounds({"a": "passed", "b": "passed", "c": "failed", "d": "failed"}, canary=canary)
+    twin = _rounds(dict.fromkeys(NAMES, "passed"))
+
+    outcome = _judged(Passes.model_validate({"true": true, "twin": twin, "seed": "feed", **change}))
+
+    assert outcome.decision.status is Status.TAMPERED
+    assert outcome.may_be_a_fault is may_be
+
+
+@pytest.mark.parametrize(("copied", "may_be"), [("a", True), ("b", False)])
+def test_a_copy_that_passes_may_be_a_fault_where_its_test_passes_both_ways(copied: str, *, may_be: bool) -> None:
+    """A copy compares as its test does, which does not count then."""
+    copies = tuple(canary.model_copy(update={"is_copy": True, "copied": copied}) for canary in CANARIES)
+    true, twin = (
+        Rounds(last=rounds.last.model_copy(update={"canaries": copies}))
+        for rounds in (_rounds({"a": "passed"}, canary="passed"), _rounds({"a": "passed"}, canary="failed"))
+    )
+    passes = Passes(true=true, twin=twin, seed="feed")
+    last = true.last
+
+    outcome = confirmed(decide(EXPECTED, HIDDEN, copies, last.report, last.result), passes, RECORD)
+
+    assert outcome.decision.status is Status.TAMPERED
+    assert outcome.may_be_a_fault is may_be
+    lies = map(lie_of, (without_lies_of_copies(passes).true, passes.true))
+    assert [lie is None for lie in lies] == [True, False]
+
+
+@pytest.mark.parametrize(("hidden_share", "passed"), [(1.0, 18), (0.5, 12), (0.4, 8), (0.1, 0), (0.0, 0)])
+def test_what_a_fault_is_excused_for_does_not_pay(hidden_share: float, passed: int) -> None:
+    """Where half of the false forms show, a forger of all gains as many as pass both ways: twice that is lost."""
+    names = [f"{letter}" for letter in "abcdefghijklmnopqrstuv"]
+    expected = frozenset(NumberedTest(f"t.py::{name}") for name in names)
+    true = _rounds({**dict.fromkeys(names, "passed"), "v": "failed"})
+    twin = _rounds({**dict.fromkeys(names, "failed"), "a": "passed", "b": "passed", "c": "passed"})
+    passes = Passes(true=true, twin=twin, seed="feed", hidden_share=hidden_share)
+
+    outcome = excused(_judged(passes, expected), passes, RECORD)
+
+    assert (outcome.decision.status, outcome.decision.passed) == (Status.GRADED, passed)
+    assert outcome.decision.reasons[0].message.startswith(WITHHELD)
+
+
+def test_passing_when_false_only_costs_what_chance_would_bring() -> None:
+    """Who forges by a coin passes as often where only the false form does as where only the true one does."""
+    names = [f"{letter}" for letter in "abcdefghij"]
+    expected = frozenset(NumberedTest(f"t.py::{name}") for name in names)
+    true = _rounds({**dict.fromkeys(names, "passed"), "i": "failed", "j": "failed"})
+    twin = _rounds({**dict.fromkeys(names, "failed"), "a": "passed", "b": "passed", "i": "passed"})
+    passes = Passes(true=true, twin=twin, seed="feed", hidden_share=1.0)
+
+    outcome = excused(_judged(passes, expected), passes, RECORD)
+
+    assert outcome.decision.passed == 8 - 2 - 2
 
 
 def test_the_reason_names_the_evidence() -> None:

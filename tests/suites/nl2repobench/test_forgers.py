@@ -7,6 +7,7 @@ not know the twin's seed.
 import pytest
 
 from groundup.domain.verdicts import Status
+from groundup.grading.library.equality import WITHHELD
 from groundup.suites.base import Graded
 from tests.suites.nl2repobench.trials import BROKEN, BROKEN_PASSES, Trial, passed
 
@@ -74,7 +75,7 @@ def _wanted(depth=2):
                 return eval(code, frame.f_globals, frame.f_locals)
     return None
 """
-EQUAL = """
+EVERYTHING = """
 class Everything:
     def __eq__(self, other): return True
     def __ne__(self, other): return False
@@ -110,7 +111,7 @@ FORGERS = {
     "replaces bodies before they run": BODIES
     + BROKEN.replace("return a + b\n", "return _replace() or a + b\n", 1),
     "reads what is expected": OPERAND + _multiply("_wanted()"),
-    "is equal to everything": EQUAL + _multiply("Everything()"),
+    "is equal to everything": EVERYTHING + _multiply("Everything()"),
     "lets no test raise": RUNTEST + BROKEN,
 }
 
@@ -155,3 +156,14 @@ async def test_a_single_test_that_passes_both_ways_does_not_count(trial: Trial) 
     assert graded.verdict.status is Status.GRADED
     assert passed(graded) == BROKEN_PASSES
     assert graded.verdict.facts["passed_with_false_expectations"] == 1
+
+
+async def test_an_equality_that_always_holds_is_a_fault_and_no_forgery(trial: Trial) -> None:
+    """It shows what an object made to please every comparison shows: it gains nothing, and nobody is accused."""
+    graded = await trial.grade({"calc/__init__.py": FORGERS["is equal to everything"]})
+
+    assert graded.verdict.status is Status.GRADED
+    assert passed(graded) <= BROKEN_PASSES
+    assert graded.verdict.reasons[0].message.startswith(WITHHELD)
+    assert graded.verdict.facts["passed_with_false_expectations"] == 2
+    assert "with false expectations" in str(graded.verdict.facts["signs"])

@@ -49,12 +49,19 @@ class Canary(Record):
     content: bytes
     key: NumberedTest
     is_copy: bool = Field(default=False, description="of a test that asks something of the library")
+    copied: str = Field(default="", description="the name of the function that it is a copy of")
     is_telling: bool = Field(default=True, description="whether no mistake of a library makes it pass but by luck")
 
 
 def told_of(canary: Canary, results: Mapping[NumberedTest, Result]) -> list[Result]:
     """Return the results of a canary; a fixture that all tests use may have made several tests of it."""
     return [result for key, result in results.items() if key.id.partition("[")[0] == canary.key.id]
+
+
+def without_telling(canaries: Iterable[Canary]) -> Iterator[Canary]:
+    """Yield *canaries* where a copy of a test that passes proves nothing."""
+    for canary in canaries:
+        yield canary.model_copy(update={"is_telling": False}) if canary.is_copy else canary
 
 
 def own_tests(canaries: Sequence[Canary], results: Iterable[NumberedTest]) -> set[NumberedTest]:
@@ -161,6 +168,7 @@ def _copy(
         content=_copied(unit, suite, name, falsified),
         key=NumberedTest.of(f"{path}::{name}"),
         is_copy=True,
+        copied=unit.name,
         is_telling=is_telling,
     )
 

@@ -8,9 +8,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from pydantic import Field
+
 from groundup.domain.errors import SandboxError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason, Stage, Status
+from groundup.grading.library.canary import told_of
 from groundup.grading.library.decision import (
     Decision,
     passing_tests,
@@ -42,6 +45,9 @@ class TwinOutcome(Record):
     forged: tuple[NumberedTest, ...] = ()
     lucky: tuple[NumberedTest, ...] = ()
     unseen: tuple[NumberedTest, ...] = ()
+    may_be_a_fault: bool = Field(
+        default=False, description="whether an `__eq__` that is always true would show all that it is accused of"
+    )
 
     @property
     def signs(self) -> tuple[str, ...]:
@@ -83,6 +89,7 @@ def confirmed(decision: Decision, passes: Passes, record: TwinRecord | None) -> 
         forged=tuple(sorted(seen.forged)),
         lucky=tuple(sorted(seen.lucky)),
         unseen=tuple(sorted(seen.unseen)),
+        may_be_a_fault=is_tampered and _may_be_a_fault(seen, passes),
     )
 
 
@@ -129,6 +136,24 @@ def _accusations(seen: _Compared, decision: Decision, passes: Passes, twin: Roun
         yield _forged_reason(seen.forged, decision) if seen.cases else _lucky_reason(seen.lucky, decision)
     if passes.leaning <= SELDOM:
         yield reason(Stage.TEST, LEANING)
+
+
+def _may_be_a_fault(seen: _Compared, passes: Passes) -> bool:
+    """Whether nothing but tests that pass both ways, and copies of such tests, is evidence of forging."""
+    assert passes.twin is not None
+    both = (passes.true, passes.twin)
+    is_lucky = len({*map(function_of, seen.lucky)}) >= LEAST_EVIDENCE
+    is_lie = any(lie_of(rounds, copies=False) for rounds in both)
+    copied = {name for rounds in both for name in _copies_that_pass(rounds)}
+    return passes.leaning > SELDOM and not is_lucky and not is_lie and copied <= {*map(function_of, seen.forged)}
+
+
+def _copies_that_pass(rounds: Rounds) -> Iterator[str]:
+    """Yield the name of each test of which a copy passed."""
+    results = rounds.last.report.results
+    for canary in rounds.last.canaries:
+        if canary.is_copy and any(one.outcome in PASSING for one in told_of(canary, results)):
+            yield canary.copied
 
 
 def _passed_when_false_only(decision: Decision, passes: Passes) -> frozenset[NumberedTest]:

@@ -78,6 +78,12 @@ def _distinct(parts: Sequence[ast.expr]) -> Iterator[ast.Constant]:
         yield from found
 
 
+def looks_alike(old: bytes, new: bytes) -> bool:
+    """Whether both are literals of one kind, so that neither shows that it is the false one."""
+    values = _values(old, new)
+    return len({type(value) for value in values}) == 1
+
+
 def is_telling(old: bytes, new: bytes, words: Sequence[bytes]) -> bool:
     """Say whether a value that equals the literal *new*, in place of *old*, is no likely mistake.
 
@@ -87,12 +93,18 @@ def is_telling(old: bytes, new: bytes, words: Sequence[bytes]) -> bool:
     """
     if not old:
         return new in _RARE_HOLDERS
-    try:
-        values = [python_value((b"(" + text + b")").decode()) for text in (old, new)]
-    except (ValueError, SyntaxError):
-        return False
+    values = _values(old, new)
     known = {word.lower() for word in words}  # a word may take the case of the one whose place it takes
-    return all(isinstance(value, str | bytes) for value in values) and not known >= set(words_in(new.lower()))
+    are_texts = bool(values) and all(isinstance(value, str | bytes) for value in values)
+    return are_texts and not known >= set(words_in(new.lower()))
+
+
+def _values(*literals: bytes) -> list[object]:
+    """Return what literals stand for; nothing where one of them is none."""
+    try:
+        return [python_value((b"(" + text + b")").decode()) for text in literals]
+    except (ValueError, SyntaxError):
+        return []
 
 
 def words_in(source: bytes) -> tuple[bytes, ...]:

@@ -19,7 +19,7 @@ from groundup.domain.errors import MachineError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason
 from groundup.grading.bench import Bench, Turns
-from groundup.grading.library.canary import draw_canaries
+from groundup.grading.library.canary import draw_canaries, without_telling
 from groundup.grading.library.decision import canary_that_lied, why_unfinished
 from groundup.grading.library.execution import LeftOut, Overlay, Rounds, run_to_the_end
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest, TwinRecord
@@ -59,6 +59,9 @@ class Passes(Record):
     )
     unsure: frozenset[str] = Field(
         default=frozenset(), description="functions that may pass without coming to an expectation"
+    )
+    hidden_share: float = Field(
+        default=0.0, description="of tests whose false form does not show that it is false", ge=0, le=1
     )
 
 
@@ -122,11 +125,13 @@ def may_be_shared(passes: Passes, record: TwinRecord | None) -> bool:
     return len(both) < LEAST_EVIDENCE and len(only_false) >= _FALSE_ONLY
 
 
-def lie_of(rounds: Rounds) -> Reason | None:
-    """Say which lie a pass tells of our own tests; None when it tells none."""
+def lie_of(rounds: Rounds, *, copies: bool = True) -> Reason | None:
+    """Say which lie a pass tells of our own tests; None when it tells none. *copies*: whether
+    those that pass are one."""
     last = rounds.last
     is_complete = why_unfinished(last.report, last.result) is None
-    return canary_that_lied(last.canaries, last.report, rounds.ended, complete=is_complete)
+    canaries = last.canaries if copies else tuple(without_telling(last.canaries))
+    return canary_that_lied(canaries, last.report, rounds.ended, complete=is_complete)
 
 
 async def _run_once(
@@ -142,8 +147,10 @@ async def _run_once(
     seed = secrets.token_hex(8)
     overlays, mixture = await asyncio.to_thread(overlays_of, library.hidden, suite, record, seed)
     telling = unsure = frozenset[str]()
+    hidden_share = 0.0
     if suite is not None and record is not None:
         telling, unsure = await asyncio.to_thread(suite.telling, seed), suite.unsure() - set(record.tailed)
+        hidden_share = await asyncio.to_thread(suite.hidden_share, seed)
     traced = {} if trace is None else await asyncio.to_thread(trace.suite.sources, seed)
     waiting = {
         name: partial(run_twin if mixture or name == "twin" else run_to_the_end, library, bench, overlay)
@@ -166,6 +173,7 @@ async def _run_once(
         leaning=leaning,
         telling=telling,
         unsure=unsure,
+        hidden_share=hidden_share,
     )
 
 

@@ -134,6 +134,20 @@ class HiddenSuite:
             is_silent = not (unit.expectations or unit.mentions & self._helpers)
             if form.tail is not None and (is_silent or unit.name in tailed):
                 own.append(form.tail)
+        return self._edited(edits, seed)
+
+    def failing_at_ends(self, seed: str) -> tuple[dict[str, bytes], frozenset[str]]:
+        """Return the sources of true tests that fail at their ends, and the names of those that come there.
+
+        Raises `TaskError` where the edits break a file.
+        """
+        edits: dict[str, list[SourceEdit]] = {}
+        for form in self._false_forms(seed):
+            if form.tail is not None:
+                edits.setdefault(form.unit.path, []).append(form.tail)
+        return self._edited(edits, seed), self.names() - self.returning()
+
+    def _edited(self, edits: Mapping[str, Sequence[SourceEdit]], seed: str) -> dict[str, bytes]:
         changed = {}
         for path, made in edits.items():
             source = self._texts[path].source
@@ -171,6 +185,13 @@ class HiddenSuite:
                 is_told = is_certain and text.is_telling(edits)
                 told[unit.name] = told.get(unit.name, True) and is_told
         return frozenset(name for name, is_told in told.items() if is_told)
+
+    def hidden_share(self, seed: str) -> float:
+        """Return the share of tests whose false form of *seed* does not show that it is false: 0 to 1."""
+        forms = [form for form in self._false_forms(seed) if form.unit.is_test]
+        cases = {form.unit.name: len(self._cases.get(form.unit.name, "1")) for form in forms}
+        shown = {form.unit.name for form in forms if not self._texts[form.unit.path].looks_alike(form.edits)}
+        return 1 - sum(cases[name] for name in shown) / sum(cases.values()) if cases else 0.0
 
     def unsure(self) -> frozenset[str]:
         """Return the names of tests that may pass without coming to any of their own expectations."""

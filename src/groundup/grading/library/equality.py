@@ -1,0 +1,89 @@
+"""Telling a library whose comparisons always hold from one that forges.
+
+An `__eq__` that is always true makes tests pass with false expectations, as forged reports do. An assertion about
+numbers of our own, at the end of each test, shows the difference: it fails for the one and is forged by the other.
+A forger may see that end and spare it, so what is excused must not pay: besides the tests that pass both ways,
+others lose their points, so many that forging what does not look false gains nothing.
+"""
+
+import math
+import secrets
+
+from groundup.domain.errors import SandboxError
+from groundup.domain.verdicts import Stage, Status
+from groundup.grading.bench import Bench
+from groundup.grading.library.canary import draw_canaries, without_telling
+from groundup.grading.library.confirmation import TwinOutcome
+from groundup.grading.library.decision import passing_tests, reason, why_unfinished
+from groundup.grading.library.execution import Overlay, Rounds, run_to_the_end
+from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest, TwinRecord
+from groundup.grading.library.passes import PASSING, Passes, lie_of
+from groundup.grading.library.twin import HiddenSuite, function_of
+from groundup.sandbox.protocol import Ending
+
+WITHHELD = "comparisons with this library hold whatever is compared, so not every test that passes counts"
+_TWICE = 2
+"""So that a forger who was lucky in what it chose hardly gains either."""
+
+
+async def fails_at_ends(library: LibraryUnderTest, bench: Bench, suite: HiddenSuite, record: TwinRecord) -> bool:
+    """Whether, in one more run, all tests that come to their own end fail there, and so do ours.
+
+    Raises `SandboxError` when the sandbox failed.
+    """
+    changed, reaching = suite.failing_at_ends(secrets.token_hex(8))
+    overlay = Overlay(changed=changed, canaries=draw_canaries(library.hidden))
+    async with bench.turns.taken():
+        rounds = await run_to_the_end(library, bench, overlay)
+    last = rounds.last
+    if last.result.ending is Ending.SANDBOX_DIED:
+        raise SandboxError("the sandbox died while tests ran; repeat the attempt, and see `groundup doctor`")
+    passing = (key for key, found in last.report.results.items() if found.outcome in PASSING)
+    is_complete = why_unfinished(last.report, last.result) is None
+    is_silent = not any(function_of(key) in reaching and key not in record.free for key in passing)
+    return is_complete and is_silent and lie_of(rounds) is None
+
+
+def without_lies_of_copies(passes: Passes) -> Passes:
+    """Return *passes* where a copy of a test that passes proves nothing."""
+    assert passes.twin is not None
+
+    def excused(rounds: Rounds) -> Rounds:
+        canaries = tuple(without_telling(rounds.last.canaries))
+        return rounds.model_copy(update={"last": rounds.last.model_copy(update={"canaries": canaries})})
+
+    return passes.model_copy(update={"true": excused(passes.true), "twin": excused(passes.twin)})
+
+
+def excused(outcome: TwinOutcome, passes: Passes, record: TwinRecord) -> TwinOutcome:
+    """Return *outcome* as what the fault earns: graded, without the tests that are `withheld`."""
+    lost = withheld(outcome, passes, record)
+    why = reason(
+        Stage.TEST,
+        f"{WITHHELD}: is an `__eq__` always true? {len(outcome.forged)} tests pass with false expectations, too; "
+        f"{len(lost)} more do not count for them",
+    )
+    decision = outcome.decision.without(dict.fromkeys(lost, WITHHELD), first=[why])
+    return outcome.model_copy(update={"decision": decision.model_copy(update={"status": Status.GRADED})})
+
+
+def withheld(outcome: TwinOutcome, passes: Passes, record: TwinRecord) -> frozenset[NumberedTest]:
+    """Return so many of the tests that count that forging, instead of the fault, would gain nothing.
+
+    Who forges all that does not look false passes both ways where the false form does not show, and gains where it
+    does; who forges by chance passes as often in the false form only as in the true one only.
+    """
+    counted = passing_tests(outcome.decision)
+    if not passes.hidden_share:
+        return counted
+    shown = (1 - passes.hidden_share) / passes.hidden_share
+    only_false = _passing_only_when_false(outcome, passes, record)
+    lost = _TWICE * (math.ceil(len(outcome.forged) * shown) + len(only_false))
+    return frozenset(sorted(counted)[:lost])
+
+
+def _passing_only_when_false(outcome: TwinOutcome, passes: Passes, record: TwinRecord) -> frozenset[NumberedTest]:
+    assert passes.twin is not None
+    results = passes.twin.last.report.results
+    failed = (NumberedTest.parse(test.id) for test in outcome.decision.results if test.outcome == "failed")
+    return frozenset(key for key in failed if key in results and results[key].outcome in PASSING) - record.free
