@@ -1,12 +1,14 @@
 """The container as sandbox: what is laid out below a folder that stands for its root, and given back."""
 
 import asyncio
+import ctypes
+import os
 from pathlib import Path
 
 import pytest
 
 from groundup.domain.errors import SandboxError
-from groundup.sandbox.inplace import InPlace, InPlaceProvider
+from groundup.sandbox.inplace import InPlace, InPlaceProvider, end_all_of
 from groundup.sandbox.protocol import Mount, SandboxSpec
 
 
@@ -101,3 +103,31 @@ async def test_two_at_once_are_refused(tmp_path: Path) -> None:
     """A pod would need two sandboxes at the same paths."""
     with pytest.raises(SandboxError, match="two sandboxes"):
         await InPlaceProvider(tmp_path).pod()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes others")
+def test_no_memory_of_a_guest_is_left() -> None:
+    """What one run keeps in System V's memory, queues or semaphores would tell the next one what was true."""
+    child = os.fork()
+    if child == 0:
+        os.setgroups([])
+        os.setgid(NOBODY_ELSE)
+        os.setuid(NOBODY_ELSE)
+        libc = ctypes.CDLL(None)
+        os._exit(min(libc.shmget(0, 4096, 0o1600), libc.msgget(0, 0o1600), libc.semget(0, 1, 0o1600)) < 0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert kept() == ["msg", "sem", "shm"]
+    end_all_of(NOBODY_ELSE)
+    assert kept() == []
+
+
+NOBODY_ELSE = 61_237
+
+
+def kept() -> list[str]:
+    """Return of which kinds the user has something."""
+    found = []
+    for file in sorted(Path("/proc/sysvipc").iterdir()):
+        head, *lines = (line.split() for line in file.read_text().splitlines())
+        found += [file.name for line in lines if line[head.index("cuid")] == str(NOBODY_ELSE)]
+    return found

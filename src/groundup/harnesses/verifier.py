@@ -8,7 +8,10 @@ import json
 import os
 import resource
 import shutil
+import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from groundup.domain.errors import SandboxError, SubmissionError
@@ -59,25 +62,38 @@ class VerifierJob(Record):
 
 def main() -> int:
     """Grade what lies in the workspace; return 0, or 3 where nothing could be decided."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE_BYTES, _FILE_BYTES))  # guests inherit it
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE_BYTES, _FILE_BYTES))  # guests inherit both
+    resource.setrlimit(
+        resource.RLIMIT_MSGQUEUE, (0, 0)
+    )  # a queue would outlive its sandbox, and tell the next one
     job = VerifierJob.model_validate_json(Path(JOB).read_bytes())
     logs, scratch = Path(_LOGS), Path(_SCRATCH)
     logs.mkdir(parents=True, exist_ok=True)
-    logs.chmod(0o700)  # until the last process of a guest's has ended
     for name in ("reward.json", "reward.txt"):
         (logs / name).unlink(missing_ok=True)
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
-    try:
+    with _closed(logs.parent):
         graded = asyncio.run(_graded(job, scratch))
         written = _write(logs, graded)
-    finally:
-        logs.chmod(0o755)
     verdict = graded.verdict
     told = "; ".join(reason.message for reason in verdict.reasons)
     score = f" {verdict.score.numerator:g} of {verdict.score.denominator:g}" if verdict.score else ""
     sys.stdout.write(f"{verdict.status.value}{score} {told}\n")
     return 0 if written else 3
+
+
+@contextmanager
+def _closed(folder: Path) -> Iterator[None]:
+    """Let only root into *folder*: what is mounted there may be a user's of the host, with a guest's number."""
+    before = folder.stat()
+    os.chown(folder, os.geteuid(), os.getegid())
+    folder.chmod(0o700)
+    try:
+        yield
+    finally:
+        os.chown(folder, before.st_uid, before.st_gid)
+        folder.chmod(stat.S_IMODE(before.st_mode))
 
 
 async def _graded(job: VerifierJob, scratch: Path) -> Graded:

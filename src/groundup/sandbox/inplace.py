@@ -8,6 +8,7 @@ folders that all users may write is gone before the next sandbox opens.
 
 import asyncio
 import contextlib
+import ctypes
 import os
 import shutil
 import signal
@@ -27,6 +28,8 @@ from groundup.trees.removal import remove_tree
 
 GUEST = 1000
 """The user and group that guests are; no program of the image may be theirs."""
+_REMOVE = 0
+"""`IPC_RMID`."""
 _SHARED = ("/tmp", "/var/tmp", "/dev/shm", HOME)  # noqa: S108 - the container's, which are the guest's alone
 
 
@@ -216,17 +219,36 @@ class InPlaceFolder(HostFolder):
 
 
 def end_all_of(user: int) -> None:
-    """Kill every process of *user* at once, so that none can start another meanwhile."""
+    """Kill every process of *user* at once, so that none can start another meanwhile; keep nothing of theirs."""
     child = os.fork()
     if child == 0:
         try:
             os.setgroups([])
             os.setgid(user)
             os.setuid(user)
-            os.kill(-1, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(-1, signal.SIGKILL)
+            _remove_shared(user)
         finally:
             os._exit(0)
     os.waitpid(child, 0)
+
+
+def _remove_shared(user: int) -> None:
+    """Remove what *user* has of System V's shared memory, queues and semaphores: the kernel keeps it otherwise."""
+    libc = ctypes.CDLL(None)
+    removals: Mapping[str, Callable[[int], object]] = {
+        "shm": lambda number: libc.shmctl(number, _REMOVE, None),
+        "msg": lambda number: libc.msgctl(number, _REMOVE, None),
+        "sem": lambda number: libc.semctl(number, 0, _REMOVE),
+    }
+    for kind, remove_one in removals.items():
+        with contextlib.suppress(OSError):  # a kernel without them
+            head, *lines = Path("/proc/sysvipc", kind).read_text().splitlines()
+            maker = head.split().index("cuid")
+            for fields in map(str.split, lines):
+                if int(fields[maker]) == user:
+                    remove_one(int(fields[1]))
 
 
 def give(tree: Path, user: int) -> None:
