@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from groundup.grading import library
+from groundup.grading.library import failing
 from groundup.grading.library.report import RunnerReport, parse_report
 
 TOKEN = "0123456789abcdef" * 2
@@ -381,3 +382,59 @@ def test_passes():
         "tests/test_calc.py::test_passes": "passed",
     }
     assert {said.message for said in report.results.values()} == {"Failed: it took longer than 2 s", ""}
+
+
+def test_every_test_can_be_made_to_fail_as_it_returns(tmp_path: Path) -> None:
+    """Functions, methods, coroutines and decorated tests fail; what their text is not asked for may pass."""
+    tests = """
+import functools
+import unittest
+from unittest import mock
+
+import calc
+import pytest
+
+def wrapped(test):
+    @functools.wraps(test)
+    def inner(*given): return test(*given)
+    return inner
+
+def helper(): return 1
+
+def test_function(): assert helper() == 1
+def test_early():
+    if calc.add:
+        return
+    assert 0
+@pytest.mark.parametrize("number", [1, 2])
+def test_cases(number): assert number
+@wrapped
+def test_decorated(): assert 1
+@mock.patch("calc.add")
+def test_patched(add): assert calc.add is add
+def test_raises():
+    with pytest.raises(ZeroDivisionError):
+        1 / 0
+def test_raises_assertion():
+    with pytest.raises(AssertionError):
+        assert 0
+class TestMethods:
+    def test_method(self): assert 1
+class Cases(unittest.TestCase):
+    def test_case(self): self.assertEqual(1, 1)
+@calc.forged
+def test_forged(): assert 0
+"""
+    library = "def add(a, b): return a + b\n\ndef forged(test): return lambda: None\n"
+    trusted = [str(tmp_path / "tests")]
+    report, _ = _run(
+        tmp_path,
+        {"calc.py": library, "tests/test_a.py": tests},
+        failing=str(Path(failing.__file__)),
+        trusted=trusted,
+    )
+
+    assert len(report.results) == 11
+    assert {key.id for key, said in report.results.items() if said.outcome == "passed"} == {
+        "tests/test_a.py::test_forged"
+    }

@@ -1,13 +1,12 @@
 """Telling a library whose comparisons always hold from one that forges.
 
-An `__eq__` that is always true makes tests pass with false expectations, as forged reports do. An assertion about
-numbers of our own, at the end of each test, shows the difference: it fails for the one and is forged by the other.
-A forger may see that end and spare it, so what is excused must not pay: besides the tests that pass both ways,
-others lose their points, so many that forging what does not look false gains nothing.
+An `__eq__` that is always true makes tests pass with false expectations, as forged reports do. A run in which
+every test fails as it returns shows the difference: such a library fails all, and what forges does not notice. A
+forger may look for such a run and be honest there, so what is excused must not pay: besides the tests that pass
+both ways, others lose their points, so many that forging what does not look false gains nothing.
 """
 
 import math
-import secrets
 
 from groundup.domain.errors import SandboxError
 from groundup.domain.verdicts import Stage, Status
@@ -18,7 +17,7 @@ from groundup.grading.library.decision import passing_tests, reason, why_unfinis
 from groundup.grading.library.execution import Overlay, Rounds, run_to_the_end
 from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest, TwinRecord
 from groundup.grading.library.passes import PASSING, Passes, lie_of
-from groundup.grading.library.twin import HiddenSuite, function_of
+from groundup.grading.library.twin import function_of
 from groundup.sandbox.protocol import Ending
 
 WITHHELD = "comparisons with this library hold whatever is compared, so not every test that passes counts"
@@ -26,13 +25,12 @@ _TWICE = 2
 """So that a forger who was lucky in what it chose hardly gains either."""
 
 
-async def fails_at_ends(library: LibraryUnderTest, bench: Bench, suite: HiddenSuite, record: TwinRecord) -> bool:
-    """Whether, in one more run, all tests that come to their own end fail there, and so do ours.
+async def fails_when_all_fail(library: LibraryUnderTest, bench: Bench, names: frozenset[str]) -> bool:
+    """Whether no test of *names* passes in one more run, where each fails as it returns.
 
     Raises `SandboxError` when the sandbox failed.
     """
-    changed, reaching = suite.failing_at_ends(secrets.token_hex(8))
-    overlay = Overlay(changed=changed, canaries=draw_canaries(library.hidden))
+    overlay = Overlay(fails=True, canaries=draw_canaries(library.hidden))
     async with bench.turns.taken():
         rounds = await run_to_the_end(library, bench, overlay)
     last = rounds.last
@@ -40,8 +38,7 @@ async def fails_at_ends(library: LibraryUnderTest, bench: Bench, suite: HiddenSu
         raise SandboxError("the sandbox died while tests ran; repeat the attempt, and see `groundup doctor`")
     passing = (key for key, found in last.report.results.items() if found.outcome in PASSING)
     is_complete = why_unfinished(last.report, last.result) is None
-    is_silent = not any(function_of(key) in reaching and key not in record.free for key in passing)
-    return is_complete and is_silent and lie_of(rounds) is None
+    return is_complete and lie_of(rounds) is None and not any(function_of(key) in names for key in passing)
 
 
 def without_lies_of_copies(passes: Passes) -> Passes:

@@ -28,7 +28,7 @@ from groundup.grading.library.canary import Canary, draw_canaries
 from groundup.grading.library.decision import FatalTest
 from groundup.grading.library.hidden import Extensions, HiddenTests, LibraryUnderTest, NumberedTest, node_digest
 from groundup.grading.library.report import COMPLETE, RunnerReport, parse_report
-from groundup.grading.library.staging import OBSERVER, TRUSTED, Staged, stage
+from groundup.grading.library.staging import FAILING, OBSERVER, TRUSTED, Staged, stage
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec
 from groundup.trees.removal import remove_tree
 from groundup.trees.walking import FOLDER, walk
@@ -130,6 +130,7 @@ class Overlay(Record):
         default={}, description="what tests are called in this pass -> their own names"
     )
     observes: bool = Field(default=False, description="whether tests are traced and send what they compare")
+    fails: bool = Field(default=False, description="whether every test fails as it returns")
     canaries: tuple[Canary, ...] = Field(default=(), description="none: made-up ones are drawn for each run")
 
 
@@ -263,6 +264,7 @@ def _command(
         "stdin": hidden.stdin,
         "one_test_s": hidden.one_test_s,
         "observer": f"{TRUSTED}/{OBSERVER}" if overlay.observes else None,
+        "failing": f"{TRUSTED}/{FAILING}" if overlay.fails else None,
         "left_out_tests": [(node_digest(node), ordinal) for node, ordinal in left_out.tests],
         "left_out_files": left_out.files,
     }

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from groundup.domain.errors import InfrastructureError, TaskError, reading_submission
 from groundup.domain.records import Record
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
-from groundup.grading.library import observer_source, runner_source
+from groundup.grading.library import failing_source, observer_source, runner_source
 from groundup.grading.library.canary import Canary
 from groundup.grading.library.composition import CompositionPlan, Dropped, FoundEntry, plan
 from groundup.grading.library.generated import generated_files
@@ -58,6 +58,7 @@ TRUSTED = "/opt/groundup"
 """Where a grading sandbox sees the runner, its configuration, the metadata and the programs."""
 
 OBSERVER = "observing.py"
+FAILING = "failing.py"
 CAPS = TreeLimits(files=50_000, bytes=1024**3)
 _MAX_DEPTH = 101
 
@@ -209,6 +210,7 @@ def _write_trusted(folder: Path, hidden: HiddenTests, executable: str) -> None:
     with TreeWriter(folder, CAPS) as writer:
         writer.file(("runner.py",), [runner_source()], executable=False)
         writer.file((OBSERVER,), [observer_source()], executable=False)
+        writer.file((FAILING,), [failing_source()], executable=False)
         writer.file(("pytest.ini",), [configuration.encode()], executable=False)
         writer.folder(("metadata",))
         writer.folder(("bin",))

@@ -17,7 +17,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Status, TestResult, Verdict
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
-from groundup.grading.library import observer_source, runner_source
+from groundup.grading.library import failing_source, observer_source, runner_source
 from groundup.grading.library.execution import sandbox_to_look_around
 from groundup.grading.library.hidden import LibraryUnderTest
 from groundup.grading.library.layout import with_own_roots, with_version_file
@@ -71,7 +71,7 @@ class NL2RepoStrictGrader(Grader):
         return {
             "recipe": None if recipe is None else digest_of(recipe),
             "layouts": 1,
-            "runner": digest_bytes(runner_source()),
+            "runner": digest_bytes(runner_source() + failing_source()),
             "data_version": task.data_version,
             **(
                 {} if record is None else {"trace": digest_of(record), "observer": digest_bytes(observer_source())}

@@ -9,7 +9,7 @@ from groundup.grading.bench import Bench
 from groundup.grading.library.composition import SHADOWS, Dropped
 from groundup.grading.library.confirmation import TwinOutcome, confirmed, logs_of_passes
 from groundup.grading.library.decision import FACT, Decision, as_fact, decide, reason, signs_of
-from groundup.grading.library.equality import excused, fails_at_ends, without_lies_of_copies
+from groundup.grading.library.equality import excused, fails_when_all_fail, without_lies_of_copies
 from groundup.grading.library.execution import Execution
 from groundup.grading.library.floor import earned
 from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
@@ -68,7 +68,8 @@ async def judge(
         twin = recipe.twin
         passes = await run_passes(library, bench, suite=suite, record=twin, trace=trace)
         outcome = confirmed(_decided(recipe, passes), passes, twin)
-        if twin is not None and outcome.may_be_a_fault and await fails_at_ends(library, bench, suite, twin):
+        is_fault = outcome.may_be_a_fault and await fails_when_all_fail(library, bench, suite.names())
+        if is_fault and twin is not None:
             passes = without_lies_of_copies(passes)
             outcome = excused(confirmed(_decided(recipe, passes), passes, twin), passes, twin)
         return Judged(passes, outcome, traced(outcome.decision, passes.trace, trace, passes.seed))
