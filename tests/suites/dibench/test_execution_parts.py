@@ -90,6 +90,42 @@ def test_plugins_of_test_runners_that_the_original_lacks_are_left_out(
     assert files.taken_back == ("pyproject.toml",)
 
 
+@pytest.mark.parametrize(
+    ("section", "value"),
+    [
+        ("dependencies", "npm:lodash.noop@3.0.1"),
+        ("dependencies", "file:."),
+        ("overrides", "npm:lodash.noop@3.0.1"),
+        ("overrides", {"inner": {"deep": "npm:lodash.noop@3.0.1"}}),
+        ("resolutions", "link:."),
+        ("dependencies", "git+file:///workspace"),
+    ],
+)
+def test_nothing_stands_in_for_a_package_of_the_original(
+    dataset: InstanceSet, tmp_path: Path, section: str, value: object
+) -> None:
+    """A test runner that is a function without effect lets every test pass; other names may be aliases."""
+    one = problem(dataset, "three_gamma")
+    declared: dict[str, dict[str, object]] = {"dependencies": {"pad": "npm:left-pad@1.3.0"}}
+    declared.setdefault(section, {})["left-pad"] = value
+    write_tree(tmp_path / "s", {"package.json": json.dumps({"name": "gamma", **declared})})
+    files = executed_files(one, submitted(one, tmp_path / "s"))
+    executed = json.loads(files.contents["package.json"] or b"")
+    assert executed["dependencies"] == {"pad": "npm:left-pad@1.3.0"}
+    assert not executed.get(section) or section == "dependencies"
+    assert files.taken_back == ("package.json",)
+
+
+def test_an_override_of_a_version_is_taken(dataset: InstanceSet, tmp_path: Path) -> None:
+    """It is no other package."""
+    one = problem(dataset, "three_gamma")
+    declared = {"dependencies": {"left-pad": "^1.3.0"}, "overrides": {"left-pad": "$left-pad", "x": {".": "2"}}}
+    write_tree(tmp_path / "s", {"package.json": json.dumps({"name": "gamma", **declared})})
+    files = executed_files(one, submitted(one, tmp_path / "s"))
+    assert json.loads(files.contents["package.json"] or b"")["overrides"] == declared["overrides"]
+    assert not files.taken_back
+
+
 def test_hundreds_of_groups_are_refused_before_they_are_written(dataset: InstanceSet, tmp_path: Path) -> None:
     """Each new group has the file read again: 250 of them took a minute, a file of 2 MiB would take days."""
     one = problem(dataset, "one_alpha")

@@ -10,11 +10,13 @@ import json
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from groundup.domain.errors import SubmissionError, TaskError, reading_submission
 from groundup.domain.records import Record
-from groundup.manifests.records import Dependency, DependencyKind, Manifest, ManifestError
+from groundup.manifests.javascript.specifiers import parse
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Manifest, ManifestError
 from groundup.manifests.sections import ManifestFormat
 from groundup.suites.dibench.answers import USUAL, Edited, Read, manifest_format, original, refuse_excess
 from groundup.suites.dibench.dataset import Instance, InstanceProblem
@@ -44,7 +46,7 @@ def executed_files(problem: InstanceProblem, edited: Edited) -> ExecutedFiles:
     contents: dict[str, bytes | None] = {}
     taken_back = []
     wanted = original(problem)
-    known = _names(problem, wanted)
+    usual = _usual(problem, wanted)
     for path in problem.instance.build_files:
         masked, data, whole = problem.read(path), edited.read(path), wanted(path)
         if data == whole:
@@ -52,34 +54,83 @@ def executed_files(problem: InstanceProblem, edited: Edited) -> ExecutedFiles:
         elif data == masked or path in edited.broken:
             contents[path] = masked
         else:
-            contents[path], changed = _declarations_only(path, masked, data, whole, known)
+            contents[path], changed = _declarations_only(path, masked, data, whole, usual)
             if changed:
                 taken_back.append(path)
     return ExecutedFiles(contents=contents, taken_back=tuple(taken_back))
 
 
-def _names(problem: InstanceProblem, wanted: Read) -> frozenset[str]:
-    """Return what the original and the masked repository declare in any of their build files."""
-    found: set[str] = set()
+class _Usual(NamedTuple):
+    """What the original and the masked repository declare in any of their build files."""
+
+    names: frozenset[str]
+    own: frozenset[str]
+    """Names under which code finds a registry's package of the very name."""
+    others: frozenset[tuple[str, ...]]
+    """What code finds under another name, or what comes from elsewhere."""
+
+
+def _usual(problem: InstanceProblem, wanted: Read) -> _Usual:
+    found: list[Dependency] = []
     for path in problem.instance.build_files:
         known = manifest_format(path)
         texts = (wanted(path), problem.read(path))
         manifests = [_readable(known, text, path) for text in texts] if known else []
-        found.update(item.normalised for manifest in manifests if manifest for item in manifest.dependencies)
-    return frozenset(found)
+        found += [item for manifest in manifests if manifest for item in manifest.dependencies]
+    own = frozenset(item.name for item in found if _other(item) is None)
+    others = frozenset(other for item in found if (other := _other(item)) is not None)
+    return _Usual(frozenset(item.normalised for item in found), own, others)
 
 
-def _is_intruding(item: Dependency, ours: Collection[str]) -> bool:
-    """Whether a declaration adds to how tests run what the repository does without.
+def _other(item: Dependency) -> tuple[str, ...] | None:
+    """Return what code finds under a name that is not a registry's package of that name; None where it is."""
+    if item.language == "javascript" and item.kind is DependencyKind.OVERRIDE:
+        targets = tuple(text for text in _values(item) if _is_elsewhere(text))
+        return (item.name, *targets) if targets else None
+    if item.source is DependencySource.REGISTRY and item.alias in ("", item.name):
+        return None
+    return item.alias or item.name, item.source, item.normalised
+
+
+def _values(item: Dependency) -> Iterator[str]:
+    """Yield what an override of JavaScript puts in the place of packages."""
+    yield item.constraint
+    for name, value in item.details:
+        if name == "value":
+            yield from _leaves(json.loads(value))
+        elif name == "lines":
+            yield from (word for word in value.split() if not word.endswith(":"))
+
+
+def _leaves(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        for inner in value.values():
+            yield from _leaves(inner)
+    elif isinstance(value, str):
+        yield value
+
+
+def _is_elsewhere(text: str) -> bool:
+    found = parse("", text)
+    return bool(found.alias or found.name) or found.source is not DependencySource.REGISTRY
+
+
+def _is_intruding(item: Dependency, usual: _Usual) -> bool:
+    """Whether a declaration changes how tests run by what the repository does without.
 
     `pytest-vw` makes failing tests pass wherever the variable CI is set, and nothing but installing it is needed.
+    `"tape": "npm:lodash.noop"` is a function that runs no test, and a folder of the repository may be one, too.
     """
-    is_runner = item.language == "python" and _RUNNERS.fullmatch(item.normalised) is not None
-    return is_runner and item.normalised not in ours
+    if item.language == "python":
+        return _RUNNERS.fullmatch(item.normalised) is not None and item.normalised not in usual.names
+    other = _other(item)
+    if other is None or other in usual.others:
+        return False
+    return other[0] in usual.own or item.kind is DependencyKind.OVERRIDE
 
 
 def _declarations_only(
-    path: str, masked: bytes | None, data: bytes | None, whole: bytes | None, names: Collection[str]
+    path: str, masked: bytes | None, data: bytes | None, whole: bytes | None, usual: _Usual
 ) -> tuple[bytes | None, bool]:
     """Return the masked file with what *data* declares, and whether that is less than all that *data* says."""
     known = manifest_format(path)
@@ -93,7 +144,7 @@ def _declarations_only(
         ours = {text: manifest for text in (masked, whole) if (manifest := _readable(known, text, path))}
         _refuse_code(path, present, tuple(ours.values()))
         _refuse_many(path, present, tuple(ours.values()))
-        declared = [item for item in present.dependencies if not _is_intruding(item, names)]
+        declared = [item for item in present.dependencies if not _is_intruding(item, usual)]
         if masked not in ours:  # masking left no manifest, so the original's declarations are replaced
             complete = whole is not None and whole in ours and ours[whole].complete
             return (known.write(whole, declared, path) if whole and complete else masked), True
