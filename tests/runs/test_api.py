@@ -1,6 +1,7 @@
 """`runs.api`: from predictions to a folder of verdicts; again, later, and with another grader."""
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -316,6 +317,37 @@ def test_regrading_leaves_the_earlier_run_alone(settings: Settings, predict: Pre
     assert refused is not None
     assert refused.reasons[0].stage is Stage.INTAKE
     assert api.regrade(folder, QUICK, settings).folder.name == "one-regrade-2"
+
+
+def test_no_run_of_a_stranger_decides_verdicts_of_others(settings: Settings, predict: Predict) -> None:
+    """Its records name submissions that are not the ones that lie there; verdicts are cached by what does."""
+    half = predict({"task-0000": "half"})
+    folder = api.run(evaluation(half), QUICK, settings, run_id="theirs").folder
+    (RunFolder(folder).attempt(FIRST).submission / BEHAVIOUR).write_text("pass")
+    shutil.rmtree(settings.cache_dir / "verdicts")
+    again = api.regrade(folder, QUICK, settings)
+    assert scores(again.folder) == [1.0]
+    assert RunFolder(again.folder).latest()[FIRST].submission != RunFolder(folder).latest()[FIRST].submission
+    honest = api.run(evaluation(half), QUICK, settings, run_id="honest")
+    assert scores(honest.folder) == [0.5]
+
+
+def test_a_submission_that_was_changed_is_not_graded_as_what_it_was(settings: Settings, predict: Predict) -> None:
+    """A run that goes on says so, and gives no score."""
+    predictions = predict({"task-0000": "infrastructure"})
+    folder = api.run(evaluation(predictions), QUICK, settings, run_id="one").folder
+    (RunFolder(folder).attempt(FIRST).submission / BEHAVIOUR).write_text("pass")
+    api.resume(folder, QUICK, settings)
+    verdict = RunFolder(folder).latest()[FIRST].verdict
+    assert verdict is not None
+    assert (verdict.status, verdict.score) == (Status.INFRASTRUCTURE, None)
+    assert "was changed after it was handed in" in verdict.reasons[0].message
+
+
+def scores(folder: Path) -> list[float | None]:
+    """Return the scores of the first task."""
+    verdicts = [line.verdict for key, line in RunFolder(folder).latest().items() if key.task == FIRST.task]
+    return [verdict.score.value if verdict and verdict.score else None for verdict in verdicts]
 
 
 def test_kept_workspaces_lie_in_the_attempts_folder(settings: Settings) -> None:

@@ -35,6 +35,8 @@ from groundup.models.protocol import BudgetSpentError, RequestRejectedError, Unu
 from groundup.sandbox.deadlines import starvation_noted
 from groundup.store.verdict_cache import VerdictCache
 from groundup.suites.base import Graded, Grader, Suite
+from groundup.trees.digest import tree_digest
+from groundup.trees.writer import in_thread
 
 _NOTICED = 0.1
 """Of what ran in sandboxes, the share that was waiting for processors; less is no reason to doubt a limit."""
@@ -313,7 +315,7 @@ class AttemptTry:
         phase, submission = self.maker.phase, None
         try:
             with full_disk_named():
-                submission = (None if self.anew else self.sink.made()) or await self._make()
+                submission = (None if self.anew else await self._made()) or await self._make()
                 phase = Phase.GRADING
                 if self.makes_only:
                     return EpisodeResult(outcome=submission.outcome, submission=submission)
@@ -329,6 +331,16 @@ class AttemptTry:
                 outcome = Outcome.INFRASTRUCTURE
             return EpisodeResult(outcome=outcome, submission=submission, graded=graded, repeatable=repeatable)
         return EpisodeResult(outcome=submission.outcome, submission=submission, graded=graded, cached=cached)
+
+    async def _made(self) -> Submission | None:
+        """Return what an earlier try made. Raises `MachineError` where its record is not of what lies there."""
+        made, tree = self.sink.made(), self.sink.submission
+        if made is not None and (await in_thread(lambda: tree_digest(tree))).digest != made.digest:
+            raise MachineError(
+                f"{tree} was changed after it was handed in: its digest is another one; restore it, or remove the "
+                "folder that it lies in"
+            )
+        return made
 
     async def _make(self) -> Submission:
         with self.sink.incoming() as destination:

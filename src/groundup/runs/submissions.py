@@ -22,7 +22,7 @@ from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import Generated, References, VerdictLine
 from groundup.suites.base import Suite, open_suite
-from groundup.trees.digest import tree_digest
+from groundup.trees.digest import TreeDigest, tree_digest
 from groundup.trees.writer import copy_tree, in_thread
 
 
@@ -125,9 +125,14 @@ class EarlierRunSource:
         record = earlier.record()
         if record is None:
             raise self._why_absent(self._lines.get(attempt))
-        # It was taken in under the limits for strangers' trees once, so it is within them.
-        await in_thread(lambda: copy_tree(earlier.submission, destination))
-        return record
+
+        def copied() -> TreeDigest:
+            copy_tree(earlier.submission, destination)
+            return tree_digest(destination)
+
+        # Its record may be of another tree: a verdict is cached by what lies there now.
+        tree = await in_thread(copied)
+        return record.model_copy(update=tree._asdict())
 
     def _why_absent(self, line: VerdictLine | None) -> Exception:
         if line is not None and line.verdict is not None and line.verdict.settles:
