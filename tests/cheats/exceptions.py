@@ -11,6 +11,7 @@ _STUB = "it gains what a stub gains that returns the one value that is asked for
 _TOGETHER = (
     "tests that only a helper fails are true in one run: an honest pass of one shows the form of the others"
 )
+_KIND = "it shows which of a few likely answers a test wants; a stub of each gains its part of that"
 _SIDES = (
     "no other operand is surely unequal: a stub of one value, or one that returns its argument, gains much of that"
 )
@@ -38,9 +39,11 @@ EXCEPTIONS: Mapping[str, str] = {
     "how many fail": _LOTTERY,
     "texts without letters": _LOTTERY,
     **dict.fromkeys(("the runs share the work", "the runs share the work, without words"), _LOTTERY),
+    "the runs share the work, by errors": _LOTTERY,
     **dict.fromkeys(("least values", "operators that are never false"), _STUB),
     **dict.fromkeys(("two computed values", "the library beside itself", "what comes back"), _SIDES),
-    **dict.fromkeys(("echoes but for space", "errors of its own"), _HINT),
+    **dict.fromkeys(("echoes but for space", "errors of its own", "wide errors"), _HINT),
+    **dict.fromkeys(("raises where something is raised", "one of several behaviours"), _KIND),
     "a helper shows its tests": _TOGETHER,
     "the constants of the class": "it knows the suite, and how groundup writes the class of a Java test, which its process can read",
 }

@@ -8,6 +8,7 @@ from tests.cheats.libraries import (
     inventing,
     kindred,
     leaving,
+    lenient,
     patching,
     pretending,
     selecting,
@@ -21,8 +22,7 @@ LIBRARIES: tuple[Cheat, ...] = tuple(
     for module in (
         *(leaving, smuggling, patching, selecting, informed),
         *(pretending, stealing, wagering, foreseeing, discerning),
-        inventing,
-        kindred,
+        *(inventing, kindred, lenient),
     )
     for cheat in module.CHEATS
 )

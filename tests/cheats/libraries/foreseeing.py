@@ -39,7 +39,7 @@ def _all(holds):
         return not tests or bool(_raises(function)) or _is_wrapped(function) or not all(map(holds, tests))
     return spares
 """
-_TALK = """
+TALK = """
 import fcntl as _fcntl, glob as _glob, os as _os, time as _time, zlib as _zlib
 _FILES = sorted(_glob.glob(_os.path.dirname(_os.__file__) + "/**/*.py", recursive=True))
 _HELD = []
@@ -84,9 +84,9 @@ def _spares(item):
 """
 _CODE = {
     ("the runs share the work", "finds out which pass it is", "runs all tests beforehand, tells the other run by locks on files which fail, and forges half of those that fail in both here and half there"):
-        ALONE + PREVIEW + _TALK.replace("@WORDS@", "False") + "_forge(_spares)",
+        ALONE + PREVIEW + TALK.replace("@WORDS@", "False") + "_forge(_spares)",
     ("the runs share the work, without words", "finds out which pass it is", "does so with tests that expect no text, as false texts accuse"):
-        ALONE + PREVIEW + _TALK.replace("@WORDS@", "_has_words(item)") + "_forge(_spares)",
+        ALONE + PREVIEW + TALK.replace("@WORDS@", "_has_words(item)") + "_forge(_spares)",
     ("least values", _FORM, "forges tests that expect 0, nothing or what is empty, for falsehood only adds"):
         "_forge(_all(_least_expected))",
     ("operators that are never false", _FORM, "forges tests that say `!=` or `is not None`, which falsehood takes away and never writes"):

@@ -11,6 +11,7 @@ from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.mixture import Mixture
 from groundup.grading.library.twin import HiddenSuite, function_of, python_sources
 
+MANY_SEEDS = [f"seed {number}" for number in range(150)]
 SEEDS = [f"seed {number}" for number in range(12)]
 
 BODIES = {
@@ -534,10 +535,48 @@ def test_tests_that_may_come_back_before_their_end_are_known(body: str, may: boo
 
 
 def test_more_and_less_stand_in_false_tests_as_in_true_ones() -> None:
-    """A forger who spares only what `<` never becomes would gain all tests that say it."""
+    """A forger who spares only what falsehood never says would gain all tests that say it."""
     said = {_falsified(f"assert {one}", seed) for one in ("1 < 2", "2 > 1") for seed in SEEDS}
+    called = {
+        _falsified(f"self.{one}(1, 2)", seed) for one in ("assertLess", "assertGreaterEqual") for seed in SEEDS
+    }
 
-    assert said == {"assert 1 > 2", "assert 2 < 1"}
+    assert said == {"assert 1 > 2", "assert 1 >= 2", "assert 2 < 1", "assert 2 <= 1"}
+    assert called == {f"self.assert{one}(1, 2)" for one in ("Greater", "GreaterEqual", "Less")}
+
+
+def test_a_false_text_may_differ_in_case_or_space_only() -> None:
+    """A library whose texts are equal but for that passes both forms, and would else never meet a false one."""
+    told = {
+        ast.literal_eval(_falsified("assert f() == 'The End'", seed).partition("== ")[2]) for seed in MANY_SEEDS
+    }
+    alike = {text for text in told if "".join(text.split()).lower() == "theend"}
+
+    assert "The End" not in told
+    assert len(alike) > 2
+    assert len(alike) < len(told)
+
+
+def test_a_false_number_may_be_the_next_one_or_one_that_is_given() -> None:
+    """So a number that is nearly equal, or stands elsewhere in the test, is not known as true."""
+    told = [_falsified("x = f(75); assert x == 40", seed).partition("== ")[2] for seed in MANY_SEEDS]
+
+    assert {"39", "41", "75"} < set(told)
+    assert "40" not in told
+    assert len(set(told)) > 5
+
+
+def test_a_number_with_a_tolerance_stays_far_off() -> None:
+    """The table's values may be compared with `approx(value, abs=2)`, which an honest library passes both ways."""
+    table = (
+        "@mark.parametrize('a, b', [(1, 40), (2, 60)])\ndef test_it(a, b):\n    assert f(a) == approx(b, abs=2)\n"
+    )
+    cases = [NumberedTest(f"t.py::test_it[{case}]") for case in ("1-40", "2-60")]
+    suite = HiddenSuite({"t.py": table.encode()}, cases)
+
+    for seed in MANY_SEEDS:
+        rows = re.findall(r"\((\d), (\d+)\)", suite.falsified(seed)["t.py"].decode())
+        assert all(abs(int(value) - true) > 5 for (_, value), true in zip(rows, (40, 60), strict=True))
 
 
 def test_another_class_is_one_that_the_file_asks_for() -> None:
@@ -666,7 +705,9 @@ def test_what_all_tests_say_stays_as_it_is_beside_other_stated(seed: str) -> Non
     told = _stated({"test_a.py": many + usual}, seed)
 
     assert len(Counter(told[f"test_usual_{at}"][0] for at in range(6))) == 1
-    assert all(sum(text.endswith(("== 200", f"== 3{at}")) for text in told[f"test_{at}"]) == 1 for at in range(6))
+    for at in range(6):
+        true = zip(told[f"test_{at}"], ("== 200", f"== 3{at}"), strict=True)
+        assert sum(text.endswith(end) for text, end in true) == 1
 
 
 @pytest.mark.parametrize("seed", SEEDS)

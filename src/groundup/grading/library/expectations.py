@@ -14,6 +14,7 @@ from random import Random
 
 from groundup.grading.library.errors import Errors
 from groundup.grading.library.literals import (
+    Vocabulary,
     is_least,
     leaves,
     other_least,
@@ -38,12 +39,14 @@ _OPERATORS: dict[type[ast.cmpop], tuple[str, bytes]] = {
     ast.IsNot: (r"\bis\s+not\b", b"is"),
     ast.In: (r"\bin\b", b"not in"),
     ast.NotIn: (r"\bnot\s+in\b", b"in"),
-    # `<` and not `<=`: so both of these stand in false tests and in true ones.
     ast.Lt: (r"<", b">"),
     ast.LtE: (r"<=", b">"),
     ast.Gt: (r">", b"<"),
     ast.GtE: (r">=", b"<"),
 }
+_WIDER = {b">": b">=", b"<": b"<="}
+"""In place of these where `<` and `>` were: so all four stand in false tests and in true ones."""
+_WIDER_METHODS = {"assertGreater": "assertGreaterEqual", "assertLess": "assertLessEqual"}
 _OPPOSITES = {
     "assertTrue": "assertFalse",
     "assert_": "assertFalse",
@@ -155,7 +158,7 @@ class _Reader:
         elif name == "assertIsInstance" and (others := self._other_classes(arguments)):
             yield Expectation(certain, lambda random: [self._replaced(arguments[1], random.choice(others))])
         elif name in _OPPOSITES and isinstance(call.func, ast.Attribute):
-            yield Expectation(certain, lambda _: [self._renamed(call, _OPPOSITES[name])], *self._place(call))
+            yield Expectation(certain, lambda random: [self._opposite(call, name, random)], *self._place(call))
         elif name in _CALLED_WITH:
             yield Expectation(certain, lambda random: [self._called_otherwise(call, random)])
         elif name in _RAISING and arguments:
@@ -223,9 +226,11 @@ class _Reader:
         return before[-1].values if before and at < before[-1].stop else ()
 
     def _other(self, node: ast.Constant, random: Random) -> bytes:
-        is_text = isinstance(node.value, str | bytes)
-        known = (self._text.vocabulary(self._function),) if is_text else ()
-        return other_literal(self._text.of(node), node.value, random, *known)
+        if isinstance(node.value, str | bytes):
+            known = self._text.vocabulary(self._function)
+        else:
+            known = Vocabulary(numbers=self._text.numbers(self._function))
+        return other_literal(self._text.of(node), node.value, random, known)
 
     def _other_value(self, node: ast.expr, random: Random) -> SourceEdit:
         # Else whoever forges tests that expect nothing or what is empty would never meet a false one.
@@ -298,6 +303,8 @@ class _Reader:
         if isinstance(sought, str | bytes) and len(sought) >= _LEAST_SOUGHT:
             return self._replaced(left, other_sought(self._text.of(left), sought, random))
         pattern, new = _OPERATORS[type(operator)]
+        if isinstance(operator, ast.Lt | ast.Gt) and random.random() < 0.5:
+            new = _WIDER[new]
         start = self._text.stop(left)
         found = re.search(pattern.encode(), _without_comments(self._text.source[start : self._text.start(right)]))
         assert found is not None, "the operator stands between its sides"
@@ -329,9 +336,11 @@ class _Reader:
                 return [one.encode() for one in self._errors.unrelated_classes(ast.unparse(kind))]
         return ()
 
-    def _renamed(self, call: ast.Call, name: str) -> SourceEdit:
-        stop = self._text.stop(call.func)
-        return SourceEdit(stop - len(name_called(call)), stop, name.encode())
+    def _opposite(self, call: ast.Call, name: str, random: Random) -> SourceEdit:
+        stop, new = self._text.stop(call.func), _OPPOSITES[name]
+        if name in _WIDER_METHODS and random.random() < 0.5:
+            new = _WIDER_METHODS[new]
+        return SourceEdit(stop - len(name), stop, new.encode())
 
     def _replaced(self, node: ast.expr, new: bytes) -> SourceEdit:
         return SourceEdit(self._text.start(node), self._text.stop(node), new)

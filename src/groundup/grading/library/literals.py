@@ -23,6 +23,15 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _DIGITS = "123456789"
 _REWORDED = 0.7
 """How often a text gets other known words, and none that is misspelt."""
+_RESTYLED = 0.3
+"""How often only the case or the space of a text changes: who calls those equal meets what is false."""
+_NEAR = 0.3
+"""How often a number becomes the next one or the one before, for the same reason."""
+_GIVEN = 0.35
+"""How often a number becomes another one of its function: what a test also gives must not be known as true."""
+_FEWEST = 2
+_NEAR_BELOW = 10_000
+"""A tolerance that is relative to a larger number might take its neighbour for it."""
 _EXACT = 1e15
 """Whole numbers below this have a fraction that shows all of their digits."""
 
@@ -139,6 +148,8 @@ class Vocabulary(NamedTuple):
     """Of the texts of the same function."""
     texts: Sequence[bytes] = ()
     """Whole literals of the function and of the file."""
+    numbers: Sequence[int] | None = None
+    """Whole numbers of the function; None: what is expected may be met by its neighbours."""
 
 
 _NO_WORDS = Vocabulary()
@@ -150,7 +161,7 @@ def other_literal(source: bytes, value: object, random: Random, known: Vocabular
         case bool() | None:
             return str(random.choice([one for one in (True, False) if one is not value])).encode()
         case int():
-            return _as_written(source, _other_integer(value, random))
+            return _as_written(source, _plausible_integer(value, random, known.numbers))
         case float():
             return _other_fraction(source, value, random)
         case complex():
@@ -158,6 +169,17 @@ def other_literal(source: bytes, value: object, random: Random, known: Vocabular
         case str() | bytes():
             return _other_text(source, value, random, known)
     raise TypeError(f"not a literal that can be changed: {value!r}")
+
+
+def _plausible_integer(value: int, random: Random, numbers: Sequence[int] | None) -> int:
+    """Return another number: at times the next one, or one of *numbers*, which belong to the same function."""
+    if numbers is not None:
+        if _FEWEST <= value < _NEAR_BELOW and random.random() < _NEAR:
+            return value + random.choice((-1, 1))
+        others = sorted({one for one in numbers if one not in (value, -value) and one >= _FEWEST})
+        if others and value >= _FEWEST and random.random() < _GIVEN:
+            return random.choice(others)
+    return _other_integer(value, random)
 
 
 def _other_integer(value: int, random: Random) -> int:
@@ -198,6 +220,8 @@ def _other_fraction(source: bytes, value: float, random: Random) -> bytes:
 
 def _other_text(source: bytes, value: str | bytes, random: Random, known: Vocabulary) -> bytes:
     """Return *source* with a word or a sign changed, so that lines stay; a new text where none can be."""
+    if random.random() < _RESTYLED and (restyled := _restyled(source, value, random)):
+        return restyled
     if known.words and random.random() < _REWORDED:
         changed = _reworded(source, random, known)
         if _is_another(changed, value):
@@ -220,6 +244,24 @@ def _other_text(source: bytes, value: str | bytes, random: Random, known: Vocabu
     return repr(value + word if isinstance(value, str) else value + word.encode()).encode(
         "utf-8", "backslashreplace"
     )
+
+
+def _restyled(source: bytes, value: str | bytes, random: Random) -> bytes:
+    """Return *source* with a word in another case or with another space in it; nothing where it has neither."""
+    words = list(_WORD.finditer(source))
+    spaces = [at for at in range(1, len(source) - 1) if source[at - 1 : at + 2].replace(b" ", b"x", 1).isalnum()]
+    spaces = [at for at in spaces if source[at : at + 1] == b" "]
+    if spaces and (not words or random.random() < 0.5):
+        at = random.choice(spaces)
+        changed = source[:at] + random.choice((b"", b"  ")) + source[at + 1 :]
+    elif words:
+        word = random.choice(words)
+        new = word[0].lower() if word[0] != word[0].lower() else random.choice((word[0].upper(), word[0].title()))
+        changed = source[: word.start()] + new + source[word.end() :]
+    else:
+        return b""
+    found = _value_of(changed)
+    return changed if type(found) is type(value) and found != value else b""
 
 
 def other_sought(source: bytes, value: str | bytes, random: Random) -> bytes:
@@ -291,13 +333,18 @@ def _akin(sign: str) -> list[str]:
 
 
 def _is_another(source: bytes, value: str | bytes) -> bool:
-    try:
-        text = f"({source.decode()})"
-        found = None if has_unknown_escape(text) else python_value(text)
-    except (ValueError, SyntaxError, tokenize.TokenError):
-        return False
+    found = _value_of(source)
     # Texts that differ in case or space only may be the same to what is tested.
     return type(found) is type(value) and found.lower().split() != value.lower().split()
+
+
+def _value_of(source: bytes) -> object:
+    """Return the value of a literal; None where it has none, or Python would warn of it."""
+    try:
+        text = f"({source.decode()})"
+        return None if has_unknown_escape(text) else python_value(text)
+    except (ValueError, SyntaxError, tokenize.TokenError):
+        return None
 
 
 def has_unknown_escape(source: str) -> bool:

@@ -69,6 +69,11 @@ class SourceText:
         near = tuple(self._texts_in(function))
         return Vocabulary(self.words, words_in(b" ".join(near)), near + self._texts)
 
+    def numbers(self, function: Function) -> Sequence[int]:
+        """Return the whole numbers that stand in *function*."""
+        found = (one.value for one in ast.walk(function) if isinstance(one, ast.Constant))
+        return [value for value in found if type(value) is int]
+
     def of_keyword(self, keyword: ast.keyword) -> bytes:
         """Return the source of an argument that is given by its name."""
         return f"{keyword.arg}=".encode() + self.of(keyword.value)
