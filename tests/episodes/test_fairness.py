@@ -1,13 +1,18 @@
 """Tests of groundup.episodes.attempt: what a busy machine may have decided is graded once more."""
 
+from pathlib import Path
+
 import pytest
 
 from groundup.domain.errors import InfrastructureError
+from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
 from groundup.episodes.attempt import fairly_graded
+from groundup.grading.bench import Bench, processors
 from groundup.sandbox.deadlines import note
 from groundup.sandbox.stopwatch import Reading, Stopwatch
 from groundup.suites.base import Graded
+from tests.episodes.theatre import Theatre, an_episode
 
 
 def graded(passed: int, *, by_time: bool = False, message: str = "assert 1 == 2", name: str = "two") -> Graded:
@@ -88,6 +93,23 @@ async def test_what_load_may_have_decided_is_graded_again_in_another_place(first
     """The second grading counts when nothing speaks against it."""
     gradings = Gradings(first, (graded(2), 0.9))
     assert (await fairly_graded(gradings.grade)).verdict.score == Score(numerator=2, denominator=2)
+    assert gradings.places == ["grading", "grading-again"]
+
+
+async def test_the_second_grading_is_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a submission whose runs keep one another waiting, and lose other tests each time, has no verdict."""
+    theatre = Theatre(tmp_path)
+    grading = theatre.grading(an_episode())
+    gradings = Gradings((graded(1), 0.9), (graded(0), 0.0))
+    turns: list[int] = []
+
+    async def grade(task: Task, submission: Path, bench: Bench) -> Graded:
+        turns.append(bench.turns.at_once)
+        return await gradings.grade(bench.scratch.name)
+
+    monkeypatch.setattr(grading.grader, "grade", grade)
+    assert await grading.grade(tmp_path, theatre.scratch) == graded(0)
+    assert turns == [processors(), 1]
     assert gradings.places == ["grading", "grading-again"]
 
 

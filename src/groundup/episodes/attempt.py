@@ -44,6 +44,7 @@ _HEAVY = 2 / 3
 """Everything took three times as long as it would alone: tests' own limits may have been passed."""
 _BUSY = 1 / 3
 """Half as long again: a test that speaks of time may have failed for it, and no loss goes to the cache."""
+_AGAIN = "grading-again"
 _RESUME = "resume the run when it is quieter, or with fewer `--jobs`"
 
 
@@ -57,7 +58,7 @@ async def fairly_graded(grade: Callable[[str], Awaitable[Graded]]) -> Graded:
     first, starved = await _noted(grade, "grading")
     if not _is_doubtful(first, starved):
         return first
-    again, starved = await _noted(grade, "grading-again")
+    again, starved = await _noted(grade, _AGAIN)
     if not _is_doubtful(again, starved):
         return again
     is_fair = (first.verdict.by_time and again.verdict.by_time) or starved < _HEAVY or not _mentions_time(again)
@@ -161,7 +162,9 @@ class Grading:
 
         async def grade(place: str) -> Graded:
             bench = inside.bench(scratch / place)
-            graded = await self.grader.grade(self.task, tree, bench)
+            # Alone the second time: a submission whose own runs keep each other waiting would never get a verdict.
+            async with bench.turns.alone() if place == _AGAIN else nullcontext(bench.turns) as turns:
+                graded = await self.grader.grade(self.task, tree, replace(bench, turns=turns))
             _check_reached(graded.verdict, bench)
             return graded
 
