@@ -1,12 +1,13 @@
 """A driven episode in the default sandbox."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from groundup.domain.verdicts import Score
-from groundup.episodes.driving import open_episode
+from groundup.episodes.driving import DrivenEpisode, Observation, open_episode
 from groundup.episodes.equipment import Equipment
 from groundup.episodes.loading import load_grading
 from groundup.sandbox.protocol import SandboxProvider
@@ -57,3 +58,33 @@ async def test_a_workspace_that_is_closed_can_be_handed_in(tmp_path: Path, provi
         await episode.run("echo half > behaviour; chmod 000 /workspace")
         result = await episode.hand_in()
     assert result.settled().score == Score(numerator=1, denominator=2)
+
+
+async def _tried(episode: DrivenEpisode, command: str, times: int) -> AsyncIterator[Observation]:
+    """Yield what the command did, until it did not end by itself."""
+    for _ in range(times):
+        yield (seen := await episode.run(command))
+        if seen.exit_code is None:
+            return
+        await asyncio.sleep(0.1)
+
+
+BOMB = "(sleep 0.5; while true; do sleep 9 & done) > /dev/null 2>&1 &"
+
+
+@pytest.mark.end_to_end
+async def test_a_long_command_is_run_or_says_why_not(tmp_path: Path, provider: SandboxProvider) -> None:
+    """Where the guest has taken its file's place, or ended the sandbox meanwhile: both would void its attempt."""
+    spec, settings = an_episode(), Settings(cache_dir=tmp_path / "cache")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    grading = load_grading(spec, Equipment(provider, HostBuilder(tmp_path / "layers")), settings)
+    long = f"cat; echo done # {'x' * 200_000}"
+    async with open_episode(spec, grading, scratch) as episode:
+        assert (await episode.run(long)).output == "done\n[exit code 0]"
+        await episode.run("rm /tmp/.command; mkdir /tmp/.command")
+        assert "directory" in (await episode.run(long)).output
+        await episode.run(BOMB)
+        ended = [one async for one in _tried(episode, long, 100) if one.exit_code is None]
+        assert ended
+        assert (await episode.run(long)).output == "done\n[exit code 0]"
