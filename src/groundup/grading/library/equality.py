@@ -17,7 +17,6 @@ from groundup.grading.library.decision import passing_tests, reason, why_unfinis
 from groundup.grading.library.execution import Overlay, Rounds, run_to_the_end
 from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest, TwinRecord
 from groundup.grading.library.passes import PASSING, Passes, lie_of
-from groundup.grading.library.twin import function_of
 from groundup.sandbox.protocol import Ending
 
 WITHHELD = "comparisons with this library hold whatever is compared, so not every test that passes counts"
@@ -25,10 +24,11 @@ _TWICE = 2
 """So that a forger who was lucky in what it chose hardly gains either."""
 
 
-async def fails_when_all_fail(library: LibraryUnderTest, bench: Bench, names: frozenset[str]) -> bool:
-    """Whether no test of *names* passes in one more run, where each fails as it returns.
+async def fails_when_all_fail(outcome: TwinOutcome, library: LibraryUnderTest, bench: Bench) -> bool:
+    """Whether in one more run, where each test fails as it returns, none passes that does not count already.
 
-    Raises `SandboxError` when the sandbox failed.
+    Of the others one may pass honestly, such as one that exhausts the stack. Raises `SandboxError` when the
+    sandbox failed.
     """
     overlay = Overlay(fails=True, canaries=draw_canaries(library.hidden))
     async with bench.turns.taken():
@@ -36,9 +36,11 @@ async def fails_when_all_fail(library: LibraryUnderTest, bench: Bench, names: fr
     last = rounds.last
     if last.result.ending is Ending.SANDBOX_DIED:
         raise SandboxError("the sandbox died while tests ran; repeat the attempt, and see `groundup doctor`")
-    passing = (key for key, found in last.report.results.items() if found.outcome in PASSING)
+    passing = {key for key, found in last.report.results.items() if found.outcome in PASSING}
+    # Tests that pass both ways are errors in the decision.
+    lost = (test.id for test in outcome.decision.results if test.expected and test.outcome != "passed")
     is_complete = why_unfinished(last.report, last.result) is None
-    return is_complete and lie_of(rounds) is None and not any(function_of(key) in names for key in passing)
+    return is_complete and lie_of(rounds) is None and not passing & frozenset(map(NumberedTest.parse, lost))
 
 
 def without_lies_of_copies(passes: Passes) -> Passes:
