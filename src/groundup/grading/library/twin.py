@@ -175,9 +175,9 @@ class HiddenSuite:
     def hidden_share(self, seed: str) -> float:
         """Return the share of tests whose false form of *seed* does not show that it is false: 0 to 1."""
         forms = [form for form in self._false_forms(seed) if form.unit.is_test]
-        cases = {form.unit.name: len(self._cases.get(form.unit.name, "1")) for form in forms}
-        shown = {form.unit.name for form in forms if not self._texts[form.unit.path].looks_alike(form.edits)}
-        return 1 - sum(cases[name] for name in shown) / sum(cases.values()) if cases else 0.0
+        cases = {self.lot(form.unit): len(self._cases.get(self.lot(form.unit), "1")) for form in forms}
+        shown = {self.lot(form.unit) for form in forms if not self._texts[form.unit.path].looks_alike(form.edits)}
+        return 1 - sum(cases[lot] for lot in shown) / sum(cases.values()) if cases else 0.0
 
     def unsure(self) -> frozenset[str]:
         """Return the names of tests that may pass without coming to any of their own expectations."""
