@@ -84,7 +84,7 @@ async def test_a_long_command_is_run_or_says_why_not(tmp_path: Path, provider: S
         assert (await episode.run(long)).output == "done\n[exit code 0]"
         await episode.run("rm /tmp/.command; mkdir /tmp/.command")
         assert "directory" in (await episode.run(long)).output
-        await episode.run(BOMB)
-        ended = [one async for one in _tried(episode, long, 100) if one.exit_code is None]
-        assert ended
-        assert (await episode.run(long)).output == "done\n[exit code 0]"
+        if provider.guests_are_others:  # an ordinary user's bomb meets its own limit and ends nothing
+            await episode.run(BOMB)
+            assert [one async for one in _tried(episode, long, 100) if one.exit_code is None]
+            assert (await episode.run(long)).output == "done\n[exit code 0]"

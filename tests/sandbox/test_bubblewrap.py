@@ -16,7 +16,7 @@ from groundup.domain.errors import SandboxError, UsageError
 from groundup.sandbox.bubblewrap import BubblewrapProvider, find_bubblewrap
 from groundup.sandbox.composition import INSIDE, PYTHON
 from groundup.sandbox.launcher.spawning import changes_users
-from groundup.sandbox.protocol import Mount, SandboxSpec
+from groundup.sandbox.protocol import Command, Mount, SandboxSpec
 from groundup.trees.writer import share_tree
 from tests.sandbox.contract import SandboxContract, appeared, sh
 from tests.sandbox.isolation import IsolationContract
@@ -112,6 +112,21 @@ async def test_a_guest_cannot_use_up_the_files_of_groundup(
         assert len(list(Path("/proc/self/fd").iterdir())) <= before + 3
         assert (await sandbox.run(sh("(sleep 0.3; echo late && echo more > late) & echo on"))).stdout == b"on\n"
         await appeared(workspace / "late")
+
+
+async def test_a_guest_that_closes_its_workspace_ends_no_sandbox(
+    provider: BubblewrapProvider, workspace: Path, tmp_path: Path
+) -> None:
+    """Neither its own nor others: an ordinary user cannot measure it any more, which is no failure."""
+    (tmp_path / "other").mkdir()
+    async with (
+        await provider.open(SandboxSpec(workspace=workspace)) as sandbox,
+        await provider.open(SandboxSpec(workspace=tmp_path / "other")) as other,
+    ):
+        assert (await sandbox.run(sh("touch kept; chmod 000 /workspace; sleep 3"))).ok
+        assert (await sandbox.run(Command(argv=("chmod", "700", "/workspace"), cwd="/"))).ok
+        assert (await sandbox.run(sh("ls"))).stdout == b"kept\n"
+        assert (await other.run(sh("true"))).ok
 
 
 def test_groundup_may_have_many_files_open() -> None:

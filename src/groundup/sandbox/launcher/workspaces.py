@@ -97,7 +97,8 @@ def _entries(
 
     *strict* minds the depth; *repair* makes all accessible for its owner on the way.
     """
-    stack = [(os.open(".", _FOLDER, dir_fd=folder), iter(_names(folder)))]
+    # Not opened anew: as an ordinary user, the guest may have closed it to us, too.
+    stack = [(os.dup(folder), iter(_names(folder)))]
     try:
         while stack:
             parent, names = stack[-1]
